@@ -1,0 +1,11 @@
+//! The rules come from shakmaty; what NNUE needs on top lives here: perspectives, oriented boards, packed boards and
+//! what a move changes on the board.
+
+mod change;
+mod packed;
+mod view;
+
+pub use change::BoardChange;
+pub use packed::{PackedBoard, PackedBoardError, PieceCode};
+pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
+pub use view::{BlackView, ByPerspective, Mirror, Orientation, Perspective};

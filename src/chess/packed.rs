@@ -1,0 +1,137 @@
+//! A board in 24 bytes: an occupancy bitboard and one nibble a piece.
+
+use bytemuck::{Pod, Zeroable};
+use shakmaty::{Board, Color, Piece, Role, Square};
+use thiserror::Error;
+
+/// Colour and role in four bits: bit 3 the colour (1 = Black), bits 0–2 the role (pawn 0 … king 5).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PieceCode(u8);
+
+impl PieceCode {
+    #[must_use]
+    pub const fn of(piece: Piece) -> PieceCode {
+        PieceCode((piece.color.is_black() as u8) << 3 | (piece.role as u8 - 1))
+    }
+
+    /// 0–5 for White's pawn to king, 8–13 for Black's.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The piece, or none where the code stands for no piece.
+    #[must_use]
+    pub const fn piece(self) -> Option<Piece> {
+        let role = match self.0 & 7 {
+            0 => Role::Pawn,
+            1 => Role::Knight,
+            2 => Role::Bishop,
+            3 => Role::Rook,
+            4 => Role::Queen,
+            5 => Role::King,
+            _ => return None,
+        };
+        let color = Color::from_black(self.0 & 8 != 0);
+        Some(Piece { color, role })
+    }
+}
+
+/// Bytes 0–7: occupancy, little-endian, bit = square (a1 = 0 … h8 = 63). Bytes 8–23: a [`PieceCode`] for each occupied
+/// square in square order, two a byte, the lower nibble first; unused nibbles are zero. At most 32 pieces.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(C)]
+pub struct PackedBoard {
+    occupancy: [u8; 8],
+    codes: [u8; 16],
+}
+
+/// Why bytes are no board, or a board does not fit.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PackedBoardError {
+    #[error("{0} pieces on the board; a packed board holds at most 32")]
+    TooManyPieces(u32),
+    #[error("piece code {code} on {square} stands for no piece")]
+    NoSuchPiece { code: u8, square: Square },
+}
+
+impl PackedBoard {
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn pack(board: &Board) -> Result<PackedBoard, PackedBoardError> {
+        let occupied = board.occupied();
+        let count = occupied.count() as u32;
+        if count > 32 {
+            return Err(PackedBoardError::TooManyPieces(count));
+        }
+        let mut codes = [0u8; 16];
+        for (slot, square) in occupied.into_iter().enumerate() {
+            let piece = board.piece_at(square).unwrap_or(Piece { color: Color::White, role: Role::Pawn });
+            codes[slot / 2] |= PieceCode::of(piece).0 << (slot % 2 * 4);
+        }
+        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes })
+    }
+
+    /// # Errors
+    /// When more than 32 squares are occupied or a nibble stands for no piece.
+    pub fn unpack(&self) -> Result<Board, PackedBoardError> {
+        if self.count() > 32 {
+            return Err(PackedBoardError::TooManyPieces(self.count()));
+        }
+        let mut board = Board::empty();
+        for (square, code) in self.pieces() {
+            let piece = code.piece().ok_or(PackedBoardError::NoSuchPiece { code: code.0, square })?;
+            board.set_piece_at(square, piece);
+        }
+        Ok(board)
+    }
+
+    #[must_use]
+    pub const fn occupancy(&self) -> u64 {
+        u64::from_le_bytes(self.occupancy)
+    }
+
+    /// Number of pieces.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.occupancy().count_ones()
+    }
+
+    /// The pieces in square order; at most the first 32 occupied squares.
+    pub fn pieces(&self) -> impl Iterator<Item = (Square, PieceCode)> + '_ {
+        let mut left = self.occupancy();
+        let mut nibbles = u128::from_le_bytes(self.codes);
+        let mut room = 32;
+        std::iter::from_fn(move || {
+            if left == 0 || room == 0 {
+                return None;
+            }
+            let square = Square::new(left.trailing_zeros());
+            left &= left - 1;
+            let code = PieceCode((nibbles & 15) as u8);
+            nibbles >>= 4;
+            room -= 1;
+            Some((square, code))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_and_bad_codes() {
+        let board = Board::new();
+        let packed = PackedBoard::pack(&board).expect("32 pieces fit");
+        assert_eq!(packed.unpack().as_ref(), Ok(&board));
+        let mut bytes: [u8; 24] = bytemuck::cast(packed);
+        bytes[8] = 0x3e;
+        let broken: PackedBoard = bytemuck::cast(bytes);
+        let error = PackedBoardError::NoSuchPiece { code: 14, square: Square::A1 };
+        assert_eq!(broken.unpack(), Err(error));
+        let full = PackedBoard { occupancy: [0xff; 8], codes: [0; 16] };
+        assert_eq!(full.unpack(), Err(PackedBoardError::TooManyPieces(64)));
+        assert_eq!(full.pieces().count(), 32);
+    }
+}

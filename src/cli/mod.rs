@@ -1,0 +1,69 @@
+//! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
+
+mod define;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Why a verb did not finish.
+#[derive(Debug)]
+pub enum Failure {
+    /// The request was wrong: usage, a bad definition, a bad file. Exit status 2.
+    Request(anyhow::Error),
+    /// The work failed on the way. Exit status 1.
+    Work(anyhow::Error),
+}
+
+impl Failure {
+    pub fn request(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Request(error.into())
+    }
+
+    pub fn work(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::Work(error.into())
+    }
+}
+
+/// How results are printed.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document on stdout.
+    Json,
+}
+
+/// Compare input feature sets for NNUE chess networks.
+#[derive(Debug, Parser)]
+#[command(name = "fsbench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Define(define::Arguments),
+}
+
+/// Runs the command line and gives its exit status.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.verb {
+        Verb::Define(arguments) => define::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Request(error)) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Work(error)) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! One sample as it stands in a `.fsd` file: 40 bytes, little-endian, no padding.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0–23 | [`PackedBoard`] |
+//! | 24–27 | game number, from 0, in file order |
+//! | 28–29 | ply |
+//! | 30–31 | move: bits 0–5 from, 6–11 to, 12–14 promotion (0 none, 1 knight … 4 queen); castling as king takes rook; 0 none |
+//! | 32–33 | score, side to move's view, in the file's unit; −32768 none |
+//! | 34 | game result, side to move's view: 0 loss, 1 draw, 2 win, 255 unknown |
+//! | 35 | rule-50 counter in plies |
+//! | 36 | bit 0 side to move (1 = Black); bits 1–4 castling rights, in the order K, Q, k, q |
+//! | 37 | en passant file 0–7, 255 none |
+//! | 38–39 | zero |
+
+use std::num::NonZeroU32;
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+use shakmaty::{
+    Bitboard, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Role,
+    Setup, Square,
+};
+use thiserror::Error;
+
+use crate::chess::{PackedBoard, PackedBoardError};
+use crate::units::Ply;
+
+/// How a game ended for one side.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GameResult {
+    Loss = 0,
+    Draw = 1,
+    Win = 2,
+}
+
+impl GameResult {
+    /// The same result for the opponent.
+    #[must_use]
+    pub const fn reversed(self) -> GameResult {
+        match self {
+            GameResult::Loss => GameResult::Win,
+            GameResult::Draw => GameResult::Draw,
+            GameResult::Win => GameResult::Loss,
+        }
+    }
+
+    /// 0, 0.5 or 1.
+    #[must_use]
+    pub const fn points(self) -> f32 {
+        self as u8 as f32 / 2.0
+    }
+}
+
+/// A position with what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    pub position: Chess,
+    /// Number of the game the position comes from.
+    pub game: u32,
+    pub ply: Ply,
+    /// The move played, or the engine's choice.
+    pub mv: Option<Move>,
+    /// Side to move's view, in the file's unit.
+    pub score: Option<i16>,
+    /// Side to move's view.
+    pub result: Option<GameResult>,
+}
+
+/// The 40 bytes of a sample. See the module's table.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(C)]
+pub struct Record {
+    board: PackedBoard,
+    game: [u8; 4],
+    ply: [u8; 2],
+    mv: [u8; 2],
+    score: [u8; 2],
+    result: u8,
+    rule50: u8,
+    flags: u8,
+    ep_file: u8,
+    zero: [u8; 2],
+}
+
+const _: () = assert!(size_of::<Record>() == Record::BYTES);
+
+/// Why a record is not a sample.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RecordError {
+    #[error(transparent)]
+    Board(#[from] PackedBoardError),
+    #[error("{0}")]
+    Illegal(String),
+    #[error("the move {0} is illegal in the position")]
+    Move(String),
+    #[error("byte {offset} of the record is {value}, which stands for nothing")]
+    Field { offset: usize, value: u8 },
+}
+
+const NO_SCORE: i16 = i16::MIN;
+const NO_RESULT: u8 = 255;
+const NO_FILE: u8 = 255;
+const RIGHTS: [(Color, CastlingSide); 4] = [
+    (Color::White, CastlingSide::KingSide),
+    (Color::White, CastlingSide::QueenSide),
+    (Color::Black, CastlingSide::KingSide),
+    (Color::Black, CastlingSide::QueenSide),
+];
+
+impl Record {
+    pub const BYTES: usize = 40;
+
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn pack(sample: &Sample) -> Result<Record, RecordError> {
+        let position = &sample.position;
+        let castles = position.castles();
+        let rights = RIGHTS.iter().enumerate().filter(|(_, (color, side))| castles.has(*color, *side));
+        let flags = rights.fold(u8::from(position.turn().is_black()), |bits, (bit, _)| bits | 2 << bit);
+        Ok(Record {
+            board: PackedBoard::pack(position.board())?,
+            game: sample.game.to_le_bytes(),
+            ply: sample.ply.0.to_le_bytes(),
+            mv: sample.mv.map_or(0, pack_move).to_le_bytes(),
+            score: sample.score.unwrap_or(NO_SCORE).to_le_bytes(),
+            result: sample.result.map_or(NO_RESULT, |result| result as u8),
+            rule50: position.halfmoves().min(255) as u8,
+            flags,
+            ep_file: position.ep_square(EnPassantMode::Legal).map_or(NO_FILE, |square| square.file() as u8),
+            zero: [0; 2],
+        })
+    }
+
+    /// # Errors
+    /// When the bytes hold no legal position, or a move that is illegal in it.
+    pub fn unpack(&self) -> Result<Sample, RecordError> {
+        let position = self.position()?;
+        let mv = match u16::from_le_bytes(self.mv) {
+            0 => None,
+            packed => Some(
+                position
+                    .legal_moves()
+                    .into_iter()
+                    .find(|mv| pack_move(*mv) == packed)
+                    .ok_or_else(|| RecordError::Move(describe_move(packed)))?,
+            ),
+        };
+        Ok(Sample { position, game: self.game(), ply: self.ply(), mv, score: self.score(), result: self.result() })
+    }
+
+    /// The position alone, validated.
+    ///
+    /// # Errors
+    /// When the bytes hold no legal position.
+    pub fn position(&self) -> Result<Chess, RecordError> {
+        let mut setup = Setup::empty();
+        setup.board = self.board.unpack()?;
+        setup.turn = self.turn();
+        for (bit, (color, side)) in RIGHTS.iter().enumerate() {
+            if self.flags & (2 << bit) != 0 {
+                setup.castling_rights |= Bitboard::from(home_rook(*color, *side));
+            }
+        }
+        setup.ep_square = match self.ep_file {
+            NO_FILE => None,
+            file @ 0..=7 => {
+                let rank = self.turn().fold_wb(Rank::Sixth, Rank::Third);
+                Some(Square::from_coords(File::new(u32::from(file)), rank))
+            }
+            value => return Err(RecordError::Field { offset: 37, value }),
+        };
+        setup.halfmoves = u32::from(self.rule50);
+        setup.fullmoves = NonZeroU32::MIN.saturating_add(u32::from(self.ply().0 / 2));
+        Chess::from_setup(setup, CastlingMode::Standard).map_err(|error| RecordError::Illegal(error.to_string()))
+    }
+
+    #[must_use]
+    pub const fn board(&self) -> &PackedBoard {
+        &self.board
+    }
+
+    /// Side to move.
+    #[must_use]
+    pub const fn turn(&self) -> Color {
+        Color::from_black(self.flags & 1 != 0)
+    }
+
+    #[must_use]
+    pub const fn game(&self) -> u32 {
+        u32::from_le_bytes(self.game)
+    }
+
+    #[must_use]
+    pub const fn ply(&self) -> Ply {
+        Ply(u16::from_le_bytes(self.ply))
+    }
+
+    /// Whether the record names a move.
+    #[must_use]
+    pub const fn has_move(&self) -> bool {
+        u16::from_le_bytes(self.mv) != 0
+    }
+
+    /// Side to move's view, in the file's unit.
+    #[must_use]
+    pub const fn score(&self) -> Option<i16> {
+        match i16::from_le_bytes(self.score) {
+            NO_SCORE => None,
+            score => Some(score),
+        }
+    }
+
+    /// Side to move's view.
+    #[must_use]
+    pub const fn result(&self) -> Option<GameResult> {
+        match self.result {
+            0 => Some(GameResult::Loss),
+            1 => Some(GameResult::Draw),
+            2 => Some(GameResult::Win),
+            _ => None,
+        }
+    }
+}
+
+const fn home_rook(color: Color, side: CastlingSide) -> Square {
+    let file = match side {
+        CastlingSide::KingSide => File::H,
+        CastlingSide::QueenSide => File::A,
+    };
+    Square::from_coords(file, color.backrank())
+}
+
+fn pack_move(mv: Move) -> u16 {
+    let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
+    mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12
+}
+
+fn describe_move(packed: u16) -> String {
+    let square = |shift: u32| Square::new(u32::from(packed >> shift & 63));
+    let promotion = ["", "n", "b", "r", "q"].get(usize::from(packed >> 12)).unwrap_or(&"?");
+    format!("{}{}{promotion}", square(0), square(6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    #[test]
+    fn random_games_round_trip() {
+        for game in 0..100u32 {
+            let mut rng = Seed(3).stream("record", u64::from(game));
+            let mut position = Chess::default();
+            for ply in 0..150 {
+                let moves = position.legal_moves();
+                if moves.is_empty() {
+                    break;
+                }
+                let mv = moves[rng.random_range(0..moves.len())];
+                let sample = Sample {
+                    position: position.clone(),
+                    game,
+                    ply: Ply(ply),
+                    mv: Some(mv),
+                    score: Some(-123),
+                    result: Some(GameResult::Win),
+                };
+                let back = Record::pack(&sample).expect("fits").unpack().expect("legal");
+                assert_eq!(back, sample);
+                position.play_unchecked(mv);
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let position = Chess::default();
+        let sample = Sample { position, game: 0, ply: Ply(0), mv: None, score: None, result: None };
+        let good = Record::pack(&sample).expect("fits");
+        assert_eq!(good.unpack(), Ok(sample));
+        let check = |mutate: fn(&mut Record), expected: &str| {
+            let mut record = good;
+            mutate(&mut record);
+            assert_eq!(record.unpack().expect_err("broken").to_string(), expected);
+        };
+        check(|r| r.ep_file = 9, "byte 37 of the record is 9, which stands for nothing");
+        check(|r| r.mv = (12u16 | 44 << 6).to_le_bytes(), "the move e2e6 is illegal in the position");
+        check(
+            |r| r.board = PackedBoard::zeroed(),
+            "illegal position: empty board, missing king, invalid castling rights",
+        );
+    }
+}

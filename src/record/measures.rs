@@ -1,0 +1,109 @@
+//! Results of `fsbench measure`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::features::Identity;
+
+/// Means a move for one perspective (the mover's, the other's, or their mean).
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MoveCounts {
+    pub added: f64,
+    pub removed: f64,
+    /// Share of moves that change some block's context.
+    pub refreshes: f64,
+    /// Rows touched when blocks are updated and refreshed from scratch.
+    pub rows_update: f64,
+    /// Rows touched when everything is recomputed.
+    pub rows_refresh: f64,
+    /// Rows touched with a refresh cache.
+    pub rows_cache: f64,
+}
+
+/// `measure updates`: over the moves played, and over every legal move of each position.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UpdatesRecord {
+    pub name: String,
+    pub identity: Identity,
+    pub num_features: u32,
+    pub games: u64,
+    pub positions: u64,
+    pub moves: u64,
+    /// Active features, over both perspectives of each position.
+    pub active_mean: f64,
+    pub active_max: u64,
+    /// active_mean / num_features
+    pub density: f64,
+    pub mover: MoveCounts,
+    pub other: MoveCounts,
+    pub mean: MoveCounts,
+    /// The same counts over every legal move of each position (rows_cache is not defined there and stays 0).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub legal: Option<LegalCounts>,
+}
+
+/// Counts over all legal moves.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LegalCounts {
+    pub moves: u64,
+    pub mover: MoveCounts,
+    pub other: MoveCounts,
+    pub mean: MoveCounts,
+}
+
+/// One layer's activity over a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerActivity {
+    /// `l1` (both perspectives' accumulators after activation), `l2`, …
+    pub layer: String,
+    pub neurons: usize,
+    /// Share of outputs strictly positive after activation.
+    pub active: f64,
+    /// Share of outputs at the activation's upper bound.
+    pub saturated: f64,
+    /// Neurons never positive over the data.
+    pub never_active: usize,
+}
+
+/// `measure activity`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActivityRecord {
+    pub name: String,
+    pub identity: Identity,
+    pub positions: u64,
+    pub layers: Vec<LayerActivity>,
+}
+
+/// `measure error`: |WDL(float) − WDL(integer)| over a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorRecord {
+    pub name: String,
+    pub identity: Identity,
+    pub positions: u64,
+    pub mean: f64,
+    pub p99: f64,
+    pub max: f64,
+    /// Share of positions that differ by at most `tolerance`.
+    pub within_tolerance: f64,
+    pub tolerance: f64,
+}
+
+/// One way of evaluating, timed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpeedEntry {
+    /// `incremental` or `refresh`.
+    pub strategy: String,
+    /// `scalar`, `avx2`, …
+    pub back_end: String,
+    pub evaluations_per_second: f64,
+    /// Repetitions' half-width of the 95% interval, evaluations per second.
+    pub interval: f64,
+}
+
+/// `measure speed`: one thread, games in order, moves applied, every position evaluated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpeedRecord {
+    pub name: String,
+    pub identity: Identity,
+    pub positions: u64,
+    pub entries: Vec<SpeedEntry>,
+}

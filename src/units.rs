@@ -1,0 +1,112 @@
+//! Quantities with a unit, and the seeds every random choice descends from.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+/// An evaluation in hundredths of a pawn.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Centipawn(pub i32);
+
+/// Half-moves since the game's initial position (White's first move is played at ply 0).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ply(pub u16);
+
+/// Expected game result in [0, 1]: 0 a loss, 0.5 a draw, 1 a win.
+#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Wdl(pub f32);
+
+impl Wdl {
+    /// The logistic σ(score / scale): the usual map from an evaluation to an expected result.
+    #[must_use]
+    pub fn from_score(score: f32, scale: f32) -> Wdl {
+        Wdl(1.0 / (1.0 + (-score / scale).exp()))
+    }
+}
+
+/// Root of a run's randomness. Streams drawn from it depend on the seed, a name and an index, and on nothing else:
+/// neither thread count nor the order in which streams are asked for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl Seed {
+    /// A generator for one purpose (`name`) and one piece of the work (`index`).
+    #[must_use]
+    pub fn stream(self, name: &str, index: u64) -> ChaCha8Rng {
+        ChaCha8Rng::from_seed(self.digest(name, index))
+    }
+
+    /// A counter-based generator for one purpose: cheap enough to be asked once a sample.
+    #[must_use]
+    pub fn draws(self, name: &str) -> Draws {
+        let [a, b, c, d, e, f, g, h, ..] = self.digest(name, 0);
+        Draws { key: u64::from_le_bytes([a, b, c, d, e, f, g, h]) }
+    }
+
+    fn digest(self, name: &str, index: u64) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.0.to_le_bytes());
+        hasher.update(&index.to_le_bytes());
+        hasher.update(name.as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Random access random numbers: the n-th draw costs the same whatever n, so threads share them without order.
+#[derive(Copy, Clone, Debug)]
+pub struct Draws {
+    key: u64,
+}
+
+impl Draws {
+    /// 64 random bits for `index`: the splitmix64 finaliser (Steele, Lea, Flood 2014) over the keyed counter.
+    #[must_use]
+    pub fn at(self, index: u64) -> u64 {
+        let mut z = self.key.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number in `0..bound` for `index` (0 when `bound` is 0); the bias is below `bound` / 2^64.
+    #[must_use]
+    pub fn below(self, index: u64, bound: u32) -> u32 {
+        ((u128::from(self.at(index)) * u128::from(bound)) >> 64) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::Rng;
+
+    #[test]
+    fn streams_depend_on_seed_name_and_index_only() {
+        let first = |seed: Seed, name, index| seed.stream(name, index).next_u64();
+        assert_eq!(first(Seed(1), "a", 0), first(Seed(1), "a", 0));
+        assert_ne!(first(Seed(1), "a", 0), first(Seed(2), "a", 0));
+        assert_ne!(first(Seed(1), "a", 0), first(Seed(1), "b", 0));
+        assert_ne!(first(Seed(1), "a", 0), first(Seed(1), "a", 1));
+    }
+
+    #[test]
+    fn bounded_draws_cover_the_range_evenly() {
+        let draws = Seed(7).draws("cover");
+        let mut counts = [0u32; 10];
+        for index in 0..100_000 {
+            counts[draws.below(index, 10) as usize] += 1;
+        }
+        assert!(counts.iter().all(|&n| (9_500..10_500).contains(&n)), "{counts:?}");
+        assert_eq!(draws.below(3, 0), 0);
+    }
+
+    #[test]
+    fn wdl_is_the_logistic() {
+        assert_eq!(Wdl::from_score(0.0, 410.0), Wdl(0.5));
+        assert!((Wdl::from_score(410.0, 410.0).0 - 0.731_058_6).abs() < 1e-6);
+    }
+}
