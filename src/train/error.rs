@@ -16,13 +16,15 @@ pub enum TrainError {
     Config(String),
     #[error(transparent)]
     Features(#[from] crate::features::FeatureError),
+    #[error(transparent)]
+    Service(#[from] crate::service::ServiceError),
+    #[error(transparent)]
+    Net(#[from] crate::net::NetError),
     #[error(
         "{} already holds files ({first}); give another folder, `--resume` to continue the run in it or `--force` to replace it",
         folder.display()
     )]
     Occupied { folder: PathBuf, first: String },
-    #[error("nothing to resume in {}: {why}", folder.display())]
-    NothingToResume { folder: PathBuf, why: String },
     #[error("{} cannot be continued: {why}", checkpoint.display())]
     Mismatch { checkpoint: PathBuf, why: String },
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
@@ -49,17 +51,17 @@ impl TrainError {
     /// Whether what was asked for is wrong, rather than the work.
     #[must_use]
     pub fn is_request(&self) -> bool {
-        matches!(
-            self,
+        match self {
             TrainError::NoTrainer
-                | TrainError::Config(_)
-                | TrainError::Features(_)
-                | TrainError::Occupied { .. }
-                | TrainError::NothingToResume { .. }
-                | TrainError::Mismatch { .. }
-                | TrainError::Damaged { .. }
-                | TrainError::Empty { .. }
-        )
+            | TrainError::Config(_)
+            | TrainError::Features(_)
+            | TrainError::Occupied { .. }
+            | TrainError::Mismatch { .. }
+            | TrainError::Damaged { .. }
+            | TrainError::Empty { .. } => true,
+            TrainError::Service(error) => error.is_request(),
+            _ => false,
+        }
     }
 
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> TrainError {

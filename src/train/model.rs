@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use super::TrainError;
@@ -43,7 +44,7 @@ pub struct Model {
 }
 
 /// Sums over samples.
-#[derive(Copy, Clone, Debug, Default, PartialEq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
     pub samples: u64,
     pub loss: f64,
