@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::AnyBitPattern;
 
-use super::shm::View;
+use super::shm::{Lease, View};
 use super::{Description, Dtype, END, FAILED, Header, MAX_SLOTS, Request, ServiceError};
 
 /// Lines of the service's stderr kept for an error message.
@@ -30,7 +30,7 @@ pub struct Client {
 /// A batch in shared memory; dropping it gives its slot back.
 pub struct Batch<'a> {
     client: &'a mut Client,
-    slot: u8,
+    lease: Lease,
     header: Header,
 }
 
@@ -70,8 +70,7 @@ impl Client {
         let description: Description = serde_json::from_str(&line)
             .map_err(|error| ServiceError::Protocol(format!("its first line is no description: {error}")))?;
         validate(&description)?;
-        let bytes = description.slots * description.slot_bytes;
-        let view = match View::open(Path::new(&description.shm), bytes) {
+        let view = match View::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
             Err(_) if process.has_exited() => return Err(process.died("ended before its first batch")),
             view => view?,
         };
@@ -109,10 +108,8 @@ impl Client {
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };
-        let start = usize::from(slot) * self.description.slot_bytes;
-        // SAFETY: the slot was announced and is given back when the batch made below is dropped; the header is copied.
-        let header = unsafe { self.view.slice::<Header>(start, 1) };
-        let header = header.and_then(<[Header]>::first).copied();
+        let lease = self.view.lease(slot);
+        let header = self.view.slice::<Header>(&lease, 0, 1).and_then(<[Header]>::first).copied();
         let header = header.ok_or_else(|| ServiceError::Protocol("a slot lies outside its memory".into()))?;
         for array in &self.description.arrays {
             let count = header.count(&array.count).map(|count| count as usize);
@@ -123,7 +120,7 @@ impl Client {
                 )));
             }
         }
-        Ok(Some(Batch { client: self, slot, header }))
+        Ok(Some(Batch { client: self, lease, header }))
     }
 
     /// Whether the service delivered everything.
@@ -182,19 +179,13 @@ impl Batch<'_> {
     /// The side to move's view; empty in the bitset layout.
     #[must_use]
     pub fn stm(&self) -> Csr<'_> {
-        Csr {
-            offsets: self.array("stm_offsets", Dtype::I32),
-            indices: self.array("stm_indices", Dtype::I32),
-        }
+        Csr { offsets: self.array("stm_offsets", Dtype::I32), indices: self.array("stm_indices", Dtype::I32) }
     }
 
     /// The other side's view; empty in the bitset layout.
     #[must_use]
     pub fn nstm(&self) -> Csr<'_> {
-        Csr {
-            offsets: self.array("nstm_offsets", Dtype::I32),
-            indices: self.array("nstm_indices", Dtype::I32),
-        }
+        Csr { offsets: self.array("nstm_offsets", Dtype::I32), indices: self.array("nstm_indices", Dtype::I32) }
     }
 
     /// `words_per_position` words a position, feature i in bit i % 64 of word i / 64; empty in the csr layout.
@@ -242,15 +233,13 @@ impl Batch<'_> {
     fn array<T: AnyBitPattern>(&self, name: &str, dtype: Dtype) -> &[T] {
         let Some(array) = self.client.description.array(name).filter(|array| array.dtype == dtype) else { return &[] };
         let count = self.header.count(&array.count).unwrap_or_default() as usize;
-        let start = usize::from(self.slot) * self.client.description.slot_bytes + array.offset;
-        // SAFETY: the slot was announced, and is given back when this batch, which the slice borrows, is dropped.
-        unsafe { self.client.view.slice(start, count) }.unwrap_or(&[])
+        self.client.view.slice(&self.lease, array.offset, count).unwrap_or(&[])
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.client.process.give_back(self.slot);
+        self.client.process.give_back(self.lease.slot());
     }
 }
 
@@ -265,8 +254,8 @@ struct Process {
 impl Process {
     fn start(command: &mut Command) -> Result<(Process, ChildStdout), ServiceError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let failed = |source| ServiceError::Start { program: command.get_program().into(), source };
-        let mut child = command.spawn().map_err(failed)?;
+        let program = command.get_program().into();
+        let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err(ServiceError::Protocol("its pipes are missing".into()));
@@ -299,7 +288,11 @@ impl Process {
         let status = self.finish();
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
-        ServiceError::Died { what, status: status.map_or_else(|error| error.to_string(), describe), tail }
+        ServiceError::Died {
+            what,
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            tail,
+        }
     }
 
     /// Closes the input, waits for the process and kills it when it does not go by itself.
@@ -329,10 +322,6 @@ impl Drop for Process {
         // Nobody is left to tell; a child that cannot be waited for is gone.
         let _ = self.finish();
     }
-}
-
-fn describe(status: ExitStatus) -> String {
-    status.to_string()
 }
 
 /// Copies the service's stderr to this process's, keeping the last lines.

@@ -172,8 +172,8 @@ impl<'a> Encoder<'a> {
                 let played = moves.iter().position(|&mv| record.is_move(mv));
                 let played = played.ok_or_else(|| failed(record.no_such_move()))?;
                 let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
-                let other = other_move(&moves, played, source.draws, draw)
-                    .ok_or(ServiceError::NoOtherMove { index })?;
+                let other =
+                    other_move(&moves, played, source.draws, draw).ok_or(ServiceError::NoOtherMove { index })?;
                 let (turn, board) = (position.turn(), position.board());
                 self.position(board, turn);
                 self.position(&BoardChange::of(moves[played], turn).applied_to(board), turn.other());

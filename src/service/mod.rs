@@ -53,9 +53,7 @@ pub enum ServiceError {
     Record { index: u32, source: RecordError },
     #[error("sample {index} of the data has no legal move besides the one played, so it makes no pqr triplet")]
     NoOtherMove { index: u32 },
-    #[error(
-        "batch {batch} has {indices} active features and its slot holds {room}; ask for a smaller batch size"
-    )]
+    #[error("batch {batch} has {indices} active features and its slot holds {room}; ask for a smaller batch size")]
     SlotFull { batch: u64, indices: usize, room: usize },
     #[error("the consumer wrote {byte}, which is no slot that waits to be given back (waiting: {waiting})")]
     WrongSlot { byte: u8, waiting: String },

@@ -124,7 +124,8 @@ mod tests {
     fn an_epoch_holds_every_sample_once() {
         let order = order(None, true);
         assert_eq!((order.batches_per_epoch(), order.batches()), (16, Some(32)));
-        let epoch = |first: u64| -> Vec<u32> { (first..first + 16).flat_map(|b| order.slice(b).records().to_vec()).collect() };
+        let epoch =
+            |first: u64| -> Vec<u32> { (first..first + 16).flat_map(|b| order.slice(b).records().to_vec()).collect() };
         let (first, second) = (epoch(0), epoch(16));
         assert_ne!(first, second);
         for mut epoch in [first, second] {

@@ -175,11 +175,7 @@ const ARRAY_ALIGN: u64 = 64;
 
 impl Plan {
     /// `indices_per_position`: so many active features a position are room enough.
-    pub(super) fn new(
-        request: &Request,
-        set: &FeatureSet,
-        indices_per_position: usize,
-    ) -> Result<Plan, ServiceError> {
+    pub(super) fn new(request: &Request, set: &FeatureSet, indices_per_position: usize) -> Result<Plan, ServiceError> {
         let bad = |text: String| Err(ServiceError::Request(text));
         if request.slots == 0 || request.slots > MAX_SLOTS {
             return bad(format!("{} slots asked for; 1 to {MAX_SLOTS} are possible", request.slots));

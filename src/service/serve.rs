@@ -189,12 +189,7 @@ fn with_two_moves(records: &[Record], split: &[u32], threads: usize) -> Result<V
 /// Room for how many active features a position and side: the set's bound where that is affordable, otherwise half as
 /// much again as the most seen in a sample of the data. That is room for a whole batch of such positions; should one
 /// need more all the same, the stream fails and says so.
-fn probe(
-    request: &Request,
-    set: &FeatureSet,
-    records: &[Record],
-    eligible: &[u32],
-) -> Result<usize, ServiceError> {
+fn probe(request: &Request, set: &FeatureSet, records: &[Record], eligible: &[u32]) -> Result<usize, ServiceError> {
     let bound = set.max_active();
     let positions = request.batch_size.saturating_mul(request.positions_per_sample());
     if request.layout == Layout::Bitset || positions.saturating_mul(bound).saturating_mul(8) <= BOUNDED_SLOT {
@@ -423,8 +418,7 @@ pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, Ser
 
 /// Bytes a batch takes in its slot.
 fn written(plan: &Plan, header: &Header) -> u64 {
-    let array = |array: &super::Array| {
-        u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64
-    };
+    let array =
+        |array: &super::Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
     size_of::<Header>() as u64 + plan.arrays.iter().map(array).sum::<u64>()
 }

@@ -34,13 +34,8 @@ impl Segment {
         let failed = |action| move |source| ServiceError::Segment { action, source };
         let needed = (slot_bytes as u64).saturating_mul(slots as u64);
         let file = tempfile::tempfile_in(FOLDER).map_err(failed("create"))?;
-        let full = |free| ServiceError::SharedMemory {
-            needed,
-            slots,
-            slot_bytes: slot_bytes as u64,
-            free,
-            folder: FOLDER,
-        };
+        let full =
+            |free| ServiceError::SharedMemory { needed, slots, slot_bytes: slot_bytes as u64, free, folder: FOLDER };
         let free = free_bytes(&file).map_err(failed("measure the free"))?;
         if needed > free {
             return Err(full(free));
@@ -89,34 +84,58 @@ impl SlotWriter<'_> {
 /// The consumer's view of a segment.
 pub(super) struct View {
     map: MmapRaw,
+    slot_bytes: usize,
+}
+
+/// A slot the service announced and that was not given back yet. Whoever gives a slot back drops its lease first.
+#[derive(Debug)]
+pub(super) struct Lease {
+    slot: u8,
+}
+
+impl Lease {
+    pub(super) const fn slot(&self) -> u8 {
+        self.slot
+    }
 }
 
 impl View {
-    /// Maps `bytes` bytes of what `path` leads to.
-    pub(super) fn open(path: &Path, bytes: usize) -> Result<View, ServiceError> {
+    /// Maps the `slots` slots of what `path` leads to.
+    pub(super) fn open(path: &Path, slots: usize, slot_bytes: usize) -> Result<View, ServiceError> {
         let failed = |source| ServiceError::Segment { action: "open the service's", source };
+        let bytes = slots * slot_bytes;
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         if length < bytes as u64 {
             return Err(ServiceError::Protocol(format!("its shared memory has {length} bytes, {bytes} announced")));
         }
         let map = MmapOptions::new().len(bytes).map_raw_read_only(&file).map_err(failed)?;
-        Ok(View { map })
+        Ok(View { map, slot_bytes })
     }
 
-    /// `len` elements at `offset` bytes; none where they do not lie inside, aligned.
-    ///
-    /// # Safety
-    /// The elements belong to a slot the service announced and that is not given back while the slice lives.
-    pub(super) unsafe fn slice<T: AnyBitPattern>(&self, offset: usize, len: usize) -> Option<&[T]> {
+    /// To be called once for each announcement.
+    pub(super) const fn lease(&self, slot: u8) -> Lease {
+        Lease { slot }
+    }
+
+    /// `len` elements at `offset` bytes from the slot's start; none where they do not lie in the slot, aligned.
+    pub(super) fn slice<'a, T: AnyBitPattern>(
+        &'a self,
+        lease: &'a Lease,
+        offset: usize,
+        len: usize,
+    ) -> Option<&'a [T]> {
         let bytes = len.checked_mul(size_of::<T>())?;
-        let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.map.len());
-        if !inside || offset % align_of::<T>() != 0 {
+        let start = usize::from(lease.slot).checked_mul(self.slot_bytes)?.checked_add(offset)?;
+        let in_slot = offset.checked_add(bytes).is_some_and(|end| end <= self.slot_bytes);
+        let in_map = start.checked_add(bytes).is_some_and(|end| end <= self.map.len());
+        if !in_slot || !in_map || start % align_of::<T>() != 0 {
             return None;
         }
-        // SAFETY: inside the mapping and aligned (a mapping begins on a page), any bits are a `T`, and by the caller's
-        // promise the service leaves the bytes alone.
-        Some(unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(offset).cast::<T>(), len) })
+        // SAFETY: inside the mapping and aligned (a mapping begins on a page), any bits are a `T`. The service does not
+        // write to a slot between announcing it and taking it back, and the lease, which the slice borrows, lives in
+        // between.
+        Some(unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(start).cast::<T>(), len) })
     }
 }
 
