@@ -3,6 +3,8 @@
 
 mod define;
 mod samples_service;
+mod train;
+mod train_progress;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,7 @@ struct Arguments {
 enum Verb {
     Define(define::Arguments),
     SamplesService(samples_service::Arguments),
+    Train(train::Arguments),
 }
 
 /// Runs the command line and gives its exit status.
@@ -57,6 +60,7 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Define(arguments) => define::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

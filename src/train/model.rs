@@ -125,7 +125,9 @@ impl Model {
         let shards = batch.samples.div_ceil(shard_samples(batch));
         let shards: Vec<Sums> = self.pool.install(|| {
             let shards = (0..shards).into_par_iter();
-            shards.map(|number| evaluate_shard(&self.net, &self.loss, self.nnue2score, batch, number)).collect::<Result<_, TrainError>>()
+            shards
+                .map(|number| evaluate_shard(&self.net, &self.loss, self.nnue2score, batch, number))
+                .collect::<Result<_, TrainError>>()
         })?;
         let mut sums = Sums::default();
         shards.into_iter().for_each(|shard| sums.add(shard));
@@ -154,7 +156,8 @@ impl Model {
                 },
             );
         });
-        let slice = Slice { parameters: &mut net.ft_biases, first: &mut first.ft_biases, second: &mut second.ft_biases };
+        let slice =
+            Slice { parameters: &mut net.ft_biases, first: &mut first.ft_biases, second: &mut second.ft_biases };
         adam.update(slice, &sum.ft_biases, ft_limit);
         let last = net.layers.len() - 1;
         let layers = net.layers.iter_mut().zip(&mut first.layers).zip(&mut second.layers).zip(&sum.layers);

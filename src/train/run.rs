@@ -1,8 +1,9 @@
 //! A training run from start, or from its last checkpoint, to its outcome.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
+use super::batch::{Batch, Labels};
 use super::checkpoint::{self, Progress, Validation};
 use super::folder::{BEST, CHECKPOINT, CONFIG, Folder, NETWORK, OUTCOME};
 use super::init::fresh;
@@ -96,8 +97,9 @@ impl<'a> Session<'a> {
                     );
                     return Err(TrainError::Mismatch { checkpoint: path, why });
                 }
-                let model = Model::new(state.net, loss, &scheme, config.threads)?;
-                (Model { first: state.first, second: state.second, step: progress.step, ..model }, progress)
+                let mut model = Model::new(state.net, loss, &scheme, config.threads)?;
+                (model.first, model.second, model.step) = (state.first, state.second, progress.step);
+                (model, progress)
             }
             None => {
                 let net = fresh(&shape(config, &set)?, config.seed);
@@ -191,7 +193,7 @@ impl<'a> Session<'a> {
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Session { training, model, progress, .. } = self;
-        let work = |batch: &super::batch::Batch<'_>| Ok((model.train(batch, learning_rate)?, batch.positions()));
+        let work = |batch: &Batch<'_>| Ok((model.train(batch, learning_rate)?, batch.positions()));
         let Some((sums, positions)) = training.next(work)? else {
             let why = "the stream ended before the run".into();
             return Err(TrainError::Batch { batch: progress.step, why });
@@ -203,7 +205,13 @@ impl<'a> Session<'a> {
         progress.step = model.step;
         progress.samples += sums.samples;
         progress.epoch.add(sums);
-        observer.stepped(&Step { epoch, step: progress.step, samples: sums.samples, positions: positions as u64, loss });
+        observer.stepped(&Step {
+            epoch,
+            step: progress.step,
+            samples: sums.samples,
+            positions: positions as u64,
+            loss,
+        });
         Ok(())
     }
 
@@ -218,7 +226,7 @@ impl<'a> Session<'a> {
                 return Err(self.interrupt()?);
             }
             let more = stream.next(|batch| {
-                if let (super::batch::Labels::Eval(batch_targets), None) = (batch.labels, known) {
+                if let (Labels::Eval(batch_targets), None) = (batch.labels, known) {
                     targets.extend_from_slice(batch_targets);
                 }
                 self.model.evaluate(batch)

@@ -79,10 +79,7 @@ impl Stream {
     ///
     /// # Errors
     /// When the service failed or sent something broken, and whatever `work` gives.
-    pub fn next<T>(
-        &mut self,
-        work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
-    ) -> Result<Option<T>, TrainError> {
+    pub fn next<T>(&mut self, work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>) -> Result<Option<T>, TrainError> {
         let (method, features) = (self.description().method, self.description().num_features);
         let Some(served) = self.client.next()? else { return Ok(None) };
         let number = served.number();
@@ -91,8 +88,8 @@ impl Stream {
             return Err(broken(format!("batch {} was due", self.next)));
         }
         self.next += 1;
-        let rows = |side: service::Csr<'_>| Rows::new(side.offsets, side.indices, features).map_err(broken);
-        let rows = [rows(served.stm())?, rows(served.nstm())?];
+        let [stm, nstm] = [served.stm(), served.nstm()].map(|side| Rows::new(side.offsets, side.indices, features));
+        let rows = [stm.map_err(broken)?, nstm.map_err(broken)?];
         let labels = match method {
             Method::Eval => {
                 fill_targets(&mut self.targets, &served, &self.loss).map_err(broken)?;
