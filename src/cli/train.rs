@@ -1,6 +1,7 @@
 //! `fsbench train`: a network from a feature set and data.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -32,9 +33,9 @@ pub struct Arguments {
     /// Accumulator width a perspective
     #[arg(long, default_value_t = 64)]
     l1: usize,
-    /// Hidden layers' widths, none to two of them, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "32", num_args = 0..)]
-    hidden: Vec<usize>,
+    /// Hidden layers' widths, one or two separated by a comma, or `none`
+    #[arg(long, default_value = "32")]
+    hidden: Widths,
     #[arg(long, default_value_t = 10)]
     epochs: u32,
     /// Samples an epoch [default: all of the training split]
@@ -83,6 +84,22 @@ pub struct Arguments {
     format: Format,
 }
 
+/// Widths of hidden layers.
+#[derive(Clone, Debug)]
+struct Widths(Vec<usize>);
+
+impl FromStr for Widths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Widths, String> {
+        if text == "none" {
+            return Ok(Widths(Vec::new()));
+        }
+        let width = |part: &str| part.trim().parse().map_err(|_| format!("`{part}` is no width"));
+        text.split(',').map(width).collect::<Result<_, _>>().map(Widths)
+    }
+}
+
 impl Arguments {
     fn config(&self) -> TrainConfig {
         TrainConfig {
@@ -91,7 +108,7 @@ impl Arguments {
             method: self.method,
             seed: Seed(self.seed),
             l1: self.l1,
-            hidden: self.hidden.clone(),
+            hidden: self.hidden.0.clone(),
             batch_size: self.batch_size,
             epochs: self.epochs,
             epoch_samples: self.epoch_samples,

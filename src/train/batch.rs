@@ -101,6 +101,43 @@ impl Batch<'_> {
     }
 }
 
+/// A batch with memory of its own.
+#[derive(Clone, Debug)]
+pub struct KeptBatch {
+    samples: usize,
+    /// Offsets and indices.
+    rows: [(Vec<i32>, Vec<i32>); 2],
+    /// None for pqr.
+    targets: Option<Vec<f32>>,
+}
+
+impl KeptBatch {
+    #[must_use]
+    pub fn copy(batch: &Batch<'_>) -> KeptBatch {
+        let targets = match batch.labels {
+            Labels::Eval(targets) => Some(targets.to_vec()),
+            Labels::Pqr => None,
+        };
+        let rows = batch.rows.map(|rows| (rows.offsets.to_vec(), rows.indices.to_vec()));
+        KeptBatch { samples: batch.samples, rows, targets }
+    }
+
+    #[must_use]
+    pub fn batch(&self) -> Batch<'_> {
+        Batch {
+            samples: self.samples,
+            rows: self.rows.each_ref().map(|(offsets, indices)| Rows { offsets, indices }),
+            labels: self.targets.as_deref().map_or(Labels::Pqr, Labels::Eval),
+        }
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let numbers = self.rows.iter().map(|(offsets, indices)| offsets.len() + indices.len()).sum::<usize>();
+        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len))
+    }
+}
+
 /// t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None when neither is, or when
 /// λ leaves no weight to the one that is.
 #[must_use]

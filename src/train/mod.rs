@@ -26,6 +26,8 @@ mod run;
 mod sparse;
 #[cfg(feature = "train")]
 mod stream;
+#[cfg(feature = "train")]
+mod validator;
 
 pub use config::{EpochMetrics, EvalLoss, Outcome, PqrLoss, TrainConfig};
 pub use error::TrainError;

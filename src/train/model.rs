@@ -256,3 +256,6 @@ fn train_shard(
     }
     Ok(Shard { sums, ft_biases, layers: head.gradients()? })
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use super::init::fresh;
 use super::loss::{Loss, eval_baseline, pqr_baseline};
 use super::model::{Model, Sums};
 use super::stream::Stream;
+use super::validator::Validator;
 use super::{EpochMetrics, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
 use crate::data::Method;
 use crate::features::FeatureSet;
@@ -57,6 +58,7 @@ struct Session<'a> {
     program: PathBuf,
     model: Model,
     training: Stream,
+    validator: Validator,
     progress: Progress,
     metrics: Vec<EpochMetrics>,
 }
@@ -119,7 +121,8 @@ impl<'a> Session<'a> {
         let metrics = folder.rewind_metrics(progress.epochs)?;
         folder.write_json(CONFIG, config)?;
         let origin = Origin::of(&set);
-        Ok(Session { config, set, origin, scheme, folder, program, model, training, progress, metrics })
+        let validator = Validator::default();
+        Ok(Session { config, set, origin, scheme, folder, program, model, training, validator, progress, metrics })
     }
 
     fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
@@ -137,8 +140,12 @@ impl<'a> Session<'a> {
         while self.progress.epochs < self.config.epochs {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
-                // Ctrl-C reaches the service too: its end is then no failure.
-                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupt()?),
+                // Ctrl-C reaches the service too: its end is then no failure. A validation cut short is thrown away and
+                // done again when the run goes on.
+                Err(TrainError::Interrupted { .. } | TrainError::Service(_)) if observer.interrupted() => {
+                    self.save()?;
+                    return Err(self.interrupted());
+                }
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
@@ -155,7 +162,7 @@ impl<'a> Session<'a> {
         let samples_before = self.progress.epoch.samples;
         while self.progress.step < u64::from(epoch) * self.progress.steps_per_epoch {
             if observer.interrupted() {
-                return Err(self.interrupt()?);
+                return Err(self.interrupted());
             }
             self.step(epoch, learning_rate, observer)?;
         }
@@ -216,26 +223,22 @@ impl<'a> Session<'a> {
     }
 
     /// Loss over the whole validation split, and that of the best constant output.
-    fn validate(&self, observer: &dyn Observer) -> Result<(Sums, f64), TrainError> {
-        let mut stream = Stream::validation(&self.program, self.config, &self.set.identity())?;
-        let known = self.progress.validation.map(|known| known.baseline);
+    fn validate(&mut self, observer: &dyn Observer) -> Result<(Sums, f64), TrainError> {
+        let Session { config, set, folder, program, model, validator, progress, .. } = self;
+        let interrupted = || TrainError::Interrupted { step: progress.step, folder: folder.root().into() };
+        let known = progress.validation.map(|known| known.baseline);
         let (mut sums, mut targets) = (Sums::default(), Vec::new());
-        loop {
+        let open = || Stream::validation(program, config, &set.identity());
+        validator.each(open, &mut |batch| {
             if observer.interrupted() {
-                // What was summed is thrown away: the next run validates this epoch again.
-                return Err(self.interrupt()?);
+                return Err(interrupted());
             }
-            let more = stream.next(|batch| {
-                if let (Labels::Eval(batch_targets), None) = (batch.labels, known) {
-                    targets.extend_from_slice(batch_targets);
-                }
-                self.model.evaluate(batch)
-            })?;
-            match more {
-                Some(more) => sums.add(more),
-                None => break,
+            if let (Labels::Eval(batch_targets), None) = (batch.labels, known) {
+                targets.extend_from_slice(batch_targets);
             }
-        }
+            sums.add(model.evaluate(batch)?);
+            Ok(())
+        })?;
         if sums.samples == 0 {
             let hint = "give a larger --validation or more games";
             return Err(TrainError::Empty { data: self.config.data.clone(), split: "validation", hint });
@@ -251,9 +254,8 @@ impl<'a> Session<'a> {
         checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, &self.model, &self.progress)
     }
 
-    fn interrupt(&self) -> Result<TrainError, TrainError> {
-        self.save()?;
-        Ok(TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() })
+    fn interrupted(&self) -> TrainError {
+        TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() }
     }
 
     /// Quantises the network and writes the outcome.
