@@ -5,10 +5,15 @@ mod define;
 mod samples_service;
 mod train;
 mod train_progress;
+mod delta;
+mod encode;
+mod input;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 /// Why a verb did not finish.
 #[derive(Debug)]
@@ -52,6 +57,20 @@ enum Verb {
     Define(define::Arguments),
     SamplesService(samples_service::Arguments),
     Train(train::Arguments),
+    Encode(encode::Arguments),
+    Delta(delta::Arguments),
+}
+
+/// One pretty JSON document on stdout.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
+}
+
+/// One JSON document on one line of stdout.
+fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(value)?;
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
 }
 
 /// Runs the command line and gives its exit status.
@@ -61,6 +80,8 @@ pub fn main() -> ExitCode {
         Verb::Define(arguments) => define::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
+        Verb::Encode(arguments) => encode::run(&arguments),
+        Verb::Delta(arguments) => delta::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
