@@ -124,6 +124,12 @@ impl Client {
         Ok(Some(Batch { client: self, lease, header }))
     }
 
+    /// The service's process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.child.id()
+    }
+
     /// Whether the service delivered everything.
     #[must_use]
     pub const fn ended(&self) -> bool {
