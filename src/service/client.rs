@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -121,6 +122,12 @@ impl Client {
             }
         }
         Ok(Some(Batch { client: self, lease, header }))
+    }
+
+    /// The service's process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.child.id()
     }
 
     /// Whether the service delivered everything.
@@ -253,7 +260,8 @@ struct Process {
 
 impl Process {
     fn start(command: &mut Command) -> Result<(Process, ChildStdout), ServiceError> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: Ctrl-C reaches the consumer, which ends the service when it is done with it.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let program = command.get_program().into();
         let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -9,7 +9,7 @@ use super::order::Slice;
 use super::protocol::{Header, Layout, Plan};
 use super::shm::SlotWriter;
 use super::{Request, ServiceError};
-use crate::chess::{BoardChange, Move, Perspective};
+use crate::chess::{BoardChange, ByPerspective, Move, PackedBoard, Perspective};
 use crate::data::{Method, Record};
 use crate::features::FeatureSet;
 use crate::units::{Draws, Seed};
@@ -52,7 +52,8 @@ pub(super) fn other_moves(seed: Seed) -> Draws {
 pub(super) struct Encoder<'a> {
     source: &'a Source<'a>,
     chunk: Chunk,
-    one: Vec<u32>,
+    /// One position's active features.
+    active: ByPerspective<Vec<u32>>,
     header: Header,
     offsets: Offsets,
 }
@@ -123,7 +124,13 @@ impl Chunk {
 impl<'a> Encoder<'a> {
     pub(super) fn new(source: &'a Source<'a>) -> Encoder<'a> {
         let offsets = Offsets::of(source.plan);
-        Encoder { source, chunk: Chunk::default(), one: Vec::new(), header: Header::default(), offsets }
+        Encoder {
+            source,
+            chunk: Chunk::default(),
+            active: ByPerspective::default(),
+            header: Header::default(),
+            offsets,
+        }
     }
 
     /// Fills a slot; none when `stop` said so on the way.
@@ -158,15 +165,14 @@ impl<'a> Encoder<'a> {
     fn sample(&mut self, index: u32) -> Result<(), ServiceError> {
         let source = self.source;
         let record = &source.records[index as usize];
-        let failed = |source| ServiceError::Record { index, source };
         match source.method {
             Method::Eval => {
-                let board = record.board().unpack().map_err(|error| failed(error.into()))?;
-                self.position(&board, record.turn());
+                self.packed(record.board(), record.turn());
                 self.chunk.score.push(record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns));
                 self.chunk.result.push(record.result().map_or(f32::NAN, |result| result.points()));
             }
             Method::Pqr => {
+                let failed = |source| ServiceError::Record { index, source };
                 let position = record.position().map_err(failed)?;
                 let moves = position.legal_moves();
                 let played = moves.iter().position(|&mv| record.is_move(mv));
@@ -175,9 +181,9 @@ impl<'a> Encoder<'a> {
                 let other =
                     other_move(&moves, played, source.draws, draw).ok_or(ServiceError::NoOtherMove { index })?;
                 let (turn, board) = (position.turn(), position.board());
-                self.position(board, turn);
-                self.position(&BoardChange::of(moves[played], turn).applied_to(board), turn.other());
-                self.position(&BoardChange::of(other, turn).applied_to(board), turn.other());
+                self.packed(record.board(), turn);
+                self.board(&BoardChange::of(moves[played], turn).applied_to(board), turn.other());
+                self.board(&BoardChange::of(other, turn).applied_to(board), turn.other());
             }
         }
         self.chunk.ply.push(record.ply().0);
@@ -185,26 +191,41 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Appends one position, both sides.
-    fn position(&mut self, board: &Board, turn: Color) {
+    fn packed(&mut self, board: &PackedBoard, turn: Color) {
+        self.source.set.active_packed(board, &mut self.active);
+        self.append(turn, board.count());
+    }
+
+    fn board(&mut self, board: &Board, turn: Color) {
+        for pov in Perspective::ALL {
+            self.source.set.active(board, pov, &mut self.active[pov]);
+        }
+        self.append(turn, board.occupied().count() as u32);
+    }
+
+    /// Appends the position whose active features were just found.
+    fn append(&mut self, turn: Color, pieces: u32) {
         let stm = Perspective::of(turn);
+        let before = [self.header.stm_indices, self.header.nstm_indices];
         for (side, pov) in [stm, stm.other()].into_iter().enumerate() {
-            self.source.set.active(board, pov, &mut self.one);
+            let active = &self.active[pov];
             match self.source.layout {
-                Layout::Csr => self.chunk.indices[side].extend_from_slice(&self.one),
+                Layout::Csr => {
+                    let indices = &mut self.chunk.indices[side];
+                    indices.extend_from_slice(active);
+                    self.chunk.ends[side].push((before[side] as usize + indices.len()) as i32);
+                }
                 Layout::Bitset => {
                     let bits = &mut self.chunk.bits[side];
                     let start = bits.len();
                     bits.resize(start + self.source.plan.words_per_position, 0);
-                    for &index in &self.one {
+                    for &index in active {
                         bits[start + index as usize / 64] |= 1 << (index % 64);
                     }
                 }
             }
-            let before = if side == 0 { self.header.stm_indices } else { self.header.nstm_indices };
-            self.chunk.ends[side].push((before as usize + self.chunk.indices[side].len()) as i32);
         }
-        self.chunk.piece_count.push(board.occupied().count() as u8);
+        self.chunk.piece_count.push(pieces as u8);
     }
 
     /// Copies the chunk behind what the slot holds already.

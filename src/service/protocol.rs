@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError};
 use crate::data::Method;
-use crate::features::{FeatureSet, Identity};
+use crate::features::{FeatureSet, Identity, Multiplicity};
 
 /// How the active features of a batch are written down.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
@@ -182,6 +182,15 @@ impl Plan {
         }
         if request.batch_size == 0 {
             return bad("a batch size of 0 asked for; give at least 1".into());
+        }
+        let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
+        if let Some(block) = bag.filter(|_| request.layout == Layout::Bitset) {
+            return bad(format!(
+                "the block {} of {} has multiplicity \"bag\", whose repeats one bit a feature cannot hold; ask for \
+                 --layout csr",
+                block.name,
+                set.name()
+            ));
         }
         let samples = request.batch_size as u64;
         let positions = samples.saturating_mul(request.positions_per_sample() as u64);

@@ -78,7 +78,7 @@ impl Prepared {
             positions_per_sample: request.positions_per_sample(),
             layout: request.layout,
             method: request.method,
-            identity: self.set.identity(),
+            identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
             arrays: self.plan.arrays.clone(),
             header: Header::fields(),
