@@ -2,12 +2,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 mod define;
-mod samples_service;
-mod train;
-mod train_progress;
 mod delta;
 mod encode;
 mod input;
+mod samples_service;
+mod train;
+mod train_progress;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
