@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
 use super::quant::bias_limit;
-use super::{Dense, FloatNet, NetError, QuantDense, QuantNet, Scheme, Shape};
+use super::{Dense, FloatNet, NetError, QuantDense, QuantNet};
 use crate::features::{FeatureSet, Identity};
 
 /// The feature set a network was made for.
@@ -193,7 +193,7 @@ pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{random_net, shape};
-    use super::super::{forward, forward_integer, quantise};
+    use super::super::{Scheme, Shape, forward, forward_integer, quantise};
     use super::*;
 
     fn example(set: &FeatureSet) -> (FloatNet, NetFile) {
