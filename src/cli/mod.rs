@@ -2,6 +2,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 mod define;
+mod eval;
+mod measure;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Define(define::Arguments),
+    Eval(eval::Arguments),
+    Measure(measure::Arguments),
 }
 
 /// Runs the command line and gives its exit status.
@@ -54,6 +58,8 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
         Verb::Define(arguments) => define::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

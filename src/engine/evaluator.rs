@@ -68,6 +68,7 @@ impl Evaluation {
 }
 
 /// Evaluates positions of one line of play. [`Evaluator::set`] a position, then [`Evaluator::play`] moves.
+#[derive(Clone)]
 pub struct Evaluator<'a> {
     set: &'a FeatureSet,
     model: &'a Model,
@@ -130,9 +131,15 @@ impl<'a> Evaluator<'a> {
 
     /// The raw output with `turn` to move: internal score units times the scheme's divisor.
     pub fn raw(&mut self, turn: Color) -> i32 {
+        self.observe(turn, |_, _| {})
+    }
+
+    /// As [`Evaluator::raw`]; `see` gets the activations of every layer but the output: (0, stm's L1), (0, nstm's L1),
+    /// (1, the first hidden layer's), …
+    pub fn observe(&mut self, turn: Color, see: impl FnMut(usize, &[u8])) -> i32 {
         let stm = Perspective::of(turn);
         let (own, their) = (&self.accumulators[stm], &self.accumulators[stm.other()]);
-        self.model.forward(self.back_end, own, their, &mut self.scratch)
+        self.model.forward(self.back_end, own, their, &mut self.scratch, see)
     }
 
     /// The score with `turn` to move.

@@ -8,6 +8,8 @@ use crate::net::{QuantNet, Scheme};
 pub struct Model {
     scheme: Scheme,
     features: u32,
+    l1: usize,
+    /// Of an accumulator: `l1` padded to whole vectors.
     width: usize,
     table: Aligned<i16>,
     biases: Aligned<i16>,
@@ -21,6 +23,7 @@ struct Layer {
 }
 
 /// Room for the activations and sums of one forward pass, reused from one to the next.
+#[derive(Clone)]
 pub struct Scratch {
     activations: Aligned<u8>,
     sums: Vec<i32>,
@@ -42,6 +45,7 @@ impl Model {
         Model {
             scheme: net.scheme.clone(),
             features: net.shape.features,
+            l1,
             width,
             table: Aligned::padded(&net.ft_weights, l1, width),
             biases: Aligned::padded(&net.ft_biases, l1, width),
@@ -84,17 +88,27 @@ impl Model {
         Scratch { activations: Aligned::zeroed(inputs), sums: vec![0; widest] }
     }
 
-    /// The raw output: internal score units times the scheme's divisor.
-    pub fn forward(&self, back_end: BackEnd, stm: &[i16], nstm: &[i16], scratch: &mut Scratch) -> i32 {
+    /// The raw output: internal score units times the scheme's divisor. `see` gets each layer's activations: (0, stm's
+    /// L1), (0, nstm's L1), (1, the first hidden layer's), …
+    pub fn forward(
+        &self,
+        back_end: BackEnd,
+        stm: &[i16],
+        nstm: &[i16],
+        scratch: &mut Scratch,
+        mut see: impl FnMut(usize, &[u8]),
+    ) -> i32 {
         let one = self.scheme.crelu(i32::MAX);
-        let (own, their) = scratch.activations[..2 * self.width].split_at_mut(self.width);
-        back_end.crelu(stm, one, own);
-        back_end.crelu(nstm, one, their);
+        for (accumulator, input) in [stm, nstm].into_iter().zip(scratch.activations.chunks_exact_mut(self.width)) {
+            back_end.crelu(accumulator, one, input);
+            see(0, &input[..self.l1]);
+        }
         let mut inputs = 2 * self.width;
         let mut outputs = 0;
         for (index, layer) in self.layers.iter().enumerate() {
             if index > 0 {
                 inputs = self.activate(&scratch.sums[..outputs], &mut scratch.activations);
+                see(index, &scratch.activations[..outputs]);
             }
             outputs = layer.biases.len();
             let sums = &mut scratch.sums[..outputs];
