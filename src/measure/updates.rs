@@ -41,7 +41,7 @@ pub fn updates(
     });
     let record = UpdatesRecord {
         name: set.name().into(),
-        identity: set.identity(),
+        identity: set.identity().clone(),
         num_features: set.num_features(),
         games: reading.games,
         positions: totals.played.moves,
@@ -152,7 +152,7 @@ struct View {
     /// Active features of each block.
     sizes: Vec<usize>,
     /// The refresh cache: sorted active features by block and context.
-    cache: HashMap<(usize, u64), Vec<u32>>,
+    cache: HashMap<(usize, Option<u32>), Vec<u32>>,
 }
 
 impl<'a> Counter<'a> {
