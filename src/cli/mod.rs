@@ -4,7 +4,9 @@
 mod define;
 mod delta;
 mod encode;
+mod eval;
 mod input;
+mod measure;
 mod samples_service;
 mod train;
 mod train_progress;
@@ -59,6 +61,8 @@ enum Verb {
     Train(train::Arguments),
     Encode(encode::Arguments),
     Delta(delta::Arguments),
+    Eval(eval::Arguments),
+    Measure(measure::Arguments),
 }
 
 /// One pretty JSON document on stdout.
@@ -82,6 +86,8 @@ pub fn main() -> ExitCode {
         Verb::Train(arguments) => train::run(&arguments),
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
 use super::quant::bias_limit;
-use super::{Dense, FloatNet, NetError, QuantDense, QuantNet, Scheme, Shape};
+use super::{Dense, FloatNet, NetError, QuantDense, QuantNet};
 use crate::features::{FeatureSet, Identity};
 
 /// The feature set a network was made for.
@@ -28,7 +28,7 @@ pub struct Origin {
 impl Origin {
     #[must_use]
     pub fn of(set: &FeatureSet) -> Origin {
-        Origin { name: set.name().into(), definition: set.definition(), identity: set.identity() }
+        Origin { name: set.name().into(), definition: set.definition().into(), identity: set.identity().clone() }
     }
 
     /// The feature set, rebuilt from its definition.
@@ -37,12 +37,12 @@ impl Origin {
     /// When the definition does not compile, or gives another identity than the file states.
     pub fn feature_set(&self) -> Result<FeatureSet, NetError> {
         let set = FeatureSet::from_definition(&self.definition).map_err(NetError::Definition)?;
-        match set.identity() == self.identity {
+        match *set.identity() == self.identity {
             true => Ok(set),
             false => Err(NetError::Inconsistent {
                 name: self.name.clone(),
                 stored: self.identity.clone(),
-                rebuilt: set.identity(),
+                rebuilt: set.identity().clone(),
             }),
         }
     }
@@ -50,13 +50,13 @@ impl Origin {
     /// # Errors
     /// When the network was made for another set than `set`; names both identities.
     pub fn expect(&self, set: &FeatureSet) -> Result<(), NetError> {
-        match set.identity() == self.identity {
+        match *set.identity() == self.identity {
             true => Ok(()),
             false => Err(NetError::OtherSet {
                 name: self.name.clone(),
                 stored: self.identity.clone(),
                 wanted: set.name().into(),
-                identity: set.identity(),
+                identity: set.identity().clone(),
             }),
         }
     }
@@ -193,7 +193,7 @@ pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{random_net, shape};
-    use super::super::{forward, forward_integer, quantise};
+    use super::super::{Scheme, Shape, forward, forward_integer, quantise};
     use super::*;
 
     fn example(set: &FeatureSet) -> (FloatNet, NetFile) {

@@ -16,6 +16,8 @@ pub use float::{Dense, FloatNet, forward};
 pub use quant::{QuantDense, QuantNet, forward_integer, quantise};
 pub use scheme::{Limits, Scheme};
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Function applied to the accumulators and hidden layers.
@@ -72,6 +74,15 @@ impl Shape {
     }
 }
 
+impl fmt::Display for Shape {
+    /// As `(768 → 256) × 2 → 32 → 1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({} → {}) × 2", self.features, self.l1)?;
+        self.hidden.iter().try_for_each(|width| write!(f, " → {width}"))?;
+        f.write_str(" → 1")
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -105,6 +116,7 @@ pub(crate) mod tests {
         assert!(shape(768, 256, &[32, 32]).validate().is_ok());
         assert_eq!(shape(768, 256, &[32, 16]).dense(), [(512, 32), (32, 16), (16, 1)]);
         assert_eq!(shape(768, 256, &[]).dense(), [(512, 1)]);
+        assert_eq!(shape(768, 256, &[32, 16]).to_string(), "(768 → 256) × 2 → 32 → 16 → 1");
         check(shape(0, 256, &[]), "the network's shape is wrong: a network needs at least one feature");
         check(shape(1, 0, &[]), "the network's shape is wrong: an accumulator is 1 to 65536 wide, not 0");
         check(shape(1, 8, &[1, 1, 1]), "the network's shape is wrong: at most two hidden layers, not 3");
