@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long)]
     epoch_samples: Option<u64>,
     /// Samples a step (a pqr sample holds three positions)
-    #[arg(long, default_value_t = 8192)]
+    #[arg(long, default_value_t = 4096)]
     batch_size: usize,
     /// Learning rate of the first epoch
     #[arg(long, default_value_t = 2e-3)]

@@ -5,11 +5,13 @@ use rand::RngExt;
 use crate::net::{Dense, FloatNet, Shape};
 use crate::units::Seed;
 
-/// Active features a position that the feature transformer's scale is made for. The same for every set, so that rare
-/// features do not start smaller than frequent ones.
-const TYPICAL_ACTIVE: f32 = 32.0;
+/// Bound of the feature transformer's weights. Small, so that a feature the data seldom show adds little noise; the dense
+/// layers' weights already tell the neurons apart.
+const FT_BOUND: f32 = 0.005;
+/// Inside the clipped ReLU's linear part, nearer to its sparse end.
+const FT_BIAS: f32 = 0.1;
 
-/// A fresh network. Accumulators start around the middle of the clipped ReLU's linear part.
+/// A fresh network.
 #[must_use]
 pub fn fresh(shape: &Shape, seed: Seed) -> FloatNet {
     let uniform = |name: &str, count: usize, bound: f32| {
@@ -27,8 +29,8 @@ pub fn fresh(shape: &Shape, seed: Seed) -> FloatNet {
     });
     FloatNet {
         shape: shape.clone(),
-        ft_weights: uniform("init ft.weight", shape.features as usize * shape.l1, 1.0 / TYPICAL_ACTIVE.sqrt()),
-        ft_biases: vec![0.5; shape.l1],
+        ft_weights: uniform("init ft.weight", shape.features as usize * shape.l1, FT_BOUND),
+        ft_biases: vec![FT_BIAS; shape.l1],
         layers: dense.collect(),
     }
 }

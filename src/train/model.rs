@@ -109,7 +109,9 @@ impl Model {
             };
             rayon::join(forwards_and_backwards, || transposed.fill(batch.rows, features)).0
         })?;
-        let Some(sum) = shards.into_iter().reduce(Shard::plus) else { return Ok(Sums::default()) };
+        let mut shards = shards.into_iter();
+        let Some(first) = shards.next() else { return Ok(Sums::default()) };
+        let sum = shards.fold(first, |sum, shard| sum.plus(&shard));
         if sum.sums.loss.is_finite() {
             self.step += 1;
             self.update(Adam::new(learning_rate, self.step), &sum);
@@ -179,7 +181,7 @@ fn slice_of<'a>(
 }
 
 impl Shard {
-    fn plus(mut self, other: Shard) -> Shard {
+    fn plus(mut self, other: &Shard) -> Shard {
         let add = |sum: &mut [f32], more: &[f32]| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         self.sums.add(other.sums);
         add(&mut self.ft_biases, &other.ft_biases);
