@@ -1,6 +1,7 @@
 //! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
+mod dataset;
 mod define;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Dataset(dataset::Arguments),
     Define(define::Arguments),
 }
 
@@ -53,6 +55,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
+        Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
     };
     match outcome {

@@ -345,3 +345,120 @@ fn eval_text(comment: &[u8]) -> Option<&[u8]> {
     let rest = &comment[start..];
     Some(&rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakmaty::uci::UciMove;
+
+    fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
+        let mut games = Vec::new();
+        parse(text.as_bytes(), 100, &mut games);
+        games
+    }
+
+    fn only(text: &str) -> Game {
+        let mut games = parsed(text);
+        assert_eq!(games.len(), 1, "{text}");
+        games.remove(0).unwrap_or_else(|skipped| panic!("{text}: {skipped}"))
+    }
+
+    fn moves(game: &Game) -> String {
+        let text: Vec<_> =
+            game.moves.iter().map(|m| UciMove::from_move(m.mv, CastlingMode::Standard).to_string()).collect();
+        text.join(" ")
+    }
+
+    #[test]
+    fn movetext() {
+        let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
+        check("1. e4 e5 2. Nf3 *", "e2e4 e7e5 g1f3");
+        check("\u{feff}1.e4 e5 2.Nf3!? Nc6?! *", "e2e4 e7e5 g1f3 b8c6");
+        check("1. e4 $1 {good} (1. d4 {[%eval 9]} d5 (1... Nf6)) 1... e5 ! ; 2. d4\n2. Nf3 1-0", "e2e4 e7e5 g1f3");
+        check("1. e4\n% 1. d4\ne5 *", "e2e4 e7e5");
+        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0 *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
+        check("*", "");
+        assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
+        assert!(parsed(" \n\n ").is_empty());
+    }
+
+    #[test]
+    fn results() {
+        let check = |text: &str, expected| assert_eq!(only(text).result, expected, "{text}");
+        check("1. e4 1-0", Some(GameResult::Win));
+        check("1. e4 0-1", Some(GameResult::Loss));
+        check("1. e4 1/2-1/2", Some(GameResult::Draw));
+        check("1. e4 *", None);
+        check("[Result \"0-1\"]\n\n1. e4 *", Some(GameResult::Loss));
+        check("[Result \"?\"]\n\n1. e4 1-0", Some(GameResult::Win));
+    }
+
+    #[test]
+    fn evals() {
+        let check = |comment: &str, expected| {
+            assert_eq!(only(&format!("1. e4 {{ {comment} }} *")).moves[0].eval, expected, "{comment}");
+        };
+        let score = |centipawns| Some(Eval::Score(Centipawn(centipawns)));
+        check("[%eval 0.35]", score(35));
+        check("[%eval -1.2] [%clk 0:01:00]", score(-120));
+        check("[%clk 0:01:00] [%eval 0.0]", score(0));
+        check("book [%eval 12.34,18]", score(1234));
+        check("[%eval #3]", Some(Eval::Mate(3)));
+        check("[%eval #-3]", Some(Eval::Mate(-3)));
+        check("nothing", None);
+        assert_eq!(only("{[%eval 1]} 1. e4 *").moves[0].eval, None);
+    }
+
+    #[test]
+    fn one_number_orders_mates_beyond_scores() {
+        let check = |eval: Eval, expected| assert_eq!(eval.centipawns(), expected, "{eval:?}");
+        check(Eval::Score(Centipawn(-35)), -35);
+        check(Eval::Score(Centipawn(40_000)), 30_000);
+        check(Eval::Mate(1), 31_998);
+        check(Eval::Mate(-3), -31_994);
+        check(Eval::Mate(5_000), 30_002);
+        check(Eval::Mate(i32::MIN), -30_002);
+    }
+
+    #[test]
+    fn starting_positions() {
+        let game = only("[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 20\"]\n\n20... Kd8 21. e4 *");
+        assert_eq!(moves(&game), "e8d8 e2e4");
+        assert_eq!(game.first_ply(), Ply(39));
+        assert_eq!(only("1. e4 *").first_ply(), Ply(0));
+    }
+
+    #[test]
+    fn broken_games_say_why_and_where() {
+        let check = |text: &str, reason, offset: u64, excerpt: &str| {
+            let skipped = parsed(text).remove(0).expect_err(text);
+            assert_eq!((skipped.reason, skipped.offset), (reason, 100 + offset), "{text}");
+            assert_eq!((skipped.game_offset, skipped.text.as_str()), (100, excerpt), "{text}");
+        };
+        check("1. e4 e5 2. Ke3 *", SkipReason::IllegalMove, 12, "Ke3");
+        check("1. e4 @#!x e5 *", SkipReason::Garbage, 6, "@#!x");
+        check("1. e4 e5) *", SkipReason::Garbage, 8, ")");
+        check("1. e4 12x *", SkipReason::Garbage, 6, "12x");
+        check("1. e4 e5", SkipReason::Unfinished, 8, "");
+        check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
+        check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
+        check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+        check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
+        check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+        check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes: no panic, and offsets inside the text.
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), cut in 0usize..60) {
+            let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
+            text.extend(bytes);
+            let mut games = Vec::new();
+            parse(&text, 0, &mut games);
+            for skipped in games.into_iter().filter_map(Result::err) {
+                assert!(skipped.offset <= text.len() as u64);
+            }
+        }
+    }
+}
