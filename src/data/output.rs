@@ -19,8 +19,8 @@ impl OutputFile {
     /// When the folder cannot be written to, or something other than a file stands in the place.
     pub fn create(path: &Path) -> Result<OutputFile, DataError> {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let source = io::Error::other("it is a folder or device, not a file");
-            return Err(DataError::Write { path: path.into(), source });
+            let cause = io::Error::other("it is a folder or device, not a file");
+            return Err(DataError::Write { path: path.into(), cause });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().unwrap_or_default().to_string_lossy();

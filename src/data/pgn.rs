@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::san::SanPlus;
-use shakmaty::{CastlingMode, Chess, Move, Position};
+use shakmaty::san::{San, SanPlus};
+use shakmaty::{CastlingMode, CastlingSide, Chess, Move, Position};
 
 use super::GameResult;
 use super::splitter::BOM;
@@ -283,7 +283,7 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
             if let Some(result) = game_result(text) {
                 return Some((Token::Result(result), length));
             }
-            if let Some(castling) = text.strip_prefix(b"0-0").and_then(|_| san(text)) {
+            if let Some(castling) = castling_in_digits(text) {
                 return Some((Token::San(castling), length));
             }
             // A number stands alone or before dots, after which a move may follow at once.
@@ -296,6 +296,19 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
 fn san(text: &[u8]) -> Option<SanPlus> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'!' | b'?'))?;
     SanPlus::from_ascii(&text[..=end]).ok()
+}
+
+/// `0-0` and `0-0-0`, as many programs write castling.
+fn castling_in_digits(text: &[u8]) -> Option<SanPlus> {
+    let end = text.iter().rposition(|byte| *byte == b'0')?;
+    let (body, suffix) = text.split_at(end + 1);
+    let side = match body {
+        b"0-0" => CastlingSide::KingSide,
+        b"0-0-0" => CastlingSide::QueenSide,
+        _ => return None,
+    };
+    let known = suffix.iter().all(|byte| matches!(byte, b'+' | b'#' | b'!' | b'?'));
+    known.then_some(SanPlus { san: San::Castle(side), suffix: None })
 }
 
 struct Tags {
@@ -376,7 +389,7 @@ mod tests {
         check("\u{feff}1.e4 e5 2.Nf3!? Nc6?! *", "e2e4 e7e5 g1f3 b8c6");
         check("1. e4 $1 {good} (1. d4 {[%eval 9]} d5 (1... Nf6)) 1... e5 ! ; 2. d4\n2. Nf3 1-0", "e2e4 e7e5 g1f3");
         check("1. e4\n% 1. d4\ne5 *", "e2e4 e7e5");
-        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0 *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
+        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0! *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
         check("*", "");
         assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
         assert!(parsed(" \n\n ").is_empty());
