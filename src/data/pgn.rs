@@ -125,14 +125,15 @@ pub fn parse(text: &[u8], offset: u64, out: &mut Vec<Result<Game, SkippedGame>>)
         }
         let start = parser.at;
         let game = parser.game();
-        let broken = game.is_err();
+        let (broken, tagged) = (game.is_err(), text[start] == b'[');
         out.push(game.map_err(|trouble| SkippedGame {
             reason: trouble.reason,
             game_offset: offset + start as u64,
             offset: offset + trouble.at as u64,
             text: excerpt(&text[trouble.at.min(text.len())..]),
         }));
-        if broken {
+        // What follows a broken game's tags belongs to it; without tags, a blank line parts it from the next.
+        if broken && (tagged || !parser.skip_to_blank_line()) {
             return;
         }
     }
@@ -203,6 +204,17 @@ impl<'a> Parser<'a> {
         while self.text.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'.') {
             self.at += 1;
         }
+    }
+
+    /// Whether there was a blank line to go to.
+    fn skip_to_blank_line(&mut self) -> bool {
+        while self.at < self.text.len() {
+            if self.line().trim_ascii().is_empty() {
+                return true;
+            }
+            self.at += 1;
+        }
+        false
     }
 
     fn tags(&mut self) -> Result<Tags, Trouble> {
@@ -456,6 +468,8 @@ mod tests {
         check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
         check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
         check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+        assert_eq!(parsed("1. e4 *\n\n1. e5 *\n\n1. d4 *").iter().flatten().count(), 2);
+        assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
         check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
         check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
         check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");

@@ -96,7 +96,7 @@ pub enum GenerateError {
         journal.display()
     )]
     OtherRun { journal: PathBuf, finished: usize, found: String },
-    #[error("{} cannot be used: {reason}; remove it to begin anew", journal.display())]
+    #[error("the journal {} of unfinished work cannot be used: {reason}", journal.display())]
     Journal { journal: PathBuf, reason: String },
 }
 
