@@ -57,7 +57,8 @@ impl OutputFile {
     /// When the disk is full or breaks.
     pub fn seal(self) -> Result<SealedFile, DataError> {
         let path = self.path;
-        let file = self.writer.into_inner().map_err(|error| error.into_error()).map_err(DataError::write(&path))?;
+        let file =
+            self.writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(DataError::write(&path))?;
         publish(file.as_file()).map_err(DataError::write(&path))?;
         file.as_file().sync_all().map_err(DataError::write(&path))?;
         Ok(SealedFile { path, file })

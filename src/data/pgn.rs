@@ -208,6 +208,8 @@ impl<'a> Parser<'a> {
 
     /// Whether there was a blank line to go to.
     fn skip_to_blank_line(&mut self) -> bool {
+        self.line();
+        self.at += 1;
         while self.at < self.text.len() {
             if self.line().trim_ascii().is_empty() {
                 return true;
@@ -347,8 +349,10 @@ fn is_standard(variant: &[u8]) -> bool {
 
 fn start_position(fen: &[u8]) -> Option<Chess> {
     let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
-    let position: Chess =
-        fen.into_position(CastlingMode::Standard).or_else(|error| error.ignore_invalid_ep_square()).ok()?;
+    let position: Chess = match fen.into_position(CastlingMode::Standard) {
+        Ok(position) => position,
+        Err(error) => error.ignore_invalid_ep_square().ok()?,
+    };
     (position.board().occupied().count() <= 32).then_some(position)
 }
 
@@ -468,7 +472,7 @@ mod tests {
         check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
         check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
         check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
-        assert_eq!(parsed("1. e4 *\n\n1. e5 *\n\n1. d4 *").iter().flatten().count(), 2);
+        assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
         assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
         check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
         check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
