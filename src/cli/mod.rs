@@ -2,12 +2,17 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 mod define;
+mod delta;
+mod encode;
 mod eval;
+mod input;
 mod measure;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 /// Why a verb did not finish.
 #[derive(Debug)]
@@ -49,8 +54,22 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Define(define::Arguments),
+    Encode(encode::Arguments),
+    Delta(delta::Arguments),
     Eval(eval::Arguments),
     Measure(measure::Arguments),
+}
+
+/// One pretty JSON document on stdout.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
+}
+
+/// One JSON document on one line of stdout.
+fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(value)?;
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
 }
 
 /// Runs the command line and gives its exit status.
@@ -58,6 +77,8 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
         Verb::Define(arguments) => define::run(&arguments),
+        Verb::Encode(arguments) => encode::run(&arguments),
+        Verb::Delta(arguments) => delta::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Measure(arguments) => measure::run(&arguments),
     };
