@@ -1,6 +1,7 @@
 //! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
+mod dataset;
 mod define;
 mod delta;
 mod encode;
@@ -53,6 +54,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Dataset(dataset::Arguments),
     Define(define::Arguments),
     Encode(encode::Arguments),
     Delta(delta::Arguments),
@@ -76,6 +78,7 @@ fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
+        Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),

@@ -8,7 +8,7 @@ mod cache;
 mod error;
 mod fsd;
 mod games;
-// pub mod generate;
+pub mod generate;
 mod info;
 mod input;
 mod manifest;
@@ -16,7 +16,7 @@ mod output;
 mod pgn;
 mod record;
 mod splitter;
-// pub mod uci;
+pub mod uci;
 mod writer;
 
 pub use build::{Built, Filter, Options, PerGame, Progress, build};
