@@ -5,7 +5,9 @@ mod dataset;
 mod define;
 mod delta;
 mod encode;
+mod eval;
 mod input;
+mod measure;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -56,6 +58,8 @@ enum Verb {
     Define(define::Arguments),
     Encode(encode::Arguments),
     Delta(delta::Arguments),
+    Eval(eval::Arguments),
+    Measure(measure::Arguments),
 }
 
 /// One pretty JSON document on stdout.
@@ -78,6 +82,8 @@ pub fn main() -> ExitCode {
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
