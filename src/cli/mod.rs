@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 mod define;
+mod report;
 
 use std::process::ExitCode;
 
@@ -47,6 +48,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Define(define::Arguments),
+    Report(report::Arguments),
 }
 
 /// Runs the command line and gives its exit status.
@@ -54,6 +56,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
         Verb::Define(arguments) => define::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
