@@ -1,0 +1,92 @@
+//! Errors in definitions, shown with the line and a caret.
+
+use std::fmt::{self, Display, Formatter};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use thiserror::Error;
+
+use super::syntax::SyntaxError;
+
+/// Why a request is no feature set.
+#[derive(Debug, Error)]
+pub enum FeatureError {
+    /// The text of a definition is wrong.
+    #[error("{0}")]
+    Definition(Box<Diagnostic>),
+    /// No file and no shipped set has this name.
+    #[error("there is no feature set `{name}`{}", suggestion(.nearest.as_deref(), .searched))]
+    UnknownSet { name: String, nearest: Option<String>, searched: Vec<PathBuf> },
+    /// A definition's file cannot be read.
+    #[error("cannot read the definition {}: {error}", .path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+}
+
+fn suggestion(nearest: Option<&str>, searched: &[PathBuf]) -> String {
+    let folders = searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    match nearest {
+        Some(name) => format!("; did you mean `{name}`? (looked in {folders})"),
+        None => format!(" in {folders}"),
+    }
+}
+
+/// A message about a place in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub message: String,
+    pub text: SourceText,
+    /// Bytes of `text`.
+    pub span: Range<usize>,
+    pub help: Option<String>,
+}
+
+impl Display for Diagnostic {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let snippet = Snippet::source(&*self.text.text)
+            .path(&*self.text.origin)
+            .annotation(AnnotationKind::Primary.span(self.span.clone()));
+        let mut group = Level::ERROR.primary_title(&self.message).element(snippet);
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(help));
+        }
+        let report = Renderer::plain().render(&[group]);
+        f.write_str(report.strip_prefix("error: ").unwrap_or(&report))
+    }
+}
+
+/// A text and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceText {
+    /// A path, or words such as `expression`.
+    pub origin: Arc<str>,
+    pub text: Arc<str>,
+}
+
+impl SourceText {
+    pub fn new(origin: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceText {
+        SourceText { origin: origin.into(), text: text.into() }
+    }
+
+    pub fn error(&self, message: impl Into<String>, span: Range<usize>, help: Option<String>) -> FeatureError {
+        let end = span.end.min(self.text.len());
+        let start = span.start.min(end);
+        let diagnostic = Diagnostic { message: message.into(), text: self.clone(), span: start..end, help };
+        FeatureError::Definition(Box::new(diagnostic))
+    }
+}
+
+/// An expression inside a larger text: where its first byte stands there.
+#[derive(Clone, Debug)]
+pub struct ExpressionText {
+    pub source: SourceText,
+    pub offset: usize,
+}
+
+impl ExpressionText {
+    pub fn error(&self, error: SyntaxError) -> FeatureError {
+        let span = error.span.start + self.offset..error.span.end + self.offset;
+        self.source.error(error.message, span, error.help)
+    }
+}

@@ -1,0 +1,204 @@
+//! The reference encoder: a direct, slow reading of the language's meaning, and the oracle for everything faster.
+//!
+//! It turns the board square by square, walks every ray step by step and evaluates products recursively, sharing no code
+//! with the compiled encoder.
+
+use crate::chess::{Board, Perspective, Role, Square};
+
+use super::spec::{
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, Multiplicity,
+    OWN_KING, ProductSpec, SourceSpec,
+};
+
+/// The active elements of one block, ascending, from 0 to the block's size; repeats under `bag`.
+///
+/// A board without both kings has none.
+pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
+    let Some(view) = View::of(board, pov, block) else { return Vec::new() };
+    let mut entities = vec![Entity::bare(0); block.variables.len()];
+    entities[OWN_KING] = view.king(0);
+    entities[ENEMY_KING] = view.king(1);
+    let mut out = Vec::new();
+    bindings(&view, &block.binders, &mut entities, &mut |entities| {
+        if holds(block.condition.as_ref(), entities) {
+            product(&view, &block.product, entities, &mut out);
+        }
+    });
+    out.sort_unstable();
+    if block.multiplicity == Multiplicity::Set {
+        out.dedup();
+    }
+    out
+}
+
+/// The oriented board: what stands on each square, colours relative to the perspective.
+struct View {
+    squares: [Option<Entity>; 64],
+}
+
+impl View {
+    fn of(board: &Board, pov: Perspective, block: &BlockSpec) -> Option<View> {
+        board.king_of(pov.other().own())?;
+        let mask = block.orientation.mask(board.king_of(pov.own())?, pov);
+        let mut squares = [None; 64];
+        for square in Square::ALL {
+            if let Some(piece) = board.piece_at(square) {
+                let oriented = u32::from(square) ^ mask;
+                let color = u32::from(piece.color != pov.own());
+                squares[oriented as usize] = Some(Entity { square: oriented, role: piece.role as u32 - 1, color });
+            }
+        }
+        Some(View { squares })
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = Entity> + '_ {
+        self.squares.iter().flatten().copied()
+    }
+
+    fn king(&self, color: u32) -> Entity {
+        let mut kings = self.pieces().filter(|piece| piece.role == Role::King as u32 - 1 && piece.color == color);
+        kings.next().expect("`of` refuses boards without kings")
+    }
+
+    fn at(&self, square: u32) -> Option<Entity> {
+        self.squares[square as usize]
+    }
+
+    /// Squares attacked by a piece, own-held ones included.
+    fn attacks(&self, piece: Entity) -> Vec<u32> {
+        const ROOK: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
+        const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, 1), (-1, -1)];
+        const KNIGHT: [(i32, i32); 8] = [(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)];
+        let up = forward(piece.color);
+        let both = || ROOK.into_iter().chain(BISHOP);
+        match piece.role {
+            0 => self.walk(piece, [(-1, up), (1, up)], 1),
+            1 => self.walk(piece, KNIGHT, 1),
+            2 => self.walk(piece, BISHOP, 7),
+            3 => self.walk(piece, ROOK, 7),
+            4 => self.walk(piece, both(), 7),
+            _ => self.walk(piece, both(), 1),
+        }
+    }
+
+    /// Squares met on the way in each direction, up to and with the first held one.
+    fn walk(&self, from: Entity, steps: impl IntoIterator<Item = (i32, i32)>, reach: u32) -> Vec<u32> {
+        let mut squares = Vec::new();
+        for step in steps {
+            let mut at = from.square;
+            for _ in 0..reach {
+                let Some(next) = stepped(at, step) else { break };
+                squares.push(next);
+                at = next;
+                if self.at(at).is_some() {
+                    break;
+                }
+            }
+        }
+        squares
+    }
+
+    /// Squares a piece could move to were it its turn, ignoring checks and pins.
+    fn moves(&self, piece: Entity) -> Vec<u32> {
+        let attacks = self.attacks(piece);
+        let held_by = |square: u32, color: u32| self.at(square).is_some_and(|other| other.color == color);
+        if piece.role != 0 {
+            return attacks.into_iter().filter(|square| !held_by(*square, piece.color)).collect();
+        }
+        let mut squares: Vec<u32> = attacks.into_iter().filter(|square| held_by(*square, 1 - piece.color)).collect();
+        let start_rank = if piece.color == 0 { 1 } else { 6 };
+        let pushes = if piece.square / 8 == start_rank { 2 } else { 1 };
+        let mut at = piece.square;
+        for _ in 0..pushes {
+            match stepped(at, (0, forward(piece.color))) {
+                Some(next) if self.at(next).is_none() => {
+                    squares.push(next);
+                    at = next;
+                }
+                _ => break,
+            }
+        }
+        squares
+    }
+}
+
+/// Own pawns play upwards, theirs downwards.
+fn forward(color: u32) -> i32 {
+    if color == 0 { 1 } else { -1 }
+}
+
+fn stepped(square: u32, (files, ranks): (i32, i32)) -> Option<u32> {
+    let (file, rank) = (square as i32 % 8 + files, square as i32 / 8 + ranks);
+    ((0..8).contains(&file) && (0..8).contains(&rank)).then_some((file + 8 * rank) as u32)
+}
+
+fn holds(condition: Option<&ConditionSpec>, entities: &[Entity]) -> bool {
+    condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]))
+}
+
+/// Every binding of the variables, in turn.
+fn bindings(view: &View, binders: &[BinderSpec], entities: &mut [Entity], each: &mut dyn FnMut(&mut [Entity])) {
+    let Some((binder, rest)) = binders.split_first() else { return each(entities) };
+    for entity in candidates(view, binder.source, entities) {
+        entities[binder.slot] = entity;
+        bindings(view, rest, entities, each);
+    }
+}
+
+fn candidates(view: &View, source: SourceSpec, entities: &[Entity]) -> Vec<Entity> {
+    let squares = |squares: Vec<u32>| squares.into_iter().map(Entity::bare).collect();
+    match source {
+        SourceSpec::Pieces => view.pieces().collect(),
+        SourceSpec::Moves(of) => squares(view.moves(entities[of])),
+        SourceSpec::Attacks(of) => squares(view.attacks(entities[of])),
+        SourceSpec::Targets(of) => {
+            view.attacks(entities[of]).into_iter().filter_map(|square| view.at(square)).collect()
+        }
+        SourceSpec::Next(of, direction) => {
+            let way = view.walk(entities[of], [direction.step()], 7);
+            way.last().and_then(|square| view.at(*square)).into_iter().collect()
+        }
+    }
+}
+
+/// Appends the product's active elements for one binding.
+fn product(view: &View, product: &ProductSpec, entities: &mut [Entity], out: &mut Vec<u32>) {
+    let mut elements = vec![0u32];
+    for spec in &product.factors {
+        let right = factor(view, spec, entities);
+        elements = elements.iter().flat_map(|a| right.iter().map(move |b| a * spec.size + b)).collect();
+    }
+    out.extend(elements);
+}
+
+fn factor(view: &View, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32> {
+    match &factor.kind {
+        FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
+        FactorKind::Difference(left, right) => {
+            let (a, b) = (left.property.of(entities[left.slot]), right.property.of(entities[right.slot]));
+            vec![(a - b + left.size() as i32 - 1) as u32]
+        }
+        FactorKind::Reserved => Vec::new(),
+        FactorKind::Count(spec) => vec![count(view, spec, entities)],
+        FactorKind::Sum(products) => {
+            let mut elements = Vec::new();
+            let mut offset = 0;
+            for summand in products {
+                let mut own = Vec::new();
+                product(view, summand, entities, &mut own);
+                elements.extend(own.into_iter().map(|element| element + offset));
+                offset += summand.size;
+            }
+            elements
+        }
+    }
+}
+
+/// Number of bindings that satisfy the condition, clamped.
+fn count(view: &View, spec: &CountSpec, entities: &mut [Entity]) -> u32 {
+    let mut number = 0u32;
+    bindings(view, &spec.binders, entities, &mut |entities| {
+        number += u32::from(holds(spec.condition.as_ref(), entities));
+    });
+    number.min(spec.max)
+}

@@ -1,0 +1,247 @@
+//! Syntax tree → [`BlockSpec`]: variables, buckets and sizes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::chess::Orientation;
+
+use super::spec::{
+    AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, FactorKind, FactorSpec, Multiplicity,
+    ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
+};
+use super::syntax::{
+    Axis, AxisKind, Binder, Condition, Factor, Letter, Product, SourceExpr, Span, SyntaxError, Term, Variable, Written,
+    block_text, factor_text,
+};
+
+type Resolved<T> = Result<T, SyntaxError>;
+
+/// Largest number of features: indices are `u32`, and the last one stands for "none".
+pub const MAX_FEATURES: u64 = u32::MAX as u64;
+
+/// What a definition gives all its written blocks.
+pub struct Surroundings<'a> {
+    pub orientation: Orientation,
+    pub multiplicity: Multiplicity,
+    pub buckets: &'a BTreeMap<String, Arc<Bucket>>,
+}
+
+/// Resolves one written block.
+///
+/// # Errors
+/// Unknown or rebound variables, unknown buckets, axes a variable does not have, sizes beyond [`MAX_FEATURES`].
+pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -> Resolved<BlockSpec> {
+    let mut resolver = Resolver {
+        surroundings,
+        scope: vec![(Letter::OWN_KING, 0), (Letter::ENEMY_KING, 1)],
+        variables: vec![VariableKind::Piece; 2],
+    };
+    let binders = resolver.binders(&written.binders)?;
+    let product = resolver.product(&written.product)?;
+    let condition = written.condition.as_ref().map(|condition| resolver.condition(condition)).transpose()?;
+    Ok(BlockSpec {
+        name,
+        text: canonical(written),
+        orientation: surroundings.orientation,
+        multiplicity: surroundings.multiplicity,
+        variables: resolver.variables,
+        binders,
+        product,
+        condition,
+    })
+}
+
+/// The block's text with its variables renamed P, Q, R … in the order they are bound, so that letters do not matter.
+fn canonical(written: &Written) -> String {
+    const LETTERS: [char; 24] = [
+        'P', 'Q', 'R', 'S', 'T', 'U', 'V', 'W', 'X', 'Y', 'Z', 'A', 'B', 'C', 'D', 'F', 'G', 'H', 'I', 'J', 'L', 'M',
+        'N', 'O',
+    ];
+    let mut bound = Vec::new();
+    let mut note = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
+    note(&written.binders);
+    counts(&written.product, &mut note);
+    let position = |letter| bound.iter().position(|known| *known == letter);
+    block_text(written, &|letter| position(letter).and_then(|at| LETTERS.get(at)).copied().unwrap_or(letter.0))
+}
+
+fn counts(product: &Product, note: &mut impl FnMut(&[Binder])) {
+    for factor in &product.factors {
+        match factor {
+            Factor::Count(count) => note(&count.binders),
+            Factor::Sum(products, _) => products.iter().for_each(|product| counts(product, note)),
+            Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => {}
+        }
+    }
+}
+
+struct Resolver<'a> {
+    surroundings: &'a Surroundings<'a>,
+    scope: Vec<(Letter, usize)>,
+    variables: Vec<VariableKind>,
+}
+
+impl Resolver<'_> {
+    fn slot(&self, variable: &Variable) -> Resolved<usize> {
+        let found = self.scope.iter().find(|(letter, _)| *letter == variable.letter);
+        found.map(|(_, slot)| *slot).ok_or_else(|| {
+            let letters = self.scope.iter().map(|(letter, _)| letter.0.to_string()).collect::<Vec<_>>();
+            let name = variable.letter.0;
+            SyntaxError::new(format!("`{name}` is not bound here"), variable.span.clone()).with_help(format!(
+                "bound here: {}; bind it after `for`, as in `for {name} in pieces`",
+                letters.join(", ")
+            ))
+        })
+    }
+
+    /// A slot that holds a piece.
+    fn piece(&self, variable: &Variable) -> Resolved<usize> {
+        let slot = self.slot(variable)?;
+        match self.variables[slot] {
+            VariableKind::Piece => Ok(slot),
+            VariableKind::Square => {
+                let message = format!("`{}` is a bare square; a piece or king is needed here", variable.letter.0);
+                Err(SyntaxError::new(message, variable.span.clone()))
+            }
+        }
+    }
+
+    fn binders(&mut self, binders: &[Binder]) -> Resolved<Vec<BinderSpec>> {
+        binders.iter().map(|binder| self.binder(binder)).collect()
+    }
+
+    fn binder(&mut self, binder: &Binder) -> Resolved<BinderSpec> {
+        let (source, kind) = match &binder.source {
+            SourceExpr::Pieces => (SourceSpec::Pieces, VariableKind::Piece),
+            SourceExpr::Moves(of) => (SourceSpec::Moves(self.piece(of)?), VariableKind::Square),
+            SourceExpr::Attacks(of) => (SourceSpec::Attacks(self.piece(of)?), VariableKind::Square),
+            SourceExpr::Targets(of) => (SourceSpec::Targets(self.piece(of)?), VariableKind::Piece),
+            SourceExpr::Next(of, direction) => (SourceSpec::Next(self.piece(of)?, *direction), VariableKind::Piece),
+        };
+        let Variable { letter, span } = &binder.variable;
+        if self.scope.iter().any(|(known, _)| known == letter) {
+            let message = match *letter {
+                Letter::OWN_KING => "`K` is always the own king; choose another letter".to_owned(),
+                Letter::ENEMY_KING => "`E` is always the enemy king; choose another letter".to_owned(),
+                Letter(name) => format!("`{name}` is bound already; choose another letter"),
+            };
+            return Err(SyntaxError::new(message, span.clone()));
+        }
+        let slot = self.variables.len();
+        self.variables.push(kind);
+        self.scope.push((*letter, slot));
+        Ok(BinderSpec { slot, source })
+    }
+
+    fn product(&mut self, product: &Product) -> Resolved<ProductSpec> {
+        let factors = product.factors.iter().map(|factor| self.factor(factor)).collect::<Resolved<Vec<_>>>()?;
+        let size = factors.iter().try_fold(1u64, |size, factor| {
+            size.checked_mul(u64::from(factor.size)).filter(|size| *size <= MAX_FEATURES)
+        });
+        Ok(ProductSpec { factors, size: within(size, &product.span)? })
+    }
+
+    fn factor(&mut self, factor: &Factor) -> Resolved<FactorSpec> {
+        let (kind, size) = match factor {
+            Factor::Axis(axis) => {
+                let axis = self.axis(axis)?;
+                let size = axis.size();
+                (FactorKind::Axis(axis), size)
+            }
+            Factor::Difference(left, right, span) => self.difference(left, right, span)?,
+            Factor::Sum(products, span) => {
+                let products = products.iter().map(|product| self.product(product)).collect::<Resolved<Vec<_>>>()?;
+                let size = within(Some(products.iter().map(|product| u64::from(product.size)).sum()), span)?;
+                (FactorKind::Sum(products), size)
+            }
+            Factor::Reserved(size, _) => (FactorKind::Reserved, *size),
+            Factor::Count(count) => {
+                let outer = self.scope.len();
+                let binders = self.binders(&count.binders)?;
+                let condition = count.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
+                self.scope.truncate(outer);
+                (FactorKind::Count(CountSpec { max: count.max, binders, condition }), count.max + 1)
+            }
+        };
+        Ok(FactorSpec { name: factor_text(factor), kind, size })
+    }
+
+    fn difference(&self, left: &Axis, right: &Axis, span: &Span) -> Resolved<(FactorKind, u32)> {
+        if left.kind != right.kind || left.domain.is_some() || right.domain.is_some() {
+            let message = "a difference is taken of two equal axes without domains";
+            return Err(SyntaxError::new(message, span.clone()).with_help("for example `(file(K) - file(P))`"));
+        }
+        if matches!(left.kind, AxisKind::Bucket(_)) {
+            let message = "a difference of buckets has no meaning: their numbers are names";
+            return Err(SyntaxError::new(message, span.clone()));
+        }
+        let (left, right) = (self.axis(left)?, self.axis(right)?);
+        let size = 2 * left.size() - 1;
+        Ok((FactorKind::Difference(left, right), size))
+    }
+
+    fn axis(&self, axis: &Axis) -> Resolved<AxisSpec> {
+        let (property, slot) = self.property(axis)?;
+        Ok(AxisSpec { property, slot, domain: axis.domain.clone() })
+    }
+
+    fn property(&self, axis: &Axis) -> Resolved<(Property, usize)> {
+        let slot = self.slot(&axis.variable)?;
+        if self.variables[slot] == VariableKind::Square && !axis.kind.of_square() {
+            let message = format!("`{}` is a bare square and has no {}", axis.variable.letter.0, axis.kind.name());
+            return Err(SyntaxError::new(message, axis.span.clone()));
+        }
+        let property = match &axis.kind {
+            AxisKind::Square => Property::Square,
+            AxisKind::File => Property::File,
+            AxisKind::Rank => Property::Rank,
+            AxisKind::Diagonal => Property::Diagonal,
+            AxisKind::Antidiagonal => Property::Antidiagonal,
+            AxisKind::Role => Property::Role,
+            AxisKind::Color => Property::Color,
+            AxisKind::Bucket(name) => Property::Bucket(self.bucket(name, &axis.span)?),
+        };
+        Ok((property, slot))
+    }
+
+    fn bucket(&self, name: &str, span: &Span) -> Resolved<Arc<Bucket>> {
+        let known = self.surroundings.buckets;
+        known.get(name).cloned().ok_or_else(|| {
+            SyntaxError::new(format!("there is no bucket table `{name}`"), span.clone())
+                .with_help(format!("list its 64 numbers under [buckets]: {name} = [ … ]"))
+                .suggesting(name, known.keys().map(String::as_str))
+        })
+    }
+
+    fn condition(&self, condition: &Condition) -> Resolved<ConditionSpec> {
+        let all = |of: &[Condition]| of.iter().map(|condition| self.condition(condition)).collect::<Resolved<Vec<_>>>();
+        Ok(match condition {
+            Condition::Any(of) => ConditionSpec::Any(all(of)?),
+            Condition::All(of) => ConditionSpec::All(all(of)?),
+            Condition::Not(of) => ConditionSpec::Not(Box::new(self.condition(of)?)),
+            Condition::Compare(left, comparison, right) => {
+                ConditionSpec::Compare(self.term(left)?, *comparison, self.term(right)?)
+            }
+        })
+    }
+
+    fn term(&self, term: &Term) -> Resolved<TermSpec> {
+        let boxed = |term: &Term| self.term(term).map(Box::new);
+        Ok(match term {
+            Term::Number(value) => TermSpec::Number(*value),
+            Term::Axis(axis) => {
+                let (property, slot) = self.property(axis)?;
+                TermSpec::Axis(property, slot)
+            }
+            Term::Negative(of) => TermSpec::Negative(boxed(of)?),
+            Term::Absolute(of) => TermSpec::Absolute(boxed(of)?),
+            Term::Sum(left, right) => TermSpec::Sum(boxed(left)?, boxed(right)?),
+            Term::Difference(left, right) => TermSpec::Difference(boxed(left)?, boxed(right)?),
+        })
+    }
+}
+
+fn within(size: Option<u64>, span: &Span) -> Resolved<u32> {
+    size.and_then(|size| u32::try_from(size).ok())
+        .ok_or_else(|| SyntaxError::new("this has more than 2^32 − 1 features; indices have 32 bits", span.clone()))
+}

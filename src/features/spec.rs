@@ -1,0 +1,303 @@
+//! A definition with every name resolved: variables are slots, buckets are tables, sizes are known.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chess::Orientation;
+
+use super::syntax::{Comparison, Direction};
+
+/// Slot of the own king and of the enemy king; a block's own variables follow in the order they are bound.
+pub const OWN_KING: usize = 0;
+pub const ENEMY_KING: usize = 1;
+
+/// How often a feature counts that several bindings yield.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Multiplicity {
+    /// Once.
+    #[default]
+    Set,
+    /// Once a binding.
+    Bag,
+}
+
+/// One block of a set.
+#[derive(Clone, Debug)]
+pub struct BlockSpec {
+    /// The definition it comes from, with its number there when that has several.
+    pub name: String,
+    /// The definition's canonical text, bucket tables left out.
+    pub text: String,
+    pub orientation: Orientation,
+    pub multiplicity: Multiplicity,
+    /// What each slot holds; the first two are the kings.
+    pub variables: Vec<VariableKind>,
+    pub binders: Vec<BinderSpec>,
+    pub product: ProductSpec,
+    pub condition: Option<ConditionSpec>,
+}
+
+/// What a variable stands for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum VariableKind {
+    /// A piece (or king) on its square.
+    Piece,
+    /// A bare square.
+    Square,
+}
+
+#[derive(Clone, Debug)]
+pub struct BinderSpec {
+    pub slot: usize,
+    pub source: SourceSpec,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SourceSpec {
+    Pieces,
+    Moves(usize),
+    Attacks(usize),
+    Targets(usize),
+    Next(usize, Direction),
+}
+
+#[derive(Clone, Debug)]
+pub struct ProductSpec {
+    /// From the slowest stride to the fastest.
+    pub factors: Vec<FactorSpec>,
+    pub size: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct FactorSpec {
+    /// As written, in canonical spelling.
+    pub name: String,
+    pub kind: FactorKind,
+    pub size: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum FactorKind {
+    Axis(AxisSpec),
+    /// Plain difference plus n − 1, both axes having n values.
+    Difference(AxisSpec, AxisSpec),
+    Sum(Vec<ProductSpec>),
+    Reserved,
+    Count(CountSpec),
+}
+
+/// A property of a variable, renumbered by a domain.
+#[derive(Clone, Debug)]
+pub struct AxisSpec {
+    pub property: Property,
+    pub slot: usize,
+    /// Plain values in the order they are numbered; none = all of them.
+    pub domain: Option<Vec<u32>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Property {
+    Square,
+    File,
+    Rank,
+    Diagonal,
+    Antidiagonal,
+    Role,
+    Color,
+    Bucket(Arc<Bucket>),
+}
+
+/// A numbering of the oriented squares, a1, b1, … h8; −1 = outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    pub name: String,
+    pub table: [i32; 64],
+    /// Largest number + 1.
+    pub size: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct CountSpec {
+    pub max: u32,
+    pub binders: Vec<BinderSpec>,
+    pub condition: Option<ConditionSpec>,
+}
+
+#[derive(Clone, Debug)]
+pub enum ConditionSpec {
+    Any(Vec<ConditionSpec>),
+    All(Vec<ConditionSpec>),
+    Not(Box<ConditionSpec>),
+    Compare(TermSpec, Comparison, TermSpec),
+}
+
+#[derive(Clone, Debug)]
+pub enum TermSpec {
+    Number(i64),
+    Axis(Property, usize),
+    Negative(Box<TermSpec>),
+    Absolute(Box<TermSpec>),
+    Sum(Box<TermSpec>, Box<TermSpec>),
+    Difference(Box<TermSpec>, Box<TermSpec>),
+}
+
+/// What a variable is bound to: a square of the oriented board and, for pieces, what stands there.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Entity {
+    /// 0–63 on the oriented board.
+    pub square: u32,
+    /// Role 0–5 and colour (own 0, their 1); meaningless for bare squares.
+    pub role: u32,
+    pub color: u32,
+}
+
+impl Entity {
+    pub const fn bare(square: u32) -> Entity {
+        Entity { square, role: 0, color: 0 }
+    }
+}
+
+impl BlockSpec {
+    /// The bucket tables the block reads, by name.
+    pub fn buckets(&self) -> Vec<&Bucket> {
+        let mut found = Vec::new();
+        self.product.buckets(&mut found);
+        self.condition.iter().for_each(|condition| condition.buckets(&mut found));
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found.dedup();
+        found
+    }
+}
+
+impl ProductSpec {
+    fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
+        for factor in &self.factors {
+            match &factor.kind {
+                FactorKind::Axis(axis) => axis.property.bucket(out),
+                FactorKind::Difference(left, right) => {
+                    left.property.bucket(out);
+                    right.property.bucket(out);
+                }
+                FactorKind::Sum(products) => products.iter().for_each(|product| product.buckets(out)),
+                FactorKind::Reserved => {}
+                FactorKind::Count(count) => count.condition.iter().for_each(|condition| condition.buckets(out)),
+            }
+        }
+    }
+}
+
+impl Property {
+    fn bucket<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
+        if let Property::Bucket(bucket) = self {
+            out.push(bucket);
+        }
+    }
+
+    /// The plain value: a number from 0, or −1 outside a bucket.
+    pub fn of(&self, entity: Entity) -> i32 {
+        let (file, rank) = (entity.square as i32 & 7, entity.square as i32 >> 3);
+        match self {
+            Property::Square => entity.square as i32,
+            Property::File => file,
+            Property::Rank => rank,
+            Property::Diagonal => file + rank,
+            Property::Antidiagonal => file + 7 - rank,
+            Property::Role => entity.role as i32,
+            Property::Color => entity.color as i32,
+            Property::Bucket(bucket) => bucket.table[entity.square as usize],
+        }
+    }
+
+    /// Number of plain values.
+    pub fn values(&self) -> u32 {
+        match self {
+            Property::Square => 64,
+            Property::File | Property::Rank => 8,
+            Property::Diagonal | Property::Antidiagonal => 15,
+            Property::Role => 6,
+            Property::Color => 2,
+            Property::Bucket(bucket) => bucket.size,
+        }
+    }
+}
+
+impl AxisSpec {
+    pub fn size(&self) -> u32 {
+        self.domain.as_ref().map_or_else(|| self.property.values(), |domain| domain.len() as u32)
+    }
+
+    /// The element of this axis, none outside its domain.
+    pub fn index(&self, entity: Entity) -> Option<u32> {
+        let plain = u32::try_from(self.property.of(entity)).ok()?;
+        match &self.domain {
+            None => Some(plain),
+            Some(domain) => domain.iter().position(|value| *value == plain).map(|at| at as u32),
+        }
+    }
+}
+
+impl TermSpec {
+    pub fn value(&self, entity: &impl Fn(usize) -> Entity) -> i64 {
+        match self {
+            TermSpec::Number(value) => *value,
+            TermSpec::Axis(property, slot) => i64::from(property.of(entity(*slot))),
+            TermSpec::Negative(of) => -of.value(entity),
+            TermSpec::Absolute(of) => of.value(entity).abs(),
+            TermSpec::Sum(left, right) => left.value(entity) + right.value(entity),
+            TermSpec::Difference(left, right) => left.value(entity) - right.value(entity),
+        }
+    }
+
+    /// Every axis read.
+    fn axes<'a>(&'a self, out: &mut Vec<(&'a Property, usize)>) {
+        match self {
+            TermSpec::Number(_) => {}
+            TermSpec::Axis(property, slot) => out.push((property, *slot)),
+            TermSpec::Negative(of) | TermSpec::Absolute(of) => of.axes(out),
+            TermSpec::Sum(left, right) | TermSpec::Difference(left, right) => {
+                left.axes(out);
+                right.axes(out);
+            }
+        }
+    }
+}
+
+impl ConditionSpec {
+    pub fn holds(&self, entity: &impl Fn(usize) -> Entity) -> bool {
+        match self {
+            ConditionSpec::Any(of) => of.iter().any(|condition| condition.holds(entity)),
+            ConditionSpec::All(of) => of.iter().all(|condition| condition.holds(entity)),
+            ConditionSpec::Not(of) => !of.holds(entity),
+            ConditionSpec::Compare(left, comparison, right) => {
+                comparison.holds(left.value(entity), right.value(entity))
+            }
+        }
+    }
+
+    /// The slots read, ascending, each once.
+    pub fn slots(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.axes().into_iter().map(|(_, slot)| slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
+        self.axes().into_iter().for_each(|(property, _)| property.bucket(out));
+    }
+
+    fn axes(&self) -> Vec<(&Property, usize)> {
+        match self {
+            ConditionSpec::Any(of) | ConditionSpec::All(of) => of.iter().flat_map(ConditionSpec::axes).collect(),
+            ConditionSpec::Not(of) => of.axes(),
+            ConditionSpec::Compare(left, _, right) => {
+                let mut axes = Vec::new();
+                left.axes(&mut axes);
+                right.axes(&mut axes);
+                axes
+            }
+        }
+    }
+}

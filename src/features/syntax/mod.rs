@@ -1,0 +1,259 @@
+//! The expression language of feature sets: text → tokens → syntax tree, every node with its place in the text.
+
+mod lexer;
+mod parser;
+mod print;
+
+use std::ops::Range;
+
+pub use parser::parse;
+pub use print::{block_text, factor_text};
+
+/// A byte range of the expression's text.
+pub type Span = Range<usize>;
+
+/// What is wrong with an expression, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    pub message: String,
+    pub span: Span,
+    pub help: Option<String>,
+}
+
+impl SyntaxError {
+    pub fn new(message: impl Into<String>, span: Span) -> SyntaxError {
+        SyntaxError { message: message.into(), span, help: None }
+    }
+
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> SyntaxError {
+        self.help = Some(help.into());
+        self
+    }
+
+    #[must_use]
+    pub fn suggesting<'a>(self, given: &str, known: impl IntoIterator<Item = &'a str>) -> SyntaxError {
+        match nearest(given, known) {
+            Some(name) => self.with_help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+}
+
+/// The known name closest to `given`, when it is close enough to be what was meant.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
+    known
+        .into_iter()
+        .map(|name| (distance(name), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// A variable: a single capital letter. `K` (own king) and `E` (enemy king) are always bound.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Letter(pub char);
+
+impl Letter {
+    pub const OWN_KING: Letter = Letter('K');
+    pub const ENEMY_KING: Letter = Letter('E');
+}
+
+/// A variable where it is used or bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub letter: Letter,
+    pub span: Span,
+}
+
+/// One term of the sum a set is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockExpr {
+    /// Another definition, all its blocks.
+    Named {
+        name: String,
+        span: Span,
+    },
+    Written(Box<Written>),
+}
+
+/// `product for binders if condition`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub product: Product,
+    pub binders: Vec<Binder>,
+    pub condition: Option<Condition>,
+    pub span: Span,
+}
+
+/// Factors from the slowest stride to the fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    pub factors: Vec<Factor>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Factor {
+    Axis(Axis),
+    Difference(Axis, Axis, Span),
+    Sum(Vec<Product>, Span),
+    Reserved(u32, Span),
+    Count(Box<Count>),
+}
+
+/// What is read of a variable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AxisKind {
+    Square,
+    File,
+    Rank,
+    Diagonal,
+    Antidiagonal,
+    Role,
+    Color,
+    Bucket(String),
+}
+
+impl AxisKind {
+    pub const NAMED: [(&'static str, AxisKind); 7] = [
+        ("square", AxisKind::Square),
+        ("file", AxisKind::File),
+        ("rank", AxisKind::Rank),
+        ("diagonal", AxisKind::Diagonal),
+        ("antidiagonal", AxisKind::Antidiagonal),
+        ("role", AxisKind::Role),
+        ("color", AxisKind::Color),
+    ];
+
+    pub fn name(&self) -> &'static str {
+        let named = AxisKind::NAMED.iter().find(|(_, kind)| kind == self);
+        named.map_or("bucket", |(name, _)| name)
+    }
+
+    /// Whether a bare square has this axis.
+    pub const fn of_square(&self) -> bool {
+        !matches!(self, AxisKind::Role | AxisKind::Color)
+    }
+}
+
+/// An axis of a variable, its domain as plain values in the order listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    pub kind: AxisKind,
+    pub variable: Variable,
+    pub domain: Option<Vec<u32>>,
+    pub span: Span,
+}
+
+/// `count(MAX for binders if condition)`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub max: u32,
+    pub binders: Vec<Binder>,
+    pub condition: Option<Condition>,
+    pub span: Span,
+}
+
+/// `VAR in source`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binder {
+    pub variable: Variable,
+    pub source: SourceExpr,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceExpr {
+    Pieces,
+    Moves(Variable),
+    Attacks(Variable),
+    Targets(Variable),
+    Next(Variable, Direction),
+}
+
+/// A direction on the oriented board.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    East,
+    North,
+    Northeast,
+    Northwest,
+}
+
+impl Direction {
+    pub const NAMED: [(&'static str, Direction); 4] = [
+        ("east", Direction::East),
+        ("north", Direction::North),
+        ("northeast", Direction::Northeast),
+        ("northwest", Direction::Northwest),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Direction::NAMED[self as usize].0
+    }
+
+    /// Files and ranks gained by a step.
+    pub const fn step(self) -> (i32, i32) {
+        match self {
+            Direction::East => (1, 0),
+            Direction::North => (0, 1),
+            Direction::Northeast => (1, 1),
+            Direction::Northwest => (-1, 1),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Any(Vec<Condition>),
+    All(Vec<Condition>),
+    Not(Box<Condition>),
+    Compare(Term, Comparison, Term),
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+impl Comparison {
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "==",
+            Comparison::Unequal => "!=",
+            Comparison::Less => "<",
+            Comparison::LessEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterEqual => ">=",
+        }
+    }
+
+    pub const fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::Unequal => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterEqual => left >= right,
+        }
+    }
+}
+
+/// An integer term of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    Number(i64),
+    Axis(Axis),
+    Negative(Box<Term>),
+    Absolute(Box<Term>),
+    Sum(Box<Term>, Box<Term>),
+    Difference(Box<Term>, Box<Term>),
+}

@@ -1,0 +1,545 @@
+//! Recursive descent over the grammar of feature sets.
+
+use super::lexer::{Token, tokens};
+use super::{
+    Axis, AxisKind, Binder, BlockExpr, Comparison, Condition, Count, Direction, Factor, Letter, Product, SourceExpr,
+    Span, SyntaxError, Term, Variable, Written,
+};
+
+type Parsed<T> = Result<T, SyntaxError>;
+
+/// Longest text read, in bytes, and deepest nesting of brackets: far beyond what people write, well within memory and
+/// stack.
+const MAX_TEXT: usize = 1 << 16;
+const MAX_DEPTH: u32 = 64;
+
+const SOURCES: [&str; 5] = ["pieces", "moves", "attacks", "targets", "next"];
+const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
+const COLORS: [&str; 2] = ["own", "their"];
+const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "count", "reserved", "bucket"];
+
+/// Parses a whole set expression.
+///
+/// # Errors
+/// The first thing that does not fit the grammar, with its span.
+pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
+    if text.len() > MAX_TEXT {
+        let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
+        return Err(SyntaxError::new(message, 0..0));
+    }
+    let tokens = tokens(text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let blocks = parser.set()?;
+    match parser.peek() {
+        Token::End => Ok(blocks),
+        _ => Err(parser.expected("`*`, `+`, `for`, `if` or the end")),
+    }
+}
+
+struct Parser<'a> {
+    tokens: &'a [(Token<'a>, Span)],
+    at: usize,
+    depth: u32,
+}
+
+/// A condition and an integer term look alike until an operator tells them apart.
+enum Value {
+    Truth(Condition),
+    Number(Term),
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.tokens[self.at].0
+    }
+
+    fn second(&self) -> Token<'a> {
+        self.tokens.get(self.at + 1).map_or(Token::End, |(token, _)| *token)
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].1.clone()
+    }
+
+    /// End of the token read last.
+    fn end(&self) -> usize {
+        self.at.checked_sub(1).map_or(0, |last| self.tokens[last].1.end)
+    }
+
+    fn advance(&mut self) {
+        if self.at + 1 < self.tokens.len() {
+            self.at += 1;
+        }
+    }
+
+    fn expected(&self, what: &str) -> SyntaxError {
+        SyntaxError::new(format!("expected {what}, found {}", self.peek().describe()), self.span())
+    }
+
+    fn eat(&mut self, symbol: &'static str) -> bool {
+        let found = self.peek() == Token::Symbol(symbol);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Token::Word(found) if found == word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
+        if self.eat(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
+    }
+
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(SyntaxError::new(format!("brackets nest deeper than {MAX_DEPTH}"), self.span()));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn set(&mut self) -> Parsed<Vec<BlockExpr>> {
+        let mut blocks = vec![self.block()?];
+        while self.eat("+") {
+            blocks.push(self.block()?);
+        }
+        Ok(blocks)
+    }
+
+    fn block(&mut self) -> Parsed<BlockExpr> {
+        if let (Token::Word(word), next) = (self.peek(), self.second())
+            && next != Token::Symbol("(")
+        {
+            if KEYWORDS.contains(&word) {
+                return Err(self.expected("a block"));
+            }
+            let (name, span) = self.hyphenated()?;
+            return Ok(BlockExpr::Named { name, span });
+        }
+        let start = self.span().start;
+        let product = self.product()?;
+        let binders = if self.eat_word("for") { self.binders()? } else { Vec::new() };
+        let condition = if self.eat_word("if") { Some(self.condition()?) } else { None };
+        Ok(BlockExpr::Written(Box::new(Written { product, binders, condition, span: start..self.end() })))
+    }
+
+    /// A NAME: words, numbers and hyphens with nothing between them.
+    fn hyphenated(&mut self) -> Parsed<(String, Span)> {
+        let start = self.span();
+        let Token::Word(first) = self.peek() else { return Err(self.expected("a name")) };
+        self.advance();
+        let mut name = first.to_owned();
+        let mut end = start.end;
+        while self.span().start == end {
+            match self.peek() {
+                Token::Symbol("-") => name.push('-'),
+                Token::Word(word) => name.push_str(word),
+                Token::Integer(value) => name.push_str(&value.to_string()),
+                _ => break,
+            }
+            end = self.span().end;
+            self.advance();
+        }
+        Ok((name, start.start..end))
+    }
+
+    fn product(&mut self) -> Parsed<Product> {
+        let start = self.span().start;
+        let mut factors = vec![self.factor()?];
+        while self.eat("*") {
+            factors.push(self.factor()?);
+        }
+        Ok(Product { factors, span: start..self.end() })
+    }
+
+    fn factor(&mut self) -> Parsed<Factor> {
+        let start = self.span().start;
+        match self.peek() {
+            Token::Symbol("(") => self.nested(|parser| parser.bracketed(start)),
+            Token::Word("reserved") => {
+                self.advance();
+                self.expect("(")?;
+                let size = self.integer("the number of reserved indices")?;
+                self.expect(")")?;
+                Ok(Factor::Reserved(size, start..self.end()))
+            }
+            Token::Word("count") => self.nested(|parser| parser.count(start)).map(|count| Factor::Count(Box::new(count))),
+            Token::Word(_) if self.second() == Token::Symbol("(") => self.axis().map(Factor::Axis),
+            _ => Err(self
+                .expected("an axis, `count(…)`, `reserved(…)` or a bracket")
+                .with_help("axes are square, file, rank, diagonal, antidiagonal, role, color and bucket; a named set cannot be a factor")),
+        }
+    }
+
+    /// `(product + product …)` or `(axis - axis)`.
+    fn bracketed(&mut self, start: usize) -> Parsed<Factor> {
+        self.expect("(")?;
+        let first = self.product()?;
+        if self.eat("-") {
+            let right = self.axis()?;
+            self.expect(")")?;
+            let span = start..self.end();
+            return match <[Factor; 1]>::try_from(first.factors) {
+                Ok([Factor::Axis(left)]) => Ok(Factor::Difference(left, right, span)),
+                _ => Err(SyntaxError::new("a difference is taken of two axes", first.span)),
+            };
+        }
+        let mut products = vec![first];
+        while self.eat("+") {
+            products.push(self.product()?);
+        }
+        if !self.eat(")") {
+            return Err(self.expected("`*`, `+`, `-` or `)`"));
+        }
+        Ok(Factor::Sum(products, start..self.end()))
+    }
+
+    fn count(&mut self, start: usize) -> Parsed<Count> {
+        self.advance();
+        self.expect("(")?;
+        let max = self.integer("the largest count")?;
+        if !self.eat_word("for") {
+            return Err(self.expected("`for`"));
+        }
+        let binders = self.binders()?;
+        let condition = if self.eat_word("if") { Some(self.condition()?) } else { None };
+        self.expect(")")?;
+        Ok(Count { max, binders, condition, span: start..self.end() })
+    }
+
+    fn integer(&mut self, what: &str) -> Parsed<u32> {
+        let Token::Integer(value) = self.peek() else { return Err(self.expected(what)) };
+        let value = u32::try_from(value)
+            .ok()
+            .filter(|value| *value < u32::MAX)
+            .ok_or_else(|| SyntaxError::new("this number is too large; indices have 32 bits", self.span()))?;
+        self.advance();
+        Ok(value)
+    }
+
+    fn axis(&mut self) -> Parsed<Axis> {
+        let start = self.span();
+        let Token::Word(word) = self.peek() else { return Err(self.expected("an axis")) };
+        if word == "bucket" {
+            return self.bucket(start.start);
+        }
+        let Some((_, kind)) = AxisKind::NAMED.iter().find(|(name, _)| *name == word) else {
+            let known = AxisKind::NAMED.iter().map(|(name, _)| *name).chain(["bucket", "count", "reserved"]);
+            return Err(SyntaxError::new(format!("there is no axis `{word}`"), start).suggesting(word, known));
+        };
+        self.advance();
+        self.expect("(")?;
+        let variable = self.variable()?;
+        let domain = if self.eat(",") { Some(self.domain(kind)?) } else { None };
+        self.expect(")")?;
+        Ok(Axis { kind: kind.clone(), variable, domain, span: start.start..self.end() })
+    }
+
+    fn bucket(&mut self, start: usize) -> Parsed<Axis> {
+        self.advance();
+        self.expect("(")?;
+        let variable = self.variable()?;
+        self.expect(",")?;
+        let (name, _) = self.hyphenated()?;
+        self.expect(")")?;
+        Ok(Axis { kind: AxisKind::Bucket(name), variable, domain: None, span: start..self.end() })
+    }
+
+    fn variable(&mut self) -> Parsed<Variable> {
+        let span = self.span();
+        let Token::Word(word) = self.peek() else { return Err(self.expected("a variable (a capital letter)")) };
+        let mut letters = word.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) if letter.is_ascii_uppercase() => {
+                self.advance();
+                Ok(Variable { letter: Letter(letter), span })
+            }
+            _ => Err(SyntaxError::new(format!("`{word}` is no variable"), span)
+                .with_help("variables are single capital letters; K is the own king, E the enemy king")),
+        }
+    }
+
+    fn domain(&mut self, kind: &AxisKind) -> Parsed<Vec<u32>> {
+        let mut values: Vec<u32> = Vec::new();
+        loop {
+            let start = self.span();
+            let first = self.domain_value(kind)?;
+            let last = if self.eat("..") { self.domain_value(kind)? } else { first };
+            let span = start.start..self.end();
+            if last < first {
+                return Err(SyntaxError::new("a range runs upwards", span));
+            }
+            for value in first..=last {
+                if values.contains(&value) {
+                    return Err(SyntaxError::new("a value stands twice in this domain", span));
+                }
+                values.push(value);
+            }
+            if !self.eat(",") {
+                return Ok(values);
+            }
+        }
+    }
+
+    /// A value of an axis by its name: digits are ranks as on the board, elsewhere plain numbers.
+    fn domain_value(&mut self, kind: &AxisKind) -> Parsed<u32> {
+        let span = self.span();
+        let value = match (self.peek(), kind) {
+            (Token::Integer(value @ 1..=8), AxisKind::Rank) => Some(value as u32 - 1),
+            (Token::Integer(value), AxisKind::Diagonal | AxisKind::Antidiagonal) if value < 15 => Some(value as u32),
+            (Token::Word(word), kind) => named_value(kind, word),
+            _ => None,
+        };
+        let Some(value) = value else {
+            let message = format!("{} is no value of `{}`", self.peek().describe(), kind.name());
+            return Err(SyntaxError::new(message, span).with_help(values_help(kind)));
+        };
+        self.advance();
+        Ok(value)
+    }
+
+    fn binders(&mut self) -> Parsed<Vec<Binder>> {
+        let mut binders = vec![self.binder()?];
+        while self.eat(",") {
+            binders.push(self.binder()?);
+        }
+        Ok(binders)
+    }
+
+    fn binder(&mut self) -> Parsed<Binder> {
+        let start = self.span().start;
+        let variable = self.variable()?;
+        if !self.eat_word("in") {
+            return Err(self.expected("`in`"));
+        }
+        let source = self.source()?;
+        Ok(Binder { variable, source, span: start..self.end() })
+    }
+
+    fn source(&mut self) -> Parsed<SourceExpr> {
+        let span = self.span();
+        let Token::Word(word) = self.peek() else { return Err(self.expected("a source")) };
+        if !SOURCES.contains(&word) {
+            return Err(SyntaxError::new(format!("there is no source `{word}`"), span)
+                .suggesting(word, SOURCES)
+                .or_help(
+                    "sources are pieces, moves(P), attacks(P), targets(P) and next(P, east|north|northeast|northwest)",
+                ));
+        }
+        self.advance();
+        if word == "pieces" {
+            return Ok(SourceExpr::Pieces);
+        }
+        self.expect("(")?;
+        let variable = self.variable()?;
+        let source = match word {
+            "moves" => SourceExpr::Moves(variable),
+            "attacks" => SourceExpr::Attacks(variable),
+            "targets" => SourceExpr::Targets(variable),
+            _ => {
+                self.expect(",")?;
+                SourceExpr::Next(variable, self.direction()?)
+            }
+        };
+        self.expect(")")?;
+        Ok(source)
+    }
+
+    fn direction(&mut self) -> Parsed<Direction> {
+        let names = Direction::NAMED.iter().map(|(name, _)| *name);
+        let Token::Word(word) = self.peek() else { return Err(self.expected("a direction")) };
+        let Some((_, direction)) = Direction::NAMED.iter().find(|(name, _)| *name == word) else {
+            return Err(SyntaxError::new(format!("there is no direction `{word}`"), self.span())
+                .suggesting(word, names)
+                .or_help("directions are east, north, northeast and northwest"));
+        };
+        self.advance();
+        Ok(*direction)
+    }
+
+    fn condition(&mut self) -> Parsed<Condition> {
+        let start = self.span().start;
+        match self.either()? {
+            Value::Truth(condition) => Ok(condition),
+            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())
+                .with_help("compare it: `file(P) == 3`")),
+        }
+    }
+
+    fn either(&mut self) -> Parsed<Value> {
+        self.joined("or", Parser::both, Condition::Any)
+    }
+
+    fn both(&mut self) -> Parsed<Value> {
+        self.joined("and", Parser::negation, Condition::All)
+    }
+
+    fn joined(
+        &mut self,
+        word: &str,
+        operand: fn(&mut Self) -> Parsed<Value>,
+        join: fn(Vec<Condition>) -> Condition,
+    ) -> Parsed<Value> {
+        let start = self.span().start;
+        let first = operand(self)?;
+        if !matches!(self.peek(), Token::Word(found) if found == word) {
+            return Ok(first);
+        }
+        let mut conditions = vec![self.truth(first, start)?];
+        while self.eat_word(word) {
+            let start = self.span().start;
+            let next = operand(self)?;
+            conditions.push(self.truth(next, start)?);
+        }
+        Ok(Value::Truth(join(conditions)))
+    }
+
+    fn negation(&mut self) -> Parsed<Value> {
+        if !self.eat_word("not") {
+            return self.comparison();
+        }
+        let start = self.span().start;
+        let inner = self.nested(Parser::negation)?;
+        Ok(Value::Truth(Condition::Not(Box::new(self.truth(inner, start)?))))
+    }
+
+    fn comparison(&mut self) -> Parsed<Value> {
+        let start = self.span().start;
+        let left = self.sum()?;
+        let Some(comparison) = self.comparison_symbol() else { return Ok(left) };
+        let left = self.number(left, start)?;
+        let start = self.span().start;
+        let right = self.sum()?;
+        let right = self.number(right, start)?;
+        Ok(Value::Truth(Condition::Compare(left, comparison, right)))
+    }
+
+    fn comparison_symbol(&mut self) -> Option<Comparison> {
+        let comparison = match self.peek() {
+            Token::Symbol("==") => Comparison::Equal,
+            Token::Symbol("!=") => Comparison::Unequal,
+            Token::Symbol("<") => Comparison::Less,
+            Token::Symbol("<=") => Comparison::LessEqual,
+            Token::Symbol(">") => Comparison::Greater,
+            Token::Symbol(">=") => Comparison::GreaterEqual,
+            _ => return None,
+        };
+        self.advance();
+        Some(comparison)
+    }
+
+    fn sum(&mut self) -> Parsed<Value> {
+        let start = self.span().start;
+        let mut left = self.unary()?;
+        let mut terms = 1;
+        loop {
+            let join = match self.peek() {
+                Token::Symbol("+") => Term::Sum,
+                Token::Symbol("-") => Term::Difference,
+                _ => return Ok(left),
+            };
+            terms += 1;
+            if terms > MAX_DEPTH {
+                return Err(SyntaxError::new(format!("a sum has more than {MAX_DEPTH} terms"), self.span()));
+            }
+            self.advance();
+            let first = self.number(left, start)?;
+            let start = self.span().start;
+            let second = self.unary()?;
+            left = Value::Number(join(Box::new(first), Box::new(self.number(second, start)?)));
+        }
+    }
+
+    fn unary(&mut self) -> Parsed<Value> {
+        let start = self.span();
+        if self.eat("-") {
+            let inner = self.nested(Parser::unary)?;
+            return Ok(Value::Number(Term::Negative(Box::new(self.number(inner, start.end)?))));
+        }
+        if self.eat("(") {
+            let inner = self.nested(Parser::either)?;
+            self.expect(")")?;
+            return Ok(inner);
+        }
+        match self.peek() {
+            Token::Integer(value) => {
+                self.advance();
+                let value = i64::from(
+                    i32::try_from(value).map_err(|_| SyntaxError::new("this number is too large to compare", start))?,
+                );
+                Ok(Value::Number(Term::Number(value)))
+            }
+            Token::Word("abs") => {
+                self.advance();
+                self.expect("(")?;
+                let start = self.span().start;
+                let inner = self.nested(Parser::either)?;
+                let inner = self.number(inner, start)?;
+                self.expect(")")?;
+                Ok(Value::Number(Term::Absolute(Box::new(inner))))
+            }
+            Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Value::Number(Term::Axis(self.axis()?))),
+            Token::Word(word) => {
+                let kinds = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
+                let Some(value) = kinds.iter().find_map(|kind| named_value(kind, word)) else {
+                    return Err(self.expected("an axis, a number or the name of a value"));
+                };
+                self.advance();
+                Ok(Value::Number(Term::Number(i64::from(value))))
+            }
+            _ => Err(self.expected("an axis, a number or the name of a value")),
+        }
+    }
+
+    fn truth(&self, value: Value, start: usize) -> Parsed<Condition> {
+        match value {
+            Value::Truth(condition) => Ok(condition),
+            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())),
+        }
+    }
+
+    fn number(&self, value: Value, start: usize) -> Parsed<Term> {
+        match value {
+            Value::Number(term) => Ok(term),
+            Value::Truth(_) => Err(SyntaxError::new("expected a number, found a comparison", start..self.end())),
+        }
+    }
+}
+
+impl SyntaxError {
+    fn or_help(mut self, help: &str) -> SyntaxError {
+        self.help.get_or_insert_with(|| help.to_owned());
+        self
+    }
+}
+
+fn named_value(kind: &AxisKind, word: &str) -> Option<u32> {
+    let position = |names: &[&str]| names.iter().position(|name| *name == word).map(|at| at as u32);
+    match kind {
+        AxisKind::Square => word.parse::<shakmaty::Square>().ok().map(u32::from),
+        AxisKind::File => position(&["a", "b", "c", "d", "e", "f", "g", "h"]),
+        AxisKind::Role => position(&ROLES),
+        AxisKind::Color => position(&COLORS),
+        AxisKind::Rank | AxisKind::Diagonal | AxisKind::Antidiagonal | AxisKind::Bucket(_) => None,
+    }
+}
+
+fn values_help(kind: &AxisKind) -> &'static str {
+    match kind {
+        AxisKind::Square => "squares are named a1 to h8",
+        AxisKind::File => "files are named a to h",
+        AxisKind::Rank => "ranks are named 1 to 8",
+        AxisKind::Diagonal | AxisKind::Antidiagonal => "diagonals are numbered 0 to 14",
+        AxisKind::Role => "roles are pawn, knight, bishop, rook, queen and king",
+        AxisKind::Color => "colours are own and their",
+        AxisKind::Bucket(_) => "a bucket takes no domain",
+    }
+}

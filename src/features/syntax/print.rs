@@ -1,0 +1,204 @@
+//! Syntax tree → canonical text: one spelling for every expression that means the same up to layout and letters.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, SourceExpr, Term, Variable, Written};
+
+/// The block in canonical spelling. `letter` renames variables; `K` and `E` keep their names.
+pub fn block_text(block: &Written, letter: &dyn Fn(Letter) -> char) -> String {
+    Printer { letter }.text(|p, f| p.block(block, f))
+}
+
+struct Printer<'a> {
+    letter: &'a dyn Fn(Letter) -> char,
+}
+
+/// Adapts a printing method to `Display`.
+struct Shown<F>(F);
+
+impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for Shown<F> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0(f)
+    }
+}
+
+impl Printer<'_> {
+    fn text(&self, print: impl Fn(&Self, &mut Formatter<'_>) -> fmt::Result) -> String {
+        Shown(|f: &mut Formatter<'_>| print(self, f)).to_string()
+    }
+
+    fn block(&self, block: &Written, f: &mut Formatter<'_>) -> fmt::Result {
+        self.product(&block.product, f)?;
+        self.tail(" ", &block.binders, block.condition.as_ref(), f)
+    }
+
+    fn tail(&self, gap: &str, binders: &[Binder], condition: Option<&Condition>, f: &mut Formatter<'_>) -> fmt::Result {
+        for (at, binder) in binders.iter().enumerate() {
+            f.write_str(if at == 0 { gap } else { ", " })?;
+            if at == 0 {
+                f.write_str("for ")?;
+            }
+            write!(f, "{} in ", self.name(&binder.variable))?;
+            self.source(&binder.source, f)?;
+        }
+        if let Some(condition) = condition {
+            f.write_str(" if ")?;
+            self.condition(condition, f)?;
+        }
+        Ok(())
+    }
+
+    fn product(&self, product: &Product, f: &mut Formatter<'_>) -> fmt::Result {
+        for (at, factor) in product.factors.iter().enumerate() {
+            if at > 0 {
+                f.write_str(" * ")?;
+            }
+            self.factor(factor, f)?;
+        }
+        Ok(())
+    }
+
+    fn factor(&self, factor: &Factor, f: &mut Formatter<'_>) -> fmt::Result {
+        match factor {
+            Factor::Axis(axis) => self.axis(axis, f),
+            Factor::Difference(left, right, _) => {
+                f.write_str("(")?;
+                self.axis(left, f)?;
+                f.write_str(" - ")?;
+                self.axis(right, f)?;
+                f.write_str(")")
+            }
+            Factor::Sum(products, _) => {
+                f.write_str("(")?;
+                for (at, product) in products.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(" + ")?;
+                    }
+                    self.product(product, f)?;
+                }
+                f.write_str(")")
+            }
+            Factor::Reserved(size, _) => write!(f, "reserved({size})"),
+            Factor::Count(count) => self.count(count, f),
+        }
+    }
+
+    fn count(&self, count: &Count, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "count({}", count.max)?;
+        self.tail(" ", &count.binders, count.condition.as_ref(), f)?;
+        f.write_str(")")
+    }
+
+    fn axis(&self, axis: &Axis, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({}", axis.kind.name(), self.name(&axis.variable))?;
+        if let AxisKind::Bucket(name) = &axis.kind {
+            write!(f, ", {name}")?;
+        }
+        for value in axis.domain.iter().flatten() {
+            write!(f, ", {}", value_name(&axis.kind, *value))?;
+        }
+        f.write_str(")")
+    }
+
+    fn source(&self, source: &SourceExpr, f: &mut Formatter<'_>) -> fmt::Result {
+        match source {
+            SourceExpr::Pieces => f.write_str("pieces"),
+            SourceExpr::Moves(of) => write!(f, "moves({})", self.name(of)),
+            SourceExpr::Attacks(of) => write!(f, "attacks({})", self.name(of)),
+            SourceExpr::Targets(of) => write!(f, "targets({})", self.name(of)),
+            SourceExpr::Next(of, direction) => write!(f, "next({}, {})", self.name(of), direction.name()),
+        }
+    }
+
+    fn condition(&self, condition: &Condition, f: &mut Formatter<'_>) -> fmt::Result {
+        match condition {
+            Condition::Any(of) => self.joined(of, " or ", f),
+            Condition::All(of) => self.joined(of, " and ", f),
+            Condition::Not(of) => {
+                f.write_str("not ")?;
+                self.operand(of, f)
+            }
+            Condition::Compare(left, comparison, right) => {
+                self.term(left, f)?;
+                write!(f, " {} ", comparison.symbol())?;
+                self.term(right, f)
+            }
+        }
+    }
+
+    fn joined(&self, of: &[Condition], word: &str, f: &mut Formatter<'_>) -> fmt::Result {
+        for (at, condition) in of.iter().enumerate() {
+            if at > 0 {
+                f.write_str(word)?;
+            }
+            self.operand(condition, f)?;
+        }
+        Ok(())
+    }
+
+    /// An operand of `and`, `or` or `not`: always bracketed, so that precedence never matters.
+    fn operand(&self, condition: &Condition, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        self.condition(condition, f)?;
+        f.write_str(")")
+    }
+
+    fn term(&self, term: &Term, f: &mut Formatter<'_>) -> fmt::Result {
+        match term {
+            Term::Number(value) => write!(f, "{value}"),
+            Term::Axis(axis) => self.axis(axis, f),
+            Term::Negative(of) => {
+                f.write_str("-(")?;
+                self.term(of, f)?;
+                f.write_str(")")
+            }
+            Term::Absolute(of) => {
+                f.write_str("abs(")?;
+                self.term(of, f)?;
+                f.write_str(")")
+            }
+            Term::Sum(left, right) => self.binary(left, " + ", right, f),
+            Term::Difference(left, right) => self.binary(left, " - ", right, f),
+        }
+    }
+
+    fn binary(&self, left: &Term, symbol: &str, right: &Term, f: &mut Formatter<'_>) -> fmt::Result {
+        self.term(left, f)?;
+        f.write_str(symbol)?;
+        if matches!(right, Term::Sum(..) | Term::Difference(..)) {
+            f.write_str("(")?;
+            self.term(right, f)?;
+            f.write_str(")")
+        } else {
+            self.term(right, f)
+        }
+    }
+
+    fn name(&self, variable: &Variable) -> char {
+        match variable.letter {
+            Letter::OWN_KING => 'K',
+            Letter::ENEMY_KING => 'E',
+            other => (self.letter)(other),
+        }
+    }
+}
+
+/// A plain value by the name it has in a domain.
+pub fn value_name(kind: &AxisKind, value: u32) -> String {
+    const FILES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
+    let at = value as usize;
+    match kind {
+        AxisKind::Square => format!("{}{}", FILES[at & 7], at / 8 + 1),
+        AxisKind::File => FILES[at].to_owned(),
+        AxisKind::Rank => (at + 1).to_string(),
+        AxisKind::Role => ROLES[at].to_owned(),
+        AxisKind::Color => ["own", "their"][at].to_owned(),
+        AxisKind::Diagonal | AxisKind::Antidiagonal | AxisKind::Bucket(_) => value.to_string(),
+    }
+}
+
+/// A factor in canonical spelling, its variables as written.
+pub fn factor_text(factor: &Factor) -> String {
+    Printer { letter: &|letter| letter.0 }.text(|p, f| p.factor(factor, f))
+}

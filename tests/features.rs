@@ -1,0 +1,232 @@
+//! The compiled encoder, deltas and contexts against the reference encoder, over random games.
+
+use std::collections::HashMap;
+
+use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
+use fsbench::features::{Delta, FeatureSet, shipped_names};
+use fsbench::units::Seed;
+use rand::RngExt;
+use shakmaty::Position;
+
+/// Sets nobody ships, for what the shipped ones leave out of the language.
+const OTHERS: [&str; 22] = [
+    "square(K) * role(P) * color(P) * square(P) for P in pieces",
+    "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
+    "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
+    "square(K) + file(E) * rank(K)",
+    "(file(K) - file(E)) * (rank(K) - rank(E)) * role(P) * color(P) for P in pieces if P_IS_NEAR",
+    "rank(P) * role(P) * color(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)",
+    "antidiagonal(P) * role(P) * role(Q) * color(Q) for P in pieces, Q in next(P, northeast)",
+    "diagonal(P) * role(P) * role(Q) * color(Q) for P in pieces, Q in next(P, northwest)",
+    "file(P) * role(Q) * color(Q) for P in pieces, Q in next(P, north)",
+    "square(M) * role(P) * color(P) for P in pieces, M in moves(P)",
+    "square(A) * color(P) for P in pieces, A in attacks(P) if role(P) == pawn or role(P) == knight",
+    "role(P) * color(P) * role(Q) * color(Q) * square(Q) for P in pieces, Q in targets(P)",
+    "count(8 for P in pieces, M in moves(P) if role(P) == pawn and color(P) == own)",
+    "square(P) * count(3 for A in attacks(P) if rank(A) > rank(P)) for P in pieces if role(P) != pawn",
+    "square(P) * square(Q) for P in pieces, Q in pieces if square(P) < square(Q) and color(P) == color(Q)",
+    "rank(P, 2..7) * file(P, h, a..c) * color(P, their) for P in pieces if role(P) == pawn",
+    "square(M) for M in moves(K)",
+    "square(A) * file(E) for A in attacks(E) if not (abs(file(A) - file(K)) <= 1)",
+    "role(P) * color(P) for P in pieces if file(P) >= file(K) and rank(P) - rank(E) != -1",
+    "piece + compact + king-piece",
+    "(square(P) + file(P) * role(P)) * color(P) for P in pieces",
+    "square(P) for P in pieces if color(P) == own and (role(P) == rook or role(P) == king)",
+];
+
+fn all_sets() -> Vec<FeatureSet> {
+    let shipped = shipped_names();
+    assert!(shipped.len() >= 7, "{shipped:?}");
+    let others = OTHERS.iter().map(|text| text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3"));
+    let oriented = OTHERS.iter().enumerate().flat_map(|(at, text)| {
+        let features = text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3");
+        let black = ["flip", "rotate"][at % 2];
+        let mirror = ["king-left", "king-right"][at / 2 % 2];
+        ["set", "bag"].map(|multiplicity| {
+            format!(
+                "features = \"{features}\"\nblack = \"{black}\"\nmirror = \"{mirror}\"\nmultiplicity = \"{multiplicity}\"\n"
+            )
+        })
+    });
+    let resolved = shipped.into_iter().chain(others).map(|request| FeatureSet::resolve(&request));
+    let parsed = oriented.map(|text| {
+        let carried = FeatureSet::from_definition(&text)?;
+        FeatureSet::from_definition(carried.definition())
+    });
+    resolved.chain(parsed).map(|set| set.unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+/// Calls `visit` with each position and move of random games; captures and promotions are preferred now and then so
+/// that games reach endings.
+fn random_games(name: &str, games: u64, mut visit: impl FnMut(u64, &Chess, Move, &Chess)) {
+    for game in 0..games {
+        let mut rng = Seed(5).stream(name, game);
+        let mut position = Chess::default();
+        for _ in 0..160 {
+            let moves = position.legal_moves();
+            if moves.is_empty() {
+                break;
+            }
+            let sharp: Vec<Move> =
+                moves.iter().copied().filter(|mv| mv.is_capture() || mv.is_promotion() || mv.is_castle()).collect();
+            let pool = if !sharp.is_empty() && rng.random_bool(0.3) { &sharp[..] } else { &moves[..] };
+            let mv = pool[rng.random_range(0..pool.len())];
+            let after = position.clone().play(mv).unwrap();
+            visit(game, &position, mv, &after);
+            position = after;
+        }
+    }
+}
+
+#[test]
+fn compiled_equals_reference() {
+    let sets = all_sets();
+    let mut out = Vec::new();
+    let mut packed = ByPerspective::default();
+    random_games("encode", 30, |_, position, _, _| {
+        for set in &sets {
+            for pov in Perspective::ALL {
+                let expected = set.reference(position.board(), pov);
+                set.active(position.board(), pov, &mut out);
+                out.sort_unstable();
+                assert_eq!(out, expected, "{} {pov:?} {:?}", set.definition(), position.board());
+                assert!(expected.iter().all(|index| *index < set.num_features()));
+                assert!(expected.len() <= set.max_active(), "{}", set.name());
+                set.active_packed(&PackedBoard::pack(position.board()).unwrap(), &mut packed);
+                packed[pov].sort_unstable();
+                assert_eq!(packed[pov], expected, "packed {}", set.name());
+            }
+        }
+    });
+}
+
+#[test]
+fn deltas_are_the_difference_and_apply_to_every_move() {
+    let sets = all_sets();
+    let mut delta = Delta::default();
+    let mut kinds: HashMap<&str, u32> = HashMap::new();
+    random_games("delta", 20, |_, position, mv, after| {
+        let kind = match mv {
+            Move::Castle { .. } => "castling",
+            Move::EnPassant { .. } => "en passant",
+            _ if mv.is_promotion() => "promotion",
+            _ => "other",
+        };
+        *kinds.entry(kind).or_default() += 1;
+        let change = BoardChange::of(mv, position.turn());
+        for set in &sets {
+            for pov in Perspective::ALL {
+                set.delta(position.board(), &change, after.board(), pov, &mut delta);
+                let before = set.reference(position.board(), pov);
+                let now = set.reference(after.board(), pov);
+                assert_eq!(delta.added, without(&now, &before), "{} {pov:?} {mv:?}", set.definition());
+                assert_eq!(delta.removed, without(&before, &now), "{} {pov:?} {mv:?}", set.definition());
+                let blocks = 0..set.blocks().len();
+                let changed =
+                    |block| set.context(block, position.board(), pov) != set.context(block, after.board(), pov);
+                assert_eq!(delta.refresh, blocks.into_iter().any(changed), "{}", set.name());
+            }
+        }
+    });
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// Sorted multiset difference.
+fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
+    let mut counts: HashMap<u32, i32> = HashMap::new();
+    right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
+    let gone = |index: &&u32| {
+        let count = counts.entry(**index).or_default();
+        *count -= 1;
+        *count < 0
+    };
+    left.iter().filter(gone).copied().collect()
+}
+
+/// White's view of a position is Black's view of the position with colours exchanged and the board turned.
+#[test]
+fn both_perspectives_agree() {
+    let sets = all_sets();
+    random_games("views", 6, |_, position, _, _| {
+        for set in &sets {
+            let flipped = mirrored(position.board(), set);
+            assert_eq!(
+                set.reference(position.board(), Perspective::White),
+                set.reference(&flipped, Perspective::Black)
+            );
+            assert_eq!(
+                set.reference(position.board(), Perspective::Black),
+                set.reference(&flipped, Perspective::White)
+            );
+        }
+    });
+}
+
+fn mirrored(board: &Board, set: &FeatureSet) -> Board {
+    let mut turned = board.clone();
+    match set.blocks()[0].spec().orientation.black {
+        fsbench::chess::BlackView::Flip => turned.flip_vertical(),
+        fsbench::chess::BlackView::Rotate => turned.rotate_180(),
+    }
+    turned.swap_colors();
+    turned
+}
+
+#[test]
+fn sizes() {
+    let check = |request: &str, expected: u32| {
+        let set = FeatureSet::resolve(request).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(set.num_features(), expected, "{request}");
+    };
+    check("piece", 768);
+    check("piece.toml", 768);
+    check("compact", 192);
+    check("king-piece", 40_960);
+    check("piece-move", 4_864);
+    check("relative-king-h", 1_200);
+    check("relative-king-v", 1_200);
+    check("relative-king-hv", 2_250);
+    check("square(K) * (role(P,pawn..queen)*color(P) + role(P,king))*square(P) for P in pieces", 45_056);
+    check("square(K) * (reserved(1) + role(P)*color(P)*square(P)) for P in pieces", 49_216);
+    check("count(15 for P in pieces, M in moves(P) if role(P) == knight and color(P) == own)", 16);
+}
+
+#[test]
+fn contexts() {
+    let check = |text: &str, expected: usize| {
+        let set = FeatureSet::from_definition(text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(set.contexts(), expected, "{text}");
+    };
+    let shipped = |name: &str| FeatureSet::resolve(name).unwrap().contexts();
+    assert_eq!(shipped("piece"), 1);
+    assert_eq!(shipped("compact"), 1);
+    assert_eq!(shipped("piece-move"), 1);
+    assert_eq!(shipped("king-piece"), 64);
+    assert_eq!(shipped("relative-king-h"), 8);
+    assert_eq!(shipped("relative-king-v"), 8);
+    assert_eq!(shipped("relative-king-hv"), 64);
+    // Mirrored, a block that tells left from right has one context a half; one that cannot tell has one in all.
+    check("features = \"square(P) * role(P) * color(P) for P in pieces\"\nmirror = \"king-right\"", 2);
+    check("features = \"rank(P) * role(P) * color(P) for P in pieces\"\nmirror = \"king-right\"", 1);
+    check("features = \"square(K) * square(P) for P in pieces\"\nmirror = \"king-left\"", 64);
+    check("features = \"rank(K) * rank(P) for P in pieces\"\nmirror = \"king-left\"", 8);
+    // Pairs of kings that are not adjacent: 64 · 63 − 420.
+    check("features = \"square(K) * square(E)\"", 3_612);
+    check("features = \"file(K) * role(P) for P in pieces if file(K) < 2\"", 3);
+}
+
+#[test]
+fn identity_is_what_a_set_means() {
+    let identity = |text: &str| FeatureSet::resolve(text).unwrap().identity().to_string();
+    let piece = identity("piece");
+    assert_eq!(piece, identity("square(P)*role(P)*color(P) for P in pieces"));
+    assert_eq!(piece, identity("square(Q) * role(Q) * color(Q) for Q in pieces # the same"));
+    assert_ne!(piece, identity("role(P) * square(P) * color(P) for P in pieces"));
+    let bag = "features = \"square(P)*role(P)*color(P) for P in pieces\"\nmultiplicity = \"bag\"";
+    assert_ne!(piece, FeatureSet::from_definition(bag).unwrap().identity().to_string());
+    for set in all_sets() {
+        let again = FeatureSet::from_definition(set.definition()).unwrap();
+        assert_eq!(again.identity(), set.identity(), "{}", set.definition());
+        assert_eq!(again.num_features(), set.num_features());
+    }
+}
