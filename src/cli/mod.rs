@@ -1,6 +1,7 @@
 //! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
+mod dataset;
 mod define;
 mod report;
 
@@ -47,6 +48,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Dataset(dataset::Arguments),
     Define(define::Arguments),
     Report(report::Arguments),
 }
@@ -55,6 +57,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
+        Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
     };

@@ -1,10 +1,39 @@
 //! From games to training samples: PGN and other formats in, `.fsd` files out.
+//!
+//! [`games`] reads games; [`build`] turns them into samples in a `.fsd` file, which [`Fsd`] maps into memory;
+//! [`open_or_build`] does whichever is needed. [`generate`] has an engine play games against itself.
 
+mod build;
+mod cache;
+mod error;
+mod fsd;
+mod games;
+pub mod generate;
+mod info;
+mod input;
+mod manifest;
+mod output;
+mod pgn;
 mod record;
+mod splitter;
+pub mod uci;
+mod writer;
 
+pub use build::{Built, Filter, Options, PerGame, Progress, build};
+pub use cache::{default_cache, open_or_build};
+pub use error::DataError;
+pub use fsd::Fsd;
+pub use games::{Games, Skipped, games};
+pub use info::{Info, info};
+pub use manifest::{Dropped, Manifest, Source, manifest_path};
+pub use output::OutputFile;
+pub use pgn::{Eval, Game, PlayedMove, SkipReason, SkippedGame};
 pub use record::{GameResult, Record, RecordError, Sample};
+pub use writer::{FsdWriter, Header, ScoreUnit};
 
 use serde::{Deserialize, Serialize};
+
+use crate::units::{Draws, Seed};
 
 /// What a network learns from: scores, or which of two positions a player chose.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
@@ -16,6 +45,16 @@ pub enum Method {
     Pqr,
 }
 
+impl Method {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Eval => "eval",
+            Method::Pqr => "pqr",
+        }
+    }
+}
+
 /// Which games of a data set are read: the split is by game, so that no game's positions stand on both sides.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -23,4 +62,57 @@ pub enum Split {
     Train,
     Validation,
     All,
+}
+
+/// The rule that puts each game into the training or the validation part: a hash of its number.
+#[derive(Copy, Clone, Debug)]
+pub struct SplitRule {
+    draws: Draws,
+    /// A game is validation when its 64-bit draw lies below this.
+    threshold: u128,
+}
+
+impl SplitRule {
+    /// `validation` is the share of games, in [0, 1], kept for validation.
+    #[must_use]
+    pub fn new(seed: Seed, validation: f64) -> SplitRule {
+        let threshold = (validation.clamp(0.0, 1.0) * 2f64.powi(64)) as u128;
+        SplitRule { draws: seed.draws("split"), threshold }
+    }
+
+    #[must_use]
+    pub fn contains(self, game: u32, split: Split) -> bool {
+        let validation = u128::from(self.draws.at(u64::from(game))) < self.threshold;
+        match split {
+            Split::Train => !validation,
+            Split::Validation => validation,
+            Split::All => true,
+        }
+    }
+}
+
+/// Whether `game` belongs to `split` when the share `validation` of all games, drawn by `seed`, is kept for validation.
+/// For many games, make one [`SplitRule`].
+#[must_use]
+pub fn in_split(seed: Seed, validation: f64, game: u32, split: Split) -> bool {
+    SplitRule::new(seed, validation).contains(game, split)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_split_is_a_partition_with_the_given_share() {
+        let count = |validation, split| (0..20_000).filter(|&g| in_split(Seed(1), validation, g, split)).count();
+        assert_eq!(count(0.1, Split::All), 20_000);
+        assert_eq!(count(0.1, Split::Train) + count(0.1, Split::Validation), 20_000);
+        assert!((1_850..2_150).contains(&count(0.1, Split::Validation)));
+        assert_eq!(count(0.0, Split::Validation), 0);
+        assert_eq!(count(1.0, Split::Train), 0);
+        assert_ne!(
+            (0..64).map(|g| in_split(Seed(1), 0.5, g, Split::Train)).collect::<Vec<_>>(),
+            (0..64).map(|g| in_split(Seed(2), 0.5, g, Split::Train)).collect::<Vec<_>>()
+        );
+    }
 }

@@ -1,0 +1,57 @@
+//! Files of games as training data: built once into a cache, found there the next time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::build::{build, hash_file};
+use super::input::{Kind, kind};
+use super::{DataError, Fsd, Method, Options};
+
+/// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
+///
+/// # Errors
+/// When none of the variables is set.
+pub fn default_cache() -> Result<PathBuf, DataError> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = variable("FSBENCH_CACHE")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("fsbench")))
+        .or_else(|| variable("HOME").map(|folder| folder.join(".cache").join("fsbench")))
+        .ok_or(DataError::NoCache)?;
+    Ok(base.join("data"))
+}
+
+/// A `.fsd` file as it is; anything else built with the method's default options, once, into `cache` (by default
+/// [`default_cache`]). The cached file's name holds a hash of the source's content and the options.
+///
+/// # Errors
+/// When the file cannot be read or built, or is a `.fsd` file for another method.
+pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Result<Fsd, DataError> {
+    if kind(path)? == Kind::Fsd {
+        return Fsd::open_for(path, method);
+    }
+    let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
+    fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
+    let options = Options::new(method);
+    let cached = folder.join(cached_name(path, &options)?);
+    if cached.exists()
+        && let Ok(fsd) = Fsd::open_for(&cached, method)
+    {
+        return Ok(fsd);
+    }
+    let text = |path: &Path| path.display().to_string();
+    let command = ["fsbench", "dataset", "build", &text(path), "--method", method.name(), "--out", &text(&cached)];
+    build(path, &cached, &options, &command.map(String::from), &mut |_| {})?;
+    Fsd::open_for(&cached, method)
+}
+
+fn cached_name(path: &Path, options: &Options) -> Result<String, DataError> {
+    let (_, content) = hash_file(path)?;
+    let mut key = blake3::Hasher::new();
+    key.update(content.as_bytes());
+    key.update(&super::writer::VERSION.to_le_bytes());
+    key.update(env!("CARGO_PKG_VERSION").as_bytes());
+    key.update(format!("{options:?}").as_bytes());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("games");
+    Ok(format!("{stem}-{}-{}.fsd", options.method.name(), &key.finalize().to_hex()[..16]))
+}

@@ -1,0 +1,77 @@
+//! What can go wrong with data, said so that the reader knows what, where and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::Method;
+
+/// Why data could not be read, built or written.
+#[derive(Debug, Error)]
+pub enum DataError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}: {source}; nothing was left behind", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error(
+        "{} ends or breaks in the middle of its {compression} stream, after byte {at} of the decompressed text \
+         ({games} games were read before it): {source}; fetch or compress the file again",
+        path.display()
+    )]
+    Broken { path: PathBuf, compression: &'static str, at: u64, games: u64, source: io::Error },
+    #[error(
+        "{} is {what}, which is not supported here; use PGN (plain, .zst, .gz or .bz2) or .fsd",
+        path.display()
+    )]
+    Unsupported { path: PathBuf, what: &'static str },
+    #[error("{} holds no game that can be used{skipped}", path.display())]
+    NoGames { path: PathBuf, skipped: String },
+    #[error("{} yields no sample for --method {}{dropped}", path.display(), method.name())]
+    NoSamples { path: PathBuf, method: Method, dropped: String },
+    #[error("{} is not a .fsd file: {reason}", path.display())]
+    NotFsd { path: PathBuf, reason: String },
+    #[error(
+        "{} is a .fsd file of version {found}; this fsbench reads version {expected}: build it again from its source",
+        path.display()
+    )]
+    Version { path: PathBuf, found: u32, expected: u32 },
+    #[error(
+        "{} is {found} bytes long where its header promises {expected}: it was cut off or added to; build it again",
+        path.display()
+    )]
+    Length { path: PathBuf, found: u64, expected: u64 },
+    #[error(
+        "{} is damaged: the checksum of bytes {first} to {last} ({part}) does not match; build it again",
+        path.display()
+    )]
+    Checksum { path: PathBuf, part: String, first: u64, last: u64 },
+    #[error(
+        "{} was built for --method {}, not {}; build one for {} from its games",
+        path.display(), found.name(), wanted.name(), wanted.name()
+    )]
+    Method { path: PathBuf, found: Method, wanted: Method },
+    #[error("the manifest {} cannot be used: {reason}", path.display())]
+    Manifest { path: PathBuf, reason: String },
+    #[error("{} exists already; give --force to replace it", path.display())]
+    Exists { path: PathBuf },
+    #[error("no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
+    NoCache,
+}
+
+impl DataError {
+    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
+        move |source| DataError::Read { path: path.to_path_buf(), source }
+    }
+
+    pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
+        move |source| DataError::Write { path: path.to_path_buf(), source }
+    }
+
+    /// Whether the request was wrong (a file that is missing or is not what it should be), rather than the work having
+    /// failed on the way.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
+    }
+}

@@ -1,0 +1,111 @@
+//! A `.fsd` file mapped into memory. The layout stands in `writer.rs`.
+#![allow(unsafe_code, reason = "maps the file into memory")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+
+use super::manifest::Manifest;
+use super::writer::HEADER_BYTES;
+use super::{DataError, Header, Method, Record};
+
+/// The samples of a `.fsd` file, whole and undamaged: opening checks the length and every checksum.
+#[derive(Debug)]
+pub struct Fsd {
+    path: PathBuf,
+    header: Header,
+    map: Mmap,
+    /// Where the records end in `map`.
+    records_end: usize,
+}
+
+impl Fsd {
+    /// # Errors
+    /// When the file is missing, is no `.fsd` file of this version, was cut off, or is damaged.
+    pub fn open(path: &Path) -> Result<Fsd, DataError> {
+        let file = File::open(path).map_err(DataError::read(path))?;
+        let length = file.metadata().map_err(DataError::read(path))?.len();
+        if length < HEADER_BYTES as u64 {
+            return Err(DataError::NotFsd { path: path.into(), reason: format!("it is {length} bytes long") });
+        }
+        // SAFETY: `.fsd` files are written elsewhere and renamed into place, never changed where they stand, so nothing
+        // shortens or alters the mapped pages.
+        let map = unsafe { Mmap::map(&file) }.map_err(DataError::read(path))?;
+        let Some((head, _)) = map.split_first_chunk::<HEADER_BYTES>() else {
+            return Err(DataError::NotFsd { path: path.into(), reason: "it has no header".into() });
+        };
+        let header = Header::from_bytes(head, path)?;
+        let expected = header.file_bytes().unwrap_or(u64::MAX);
+        if expected != map.len() as u64 {
+            return Err(DataError::Length { path: path.into(), found: map.len() as u64, expected });
+        }
+        let records_end = HEADER_BYTES + header.samples as usize * Record::BYTES;
+        let fsd = Fsd { path: path.into(), header, map, records_end };
+        fsd.verify()?;
+        Ok(fsd)
+    }
+
+    /// As [`open`](Fsd::open), and built for `method`.
+    ///
+    /// # Errors
+    /// As `open`, or when the file was built for another method.
+    pub fn open_for(path: &Path, method: Method) -> Result<Fsd, DataError> {
+        let fsd = Fsd::open(path)?;
+        if fsd.header.method == method {
+            Ok(fsd)
+        } else {
+            Err(DataError::Method { path: path.into(), found: fsd.header.method, wanted: method })
+        }
+    }
+
+    /// Checks every block's checksum.
+    ///
+    /// # Errors
+    /// The first damaged block.
+    pub fn verify(&self) -> Result<(), DataError> {
+        let block_bytes = self.header.samples_per_block as usize * Record::BYTES;
+        let records = &self.map[HEADER_BYTES..self.records_end];
+        let sums = &self.map[self.records_end..];
+        let damaged = records
+            .par_chunks(block_bytes)
+            .zip(sums.par_chunks_exact(4))
+            .position_first(|(block, sum)| crc32fast::hash(block).to_le_bytes() != *sum);
+        damaged.map_or(Ok(()), |block| {
+            let first = HEADER_BYTES + block * block_bytes;
+            let last = (first + block_bytes).min(self.records_end) - 1;
+            let part = format!("block {block} of the records");
+            Err(DataError::Checksum { path: self.path.clone(), part, first: first as u64, last: last as u64 })
+        })
+    }
+
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        bytemuck::cast_slice(&self.map[HEADER_BYTES..self.records_end])
+    }
+
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// blake3 of the samples, in hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        blake3::Hash::from_bytes(self.header.hash).to_hex().to_string()
+    }
+
+    /// How the samples came about, from the JSON file beside this one.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be read, or it tells of other samples.
+    pub fn manifest(&self) -> Result<Manifest, DataError> {
+        Manifest::load(&self.path, &self.hash())
+    }
+}

@@ -1,0 +1,107 @@
+//! The JSON file beside a `.fsd` file that tells how its samples came about.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::games::Skipped;
+use super::output::{OutputFile, SealedFile};
+use super::{DataError, Method, Options, ScoreUnit};
+
+/// A file the samples came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    pub path: String,
+    pub bytes: u64,
+    /// blake3 of the file as it is stored, in hexadecimal.
+    pub blake3: String,
+    pub games: u64,
+    pub skipped: Skipped,
+}
+
+/// Why positions of good games are no samples.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dropped {
+    /// Before `min_ply`.
+    Early,
+    /// No score.
+    NoScore,
+    /// Fewer legal moves than `min_moves`.
+    FewMoves,
+    /// The side to move is in check, or the move captures or promotes (filter `quiet`).
+    NotQuiet,
+    /// Not among the `per_game` drawn.
+    NotDrawn,
+    /// More pieces than a record holds.
+    TooManyPieces,
+}
+
+impl Dropped {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dropped::Early => "before the first ply",
+            Dropped::NoScore => "no score",
+            Dropped::FewMoves => "too few legal moves",
+            Dropped::NotQuiet => "not quiet",
+            Dropped::NotDrawn => "not drawn",
+            Dropped::TooManyPieces => "too many pieces",
+        }
+    }
+}
+
+/// How the samples of a `.fsd` file came about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub fsbench: String,
+    pub command: Vec<String>,
+    pub method: Method,
+    pub score_unit: ScoreUnit,
+    pub options: Options,
+    pub sources: Vec<Source>,
+    pub games: u64,
+    /// Positions a move was played from.
+    pub positions: u64,
+    pub kept: u64,
+    pub dropped: BTreeMap<Dropped, u64>,
+    /// blake3 of the samples, in hexadecimal.
+    pub samples_hash: String,
+}
+
+/// `X.fsd.json` for `X.fsd`.
+#[must_use]
+pub fn manifest_path(fsd: &Path) -> PathBuf {
+    let mut name = fsd.as_os_str().to_owned();
+    name.push(".json");
+    PathBuf::from(name)
+}
+
+impl Manifest {
+    /// Reads the manifest beside `fsd`, whose samples have the hash `hash`.
+    pub(super) fn load(fsd: &Path, hash: &str) -> Result<Manifest, DataError> {
+        let path = manifest_path(fsd);
+        let file = File::open(&path).map_err(DataError::read(&path))?;
+        let bad = |reason: String| DataError::Manifest { path: path.clone(), reason };
+        let manifest: Manifest =
+            serde_json::from_reader(std::io::BufReader::new(file)).map_err(|error| bad(error.to_string()))?;
+        if manifest.samples_hash == hash {
+            Ok(manifest)
+        } else {
+            Err(bad(format!("it tells of samples {}, the file holds {hash}", manifest.samples_hash)))
+        }
+    }
+
+    /// Writes the manifest to stand beside `fsd`; it still needs its name.
+    pub(super) fn seal(&self, fsd: &Path) -> Result<SealedFile, DataError> {
+        let path = manifest_path(fsd);
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
+        let mut file = OutputFile::create(&path)?;
+        file.put(text.as_bytes())?;
+        file.put(b"\n")?;
+        file.seal()
+    }
+}

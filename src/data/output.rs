@@ -1,0 +1,112 @@
+//! Files that appear whole or not at all: written beside their place under another name, then renamed.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::DataError;
+
+/// A file being written. Dropped unfinished, it leaves nothing behind.
+pub struct OutputFile {
+    path: PathBuf,
+    writer: BufWriter<NamedTempFile>,
+}
+
+impl OutputFile {
+    /// # Errors
+    /// When the folder cannot be written to, or something other than a file stands in the place.
+    pub fn create(path: &Path) -> Result<OutputFile, DataError> {
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let source = io::Error::other("it is a folder or device, not a file");
+            return Err(DataError::Write { path: path.into(), source });
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let file = tempfile::Builder::new()
+            .prefix(&format!(".{name}."))
+            .suffix(".part")
+            .tempfile_in(folder)
+            .map_err(DataError::write(path))?;
+        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 18, file) })
+    }
+
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        self.writer.write_all(bytes).map_err(DataError::write(&self.path))
+    }
+
+    /// Writes `bytes` over the file's beginning.
+    ///
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn put_front(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+        let write = |writer: &mut BufWriter<NamedTempFile>| -> io::Result<()> {
+            writer.seek(SeekFrom::Start(0))?;
+            writer.write_all(bytes)?;
+            writer.seek(SeekFrom::End(0)).map(drop)
+        };
+        write(&mut self.writer).map_err(DataError::write(&self.path))
+    }
+
+    /// Everything on the disk; only the name is still to come.
+    ///
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn seal(self) -> Result<SealedFile, DataError> {
+        let path = self.path;
+        let file = self.writer.into_inner().map_err(|error| error.into_error()).map_err(DataError::write(&path))?;
+        publish(file.as_file()).map_err(DataError::write(&path))?;
+        file.as_file().sync_all().map_err(DataError::write(&path))?;
+        Ok(SealedFile { path, file })
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn finish(self) -> Result<(), DataError> {
+        self.seal()?.persist()
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// A file that is written and has no name yet. Dropped, it leaves nothing behind.
+pub struct SealedFile {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl SealedFile {
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn persist(self) -> Result<(), DataError> {
+        self.file.persist(&self.path).map_err(|error| error.error).map_err(DataError::write(&self.path))?;
+        Ok(())
+    }
+}
+
+/// Temporary files are private; finished ones are as readable as any other.
+#[cfg(unix)]
+fn publish(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn publish(_: &File) -> io::Result<()> {
+    Ok(())
+}

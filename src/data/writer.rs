@@ -1,0 +1,242 @@
+//! The `.fsd` file, and writing one. All numbers little-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0–7 | magic `\x89FSD\r\n\x1a\n` |
+//! | 8–11 | version, 1 |
+//! | 12–15 | bytes a record, 40 |
+//! | 16–23 | number of samples, n |
+//! | 24–27 | samples a block, b |
+//! | 28–31 | number of games read; game numbers lie below it |
+//! | 32 | method: 0 eval, 1 pqr |
+//! | 33 | score unit: 0 centipawns, 1 an engine's internal units |
+//! | 34–35 | value of a pawn in the score unit (100 for centipawns) |
+//! | 36–43 | seed |
+//! | 44–47 | zero |
+//! | 48–79 | blake3 of the records |
+//! | 80–111 | blake3 over the blake3 hashes of the sources, in order |
+//! | 112–251 | zero |
+//! | 252–255 | crc32 of bytes 0–251 |
+//! | 256 … | n records (`record.rs`), game by game |
+//! | then | crc32 of each block of b records, the last one may be short |
+//!
+//! Nothing follows: the length tells whether the file is whole.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::output::{OutputFile, SealedFile};
+use super::{DataError, Method, Record};
+use crate::units::Seed;
+
+pub const MAGIC: &[u8; 8] = b"\x89FSD\r\n\x1a\n";
+pub const VERSION: u32 = 1;
+pub const HEADER_BYTES: usize = 256;
+pub const BLOCK: u32 = 4096;
+
+/// What the scores are measured in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScoreUnit {
+    Centipawns,
+    /// An engine's internal units, so many a pawn.
+    Internal {
+        pawn: u16,
+    },
+}
+
+impl ScoreUnit {
+    /// Units a pawn.
+    #[must_use]
+    pub const fn pawn(self) -> u16 {
+        match self {
+            ScoreUnit::Centipawns => 100,
+            ScoreUnit::Internal { pawn } => pawn,
+        }
+    }
+
+    /// Factor from the unit to centipawns.
+    #[must_use]
+    pub fn centipawns(self) -> f32 {
+        100.0 / f32::from(self.pawn())
+    }
+}
+
+/// What the first 256 bytes of a `.fsd` file say.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub samples: u64,
+    pub samples_per_block: u32,
+    pub games: u32,
+    pub method: Method,
+    pub score_unit: ScoreUnit,
+    pub seed: Seed,
+    /// blake3 of the records: names the samples, however the file around them looks.
+    pub hash: [u8; 32],
+    /// blake3 over the sources' hashes.
+    pub sources: [u8; 32],
+}
+
+impl Header {
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, MAGIC);
+        put(8, &VERSION.to_le_bytes());
+        put(12, &(Record::BYTES as u32).to_le_bytes());
+        put(16, &self.samples.to_le_bytes());
+        put(24, &self.samples_per_block.to_le_bytes());
+        put(28, &self.games.to_le_bytes());
+        put(
+            32,
+            &[match self.method {
+                Method::Eval => 0,
+                Method::Pqr => 1,
+            }],
+        );
+        put(33, &[u8::from(matches!(self.score_unit, ScoreUnit::Internal { .. }))]);
+        put(34, &self.score_unit.pawn().to_le_bytes());
+        put(36, &self.seed.0.to_le_bytes());
+        put(48, &self.hash);
+        put(80, &self.sources);
+        let checksum = crc32fast::hash(&bytes[..252]);
+        bytes[252..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// # Errors
+    /// When the bytes are no header of this version.
+    pub fn from_bytes(bytes: &[u8; HEADER_BYTES], path: &Path) -> Result<Header, DataError> {
+        let not = |reason: String| DataError::NotFsd { path: path.into(), reason };
+        let array = |at: usize| -> [u8; 4] { [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]] };
+        let u32_at = |at: usize| u32::from_le_bytes(array(at));
+        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        let hash_at = |at: usize| -> [u8; 32] { std::array::from_fn(|i| bytes[at + i]) };
+        if &bytes[..8] != MAGIC {
+            return Err(not("it does not begin with the .fsd signature".into()));
+        }
+        if u32_at(8) != VERSION {
+            return Err(DataError::Version { path: path.into(), found: u32_at(8), expected: VERSION });
+        }
+        if u32_at(252) != crc32fast::hash(&bytes[..252]) {
+            return Err(DataError::Checksum { path: path.into(), part: "the header".into(), first: 0, last: 255 });
+        }
+        if u32_at(12) as usize != Record::BYTES || u32_at(24) == 0 {
+            return Err(not(format!("records of {} bytes in blocks of {}", u32_at(12), u32_at(24))));
+        }
+        let method = match bytes[32] {
+            0 => Method::Eval,
+            1 => Method::Pqr,
+            other => return Err(not(format!("byte 32, the method, is {other}"))),
+        };
+        let pawn = u16::from_le_bytes([bytes[34], bytes[35]]);
+        let score_unit = match bytes[33] {
+            0 => ScoreUnit::Centipawns,
+            1 if pawn > 0 => ScoreUnit::Internal { pawn },
+            other => return Err(not(format!("bytes 33–35 give score unit {other} with a pawn of {pawn}"))),
+        };
+        Ok(Header {
+            samples: u64_at(16),
+            samples_per_block: u32_at(24),
+            games: u32_at(28),
+            method,
+            score_unit,
+            seed: Seed(u64_at(36)),
+            hash: hash_at(48),
+            sources: hash_at(80),
+        })
+    }
+
+    /// Length of the whole file; none where no file can be that long.
+    #[must_use]
+    pub fn file_bytes(&self) -> Option<u64> {
+        let records = self.samples.checked_mul(Record::BYTES as u64)?;
+        let checksums = self.samples.div_ceil(u64::from(self.samples_per_block)).checked_mul(4)?;
+        records.checked_add(checksums)?.checked_add(HEADER_BYTES as u64)
+    }
+}
+
+/// Writes samples to a `.fsd` file that appears when it is finished.
+pub struct FsdWriter {
+    file: OutputFile,
+    hasher: blake3::Hasher,
+    block: crc32fast::Hasher,
+    checksums: Vec<u8>,
+    samples: u64,
+}
+
+/// What the writer cannot know by itself.
+#[derive(Copy, Clone, Debug)]
+pub struct Provenance {
+    pub method: Method,
+    pub score_unit: ScoreUnit,
+    pub seed: Seed,
+    pub games: u32,
+    pub sources: [u8; 32],
+}
+
+impl FsdWriter {
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn create(path: &Path) -> Result<FsdWriter, DataError> {
+        let mut file = OutputFile::create(path)?;
+        file.put(&[0; HEADER_BYTES])?;
+        let (hasher, block) = (blake3::Hasher::new(), crc32fast::Hasher::new());
+        Ok(FsdWriter { file, hasher, block, checksums: Vec::new(), samples: 0 })
+    }
+
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn push(&mut self, record: &Record) -> Result<(), DataError> {
+        let bytes = bytemuck::bytes_of(record);
+        self.file.put(bytes)?;
+        self.hasher.update(bytes);
+        self.block.update(bytes);
+        self.samples += 1;
+        if self.samples.is_multiple_of(u64::from(BLOCK)) {
+            self.end_block();
+        }
+        Ok(())
+    }
+
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        self.checksums.extend(block.finalize().to_le_bytes());
+    }
+
+    #[must_use]
+    pub const fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// blake3 of the records so far.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        *self.hasher.finalize().as_bytes()
+    }
+
+    /// Writes what is left and checksums; the file still needs its name.
+    ///
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn seal(mut self, provenance: Provenance) -> Result<SealedFile, DataError> {
+        if !self.samples.is_multiple_of(u64::from(BLOCK)) {
+            self.end_block();
+        }
+        let header = Header {
+            samples: self.samples,
+            samples_per_block: BLOCK,
+            games: provenance.games,
+            method: provenance.method,
+            score_unit: provenance.score_unit,
+            seed: provenance.seed,
+            hash: self.hash(),
+            sources: provenance.sources,
+        };
+        self.file.put(&self.checksums)?;
+        self.file.put_front(&header.to_bytes())?;
+        self.file.seal()
+    }
+}
