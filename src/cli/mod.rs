@@ -4,6 +4,7 @@
 mod dataset;
 mod define;
 mod report;
+mod samples_service;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,7 @@ enum Verb {
     Dataset(dataset::Arguments),
     Define(define::Arguments),
     Report(report::Arguments),
+    SamplesService(samples_service::Arguments),
 }
 
 /// Runs the command line and gives its exit status.
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::SamplesService(arguments) => samples_service::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
