@@ -3,6 +3,8 @@
 
 mod dataset;
 mod define;
+mod eval;
+mod measure;
 mod report;
 mod samples_service;
 
@@ -51,6 +53,8 @@ struct Arguments {
 enum Verb {
     Dataset(dataset::Arguments),
     Define(define::Arguments),
+    Eval(eval::Arguments),
+    Measure(measure::Arguments),
     Report(report::Arguments),
     SamplesService(samples_service::Arguments),
 }
@@ -61,6 +65,8 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
     };

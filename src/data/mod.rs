@@ -25,6 +25,7 @@ pub use error::DataError;
 pub use fsd::Fsd;
 pub use games::{Games, Skipped, games};
 pub use info::{Info, info};
+pub use input::{Compression, Kind, kind};
 pub use manifest::{Dropped, Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, PlayedMove, SkipReason, SkippedGame};
