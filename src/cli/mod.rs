@@ -7,6 +7,8 @@ mod eval;
 mod measure;
 mod report;
 mod samples_service;
+mod train;
+mod train_progress;
 
 use std::process::ExitCode;
 
@@ -57,6 +59,7 @@ enum Verb {
     Measure(measure::Arguments),
     Report(report::Arguments),
     SamplesService(samples_service::Arguments),
+    Train(train::Arguments),
 }
 
 /// Runs the command line and gives its exit status.
@@ -69,6 +72,7 @@ pub fn main() -> ExitCode {
         Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
