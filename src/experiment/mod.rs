@@ -4,6 +4,7 @@
 //! does only what is missing or changed. The records of an experiment are a function of its plan and that store.
 
 mod error;
+mod local;
 mod machine;
 mod plan;
 mod runner;
@@ -12,7 +13,10 @@ mod store;
 mod workbench;
 
 pub use error::ExperimentError;
+pub use local::Local;
 pub use plan::{Plan, PlannedRun, Step};
 pub use runner::{Options, Progress, Runner};
-pub use spec::{DatasetOptions, Experiment, Location, TrainSettings};
+pub use spec::{
+    Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, Row, SetMeasure, SpeedMeasure, TrainSettings,
+};
 pub use workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};

@@ -6,6 +6,7 @@ use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::record::{PlannedRow, RunKey, Study};
 use crate::train::TrainConfig;
+use crate::units::Seed;
 
 /// A feature set of the experiment.
 #[derive(Clone, Debug)]
@@ -109,29 +110,30 @@ impl Plan {
     fn add_run_steps(&mut self, experiment: &Experiment, run: usize) {
         let key = &self.runs[run].key;
         let measure = &experiment.measure;
-        let kinds = [
-            (&measure.activity, Step::Activity(run)),
-            (&measure.error, Step::Error(run)),
-            (&measure.speed, Step::Speed(run)),
+        let net = |measure: &Option<NetMeasure>| {
+            measure.as_ref().is_some_and(|m| covers(key, m.sets.as_ref(), m.methods.as_ref(), m.seeds.as_ref()))
+        };
+        let speed =
+            measure.speed.as_ref().is_some_and(|m| covers(key, m.sets.as_ref(), m.methods.as_ref(), m.seeds.as_ref()));
+        let wanted = [
+            (true, Step::Train(run)),
+            (net(&measure.activity), Step::Activity(run)),
+            (net(&measure.error), Step::Error(run)),
+            (speed, Step::Speed(run)),
         ];
-        self.steps.push(Step::Train(run));
-        for (measure, step) in kinds {
-            if measure.as_ref().is_some_and(|measure| covers(measure, key)) {
-                self.steps.push(step);
-            }
-        }
+        self.steps.extend(wanted.into_iter().filter_map(|(wanted, step)| wanted.then_some(step)));
     }
 
     /// Every set `[measure]` names has runs.
     fn check_measures(&self, experiment: &Experiment) -> Result<(), ExperimentError> {
         let measure = &experiment.measure;
-        let named = measure.updates.iter().filter_map(|measure| measure.sets.as_ref()).chain(
-            [&measure.activity, &measure.error, &measure.speed]
-                .into_iter()
-                .flatten()
-                .filter_map(|measure| measure.sets.as_ref()),
-        );
-        for set in named.flatten() {
+        let named = [
+            measure.updates.as_ref().and_then(|measure| measure.sets.as_ref()),
+            measure.activity.as_ref().and_then(|measure| measure.sets.as_ref()),
+            measure.error.as_ref().and_then(|measure| measure.sets.as_ref()),
+            measure.speed.as_ref().and_then(|measure| measure.sets.as_ref()),
+        ];
+        for set in named.into_iter().flatten().flatten() {
             self.require_set(set)?;
         }
         Ok(())
@@ -148,10 +150,11 @@ impl Plan {
     }
 }
 
-fn covers(measure: &NetMeasure, key: &RunKey) -> bool {
-    measure.sets.as_ref().is_none_or(|sets| sets.contains(&key.set))
-        && measure.methods.as_ref().is_none_or(|methods| methods.contains(&key.method))
-        && measure.seeds.as_ref().is_none_or(|seeds| seeds.contains(&key.seed))
+/// Whether a measure's selection takes in a run; what is absent takes in all.
+fn covers(key: &RunKey, sets: Option<&Vec<String>>, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
+    sets.is_none_or(|sets| sets.contains(&key.set))
+        && methods.is_none_or(|methods| methods.contains(&key.method))
+        && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
 }
 
 fn label(row: &Row) -> String {

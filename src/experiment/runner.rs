@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::plan::{Plan, PlannedRun, Step, study};
-use super::spec::Experiment;
+use super::spec::{Experiment, NetMeasure};
 use super::store::{Key, Store};
 use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, Workbench};
 use super::{ExperimentError, machine};
@@ -18,6 +18,7 @@ use crate::data::Method;
 use crate::record::{
     Environment, NetResult, Results, RunRecord, SetResult, Stages, Timestamp, read_json, write_atomically,
 };
+use crate::train::folder::OUTCOME;
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
 
 /// Where to work and what to do.
@@ -55,14 +56,12 @@ pub struct Runner<'a> {
     options: &'a Options,
     store: Store,
     plan: Plan,
+    /// The games.
+    source: PathBuf,
     data: HashMap<Method, DataFacts>,
     results: Results,
     newest: Option<Timestamp>,
 }
-
-/// Network files relative to a run's folder, and the sign that a run is finished.
-const OUTCOME: &str = "outcome.json";
-const CHECKPOINT: &str = "checkpoint.safetensors";
 
 impl<'a> Runner<'a> {
     /// Does everything that is not done yet and returns all records.
@@ -85,8 +84,8 @@ impl<'a> Runner<'a> {
         let results = empty_results(experiment, &plan);
         let store = Store::new(&options.work.join("finished"));
         let mut runner =
-            Runner { experiment, workbench, options, store, plan, data: HashMap::new(), results, newest: None };
-        runner.prepare_data(&source)?;
+            Runner { experiment, workbench, options, store, plan, source, data: HashMap::new(), results, newest: None };
+        runner.prepare_data()?;
         if options.fresh {
             runner.forget()?;
         }
@@ -96,15 +95,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Opens or builds the samples of every method.
-    fn prepare_data(&mut self, source: &Path) -> Result<(), ExperimentError> {
+    fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for method in self.plan.methods() {
-            let request = DataRequest { source: source.to_path_buf(), method, options: self.experiment.dataset };
+            let request = DataRequest { source: self.source.clone(), options: self.experiment.dataset.options(method) };
             let begun = Instant::now();
             let facts = self
                 .workbench
                 .data(&request)
                 .map_err(|source| ExperimentError::Step { step: "the data".into(), source })?;
-            let key = Key::of("data", &json!([method, self.experiment.dataset, facts.hash]));
+            let key = Key::of("data", &json!([request.options, facts.hash]));
             let stored = match self.store.get("data", &key) {
                 Some(stored) => stored,
                 None => self.store.put("data", &key, begun.elapsed().as_secs_f64(), ())?,
@@ -155,10 +154,9 @@ impl<'a> Runner<'a> {
         match step {
             Step::Train(run) => return self.train(run, progress),
             Step::Updates(set) => {
-                let data = self.any_data()?;
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
-                let record = self.workbench.updates(request, &data, games).map_err(failed)?;
+                let record = self.workbench.updates(request, &self.source, games).map_err(failed)?;
                 self.store.put("updates", &key, seconds(), record)?;
             }
             Step::Activity(_) => {
@@ -173,7 +171,8 @@ impl<'a> Runner<'a> {
             }
             Step::Speed(_) => {
                 let request = self.net_request(step)?;
-                let record = self.workbench.speed(&request).map_err(failed)?;
+                let timing = self.experiment.measure.speed.clone().unwrap_or_default();
+                let record = self.workbench.speed(&request, &timing).map_err(failed)?;
                 self.store.put("speed", &key, seconds(), record)?;
             }
         }
@@ -184,12 +183,11 @@ impl<'a> Runner<'a> {
     fn train(&mut self, run: usize, progress: &mut dyn Progress) -> Result<(), ExperimentError> {
         let step = Step::Train(run);
         let (config, folder) = (self.config(run)?, self.folder(run));
-        let resume = folder.join(CHECKPOINT).is_file();
         let describe = self.plan.describe(step);
         let mut watch = Watching { progress, epochs: config.epochs };
         let outcome = self
             .workbench
-            .train(&TrainRequest { config: &config, folder: folder.clone(), resume }, &mut watch)
+            .train(&TrainRequest { config: &config, folder: folder.clone() }, &mut watch)
             .map_err(|source| ExperimentError::Step { step: describe.clone(), source })?;
         let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
         if !folder.join(OUTCOME).is_file() {
@@ -304,7 +302,7 @@ impl<'a> Runner<'a> {
     /// Everything that determines a step's result.
     fn key(&self, step: Step) -> Key {
         let measure = &self.experiment.measure;
-        let positions = |measure: &Option<super::spec::NetMeasure>| measure.as_ref().and_then(|m| m.positions);
+        let games = |measure: &Option<NetMeasure>| measure.as_ref().and_then(|measure| measure.games);
         match step {
             Step::Updates(set) => {
                 let facts = &self.plan.sets[set].facts;
@@ -312,9 +310,12 @@ impl<'a> Runner<'a> {
                 Key::of("updates", &json!([facts.identity, facts.name, self.hashes(), games]))
             }
             Step::Train(run) => self.run_key(&self.plan.runs[run]),
-            Step::Activity(run) => self.net_key("activity", run, &json!(positions(&measure.activity))),
-            Step::Error(run) => self.net_key("error", run, &json!(positions(&measure.error))),
-            Step::Speed(run) => self.net_key("speed", run, &json!([positions(&measure.speed), machine::cpu()])),
+            Step::Activity(run) => self.net_key("activity", run, &json!(games(&measure.activity))),
+            Step::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
+            Step::Speed(run) => {
+                let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
+                self.net_key("speed", run, &json!([timing, machine::cpu()]))
+            }
         }
     }
 
@@ -355,21 +356,18 @@ impl<'a> Runner<'a> {
     fn net_request(&self, step: Step) -> Result<NetRequest, ExperimentError> {
         let measure = &self.experiment.measure;
         let (run, settings) = match step {
-            Step::Activity(run) => (run, &measure.activity),
-            Step::Error(run) => (run, &measure.error),
-            Step::Speed(run) | Step::Train(run) | Step::Updates(run) => (run, &measure.speed),
+            Step::Activity(run) => (run, measure.activity.as_ref()),
+            Step::Error(run) => (run, measure.error.as_ref()),
+            Step::Speed(run) | Step::Train(run) | Step::Updates(run) => (run, None),
         };
-        let outcome: Outcome = read_json(&self.folder(run).join(OUTCOME))?;
+        let folder = self.folder(run);
+        let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
-            network: self.folder(run).join(outcome.network),
-            data: self.data_of(self.plan.runs[run].key.method)?.clone(),
-            positions: settings.as_ref().and_then(|measure| measure.positions),
+            network: folder.join(outcome.network),
+            checkpoint: folder.join(outcome.checkpoint),
+            data: self.source.clone(),
+            games: settings.and_then(|measure| measure.games),
         })
-    }
-
-    fn any_data(&self) -> Result<DataFacts, ExperimentError> {
-        let method = self.plan.methods().into_iter().next().unwrap_or(Method::Eval);
-        self.data_of(method).cloned()
     }
 
     fn data_of(&self, method: Method) -> Result<&DataFacts, ExperimentError> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::ExperimentError;
-use crate::data::Method;
+use crate::data::{Filter, Method, Options, PerGame};
 use crate::train::{EvalLoss, PqrLoss};
 use crate::units::Seed;
 
@@ -36,7 +36,7 @@ pub struct Experiment {
     pub about: String,
     /// As written.
     pub data: Spanned<String>,
-    pub dataset: DatasetOptions,
+    pub dataset: Dataset,
     pub seeds: Vec<Seed>,
     pub train: TrainSettings,
     pub rows: Vec<Row>,
@@ -52,14 +52,46 @@ pub struct Row {
     pub settings: TrainSettings,
 }
 
-/// `[dataset]`: which positions of the games become samples.
+/// `[dataset]`: which positions of the games become samples, by method.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dataset {
+    pub eval: DatasetOptions,
+    pub pqr: DatasetOptions,
+}
+
+/// What is absent has the method's default.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatasetOptions {
     /// The first ply that is used.
     pub min_ply: Option<u16>,
-    /// Use only the first so many games.
-    pub max_games: Option<u64>,
+    /// Fewest legal moves of a position.
+    pub min_moves: Option<u16>,
+    /// At most so many samples a game, drawn by `seed`; absent = all.
+    pub per_game: Option<u32>,
+    pub filter: Option<Filter>,
+    pub seed: Option<Seed>,
+}
+
+impl Dataset {
+    /// The method's options with what the experiment replaces.
+    #[must_use]
+    pub fn options(&self, method: Method) -> Options {
+        let own = match method {
+            Method::Eval => self.eval,
+            Method::Pqr => self.pqr,
+        };
+        let default = Options::new(method);
+        Options {
+            method,
+            seed: own.seed.unwrap_or(default.seed),
+            per_game: own.per_game.map_or(default.per_game, PerGame::At),
+            min_ply: own.min_ply.unwrap_or(default.min_ply),
+            filter: own.filter.unwrap_or(default.filter),
+            min_moves: own.min_moves.unwrap_or(default.min_moves),
+        }
+    }
 }
 
 /// `[train]`: the settings all runs share; a `[[runs]]` table may override some in its own `train`.
@@ -97,7 +129,7 @@ pub struct Measures {
     pub updates: Option<SetMeasure>,
     pub activity: Option<NetMeasure>,
     pub error: Option<NetMeasure>,
-    pub speed: Option<NetMeasure>,
+    pub speed: Option<SpeedMeasure>,
 }
 
 /// A measure of feature sets over games.
@@ -110,7 +142,7 @@ pub struct SetMeasure {
     pub games: Option<u64>,
 }
 
-/// A measure of trained networks over positions.
+/// A measure of trained networks over games.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetMeasure {
@@ -120,8 +152,25 @@ pub struct NetMeasure {
     pub methods: Option<Vec<Method>>,
     /// Of which seeds; absent = all.
     pub seeds: Option<Vec<Seed>>,
-    /// The first so many positions; absent = all.
+    /// The first so many games; absent = all.
+    pub games: Option<u64>,
+}
+
+/// How fast networks evaluate.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpeedMeasure {
+    /// Which sets' networks; absent = all.
+    pub sets: Option<Vec<String>>,
+    /// Of which methods; absent = all.
+    pub methods: Option<Vec<Method>>,
+    /// Of which seeds; absent = all.
+    pub seeds: Option<Vec<Seed>>,
+    /// Positions evaluated again and again; what is absent here and below has the measure's default.
     pub positions: Option<u64>,
+    pub repetitions: Option<u32>,
+    /// A repetition lasts at least so many seconds.
+    pub seconds: Option<f64>,
 }
 
 /// The file's literal form.
@@ -133,7 +182,7 @@ struct File {
     about: String,
     data: Spanned<String>,
     #[serde(default)]
-    dataset: DatasetOptions,
+    dataset: Dataset,
     seeds: Spanned<Vec<Seed>>,
     train: Spanned<TrainSettings>,
     runs: Spanned<Vec<FileRuns>>,

@@ -1,10 +1,10 @@
 //! What an experiment asks of the rest of the program, behind a trait, so that its order and resumption can be tested
 //! without data, libtorch or an engine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::data::Method;
-use crate::experiment::DatasetOptions;
+use super::spec::SpeedMeasure;
+use crate::data::Options;
 use crate::features::Identity;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
@@ -25,37 +25,36 @@ pub struct SetFacts {
 #[derive(Clone, Debug)]
 pub struct DataRequest {
     pub source: PathBuf,
-    pub method: Method,
-    pub options: DatasetOptions,
+    pub options: Options,
 }
 
 /// A data set ready to train on.
 #[derive(Clone, Debug)]
 pub struct DataFacts {
-    /// The games the samples come from.
-    pub source: PathBuf,
     /// The native file.
     pub path: PathBuf,
     /// Hash of the samples.
     pub hash: String,
 }
 
-/// One training.
+/// One training, from the beginning or from where the folder's checkpoint stands.
 #[derive(Clone, Debug)]
 pub struct TrainRequest<'a> {
     pub config: &'a TrainConfig,
     pub folder: PathBuf,
-    /// Go on from the folder's checkpoint.
-    pub resume: bool,
 }
 
-/// A trained network and the positions to run it over.
+/// A trained network and the games to run it over.
 #[derive(Clone, Debug)]
 pub struct NetRequest {
+    /// The quantised network.
     pub network: PathBuf,
-    pub data: DataFacts,
+    /// The float network it comes from.
+    pub checkpoint: PathBuf,
+    /// The games.
+    pub data: PathBuf,
     /// The first so many; none = all.
-    pub positions: Option<u64>,
+    pub games: Option<u64>,
 }
 
 /// Looks at a training from outside.
@@ -86,7 +85,7 @@ pub trait Workbench {
 
     /// # Errors
     /// When the measure fails.
-    fn updates(&mut self, set: &str, data: &DataFacts, games: Option<u64>) -> Result<UpdatesRecord, StepError>;
+    fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError>;
 
     /// # Errors
     /// When the measure fails.
@@ -98,5 +97,5 @@ pub trait Workbench {
 
     /// # Errors
     /// When the measure fails.
-    fn speed(&mut self, request: &NetRequest) -> Result<SpeedRecord, StepError>;
+    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError>;
 }
