@@ -25,12 +25,12 @@ impl Head {
         Ok(Head { layers: net.layers.iter().map(layer).collect::<Result<_, TchError>>()?, nnue2score })
     }
 
-    /// `accumulators`: [positions, 2·l1], before activation, side to move first. Gives centipawns: [positions].
+    /// `activations`: [positions, 2·l1], the clipped accumulators, side to move first. Gives centipawns: [positions].
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn forward(&self, accumulators: &Tensor) -> Result<Tensor, TchError> {
-        let mut values = accumulators.f_clamp(0.0, 1.0)?;
+    pub fn forward(&self, activations: &Tensor) -> Result<Tensor, TchError> {
+        let mut values = activations.shallow_clone();
         for (index, (weights, biases)) in self.layers.iter().enumerate() {
             if index > 0 {
                 values = values.f_clamp(0.0, 1.0)?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::TrainError;
 use super::adam::{Adam, Slice};
@@ -18,7 +18,7 @@ use super::batch::{Batch, Labels};
 use super::dense::{Head, copy_gradient};
 use super::init::zeros;
 use super::loss::{Loss, total};
-use super::sparse::{Transposed, add_rows};
+use super::sparse::{Transposed, add_rows, clip, clip_backwards};
 use crate::net::{Dense, FloatNet, Limits, Scheme};
 
 /// Positions a shard at most. Part of what a run computes: sums are rounded differently with another value.
@@ -199,16 +199,20 @@ fn samples_of(batch: &Batch<'_>, shard: usize) -> Range<usize> {
     shard * samples..((shard + 1) * samples).min(batch.samples)
 }
 
-/// The accumulators of some samples, side to move then other: [positions, 2·l1].
-fn accumulators(net: &FloatNet, batch: &Batch<'_>, samples: &Range<usize>) -> Result<Tensor, TrainError> {
-    let l1 = net.shape.l1;
+/// The clipped accumulators of some samples, side to move then other: [positions, 2·l1].
+fn activations(net: &FloatNet, batch: &Batch<'_>, samples: &Range<usize>) -> Vec<f32> {
     let positions = samples.start * batch.positions_per_sample()..samples.end * batch.positions_per_sample();
     let mut values = net.ft_biases.repeat(2 * positions.len());
-    let both = positions.clone().flat_map(|position| batch.rows.map(|rows| rows.of(position)));
-    for (accumulator, active) in values.chunks_exact_mut(l1).zip(both) {
+    let active = positions.flat_map(|position| batch.rows.map(|rows| rows.of(position)));
+    for (accumulator, active) in values.chunks_exact_mut(net.shape.l1).zip(active) {
         add_rows(accumulator, &net.ft_weights, active);
+        clip(accumulator);
     }
-    Ok(Tensor::f_from_slice(&values)?.f_view([positions.len() as i64, 2 * l1 as i64])?)
+    values
+}
+
+fn tensor(activations: &[f32], net: &FloatNet) -> Result<Tensor, TchError> {
+    Tensor::f_from_slice(activations)?.f_view([-1, 2 * net.shape.l1 as i64])
 }
 
 fn evaluate_shard(
@@ -220,7 +224,7 @@ fn evaluate_shard(
 ) -> Result<Sums, TrainError> {
     let samples = samples_of(batch, shard);
     let head = Head::new(net, nnue2score, false)?;
-    let out = head.forward(&accumulators(net, batch, &samples)?)?;
+    let out = head.forward(&tensor(&activations(net, batch, &samples), net)?)?;
     let labels = batch.labels.part(samples.clone());
     sums(loss, &out, labels, samples.len()).map(|(sums, _)| sums)
 }
@@ -245,11 +249,13 @@ fn train_shard(
 ) -> Result<Shard, TrainError> {
     let samples = samples_of(batch, shard);
     let head = Head::new(net, nnue2score, true)?;
-    let accumulators = accumulators(net, batch, &samples)?.set_requires_grad(true);
-    let out = head.forward(&accumulators)?;
+    let activations = activations(net, batch, &samples);
+    let leaf = tensor(&activations, net)?.set_requires_grad(true);
+    let out = head.forward(&leaf)?;
     let (sums, each) = sums(loss, &out, batch.labels.part(samples.clone()), samples.len())?;
     each.f_sum(None)?.f_div_scalar(batch.samples as f64)?.f_backward()?;
-    copy_gradient(&accumulators, gradients)?;
+    copy_gradient(&leaf, gradients)?;
+    clip_backwards(gradients, &activations);
     let mut ft_biases = vec![0.0; net.shape.l1];
     for accumulator in gradients.chunks_exact(net.shape.l1) {
         ft_biases.iter_mut().zip(accumulator).for_each(|(sum, value)| *sum += value);

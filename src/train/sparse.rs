@@ -92,6 +92,20 @@ fn add_columns<I: RowNumber, const N: usize>(
     *out = sums;
 }
 
+/// clamp(x, 0, 1) in place.
+pub fn clip(values: &mut [f32]) {
+    for value in values {
+        *value = value.clamp(0.0, 1.0);
+    }
+}
+
+/// The gradient before [`clip`], in place, from that behind it: it passes where the activation is neither 0 nor 1.
+pub fn clip_backwards(gradients: &mut [f32], activations: &[f32]) {
+    for (gradient, &activation) in gradients.iter_mut().zip(activations) {
+        *gradient = if activation > 0.0 && activation < 1.0 { *gradient } else { 0.0 };
+    }
+}
+
 /// A batch by feature instead of by position: for each feature, the accumulators it is part of, in the batch's order.
 /// Position p's side to move has accumulator 2p, the other side 2p + 1.
 #[derive(Debug, Default)]
