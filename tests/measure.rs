@@ -39,6 +39,8 @@ struct Direct {
 }
 
 type Active = BTreeSet<(u32, usize)>;
+/// By perspective, block and context.
+type Cache = HashMap<(usize, usize, Option<u32>), Active>;
 
 /// A block's active features; repeats of a bag get numbers.
 fn block_set(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) -> Active {
@@ -58,7 +60,7 @@ fn block_set(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) ->
 impl Direct {
     fn game(&mut self, set: &FeatureSet, moves: &[Move], legal: bool) {
         let mut position = Chess::default();
-        let mut cache: HashMap<(usize, usize, Option<u32>), Active> = HashMap::new();
+        let mut cache = Cache::new();
         let blocks = 0..set.blocks().len();
         for pov in Perspective::ALL {
             for block in blocks.clone() {
@@ -101,7 +103,7 @@ fn compare(
     before: &Chess,
     after: &Chess,
     pov: Perspective,
-    mut cache: Option<&mut HashMap<(usize, usize, Option<u32>), Active>>,
+    mut cache: Option<&mut Cache>,
 ) -> [f64; 6] {
     let mut counts = [0.0; 6];
     for block in 0..set.blocks().len() {

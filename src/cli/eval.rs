@@ -1,12 +1,12 @@
 //! `fsbench eval`: a network's score of given positions.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess, Position};
+use shakmaty::{CastlingMode, Chess, Position, PositionError};
 
 use super::{Failure, Format};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
@@ -47,19 +47,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         })
     };
     match (&arguments.fen, &arguments.fens) {
-        (Some(fen), _) => println!("{}", score(fen).map_err(Failure::Request)?),
+        (Some(fen), _) => print(&score(fen).map_err(Failure::Request)?)?,
         (None, Some(path)) => {
             for (number, line) in lines(path)?.lines().enumerate() {
                 let at = || format!("{}, line {}", path.display(), number + 1);
                 let line = line.with_context(at).map_err(Failure::Request)?;
                 if !line.trim().is_empty() {
-                    println!("{}", score(line.trim()).with_context(at).map_err(Failure::Request)?);
+                    print(&score(line.trim()).with_context(at).map_err(Failure::Request)?)?;
                 }
             }
         }
         (None, None) => return Err(Failure::Request(anyhow!("give a position with --fen or --fens"))),
     }
     Ok(())
+}
+
+/// A line to stdout; a reader that has gone away is failed work, not a panic.
+fn print(line: &str) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}").context("cannot print").map_err(Failure::Work)
 }
 
 fn lines(path: &Path) -> Result<BufReader<Box<dyn Read>>, Failure> {
@@ -80,9 +85,9 @@ fn parse(fen: &str) -> anyhow::Result<Chess> {
     let mode = CastlingMode::detect(&setup);
     setup
         .position::<Chess>(mode)
-        .or_else(|error| error.ignore_invalid_castling_rights())
-        .or_else(|error| error.ignore_invalid_ep_square())
-        .or_else(|error| error.ignore_impossible_check())
+        .or_else(PositionError::ignore_invalid_castling_rights)
+        .or_else(PositionError::ignore_invalid_ep_square)
+        .or_else(PositionError::ignore_impossible_check)
         .with_context(|| format!("no position to score: {fen:?}"))
 }
 

@@ -29,7 +29,7 @@ pub fn activity(file: &NetFile, data: &Path, limit: Option<u64>) -> Result<(Acti
             evaluator.observe(turn, |layer, values| totals.layers[layer].add(values, one));
         });
     };
-    let (totals, reading) = fold(data, limit, empty, work, Totals::plus)?;
+    let (totals, reading) = fold(data, limit, empty, work, |a, b| a.plus(&b))?;
     let layers = totals.layers.iter().enumerate().map(|(index, layer)| layer.record(index + 1)).collect();
     let record = ActivityRecord {
         name: file.origin.name.clone(),
@@ -46,7 +46,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn plus(mut self, other: Totals) -> Totals {
+    fn plus(mut self, other: &Totals) -> Totals {
         self.positions += other.positions;
         for (layer, more) in self.layers.iter_mut().zip(&other.layers) {
             layer.outputs += more.outputs;

@@ -238,7 +238,7 @@ fn chain(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, Mea
     let mut lines: Vec<Line> = Vec::new();
     let mut reached: Option<Chess> = None;
     for (offset, record) in records.iter().enumerate() {
-        let at = |source| MeasureError::Record { path: path.into(), number: (first + offset) as u64, source };
+        let at = |reason| MeasureError::Record { path: path.into(), number: (first + offset) as u64, reason };
         let sample = record.unpack().map_err(at)?;
         let follows =
             |position: &Chess| position.board() == sample.position.board() && position.turn() == sample.position.turn();

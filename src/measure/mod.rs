@@ -25,8 +25,8 @@ use crate::net::NetError;
 pub enum MeasureError {
     #[error(transparent)]
     Data(#[from] DataError),
-    #[error("record {number} of {path}: {source}")]
-    Record { path: std::path::PathBuf, number: u64, source: RecordError },
+    #[error("record {number} of {path}: {reason}")]
+    Record { path: std::path::PathBuf, number: u64, reason: RecordError },
     #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were passed over") } else { String::new() })]
     Nothing { path: std::path::PathBuf, skipped: u64 },
     #[error(transparent)]

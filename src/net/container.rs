@@ -91,12 +91,12 @@ pub(super) fn matrix<T: Copy, const N: usize>(
 }
 
 pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, Bytes)>) -> Result<(), NetError> {
-    let json = serde_json::to_string(header).map_err(|source| NetError::Header { path: path.into(), source })?;
+    let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
     let metadata = HashMap::from([(KEY.to_owned(), json)]);
     let container = |reason| NetError::Container { path: path.into(), reason };
     let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |source| NetError::Write { path: path.into(), source };
+    let failed = |reason| NetError::Write { path: path.into(), reason };
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
@@ -104,7 +104,7 @@ pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, Bytes)>)
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
-    std::fs::read(path).map_err(|source| NetError::Read { path: path.into(), source })
+    std::fs::read(path).map_err(|reason| NetError::Read { path: path.into(), reason })
 }
 
 /// A file whose container and header are sound.
@@ -121,7 +121,7 @@ impl<'a> Opened<'a> {
         let foreign = || NetError::Foreign { path: path.into(), key: KEY, kind: kind.name() };
         let json = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
         let header: Header =
-            serde_json::from_str(json).map_err(|source| NetError::Header { path: path.into(), source })?;
+            serde_json::from_str(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
         if header.version != VERSION {
             return Err(NetError::Version { path: path.into(), found: header.version, known: VERSION });
         }
@@ -139,7 +139,7 @@ impl<'a> Opened<'a> {
     }
 
     pub(super) fn content(&self, error: NetError) -> NetError {
-        NetError::Content { path: self.path.into(), source: Box::new(error) }
+        NetError::Content { path: self.path.into(), reason: Box::new(error) }
     }
 
     /// A tensor's numbers. Type and dimensions are compared before anything is allocated.

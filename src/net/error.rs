@@ -9,23 +9,23 @@ use crate::features::{FeatureError, Identity};
 
 #[derive(Debug, Error)]
 pub enum NetError {
-    #[error("cannot read {path}: {source}")]
-    Read { path: PathBuf, source: io::Error },
-    #[error("cannot write {path}: {source}")]
-    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {path}: {reason}")]
+    Read { path: PathBuf, reason: io::Error },
+    #[error("cannot write {path}: {reason}")]
+    Write { path: PathBuf, reason: io::Error },
     /// The container is broken: truncated, or not a safetensors file at all.
     #[error("{path} is no whole safetensors file ({reason}); was the copy cut short?")]
     Container { path: PathBuf, reason: safetensors::SafeTensorError },
     #[error("{path} has no `{key}` in its metadata: it was not written by fsbench as a {kind}")]
     Foreign { path: PathBuf, key: &'static str, kind: &'static str },
-    #[error("{path}: its metadata are broken: {source}")]
-    Header { path: PathBuf, source: serde_json::Error },
+    #[error("{path}: its metadata are broken: {reason}")]
+    Header { path: PathBuf, reason: serde_json::Error },
     #[error("{path} is version {found} of the format; this fsbench reads version {known}")]
     Version { path: PathBuf, found: u32, known: u32 },
     #[error("{path}: tensor `{name}` should be {expected}, but is {found}")]
     Tensor { path: PathBuf, name: String, expected: String, found: String },
-    #[error("{path}: {source}")]
-    Content { path: PathBuf, source: Box<NetError> },
+    #[error("{path}: {reason}")]
+    Content { path: PathBuf, reason: Box<NetError> },
     #[error("the definition stored in the file is broken: {0}")]
     Definition(FeatureError),
     #[error("the file says its feature set `{name}` has identity {stored}, but the definition in it gives {rebuilt}")]

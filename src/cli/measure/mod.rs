@@ -5,10 +5,11 @@ mod error;
 mod speed;
 mod updates;
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
 use super::{Failure, Format};
 use crate::measure::{MeasureError, Reading};
@@ -66,14 +67,14 @@ fn print<T: serde::Serialize>(
         Format::Text => text(record),
         Format::Json => serde_json::to_string_pretty(record).context("cannot write JSON").map_err(Failure::Work)?,
     };
-    println!("{rendered}");
-    Ok(())
+    writeln!(std::io::stdout(), "{rendered}").context("cannot print").map_err(Failure::Work)
 }
 
 /// A table with a header, numbers to the right.
 fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    table.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
     rows.into_iter().for_each(|row| {
         table.add_row(row);
     });
