@@ -74,7 +74,7 @@ pub fn load(path: &Path, set: &FeatureSet, config: &TrainConfig) -> Result<State
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
     let (net, checkpoint) = net::load_float(path)?;
     let origin = &checkpoint.origin;
-    if origin.identity != set.identity() {
+    if origin.identity != *set.identity() {
         return Err(mismatch(format!(
             "it is a run of feature set `{}` (identity {}), and `{}` (identity {}) was asked for",
             origin.name,

@@ -44,7 +44,7 @@ impl Run<'_> {
 /// The outcome of a run that is already finished, if this is one.
 fn finished(folder: &Folder, config: &TrainConfig, set: &FeatureSet) -> Result<Option<Outcome>, TrainError> {
     let Some(outcome) = folder.read_json::<Outcome>(OUTCOME)? else { return Ok(None) };
-    let same = outcome.identity == set.identity() && checkpoint::same_run(&outcome.config, config).is_ok();
+    let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config).is_ok();
     // Anything else is refused, or continued, by the checkpoint.
     Ok((same && outcome.config.epochs == config.epochs).then_some(outcome))
 }
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
             checkpoint::same_run(&begun, config).map_err(why)?;
         }
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
-        let training = Stream::training(&program, config, &set.identity(), start)?;
+        let training = Stream::training(&program, config, set.identity(), start)?;
         let description = training.description();
         let (samples_per_epoch, steps_per_epoch) = (description.samples_per_epoch, description.batches_per_epoch);
         if steps_per_epoch == 0 {
@@ -228,7 +228,7 @@ impl<'a> Session<'a> {
         let interrupted = || TrainError::Interrupted { step: progress.step, folder: folder.root().into() };
         let known = progress.validation.map(|known| known.baseline);
         let (mut sums, mut targets) = (Sums::default(), Vec::new());
-        let open = || Stream::validation(program, config, &set.identity());
+        let open = || Stream::validation(program, config, set.identity());
         validator.each(open, &mut |batch| {
             if observer.interrupted() {
                 return Err(interrupted());
@@ -269,7 +269,7 @@ impl<'a> Session<'a> {
         let outcome = Outcome {
             config: self.config.clone(),
             name: self.set.name().into(),
-            identity: self.set.identity(),
+            identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
             parameters: self.model.net.parameters(),
             training_samples: self.progress.samples_per_epoch,
