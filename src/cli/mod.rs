@@ -61,24 +61,26 @@ struct Arguments {
 enum Verb {
     Dataset(dataset::Arguments),
     Define(define::Arguments),
-
     Delta(delta::Arguments),
     Encode(encode::Arguments),
     Eval(eval::Arguments),
     Measure(measure::Arguments),
-    Ok(writeln!(io::stdout().lock(), "{text}")?)
     Report(report::Arguments),
     Run(run::Arguments),
     SamplesService(samples_service::Arguments),
     Train(train::Arguments),
-    let text = serde_json::to_string(value)?;
-    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
-    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
-/// One JSON document on one line of stdout.
+}
+
 /// One pretty JSON document on stdout.
 fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
 }
+
+/// One JSON document on one line of stdout.
+fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(value)?;
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
 }
 
 /// Runs the command line and gives its exit status.
