@@ -149,7 +149,7 @@ fn failure(error: TrainError) -> Failure {
 }
 
 /// Set by the first Ctrl-C or polite kill; a second one ends the process at once.
-fn interruption() -> std::io::Result<Arc<AtomicBool>> {
+pub(super) fn interruption() -> std::io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
