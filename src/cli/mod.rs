@@ -1,12 +1,24 @@
 //! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
+mod dataset;
 mod define;
+mod delta;
+mod encode;
+mod eval;
+mod input;
+mod measure;
+mod report;
+mod run;
 mod samples_service;
+mod train;
+mod train_progress;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 /// Why a verb did not finish.
 #[derive(Debug)]
@@ -47,16 +59,44 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Dataset(dataset::Arguments),
     Define(define::Arguments),
+    Delta(delta::Arguments),
+    Encode(encode::Arguments),
+    Eval(eval::Arguments),
+    Measure(measure::Arguments),
+    Report(report::Arguments),
+    Run(run::Arguments),
     SamplesService(samples_service::Arguments),
+    Train(train::Arguments),
+}
+
+/// One pretty JSON document on stdout.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
+    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
+}
+
+/// One JSON document on one line of stdout.
+fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(value)?;
+    Ok(writeln!(io::stdout().lock(), "{text}")?)
 }
 
 /// Runs the command line and gives its exit status.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.verb {
+        Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
+        Verb::Delta(arguments) => delta::run(&arguments),
+        Verb::Encode(arguments) => encode::run(&arguments),
+        Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Run(arguments) => run::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

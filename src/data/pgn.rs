@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::san::SanPlus;
-use shakmaty::{CastlingMode, Chess, Move, Position};
+use shakmaty::san::{San, SanPlus};
+use shakmaty::{CastlingMode, CastlingSide, Chess, Move, Position};
 
 use super::GameResult;
 use super::splitter::BOM;
@@ -125,14 +125,15 @@ pub fn parse(text: &[u8], offset: u64, out: &mut Vec<Result<Game, SkippedGame>>)
         }
         let start = parser.at;
         let game = parser.game();
-        let broken = game.is_err();
+        let (broken, tagged) = (game.is_err(), text[start] == b'[');
         out.push(game.map_err(|trouble| SkippedGame {
             reason: trouble.reason,
             game_offset: offset + start as u64,
             offset: offset + trouble.at as u64,
             text: excerpt(&text[trouble.at.min(text.len())..]),
         }));
-        if broken {
+        // What follows a broken game's tags belongs to it; without tags, a blank line parts it from the next.
+        if broken && (tagged || !parser.skip_to_blank_line()) {
             return;
         }
     }
@@ -203,6 +204,19 @@ impl<'a> Parser<'a> {
         while self.text.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'.') {
             self.at += 1;
         }
+    }
+
+    /// Whether there was a blank line to go to.
+    fn skip_to_blank_line(&mut self) -> bool {
+        self.line();
+        self.at += 1;
+        while self.at < self.text.len() {
+            if self.line().trim_ascii().is_empty() {
+                return true;
+            }
+            self.at += 1;
+        }
+        false
     }
 
     fn tags(&mut self) -> Result<Tags, Trouble> {
@@ -283,7 +297,7 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
             if let Some(result) = game_result(text) {
                 return Some((Token::Result(result), length));
             }
-            if let Some(castling) = text.strip_prefix(b"0-0").and_then(|_| san(text)) {
+            if let Some(castling) = castling_in_digits(text) {
                 return Some((Token::San(castling), length));
             }
             // A number stands alone or before dots, after which a move may follow at once.
@@ -296,6 +310,19 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
 fn san(text: &[u8]) -> Option<SanPlus> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'!' | b'?'))?;
     SanPlus::from_ascii(&text[..=end]).ok()
+}
+
+/// `0-0` and `0-0-0`, as many programs write castling.
+fn castling_in_digits(text: &[u8]) -> Option<SanPlus> {
+    let end = text.iter().rposition(|byte| *byte == b'0')?;
+    let (body, suffix) = text.split_at(end + 1);
+    let side = match body {
+        b"0-0" => CastlingSide::KingSide,
+        b"0-0-0" => CastlingSide::QueenSide,
+        _ => return None,
+    };
+    let known = suffix.iter().all(|byte| matches!(byte, b'+' | b'#' | b'!' | b'?'));
+    known.then_some(SanPlus { san: San::Castle(side), suffix: None })
 }
 
 struct Tags {
@@ -322,8 +349,10 @@ fn is_standard(variant: &[u8]) -> bool {
 
 fn start_position(fen: &[u8]) -> Option<Chess> {
     let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
-    let position: Chess =
-        fen.into_position(CastlingMode::Standard).or_else(|error| error.ignore_invalid_ep_square()).ok()?;
+    let position: Chess = match fen.into_position(CastlingMode::Standard) {
+        Ok(position) => position,
+        Err(error) => error.ignore_invalid_ep_square().ok()?,
+    };
     (position.board().occupied().count() <= 32).then_some(position)
 }
 
@@ -344,4 +373,123 @@ fn eval_text(comment: &[u8]) -> Option<&[u8]> {
     let start = memchr::memmem::find(comment, MARK)? + MARK.len();
     let rest = &comment[start..];
     Some(&rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakmaty::uci::UciMove;
+
+    fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
+        let mut games = Vec::new();
+        parse(text.as_bytes(), 100, &mut games);
+        games
+    }
+
+    fn only(text: &str) -> Game {
+        let mut games = parsed(text);
+        assert_eq!(games.len(), 1, "{text}");
+        games.remove(0).unwrap_or_else(|skipped| panic!("{text}: {skipped}"))
+    }
+
+    fn moves(game: &Game) -> String {
+        let text: Vec<_> =
+            game.moves.iter().map(|m| UciMove::from_move(m.mv, CastlingMode::Standard).to_string()).collect();
+        text.join(" ")
+    }
+
+    #[test]
+    fn movetext() {
+        let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
+        check("1. e4 e5 2. Nf3 *", "e2e4 e7e5 g1f3");
+        check("\u{feff}1.e4 e5 2.Nf3!? Nc6?! *", "e2e4 e7e5 g1f3 b8c6");
+        check("1. e4 $1 {good} (1. d4 {[%eval 9]} d5 (1... Nf6)) 1... e5 ! ; 2. d4\n2. Nf3 1-0", "e2e4 e7e5 g1f3");
+        check("1. e4\n% 1. d4\ne5 *", "e2e4 e7e5");
+        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0! *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
+        check("*", "");
+        assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
+        assert!(parsed(" \n\n ").is_empty());
+    }
+
+    #[test]
+    fn results() {
+        let check = |text: &str, expected| assert_eq!(only(text).result, expected, "{text}");
+        check("1. e4 1-0", Some(GameResult::Win));
+        check("1. e4 0-1", Some(GameResult::Loss));
+        check("1. e4 1/2-1/2", Some(GameResult::Draw));
+        check("1. e4 *", None);
+        check("[Result \"0-1\"]\n\n1. e4 *", Some(GameResult::Loss));
+        check("[Result \"?\"]\n\n1. e4 1-0", Some(GameResult::Win));
+    }
+
+    #[test]
+    fn evals() {
+        let check = |comment: &str, expected| {
+            assert_eq!(only(&format!("1. e4 {{ {comment} }} *")).moves[0].eval, expected, "{comment}");
+        };
+        let score = |centipawns| Some(Eval::Score(Centipawn(centipawns)));
+        check("[%eval 0.35]", score(35));
+        check("[%eval -1.2] [%clk 0:01:00]", score(-120));
+        check("[%clk 0:01:00] [%eval 0.0]", score(0));
+        check("book [%eval 12.34,18]", score(1234));
+        check("[%eval #3]", Some(Eval::Mate(3)));
+        check("[%eval #-3]", Some(Eval::Mate(-3)));
+        check("nothing", None);
+        assert_eq!(only("{[%eval 1]} 1. e4 *").moves[0].eval, None);
+    }
+
+    #[test]
+    fn one_number_orders_mates_beyond_scores() {
+        let check = |eval: Eval, expected| assert_eq!(eval.centipawns(), expected, "{eval:?}");
+        check(Eval::Score(Centipawn(-35)), -35);
+        check(Eval::Score(Centipawn(40_000)), 30_000);
+        check(Eval::Mate(1), 31_998);
+        check(Eval::Mate(-3), -31_994);
+        check(Eval::Mate(5_000), 30_002);
+        check(Eval::Mate(i32::MIN), -30_002);
+    }
+
+    #[test]
+    fn starting_positions() {
+        let game = only("[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 20\"]\n\n20... Kd8 21. e4 *");
+        assert_eq!(moves(&game), "e8d8 e2e4");
+        assert_eq!(game.first_ply(), Ply(39));
+        assert_eq!(only("1. e4 *").first_ply(), Ply(0));
+    }
+
+    #[test]
+    fn broken_games_say_why_and_where() {
+        let check = |text: &str, reason, offset: u64, excerpt: &str| {
+            let skipped = parsed(text).remove(0).expect_err(text);
+            assert_eq!((skipped.reason, skipped.offset), (reason, 100 + offset), "{text}");
+            assert_eq!((skipped.game_offset, skipped.text.as_str()), (100, excerpt), "{text}");
+        };
+        check("1. e4 e5 2. Ke3 *", SkipReason::IllegalMove, 12, "Ke3");
+        check("1. e4 @#!x e5 *", SkipReason::Garbage, 6, "@#!x");
+        check("1. e4 e5) *", SkipReason::Garbage, 8, ")");
+        check("1. e4 12x *", SkipReason::Garbage, 6, "12x");
+        check("1. e4 e5", SkipReason::Unfinished, 8, "");
+        check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
+        check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
+        check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+        assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
+        assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
+        check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
+        check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+        check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+    }
+
+    proptest::proptest! {
+        /// Whatever the bytes: no panic, and offsets inside the text.
+        #[test]
+        fn any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), cut in 0usize..60) {
+            let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
+            text.extend(bytes);
+            let mut games = Vec::new();
+            parse(&text, 0, &mut games);
+            for skipped in games.into_iter().filter_map(Result::err) {
+                assert!(skipped.offset <= text.len() as u64);
+            }
+        }
+    }
 }

@@ -1,1 +1,42 @@
-//! (being written)
+//! What a feature set or network does on real games: rows a move, neuron activity, quantisation error, speed.
+//!
+//! Counts over games run in parallel and are sums of integers, so that thread numbers change nothing.
+
+mod activity;
+mod error;
+mod lines;
+mod speed;
+mod updates;
+
+pub use activity::activity;
+pub use error::{ErrorOptions, error};
+pub use lines::{Line, Reading};
+pub use speed::{SpeedOptions, speed};
+pub use updates::updates;
+
+use thiserror::Error;
+
+use crate::data::{DataError, RecordError};
+use crate::engine::EngineError;
+use crate::features::Identity;
+use crate::net::NetError;
+
+#[derive(Debug, Error)]
+pub enum MeasureError {
+    #[error(transparent)]
+    Data(#[from] DataError),
+    #[error("record {number} of {path}: {reason}")]
+    Record { path: std::path::PathBuf, number: u64, reason: RecordError },
+    #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were passed over") } else { String::new() })]
+    Nothing { path: std::path::PathBuf, skipped: u64 },
+    #[error(transparent)]
+    Net(#[from] NetError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("the network is of `{net}` ({net_identity}), the checkpoint of `{checkpoint}` ({checkpoint_identity})")]
+    Partners { net: String, net_identity: Identity, checkpoint: String, checkpoint_identity: Identity },
+    #[error("network and checkpoint differ in shape: {net} against {checkpoint}")]
+    Shapes { net: String, checkpoint: String },
+    #[error("{strategy} on {back_end} gives other scores than the first run: a defect of fsbench, please report it")]
+    Disagreement { strategy: &'static str, back_end: &'static str },
+}

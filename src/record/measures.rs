@@ -85,6 +85,9 @@ pub struct ErrorRecord {
     /// Share of positions that differ by at most `tolerance`.
     pub within_tolerance: f64,
     pub tolerance: f64,
+    /// Positions with an accumulator element beyond i16, which wraps in the engine.
+    #[serde(default)]
+    pub accumulator_overflows: u64,
 }
 
 /// One way of evaluating, timed.

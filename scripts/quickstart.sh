@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Sets everything up, then runs the main job on the sample that comes with fsbench: games → samples → training of seven
+# feature sets → quantised networks → measures → report. Finished runs are kept: the second time it only reports.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/setup.sh
+printf 'quickstart: building (about ten minutes on two cores the first time)\n' >&2
+cargo build --release
+cargo run --quiet --release -- run experiments/quickstart.toml "$@"
+cargo run --quiet --release -- report results/quickstart

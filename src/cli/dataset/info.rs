@@ -1,0 +1,57 @@
+//! `fsbench dataset info`: what a file of games or samples holds.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::failure;
+use crate::cli::{Failure, Format};
+use crate::data::{self, Info};
+
+/// Show what a file of games or samples holds
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A .fsd file or PGN (plain, .zst, .gz or .bz2)
+    file: PathBuf,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let info = data::info(&arguments.file).map_err(failure)?;
+    match arguments.format {
+        Format::Text => println!("{}", text(&info)),
+        Format::Json => {
+            let mut document = serde_json::to_value(&info).map_err(Failure::work)?;
+            if let (Some(header), Some(fields)) = (info.header, document.as_object_mut()) {
+                fields.insert("method".into(), json!(header.method));
+                fields.insert("score_unit".into(), json!(header.score_unit));
+                fields.insert("seed".into(), json!(header.seed));
+            }
+            println!("{document:#}");
+        }
+    }
+    Ok(())
+}
+
+fn text(info: &Info) -> String {
+    let mut lines = vec![
+        format!("format       {} ({})", info.format, info.compression),
+        format!("samples      {}", info.samples),
+        format!("games        {}", info.games),
+        format!("with score   {}", info.with_score),
+        format!("with result  {}", info.with_result),
+    ];
+    if let Some(header) = info.header {
+        lines.push(format!("method       {}", header.method.name()));
+        lines.push(format!("score unit   {} a pawn", header.score_unit.pawn()));
+        lines.push(format!("seed         {}", header.seed.0));
+    }
+    if let Some(skipped) = &info.skipped {
+        lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count} games: {reason}")));
+        lines.extend(skipped.examples.iter().map(|game| format!("  {game}")));
+    }
+    lines.push(format!("hash         {}", info.hash));
+    lines.join("\n")
+}

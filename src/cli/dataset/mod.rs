@@ -1,0 +1,49 @@
+//! `fsbench dataset`: make, build and look at training data.
+
+mod build;
+mod generate;
+mod info;
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Failure;
+use crate::data::DataError;
+
+/// Make, build and look at training data
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Build(build::Arguments),
+    Generate(generate::Arguments),
+    Info(info::Arguments),
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.what {
+        What::Build(arguments) => build::run(arguments),
+        What::Generate(arguments) => generate::run(arguments),
+        What::Info(arguments) => info::run(arguments),
+    }
+}
+
+fn failure(error: DataError) -> Failure {
+    if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+/// A line on stderr while something runs, where stderr is a terminal.
+fn progress(length: Option<u64>, template: &str) -> ProgressBar {
+    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,44 @@
+//! `fsbench measure activity`: how busy a network's neurons are.
+
+use std::path::PathBuf;
+
+use super::{Failure, Format, failure, load, percent, print, table};
+use crate::measure::activity;
+use crate::record::ActivityRecord;
+
+/// Count active, saturated and dead neurons
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A network file
+    #[arg(long, value_name = "FILE")]
+    net: PathBuf,
+    /// Games (PGN, plain or compressed) or an .fsd file
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Take the first so many games only
+    #[arg(long, value_name = "GAMES")]
+    limit: Option<u64>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = load(&arguments.net)?;
+    let (record, reading) = activity(&file, &arguments.data, arguments.limit).map_err(failure)?;
+    print(arguments.format, &record, &reading, text)
+}
+
+fn text(record: &ActivityRecord) -> String {
+    let head = format!("{}: {} positions\n", record.name, record.positions);
+    let rows = record.layers.iter().map(|layer| {
+        vec![
+            layer.layer.clone(),
+            layer.neurons.to_string(),
+            percent(layer.active),
+            percent(layer.saturated),
+            layer.never_active.to_string(),
+        ]
+    });
+    head + &table(&["layer", "neurons", "positive", "saturated", "never positive"], rows)
+}

@@ -1,0 +1,53 @@
+//! `fsbench measure error`: what quantisation costs.
+
+use std::path::PathBuf;
+
+use super::{Failure, Format, failure, load, percent, print, table};
+use crate::measure::{ErrorOptions, error};
+use crate::net::load_float;
+use crate::record::ErrorRecord;
+
+/// Compare a network with the float model it was made from
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A network file
+    #[arg(long, value_name = "FILE")]
+    net: PathBuf,
+    /// The checkpoint it was quantised from
+    #[arg(long, value_name = "FILE")]
+    checkpoint: PathBuf,
+    /// Games (PGN, plain or compressed) or an .fsd file
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Take the first so many games only
+    #[arg(long, value_name = "GAMES")]
+    limit: Option<u64>,
+    /// Centipawns at which the expected result is that of the logistic at 1
+    #[arg(long, value_name = "CP", default_value_t = ErrorOptions::default().scale)]
+    scale: f32,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !(arguments.scale > 0.0 && arguments.scale.is_finite()) {
+        return Err(Failure::Request(anyhow::anyhow!("--scale {} is not a positive number", arguments.scale)));
+    }
+    let file = load(&arguments.net)?;
+    let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
+    let options = ErrorOptions { scale: arguments.scale, limit: arguments.limit, ..ErrorOptions::default() };
+    let (record, reading) = error(&file, &float, &checkpoint, &arguments.data, options).map_err(failure)?;
+    if record.accumulator_overflows > 0 {
+        eprintln!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);
+    }
+    print(arguments.format, &record, &reading, text)
+}
+
+fn text(record: &ErrorRecord) -> String {
+    let head = format!("{}: {} positions, |WDL(float) − WDL(integer)|\n", record.name, record.positions);
+    let within = format!("within {}", record.tolerance);
+    let number = |value: f64| format!("{value:.5}");
+    let row = vec![number(record.mean), number(record.p99), number(record.max), percent(record.within_tolerance)];
+    head + &table(&["mean", "99%", "largest", &within], [row])
+}

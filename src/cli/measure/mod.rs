@@ -1,0 +1,86 @@
+//! `fsbench measure`: what a feature set or a network does on real games.
+
+mod activity;
+mod error;
+mod speed;
+mod updates;
+
+use std::io::Write;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+
+use super::{Failure, Format, print_json};
+use crate::measure::{MeasureError, Reading};
+use crate::net::NetFile;
+
+/// Measure feature sets and networks on games
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    Updates(updates::Arguments),
+    Activity(activity::Arguments),
+    Error(error::Arguments),
+    Speed(speed::Arguments),
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.what {
+        What::Updates(arguments) => updates::run(arguments),
+        What::Activity(arguments) => activity::run(arguments),
+        What::Error(arguments) => error::run(arguments),
+        What::Speed(arguments) => speed::run(arguments),
+    }
+}
+
+fn load(path: &Path) -> Result<NetFile, Failure> {
+    NetFile::load(path).map_err(Failure::request)
+}
+
+/// Bad files are bad requests; what goes wrong in the measuring itself is failed work.
+fn failure(error: MeasureError) -> Failure {
+    match error {
+        MeasureError::Disagreement { .. } => Failure::work(error),
+        _ => Failure::request(error),
+    }
+}
+
+/// Prints a result, and to stderr what was passed over.
+fn print<T: serde::Serialize>(
+    format: Format,
+    record: &T,
+    reading: &Reading,
+    text: impl Fn(&T) -> String,
+) -> Result<(), Failure> {
+    let skipped = &reading.skipped;
+    if skipped.total() > 0 {
+        eprintln!("note: passed over {} broken games", skipped.total());
+        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
+    }
+    match format {
+        Format::Text => writeln!(std::io::stdout(), "{}", text(record)).map_err(Failure::work),
+        Format::Json => print_json(record),
+    }
+}
+
+/// A table with a header, numbers to the right.
+fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    table.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table.trim_fmt()
+}
+
+/// A share as percent.
+fn percent(share: f64) -> String {
+    format!("{:.2}%", 100.0 * share)
+}

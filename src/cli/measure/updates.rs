@@ -1,0 +1,67 @@
+//! `fsbench measure updates`: rows a move.
+
+use std::path::PathBuf;
+
+use super::{Failure, Format, failure, percent, print, table};
+use crate::features::FeatureSet;
+use crate::measure::updates;
+use crate::record::{MoveCounts, UpdatesRecord};
+
+/// Count the rows that moves add, remove and refresh
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A TOML file, the name of a shipped set, or an inline expression
+    set: String,
+    /// Games (PGN, plain or compressed) or an .fsd file
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// Take the first so many games only
+    #[arg(long, value_name = "GAMES")]
+    limit: Option<u64>,
+    /// Count every legal move of each position as well
+    #[arg(long)]
+    legal: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
+    let (record, reading) = updates(&set, &arguments.data, arguments.limit, arguments.legal).map_err(failure)?;
+    print(arguments.format, &record, &reading, text)
+}
+
+fn text(record: &UpdatesRecord) -> String {
+    let head = format!(
+        "{}: {} features, {} games, {} moves\nactive features: mean {:.2}, at most {}, density {}\n",
+        record.name,
+        record.num_features,
+        record.games,
+        record.moves,
+        record.active_mean,
+        record.active_max,
+        percent(record.density),
+    );
+    let header = ["per move", "added", "removed", "refreshes", "rows update", "rows refresh", "rows cache"];
+    let row = |name: &str, counts: &MoveCounts, cache: bool| {
+        let number = |value: f64| format!("{value:.2}");
+        vec![
+            name.into(),
+            number(counts.added),
+            number(counts.removed),
+            percent(counts.refreshes),
+            number(counts.rows_update),
+            number(counts.rows_refresh),
+            if cache { number(counts.rows_cache) } else { "-".into() },
+        ]
+    };
+    let mut rows =
+        vec![row("mover", &record.mover, true), row("other", &record.other, true), row("mean", &record.mean, true)];
+    if let Some(legal) = &record.legal {
+        rows.push(row("legal: mover", &legal.mover, false));
+        rows.push(row("legal: other", &legal.other, false));
+        rows.push(row("legal: mean", &legal.mean, false));
+    }
+    head + &table(&header, rows)
+}

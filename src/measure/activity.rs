@@ -1,0 +1,88 @@
+//! How busy a network's neurons are on real positions.
+
+use std::path::Path;
+
+use super::MeasureError;
+use super::lines::{Line, Reading, fold, follow};
+use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::net::NetFile;
+use crate::record::{ActivityRecord, LayerActivity};
+
+/// Activity of every layer but the output, over the positions of the data's first `limit` games. `l1` counts both
+/// perspectives' accumulators; an L1 neuron is one neuron, whichever perspective it looks from.
+///
+/// # Errors
+/// When the network's feature set cannot be rebuilt or the data cannot be read.
+pub fn activity(file: &NetFile, data: &Path, limit: Option<u64>) -> Result<(ActivityRecord, Reading), MeasureError> {
+    let set = file.origin.feature_set()?;
+    let model = Model::new(&file.net);
+    let one = file.net.scheme.crelu(i32::MAX);
+    let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
+
+    let widths = std::iter::once(file.net.shape.l1).chain(file.net.shape.hidden.iter().copied());
+    let empty = || Totals { positions: 0, layers: widths.clone().map(Layer::new).collect() };
+    let work = |totals: &mut Totals, line: &Line| {
+        let mut evaluator = evaluator.clone();
+        line.positions(|board, turn, step| {
+            follow(&mut evaluator, board, step);
+            totals.positions += 1;
+            evaluator.observe(turn, |layer, values| totals.layers[layer].add(values, one));
+        });
+    };
+    let (totals, reading) = fold(data, limit, empty, work, |a, b| a.plus(&b))?;
+    let layers = totals.layers.iter().enumerate().map(|(index, layer)| layer.record(index + 1)).collect();
+    let record = ActivityRecord {
+        name: file.origin.name.clone(),
+        identity: file.origin.identity.clone(),
+        positions: totals.positions,
+        layers,
+    };
+    Ok((record, reading))
+}
+
+struct Totals {
+    positions: u64,
+    layers: Vec<Layer>,
+}
+
+impl Totals {
+    fn plus(mut self, other: &Totals) -> Totals {
+        self.positions += other.positions;
+        for (layer, more) in self.layers.iter_mut().zip(&other.layers) {
+            layer.outputs += more.outputs;
+            layer.saturated += more.saturated;
+            layer.positive.iter_mut().zip(&more.positive).for_each(|(count, more)| *count += more);
+        }
+        self
+    }
+}
+
+struct Layer {
+    outputs: u64,
+    saturated: u64,
+    /// How often each neuron was positive.
+    positive: Vec<u64>,
+}
+
+impl Layer {
+    fn new(neurons: usize) -> Layer {
+        Layer { outputs: 0, saturated: 0, positive: vec![0; neurons] }
+    }
+
+    fn add(&mut self, values: &[u8], one: u8) {
+        self.outputs += values.len() as u64;
+        self.saturated += values.iter().filter(|value| **value == one).count() as u64;
+        self.positive.iter_mut().zip(values).for_each(|(count, value)| *count += u64::from(*value > 0));
+    }
+
+    fn record(&self, number: usize) -> LayerActivity {
+        let share = |count: u64| count as f64 / self.outputs.max(1) as f64;
+        LayerActivity {
+            layer: format!("l{number}"),
+            neurons: self.positive.len(),
+            active: share(self.positive.iter().sum()),
+            saturated: share(self.saturated),
+            never_active: self.positive.iter().filter(|count| **count == 0).count(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What quantisation costs: the float network's expected result against the integer network's, position by position.
+
+use std::path::Path;
+
+use super::MeasureError;
+use super::lines::{Line, Reading, fold, follow};
+use crate::chess::Perspective;
+use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::features::FeatureSet;
+use crate::net::{Checkpoint, FloatNet, NetFile, forward};
+use crate::record::ErrorRecord;
+use crate::train::EvalLoss;
+use crate::units::Wdl;
+
+/// How differences are judged.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct ErrorOptions {
+    /// Centipawns at which the expected result is σ(1).
+    pub scale: f32,
+    /// Differences in expected result up to this count as within tolerance.
+    pub tolerance: f64,
+    /// Games looked at; none = all.
+    pub limit: Option<u64>,
+}
+
+impl Default for ErrorOptions {
+    fn default() -> Self {
+        ErrorOptions { scale: EvalLoss::default().output_scale as f32, tolerance: 0.03, limit: None }
+    }
+}
+
+/// |WDL(float) − WDL(integer)| over the positions of the data, side to move's view.
+///
+/// # Errors
+/// When network and checkpoint do not belong together or the data cannot be read.
+pub fn error(
+    file: &NetFile,
+    float: &FloatNet,
+    checkpoint: &Checkpoint,
+    data: &Path,
+    options: ErrorOptions,
+) -> Result<(ErrorRecord, Reading), MeasureError> {
+    check_partners(file, float, checkpoint)?;
+    let set = file.origin.feature_set()?;
+    let model = Model::new(&file.net);
+    let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
+    let pair = Pair { set: &set, file, float, scale: options.scale };
+    let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
+    let (mut found, reading) = fold(data, options.limit, Found::default, work, Found::plus)?;
+    found.differences.sort_unstable_by(f32::total_cmp);
+    let differences = &found.differences;
+    let count = differences.len();
+    let within = differences.partition_point(|difference| f64::from(*difference) <= options.tolerance);
+    // The smallest difference that at least 99% of the positions do not exceed.
+    let p99 = differences.get((count * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default();
+    let record = ErrorRecord {
+        name: file.origin.name.clone(),
+        identity: file.origin.identity.clone(),
+        positions: count as u64,
+        mean: differences.iter().copied().map(f64::from).sum::<f64>() / count.max(1) as f64,
+        p99: f64::from(p99),
+        max: f64::from(differences.last().copied().unwrap_or_default()),
+        within_tolerance: within as f64 / count.max(1) as f64,
+        tolerance: options.tolerance,
+        accumulator_overflows: found.overflows,
+    };
+    Ok((record, reading))
+}
+
+#[derive(Default)]
+struct Found {
+    differences: Vec<f32>,
+    overflows: u64,
+}
+
+impl Found {
+    fn plus(mut self, mut other: Found) -> Found {
+        self.differences.append(&mut other.differences);
+        self.overflows += other.overflows;
+        self
+    }
+}
+
+fn check_partners(file: &NetFile, float: &FloatNet, checkpoint: &Checkpoint) -> Result<(), MeasureError> {
+    if file.origin.identity != checkpoint.origin.identity {
+        return Err(MeasureError::Partners {
+            net: file.origin.name.clone(),
+            net_identity: file.origin.identity.clone(),
+            checkpoint: checkpoint.origin.name.clone(),
+            checkpoint_identity: checkpoint.origin.identity.clone(),
+        });
+    }
+    match file.net.shape == float.shape {
+        true => Ok(()),
+        false => Err(MeasureError::Shapes { net: file.net.shape.to_string(), checkpoint: float.shape.to_string() }),
+    }
+}
+
+/// Both networks.
+struct Pair<'a> {
+    set: &'a FeatureSet,
+    file: &'a NetFile,
+    float: &'a FloatNet,
+    scale: f32,
+}
+
+impl Pair<'_> {
+    fn compare(&self, mut evaluator: Evaluator<'_>, line: &Line, found: &mut Found) {
+        let scheme = &self.file.net.scheme;
+        let centipawns = scheme.nnue2score as f32 * 100.0 / scheme.pawn_value as f32;
+        let (mut stm, mut nstm) = (Vec::new(), Vec::new());
+        line.positions(|board, turn, step| {
+            follow(&mut evaluator, board, step);
+            let pov = Perspective::of(turn);
+            self.set.active(board, pov, &mut stm);
+            self.set.active(board, pov.other(), &mut nstm);
+            let exact = Wdl::from_score(forward(self.float, &stm, &nstm) * centipawns, self.scale);
+            let integer = Wdl::from_score(evaluator.evaluate(turn).score_cp.0 as f32, self.scale);
+            found.differences.push((exact.0 - integer.0).abs());
+            let outside = |sum: &i32| i16::try_from(*sum).is_err();
+            let overflows = |active: &[u32]| self.file.net.accumulate(active).iter().any(outside);
+            found.overflows += u64::from(overflows(&stm) || overflows(&nstm));
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! Lines of play: the games of a PGN file, or the records of an `.fsd` file that follow on each other.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use shakmaty::Position;
+
+use super::MeasureError;
+use crate::chess::{Board, BoardChange, Chess, Color, Move};
+use crate::data::{Fsd, Game, Games, Kind, Record, Skipped, games, kind};
+use crate::engine::Evaluator;
+
+/// A position and moves played from it.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub start: Chess,
+    pub moves: Vec<Move>,
+    /// Whether the position after the last move counts, too: a record without a move.
+    pub last: bool,
+}
+
+/// A move on the board.
+pub struct Step<'a> {
+    pub before: &'a Chess,
+    pub mv: Move,
+    pub change: &'a BoardChange,
+    pub after: &'a Board,
+}
+
+impl Line {
+    /// Visits the moves in order.
+    pub fn walk(&self, mut visit: impl FnMut(&Step<'_>)) {
+        let mut position = self.start.clone();
+        for mv in &self.moves {
+            let change = BoardChange::of(*mv, position.turn());
+            let after = change.applied_to(position.board());
+            visit(&Step { before: &position, mv: *mv, change: &change, after: &after });
+            position.play_unchecked(*mv);
+        }
+    }
+
+    /// Visits the positions a move was played from (and the last where it counts), each with the move that led to it.
+    pub fn positions(&self, mut visit: impl FnMut(&Board, Color, Option<&Step<'_>>)) {
+        let mut left = self.len();
+        if left > 0 {
+            visit(self.start.board(), self.start.turn(), None);
+        }
+        self.walk(|step| {
+            left -= 1;
+            if left > 0 {
+                visit(step.after, step.before.turn().other(), Some(step));
+            }
+        });
+    }
+
+    /// How many positions [`Line::positions`] visits.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.moves.len() + usize::from(self.last)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The line cut to its first `positions`.
+    fn truncated(mut self, positions: usize) -> Line {
+        self.last &= self.len() <= positions;
+        self.moves.truncate(positions);
+        self
+    }
+}
+
+/// Brings an evaluator to the position [`Line::positions`] visits.
+pub(super) fn follow(evaluator: &mut Evaluator<'_>, board: &Board, step: Option<&Step<'_>>) {
+    match step {
+        None => evaluator.set(board),
+        Some(step) => evaluator.play(step.before.board(), step.change, step.after),
+    }
+}
+
+/// How the reading went.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub games: u64,
+    /// Broken games that were passed over.
+    pub skipped: Skipped,
+}
+
+/// Folds every line of a file with all cores; `work` sees each line once, `merge` must not care about order.
+///
+/// # Errors
+/// When the file cannot be read, is damaged, or holds no position.
+pub(super) fn fold<T: Send>(
+    path: &Path,
+    limit: Option<u64>,
+    empty: impl Fn() -> T + Sync,
+    work: impl Fn(&mut T, &Line) + Sync,
+    merge: impl Fn(T, T) -> T + Sync,
+) -> Result<(T, Reading), MeasureError> {
+    let mut source = Source::open(path, limit.unwrap_or(u64::MAX))?;
+    let mut total = empty();
+    let mut lines_seen = false;
+    loop {
+        let batch = source.batch()?;
+        if batch.is_empty() {
+            break;
+        }
+        lines_seen = true;
+        let fold = |mut sum: T, item: Item<'_>| {
+            item.lines(path)?.iter().for_each(|line| work(&mut sum, line));
+            Ok::<T, MeasureError>(sum)
+        };
+        let sums = batch.into_par_iter().with_min_len(8).try_fold(&empty, fold);
+        let sum = sums.try_reduce(&empty, |a, b| Ok(merge(a, b)))?;
+        total = merge(total, sum);
+    }
+    let reading = source.reading();
+    match lines_seen {
+        true => Ok((total, reading)),
+        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped.total() }),
+    }
+}
+
+/// The first lines of a file, in order, until they hold `positions` positions.
+///
+/// # Errors
+/// As [`fold`].
+pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, Reading), MeasureError> {
+    let mut source = Source::open(path, u64::MAX)?;
+    let mut lines: Vec<Line> = Vec::new();
+    let mut left = positions as usize;
+    while left > 0 {
+        let batch = source.batch()?;
+        if batch.is_empty() {
+            break;
+        }
+        for item in batch {
+            for line in item.lines(path)? {
+                let line = line.truncated(left);
+                left -= line.len();
+                lines.push(line);
+            }
+        }
+    }
+    let reading = source.reading();
+    match lines.is_empty() {
+        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped.total() }),
+        false => Ok((lines, reading)),
+    }
+}
+
+/// Games taken at once.
+const BATCH: usize = 1024;
+
+struct Source {
+    content: Content,
+    /// Games still wanted.
+    left: u64,
+    games: u64,
+}
+
+enum Content {
+    Games(Games),
+    Records { file: Fsd, next: usize },
+}
+
+/// One game, not yet unpacked.
+enum Item<'a> {
+    Game(Game),
+    Records { first: usize, records: &'a [Record] },
+}
+
+impl Source {
+    fn open(path: &Path, limit: u64) -> Result<Source, MeasureError> {
+        let content = match kind(path)? {
+            Kind::Fsd => Content::Records { file: Fsd::open(path)?, next: 0 },
+            _ => Content::Games(games(path)?),
+        };
+        Ok(Source { content, left: limit, games: 0 })
+    }
+
+    /// The next games that hold positions; none at the end.
+    fn batch(&mut self) -> Result<Vec<Item<'_>>, MeasureError> {
+        let wanted = (BATCH as u64).min(self.left) as usize;
+        let mut batch = Vec::with_capacity(wanted);
+        match &mut self.content {
+            Content::Games(games) => {
+                while batch.len() < wanted {
+                    match games.next().transpose()? {
+                        Some(game) if game.moves.is_empty() => {}
+                        Some(game) => batch.push(Item::Game(game)),
+                        None => break,
+                    }
+                }
+            }
+            Content::Records { file, next } => {
+                let records = file.records();
+                while batch.len() < wanted && *next < records.len() {
+                    let rest = &records[*next..];
+                    let game = rest[0].game();
+                    let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
+                    batch.push(Item::Records { first: *next, records: &rest[..count] });
+                    *next += count;
+                }
+            }
+        }
+        self.left -= batch.len() as u64;
+        self.games += batch.len() as u64;
+        Ok(batch)
+    }
+
+    fn reading(self) -> Reading {
+        let skipped = match self.content {
+            Content::Games(games) => games.skipped().clone(),
+            Content::Records { .. } => Skipped::default(),
+        };
+        Reading { games: self.games, skipped }
+    }
+}
+
+impl Item<'_> {
+    fn lines(self, path: &Path) -> Result<Vec<Line>, MeasureError> {
+        match self {
+            Item::Game(game) => {
+                let moves = game.moves.iter().map(|played| played.mv).collect();
+                Ok(vec![Line { start: game.start, moves, last: false }])
+            }
+            Item::Records { first, records } => chain(path, first, records),
+        }
+    }
+}
+
+/// Lines of one game's records: a line goes on while a record's move leads to the next record's position. Where samples
+/// were left out a new line begins, counted as a game's start is.
+fn chain(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, MeasureError> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut reached: Option<Chess> = None;
+    for (offset, record) in records.iter().enumerate() {
+        let at = |reason| MeasureError::Record { path: path.into(), number: (first + offset) as u64, reason };
+        let sample = record.unpack().map_err(at)?;
+        let follows =
+            |position: &Chess| position.board() == sample.position.board() && position.turn() == sample.position.turn();
+        if !reached.as_ref().is_some_and(follows) {
+            lines.push(Line { start: sample.position.clone(), moves: Vec::new(), last: false });
+        }
+        if let Some(line) = lines.last_mut() {
+            match sample.mv {
+                Some(mv) => line.moves.push(mv),
+                None => line.last = true,
+            }
+        }
+        reached = sample.mv.map(|mv| {
+            let mut after = sample.position;
+            after.play_unchecked(mv);
+            after
+        });
+    }
+    Ok(lines)
+}

@@ -1,0 +1,159 @@
+//! Evaluations a second: one thread, games in order, accumulators following the moves, every position evaluated.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use shakmaty::Position;
+
+use super::MeasureError;
+use super::lines::{Line, Reading, first};
+use crate::chess::{Board, BoardChange, Color};
+use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::net::NetFile;
+use crate::record::{SpeedEntry, SpeedRecord};
+
+/// How long and on how much.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct SpeedOptions {
+    /// Times each strategy and back end is measured, in turns; at least 2.
+    pub repetitions: u32,
+    /// A repetition lasts at least this long.
+    pub duration: Duration,
+    /// Positions taken from the start of the data and run through again and again.
+    pub positions: u64,
+}
+
+impl Default for SpeedOptions {
+    fn default() -> Self {
+        SpeedOptions { repetitions: 5, duration: Duration::from_secs(1), positions: 20_000 }
+    }
+}
+
+/// Every strategy on every back end this CPU has. What is timed is following the move (features and accumulators) and
+/// the forward pass; boards are made beforehand.
+///
+/// # Errors
+/// When the network's feature set cannot be rebuilt, the data cannot be read, or two ways give different scores.
+pub fn speed(file: &NetFile, data: &Path, options: SpeedOptions) -> Result<(SpeedRecord, Reading), MeasureError> {
+    let set = file.origin.feature_set()?;
+    let model = Model::new(&file.net);
+    let (lines, reading) = first(data, options.positions)?;
+    let track: Vec<Event> = lines.iter().flat_map(events).collect();
+
+    let ways =
+        Strategy::ALL.into_iter().flat_map(|way| BackEnd::available().into_iter().map(move |back_end| (way, back_end)));
+    let mut runs = Vec::new();
+    for (strategy, back_end) in ways {
+        let evaluator = Evaluator::new(&set, &model, strategy, back_end)?;
+        runs.push(Run { strategy, back_end, evaluator, rates: Vec::new() });
+    }
+    let mut expected = None;
+    for repetition in 0..options.repetitions.max(2) {
+        let count = runs.len();
+        for turn in 0..count {
+            // There and back again, so that a drift of the clock rate touches all alike.
+            let turn = if repetition % 2 == 0 { turn } else { count - 1 - turn };
+            let run = &mut runs[turn];
+            let checksum = run.measure(&track, options.duration);
+            if *expected.get_or_insert(checksum) != checksum {
+                let (strategy, back_end) = (run.strategy.name(), run.back_end.name());
+                return Err(MeasureError::Disagreement { strategy, back_end });
+            }
+        }
+    }
+    let record = SpeedRecord {
+        name: file.origin.name.clone(),
+        identity: file.origin.identity.clone(),
+        positions: track.len() as u64,
+        entries: runs.iter().map(Run::entry).collect(),
+    };
+    Ok((record, reading))
+}
+
+/// What happens on the way through the data.
+struct Event {
+    /// Board before and the change; none where a line starts.
+    played: Option<(Board, BoardChange)>,
+    board: Board,
+    turn: Color,
+}
+
+fn events(line: &Line) -> Vec<Event> {
+    let mut events = Vec::with_capacity(line.len());
+    line.positions(|board, turn, step| {
+        let played = step.map(|step| (step.before.board().clone(), *step.change));
+        events.push(Event { played, board: board.clone(), turn });
+    });
+    events
+}
+
+struct Run<'a> {
+    strategy: Strategy,
+    back_end: BackEnd,
+    evaluator: Evaluator<'a>,
+    /// Evaluations a second, one a repetition.
+    rates: Vec<f64>,
+}
+
+impl Run<'_> {
+    /// Runs through `track` until `duration` is over; gives one pass's checksum.
+    fn measure(&mut self, track: &[Event], duration: Duration) -> u64 {
+        let start = Instant::now();
+        let mut passes = 0;
+        loop {
+            let checksum = self.pass(track);
+            passes += 1;
+            let elapsed = start.elapsed();
+            if elapsed >= duration {
+                self.rates.push((passes * track.len()) as f64 / elapsed.as_secs_f64());
+                return checksum;
+            }
+        }
+    }
+
+    fn pass(&mut self, track: &[Event]) -> u64 {
+        let mut checksum = 0u64;
+        for event in track {
+            match &event.played {
+                None => self.evaluator.set(&event.board),
+                Some((before, change)) => self.evaluator.play(before, change, &event.board),
+            }
+            checksum = checksum.wrapping_mul(31).wrapping_add(self.evaluator.raw(event.turn) as u64);
+        }
+        checksum
+    }
+
+    fn entry(&self) -> SpeedEntry {
+        let (mean, interval) = mean_interval(&self.rates);
+        SpeedEntry {
+            strategy: self.strategy.name().into(),
+            back_end: self.back_end.name().into(),
+            evaluations_per_second: mean,
+            interval,
+        }
+    }
+}
+
+/// Mean and half-width of its 95% interval by Student's t.
+fn mean_interval(values: &[f64]) -> (f64, f64) {
+    /// 97.5% quantiles for 1, 2, … degrees of freedom; beyond, the normal's is near enough.
+    const T: [f64; 15] =
+        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131];
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let t = T.get(values.len() - 2).copied().unwrap_or(1.96);
+    (mean, t * (variance / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_by_hand() {
+        let (mean, half) = mean_interval(&[9.0, 10.0, 11.0]);
+        assert!((mean - 10.0).abs() < 1e-12 && (half - 4.303 / 3f64.sqrt()).abs() < 1e-12);
+        assert_eq!(mean_interval(&[5.0, 5.0]), (5.0, 0.0));
+    }
+}

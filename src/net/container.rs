@@ -1,0 +1,162 @@
+//! The container both kinds of files share: safetensors with one metadata entry, written whole or not at all.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+
+use super::file::Origin;
+use super::{NetError, Scheme, Shape};
+use crate::data::OutputFile;
+
+const KEY: &str = "fsbench";
+pub(super) const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Header {
+    pub(super) version: u32,
+    pub(super) kind: Kind,
+    #[serde(flatten)]
+    pub(super) origin: Origin,
+    pub(super) shape: Shape,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) scheme: Option<Scheme>,
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub(super) training: serde_json::Value,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Network,
+    Checkpoint,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Kind::Network => "network",
+            Kind::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// A tensor as bytes, on its way into a file.
+pub(super) struct Bytes {
+    dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    data: Vec<u8>,
+}
+
+impl View for Bytes {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        (&self.data).into()
+    }
+
+    fn data_len(&self) -> usize {
+        self.data.len()
+    }
+}
+
+pub(super) fn vector<T: Copy, const N: usize>(
+    name: &str,
+    values: &[T],
+    bytes: fn(T) -> [u8; N],
+    dtype: Dtype,
+) -> (String, Bytes) {
+    let data = values.iter().flat_map(|value| bytes(*value)).collect();
+    (name.into(), Bytes { dtype, shape: vec![values.len()], data })
+}
+
+pub(super) fn matrix<T: Copy, const N: usize>(
+    name: &str,
+    values: &[T],
+    bytes: fn(T) -> [u8; N],
+    dtype: Dtype,
+    columns: usize,
+) -> (String, Bytes) {
+    let (name, flat) = vector(name, values, bytes, dtype);
+    (name, Bytes { shape: vec![values.len() / columns.max(1), columns], ..flat })
+}
+
+pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, Bytes)>) -> Result<(), NetError> {
+    let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
+    let metadata = HashMap::from([(KEY.to_owned(), json)]);
+    let container = |reason| NetError::Container { path: path.into(), reason };
+    let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
+    let mut file = OutputFile::create(path)?;
+    file.put(&bytes)?;
+    Ok(file.finish()?)
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
+    std::fs::read(path).map_err(|reason| NetError::Read { path: path.into(), reason })
+}
+
+/// A file whose container and header are sound.
+pub(super) struct Opened<'a> {
+    path: &'a Path,
+    tensors: SafeTensors<'a>,
+    pub(super) header: Header,
+}
+
+impl<'a> Opened<'a> {
+    pub(super) fn new(path: &'a Path, bytes: &'a [u8], kind: Kind) -> Result<Opened<'a>, NetError> {
+        let container = |reason| NetError::Container { path: path.into(), reason };
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(container)?;
+        let foreign = || NetError::Foreign { path: path.into(), key: KEY, kind: kind.name() };
+        let json = metadata.metadata().as_ref().and_then(|entries| entries.get(KEY)).ok_or_else(foreign)?;
+        let header: Header =
+            serde_json::from_str(json).map_err(|reason| NetError::Header { path: path.into(), reason })?;
+        if header.version != VERSION {
+            return Err(NetError::Version { path: path.into(), found: header.version, known: VERSION });
+        }
+        if header.kind != kind {
+            return Err(foreign());
+        }
+        let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
+        let file = Opened { path, tensors, header };
+        file.header.shape.validate().map_err(|error| file.content(error))?;
+        Ok(file)
+    }
+
+    pub(super) fn foreign(&self) -> NetError {
+        NetError::Foreign { path: self.path.into(), key: KEY, kind: self.header.kind.name() }
+    }
+
+    pub(super) fn content(&self, error: NetError) -> NetError {
+        NetError::Content { path: self.path.into(), reason: Box::new(error) }
+    }
+
+    /// A tensor's numbers. Type and dimensions are compared before anything is allocated.
+    pub(super) fn tensor<T, const N: usize>(
+        &self,
+        name: &str,
+        dtype: Dtype,
+        dimensions: &[usize],
+        number: fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, NetError> {
+        let wrong = |found: String| NetError::Tensor {
+            path: self.path.into(),
+            name: name.into(),
+            expected: format!("{dtype:?} {dimensions:?}"),
+            found,
+        };
+        let view = self.tensors.tensor(name).map_err(|_| wrong("missing".into()))?;
+        if view.dtype() != dtype || view.shape() != dimensions {
+            return Err(wrong(format!("{:?} {:?}", view.dtype(), view.shape())));
+        }
+        let (numbers, _) = view.data().as_chunks::<N>();
+        Ok(numbers.iter().map(|bytes| number(*bytes)).collect())
+    }
+}

@@ -1,0 +1,311 @@
+//! Networks on disk: safetensors files with everything needed to use them in one metadata entry.
+//!
+//! A network file  holds the integer tensors `ft.weight` [features, l1] and `ft.bias`
+//! in i16, `layers.N.weight` [outputs, inputs] in i8 and `layers.N.bias` in i32; the metadata entry `fsbench` is a JSON
+//! object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds the same tensors in f32
+//! without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
+//! several has them in random order: the same network gives the same bytes.
+
+use std::path::Path;
+
+use safetensors::Dtype;
+use serde::{Deserialize, Serialize};
+
+use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
+use super::quant::bias_limit;
+use super::{Dense, FloatNet, NetError, QuantDense, QuantNet};
+use crate::features::{FeatureSet, Identity};
+
+/// The feature set a network was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub name: String,
+    /// Self-contained TOML text.
+    pub definition: String,
+    pub identity: Identity,
+}
+
+impl Origin {
+    #[must_use]
+    pub fn of(set: &FeatureSet) -> Origin {
+        Origin { name: set.name().into(), definition: set.definition().into(), identity: set.identity().clone() }
+    }
+
+    /// The feature set, rebuilt from its definition.
+    ///
+    /// # Errors
+    /// When the definition does not compile, or gives another identity than the file states.
+    pub fn feature_set(&self) -> Result<FeatureSet, NetError> {
+        let set = FeatureSet::from_definition(&self.definition).map_err(NetError::Definition)?;
+        match *set.identity() == self.identity {
+            true => Ok(set),
+            false => Err(NetError::Inconsistent {
+                name: self.name.clone(),
+                stored: self.identity.clone(),
+                rebuilt: set.identity().clone(),
+            }),
+        }
+    }
+
+    /// # Errors
+    /// When the network was made for another set than `set`; names both identities.
+    pub fn expect(&self, set: &FeatureSet) -> Result<(), NetError> {
+        match *set.identity() == self.identity {
+            true => Ok(()),
+            false => Err(NetError::OtherSet {
+                name: self.name.clone(),
+                stored: self.identity.clone(),
+                wanted: set.name().into(),
+                identity: set.identity().clone(),
+            }),
+        }
+    }
+}
+
+/// A quantised network with the feature set it was made for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetFile {
+    pub origin: Origin,
+    pub net: QuantNet,
+}
+
+/// What a checkpoint says besides its tensors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    pub origin: Origin,
+    /// The trainer's own notes (step, epoch, configuration…); null when there are none.
+    pub training: serde_json::Value,
+}
+
+impl NetFile {
+    /// Writes the network; `path` holds the old content or the whole new one, never less.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), NetError> {
+        let net = &self.net;
+        let header = Header {
+            version: VERSION,
+            kind: Kind::Network,
+            origin: self.origin.clone(),
+            shape: net.shape.clone(),
+            scheme: Some(net.scheme.clone()),
+            training: serde_json::Value::Null,
+        };
+        let mut tensors = vec![
+            matrix("ft.weight", &net.ft_weights, i16::to_le_bytes, Dtype::I16, net.shape.l1),
+            vector("ft.bias", &net.ft_biases, i16::to_le_bytes, Dtype::I16),
+        ];
+        for (index, layer) in net.layers.iter().enumerate() {
+            let (weight, bias) = (format!("layers.{index}.weight"), format!("layers.{index}.bias"));
+            tensors.push(matrix(&weight, &layer.weights, i8::to_le_bytes, Dtype::I8, layer.inputs));
+            tensors.push(vector(&bias, &layer.biases, i32::to_le_bytes, Dtype::I32));
+        }
+        write(path, &header, tensors)
+    }
+
+    /// # Errors
+    /// When the file cannot be read, is truncated or foreign, or its tensors have not the shape its header states.
+    /// The feature set is not rebuilt here: see [`Origin::feature_set`].
+    pub fn load(path: &Path) -> Result<NetFile, NetError> {
+        let bytes = read(path)?;
+        let file = Opened::new(path, &bytes, Kind::Network)?;
+        let shape = file.header.shape.clone();
+        let scheme = file.header.scheme.clone().ok_or_else(|| file.foreign())?;
+        scheme.validate().map_err(|error| file.content(error))?;
+        let layer = |(index, (inputs, outputs)): (usize, (usize, usize))| {
+            let biases = file.tensor(&format!("layers.{index}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
+            let limit = bias_limit(inputs);
+            if let Some((n, bias)) = biases.iter().enumerate().find(|(_, bias)| i64::from(**bias).abs() > limit) {
+                let place = format!("layers.{index}: the integer bias of neuron {n}");
+                let (value, limit) = (f64::from(*bias), limit as f64);
+                return Err(file.content(NetError::Range { place, value, limit, scheme: scheme.name.clone() }));
+            }
+            let name = format!("layers.{index}.weight");
+            let weights = file.tensor(&name, Dtype::I8, &[outputs, inputs], i8::from_le_bytes)?;
+            Ok(QuantDense { inputs, outputs, weights, biases })
+        };
+        let layers = shape.dense().into_iter().enumerate().map(layer).collect::<Result<_, NetError>>()?;
+        let rows = [shape.features as usize, shape.l1];
+        let ft_weights = file.tensor("ft.weight", Dtype::I16, &rows, i16::from_le_bytes)?;
+        let ft_biases = file.tensor("ft.bias", Dtype::I16, &[shape.l1], i16::from_le_bytes)?;
+        let net = QuantNet { scheme: scheme.clone(), ft_weights, ft_biases, layers, shape };
+        Ok(NetFile { origin: file.header.origin, net })
+    }
+}
+
+/// Writes a checkpoint: the float network as `ft.weight`, `ft.bias`, `layers.N.weight`, `layers.N.bias`, and the
+/// trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn save_float(
+    path: &Path,
+    checkpoint: &Checkpoint,
+    net: &FloatNet,
+    extra: &[(String, Vec<usize>, &[f32])],
+) -> Result<(), NetError> {
+    let header = Header {
+        version: VERSION,
+        kind: Kind::Checkpoint,
+        origin: checkpoint.origin.clone(),
+        shape: net.shape.clone(),
+        scheme: None,
+        training: checkpoint.training.clone(),
+    };
+    let mut tensors = vec![
+        matrix("ft.weight", &net.ft_weights, f32::to_le_bytes, Dtype::F32, net.shape.l1),
+        vector("ft.bias", &net.ft_biases, f32::to_le_bytes, Dtype::F32),
+    ];
+    for (index, layer) in net.layers.iter().enumerate() {
+        let (weight, bias) = (format!("layers.{index}.weight"), format!("layers.{index}.bias"));
+        tensors.push(matrix(&weight, &layer.weights, f32::to_le_bytes, Dtype::F32, layer.inputs));
+        tensors.push(vector(&bias, &layer.biases, f32::to_le_bytes, Dtype::F32));
+    }
+    for (name, shape, values) in extra {
+        let mut tensor = vector(name, values, f32::to_le_bytes, Dtype::F32);
+        tensor.1.shape.clone_from(shape);
+        tensors.push(tensor);
+    }
+    write(path, &header, tensors)
+}
+
+/// The float network of a checkpoint; tensors besides the network's are left alone.
+///
+/// # Errors
+/// As [`NetFile::load`].
+pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
+    let bytes = read(path)?;
+    let file = Opened::new(path, &bytes, Kind::Checkpoint)?;
+    let shape = file.header.shape.clone();
+    let float = |name: &str, dimensions: &[usize]| file.tensor(name, Dtype::F32, dimensions, f32::from_le_bytes);
+    let layer = |(index, (inputs, outputs)): (usize, (usize, usize))| {
+        let weights = float(&format!("layers.{index}.weight"), &[outputs, inputs])?;
+        Ok(Dense { inputs, outputs, weights, biases: float(&format!("layers.{index}.bias"), &[outputs])? })
+    };
+    let layers = shape.dense().into_iter().enumerate().map(layer).collect::<Result<_, NetError>>()?;
+    let ft_weights = float("ft.weight", &[shape.features as usize, shape.l1])?;
+    let net = FloatNet { ft_weights, ft_biases: float("ft.bias", &[shape.l1])?, layers, shape };
+    net.validate().map_err(|error| file.content(error))?;
+    Ok((net, Checkpoint { origin: file.header.origin, training: file.header.training }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{random_net, shape};
+    use super::super::{Scheme, Shape, forward, forward_integer, quantise};
+    use super::*;
+
+    fn example(set: &FeatureSet) -> (FloatNet, NetFile) {
+        let float = random_net(&shape(7, 3, &[2]), 3);
+        let net = quantise(&float, &Scheme::stockfish()).expect("fits");
+        (float, NetFile { origin: Origin::of(set), net })
+    }
+
+    fn piece() -> FeatureSet {
+        FeatureSet::resolve("square(P) * role(P) * color(P) for P in pieces").expect("a definition")
+    }
+
+    #[test]
+    fn networks_and_checkpoints_round_trip_to_the_same_bytes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (float, file) = example(&piece());
+        let path = |name: &str| folder.path().join(name);
+        file.save(&path("a")).expect("saved");
+        let back = NetFile::load(&path("a")).expect("loads");
+        assert_eq!(back, file);
+        assert_eq!(forward_integer(&back.net, &[1, 2], &[0]), forward_integer(&file.net, &[1, 2], &[0]));
+        assert!(back.origin.feature_set().is_ok());
+
+        let training = serde_json::json!({ "step": 17, "rate": 0.1 });
+        let checkpoint = Checkpoint { origin: file.origin.clone(), training };
+        let extra = [("adam.ft.bias".to_owned(), vec![3, 1], &[1.0f32, 2.0, 3.0][..])];
+        save_float(&path("c"), &checkpoint, &float, &extra).expect("saved");
+        let (net, read) = load_float(&path("c")).expect("loads");
+        assert_eq!((&net, &read), (&float, &checkpoint));
+        assert_eq!(forward(&net, &[1], &[2]), forward(&float, &[1], &[2]));
+
+        for _ in 0..8 {
+            file.save(&path("b")).expect("saved");
+            save_float(&path("d"), &checkpoint, &float, &extra).expect("saved");
+            assert_eq!(std::fs::read(path("a")).ok(), std::fs::read(path("b")).ok());
+            assert_eq!(std::fs::read(path("c")).ok(), std::fs::read(path("d")).ok());
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 4, "no temporary file is left");
+        assert!(matches!(load_float(&path("a")), Err(NetError::Foreign { kind: "checkpoint", .. })));
+        assert!(matches!(NetFile::load(&path("c")), Err(NetError::Foreign { kind: "network", .. })));
+    }
+
+    /// Cut anywhere, or with any byte of its header changed, a file gives an error or a network, never a panic.
+    #[test]
+    fn broken_files_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("net");
+        example(&piece()).1.save(&path).expect("saved");
+        let whole = std::fs::read(&path).expect("read");
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).expect("written");
+            assert!(NetFile::load(&path).is_err(), "cut at {length}");
+        }
+        for byte in 0..whole.len() {
+            for value in [0, 0xff, whole[byte] ^ 1, b'9'] {
+                let mut bytes = whole.clone();
+                bytes[byte] = value;
+                std::fs::write(&path, &bytes).expect("written");
+                if let Ok(file) = NetFile::load(&path) {
+                    assert_eq!(file.net.ft_weights.len(), file.net.shape.features as usize * file.net.shape.l1);
+                }
+            }
+        }
+        let check = |old: &str, new: &str, expected: &str| {
+            assert_eq!(old.len(), new.len());
+            let text: Vec<u8> = old.bytes().collect();
+            let at = whole.windows(text.len()).position(|window| window == text).expect("stands in the file");
+            let mut bytes = whole.clone();
+            bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+            std::fs::write(&path, &bytes).expect("written");
+            let error = NetFile::load(&path).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(r#"features\":7"#, r#"features\":8"#, "tensor `ft.weight` should be I16 [8, 3], but is I16 [7, 3]");
+        check(r#"l1\":3,"#, r#"l1\":9,"#, "tensor `layers.0.weight` should be I8 [2, 18], but is I8 [2, 6]");
+        check(r#""fsbench""#, r#""another""#, "has no `fsbench` in its metadata");
+        check(r#"\"divisor\":16"#, r#"\"divisor\":00"#, "metadata are broken");
+        check(r#"\"divisor\":16"#, r#"\"divisor\":-1"#, "scales are 1 to 32768, not -1");
+        check(r#"\"version\":1"#, r#"\"version\":2"#, "is version 2 of the format; this fsbench reads version 1");
+        check(r#""shape":[7,3]"#, r#""shape":[9,9]"#, "no whole safetensors file");
+    }
+
+    /// Sizes a header claims are compared with the file before anything of that size is allocated.
+    #[test]
+    fn huge_claims_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("net");
+        let (_, file) = example(&piece());
+        let check = |change: fn(&mut Shape), expected: &str| {
+            let mut lying = file.clone();
+            change(&mut lying.net.shape);
+            lying.save(&path).expect("saved");
+            let error = NetFile::load(&path).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(|s| s.features = u32::MAX, "tensor `ft.weight` should be I16 [4294967295, 3]");
+        check(|s| s.hidden = vec![1 << 60], "a hidden layer is 1 to 65536 wide");
+        let mut bytes = (u64::MAX).to_le_bytes().to_vec();
+        bytes.extend(b"{}");
+        std::fs::write(&path, bytes).expect("written");
+        assert!(matches!(NetFile::load(&path), Err(NetError::Container { .. })));
+    }
+
+    #[test]
+    fn another_feature_set_is_refused() {
+        let set = piece();
+        let mut origin = Origin::of(&set);
+        assert!(origin.expect(&set).is_ok());
+        let other: Identity = serde_json::from_value("f".repeat(64).into()).expect("an identity");
+        origin.identity = other.clone();
+        let error = origin.expect(&set).expect_err("refused").to_string();
+        assert!(error.contains(&other.to_string()) && error.contains(&set.identity().to_string()), "{error}");
+        assert!(matches!(origin.feature_set(), Err(NetError::Inconsistent { .. })));
+    }
+}

@@ -1,0 +1,73 @@
+//! Random games and networks for integration tests.
+#![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
+
+use fsbench::chess::{Chess, Move};
+use fsbench::features::{FeatureSet, shipped_names};
+use fsbench::net::{Activation, Dense, FloatNet, Shape};
+use fsbench::units::Seed;
+use rand::RngExt;
+use shakmaty::Position;
+use shakmaty::san::SanPlus;
+
+/// Random moves from the initial position; captures, promotions and castlings are preferred now and then, so that games
+/// reach endings.
+pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
+    let mut rng = Seed(5).stream("random game", seed);
+    let mut position = Chess::default();
+    let mut played = Vec::with_capacity(plies);
+    while played.len() < plies {
+        let moves = position.legal_moves();
+        let lively = |mv: &&Move| mv.is_capture() || mv.is_promotion() || mv.is_castle();
+        let sharp: Vec<Move> = moves.iter().filter(lively).copied().collect();
+        let pool = if !sharp.is_empty() && rng.random_bool(0.3) { &sharp[..] } else { &moves[..] };
+        if pool.is_empty() {
+            break;
+        }
+        let mv = pool[rng.random_range(0..pool.len())];
+        played.push(mv);
+        position.play_unchecked(mv);
+    }
+    played
+}
+
+/// PGN text of games from the initial position.
+pub fn pgn(games: &[Vec<Move>]) -> String {
+    let game = |moves: &Vec<Move>| {
+        let mut position = Chess::default();
+        let sans = moves.iter().map(|mv| SanPlus::from_move_and_play_unchecked(&mut position, *mv).to_string());
+        format!("[Event \"test\"]\n[Result \"*\"]\n\n{} *\n\n", sans.collect::<Vec<_>>().join(" "))
+    };
+    games.iter().map(game).collect()
+}
+
+/// Weights as training leaves them: small, within the scheme's limits, activations spread over [0, 1].
+pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> FloatNet {
+    let shape = Shape { features, l1, hidden: hidden.to_vec(), activation: Activation::Crelu };
+    let mut rng = Seed(seed).stream("random net", 0);
+    let mut uniform =
+        |count: usize, bound: f32| -> Vec<f32> { (0..count).map(|_| rng.random_range(-bound..bound)).collect() };
+    let ft_weights = uniform(features as usize * l1, 0.25);
+    let ft_biases = uniform(l1, 0.5);
+    let layer = |(inputs, outputs): (usize, usize)| {
+        let bound = 2.0 / (inputs as f32).sqrt();
+        let weights = uniform(inputs * outputs, bound.min(1.5));
+        Dense { inputs, outputs, weights, biases: uniform(outputs, bound) }
+    };
+    let layers = shape.dense().into_iter().map(layer).collect();
+    FloatNet { shape, ft_weights, ft_biases, layers }
+}
+
+/// The shipped sets, and others that use more of the language.
+pub fn sets() -> Vec<FeatureSet> {
+    let others = [
+        "square(K) * square(P) * color(P) for P in pieces + file(E) * rank(P) * role(P) for P in pieces",
+        "rank(P) * role(P) * color(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)",
+        "features = \"square(M) * role(P) * color(P) for P in pieces, M in moves(P)\"\nmultiplicity = \"bag\"\nmirror = \"king-left\"",
+    ];
+    let shipped = shipped_names().into_iter().map(|name| FeatureSet::resolve(&name).unwrap());
+    let more = others.iter().map(|text| match text.contains('"') {
+        true => FeatureSet::from_definition(text).unwrap(),
+        false => FeatureSet::resolve(text).unwrap(),
+    });
+    shipped.chain(more).collect()
+}

@@ -1,0 +1,284 @@
+//! `fsbench dataset` from the outside: building, looking, and what happens to broken input and full disks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fsbench::data::{DataError, Fsd, GameResult, Method, games, manifest_path, open_or_build};
+use tempfile::TempDir;
+
+const GAME: &str = "[Event \"a\"]\n[Result \"1-0\"]\n\n1. e4 { [%eval 0.3] } 1... e5 { [%eval 0.35] } \
+    2. Qh5 { [%eval -0.5] } 2... Nc6 { [%eval -0.4] } 3. Bc4 { [%eval -0.45] } 3... Nf6 { [%eval #1] } \
+    4. Qxf7# 1-0\n\n";
+
+fn fsbench(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(arguments).current_dir(folder).env("FSBENCH_CACHE", folder.join("cache")).output().unwrap()
+}
+
+fn check(output: &Output, status: i32, stderr: &str) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert!(text.contains(stderr), "{text:?} lacks {stderr:?}");
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A folder with `games.pgn` of these texts.
+fn folder(texts: &[&str]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("games.pgn"), texts.concat()).unwrap();
+    folder
+}
+
+fn build(folder: &Path, more: &[&str]) -> Output {
+    let arguments = ["dataset", "build", "games.pgn", "--out", "x.fsd", "--format", "json", "--min-ply", "0"];
+    fsbench(&[&arguments[..], more].concat(), folder)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn samples_carry_the_score_of_their_own_position() {
+    let folder = folder(&[GAME]);
+    let output = build(folder.path(), &["--method", "eval"]);
+    check(&output, 0, "");
+    let summary = json(&output);
+    assert_eq!((&summary["samples"], &summary["positions"]), (&6.into(), &7.into()));
+    assert_eq!(summary["dropped"], serde_json::json!({ "no-score": 1 }));
+
+    let fsd = Fsd::open(&folder.path().join("x.fsd")).unwrap();
+    let samples: Vec<_> = fsd.records().iter().map(|record| record.unpack().unwrap()).collect();
+    let scores: Vec<_> = samples.iter().map(|sample| sample.score.unwrap()).collect();
+    assert_eq!(scores, [-30, 35, 50, -40, 45, 31_998]);
+    assert_eq!(samples.iter().map(|sample| sample.ply.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(samples[0].result, Some(GameResult::Loss));
+    assert_eq!(samples[1].result, Some(GameResult::Win));
+    assert_eq!(samples[5].mv.map(fsbench::data::uci::uci_move).as_deref(), Some("h5f7"));
+
+    let manifest = fsd.manifest().unwrap();
+    assert_eq!((manifest.kept, manifest.games, manifest.samples_hash.as_str()), (6, 1, fsd.hash().as_str()));
+    assert_eq!(manifest.sources[0].path, "games.pgn");
+    assert!(manifest.command.contains(&"build".to_owned()));
+
+    let info = json(&fsbench(&["dataset", "info", "x.fsd", "--format", "json"], folder.path()));
+    let expected = serde_json::json!(["fsd", 6, 1, 6, 6, fsd.hash()]);
+    let fields = ["format", "samples", "games", "with_score", "with_result", "hash"];
+    assert_eq!(serde_json::json!(fields.map(|field| &info[field])), expected);
+
+    let info = json(&fsbench(&["dataset", "info", "games.pgn", "--format", "json"], folder.path()));
+    assert_eq!(
+        serde_json::json!(["format", "samples", "with_score"].map(|f| &info[f])),
+        serde_json::json!(["pgn", 7, 6])
+    );
+}
+
+#[test]
+fn filters_drop_and_count() {
+    let folder = folder(&[GAME]);
+    let check = |more: &[&str], samples: u64, dropped: serde_json::Value| {
+        let summary = json(&build(folder.path(), &[more, &["--force"]].concat()));
+        assert_eq!((&summary["samples"], &summary["dropped"]), (&samples.into(), &dropped), "{more:?}");
+    };
+    check(&["--method", "pqr"], 7, serde_json::json!({}));
+    // Legal moves along the game: 20, 20, 29, 26, 39, 28, 43.
+    check(&["--method", "pqr", "--min-moves", "29"], 3, serde_json::json!({ "few-moves": 4 }));
+    check(&["--method", "pqr", "--min-moves", "30"], 2, serde_json::json!({ "few-moves": 5 }));
+    let dropped = serde_json::json!({ "no-score": 1, "not-quiet": 1 });
+    check(&["--method", "eval", "--filter", "quiet"], 5, dropped);
+    let dropped = serde_json::json!({ "no-score": 1, "not-drawn": 4 });
+    check(&["--method", "eval", "--per-game", "2"], 2, dropped);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = folder(&[&GAME.repeat(700)]);
+    let bytes = |seed: &str, threads: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+        let arguments = ["dataset", "build", "games.pgn", "--out", "x.fsd", "--method", "pqr", "--per-game", "2"];
+        command.args(arguments).args(["--force", "--seed", seed]).env("RAYON_NUM_THREADS", threads);
+        check(&command.current_dir(folder.path()).output().unwrap(), 0, "");
+        fs::read(folder.path().join("x.fsd")).unwrap()
+    };
+    assert_eq!(bytes("1", "1"), bytes("1", "4"));
+    assert_ne!(bytes("1", "1"), bytes("2", "1"));
+}
+
+#[test]
+fn broken_games_are_skipped_counted_and_named() {
+    let variant = "[Variant \"Chess960\"]\n\n1. e4 *\n\n";
+    let folder = folder(&[
+        GAME,
+        "[Event \"b\"]\n\n1. e4 \u{fffd}\u{1}garbage { [\n\n",
+        GAME,
+        variant,
+        "[A \"\"]\n1. Ke5 *\n\n",
+        GAME,
+    ]);
+    let output = build(folder.path(), &["--method", "pqr"]);
+    check(&output, 0, "3 games of games.pgn were skipped");
+    check(&output, 0, &format!("game at byte {}: garbage at byte {}", GAME.len(), GAME.len() + 19));
+    let summary = json(&output);
+    assert_eq!((&summary["games"], &summary["skipped_games"]), (&3.into(), &3.into()));
+    let expected = serde_json::json!({ "variant": 1, "garbage": 1, "illegal-move": 1 });
+    assert_eq!(summary["skipped"][0]["by_reason"], expected);
+}
+
+#[test]
+fn compressed_games_read_the_same() {
+    use std::io::Write;
+    let folder = folder(&[&GAME.repeat(3)]);
+    let path = |name: &str| folder.path().join(name);
+    let text = GAME.repeat(3);
+    let plain: Vec<_> = games(&path("games.pgn")).unwrap().map(Result::unwrap).collect();
+    assert_eq!(plain.len(), 3);
+    fs::write(path("a.pgn.zst"), zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text.as_bytes()).unwrap();
+    fs::write(path("a.pgn.gz"), gzip.finish().unwrap()).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
+    bzip2.write_all(text.as_bytes()).unwrap();
+    fs::write(path("a.pgn.bz2"), bzip2.finish().unwrap()).unwrap();
+    for name in ["a.pgn.zst", "a.pgn.gz", "a.pgn.bz2"] {
+        let read: Vec<_> = games(&path(name)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(read, plain, "{name}");
+    }
+}
+
+#[test]
+fn a_truncated_stream_gives_its_games_then_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("games.pgn");
+    let mut text = String::new();
+    for number in 0..3_000u32 {
+        text.push_str(&GAME.replace("\"a\"", &format!("\"{}\"", number.wrapping_mul(2_654_435_761))));
+    }
+    let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    for cut in [whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let read: Vec<_> = games(&path).unwrap().collect();
+        let (last, before) = read.split_last().unwrap();
+        assert!(matches!(last, Err(DataError::Broken { games, .. }) if *games as usize == before.len()), "{last:?}");
+        assert!(before.len() > 100 && before.iter().all(Result::is_ok), "{}", before.len());
+        let output = build(folder.path(), &["--method", "pqr"]);
+        check(&output, 1, "in the middle of its zstd stream");
+        assert_eq!(names(folder.path()), ["games.pgn"]);
+    }
+}
+
+#[test]
+fn damage_to_a_built_file_is_found() {
+    let folder = folder(&[&GAME.repeat(1_000)]);
+    check(&build(folder.path(), &["--method", "pqr"]), 0, "");
+    let path = folder.path().join("x.fsd");
+    let good = fs::read(&path).unwrap();
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        Fsd::open(&path).map(drop)
+    };
+    open(&good).unwrap();
+    let flip = |at: usize| {
+        let mut bytes = good.clone();
+        bytes[at] ^= 4;
+        open(&bytes).expect_err("damaged")
+    };
+    assert!(matches!(flip(0), DataError::NotFsd { .. }));
+    assert!(matches!(flip(8), DataError::Version { found: 5, .. }));
+    assert!(matches!(flip(60), DataError::Checksum { first: 0, .. }));
+    let block = 4096 * 40;
+    let second = 256 + block as u64;
+    assert!(matches!(flip(300 + block), DataError::Checksum { first, .. } if first == second));
+    assert!(matches!(flip(good.len() - 1), DataError::Checksum { first, .. } if first == second));
+    for cut in [0, 100, 256, 300, good.len() - 40, good.len() - 1] {
+        let error = open(&good[..cut]).expect_err("cut off");
+        assert!(matches!(error, DataError::Length { .. } | DataError::NotFsd { .. }), "{error}");
+    }
+    assert!(matches!(open(&[&good[..], &[0]].concat()), Err(DataError::Length { .. })));
+    let output = fsbench(&["dataset", "info", "x.fsd"], folder.path());
+    check(&output, 2, "bytes long where its header promises");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused() {
+    let folder = folder(&["[Event \"x\"]\n\n1. e4 e5 1-0\n"]);
+    let check = |arguments: &[&str], status, stderr: &str| check(&fsbench(arguments, folder.path()), status, stderr);
+    let build = ["dataset", "build", "games.pgn", "--out"];
+    check(&["dataset", "info", "missing.pgn"], 2, "cannot read missing.pgn");
+    check(&[&build[..], &["x.fsd", "--method", "eval"]].concat(), 2, "yields no sample for --method eval");
+    check(&[&build[..], &["x.fsd", "--method", "pqr", "--min-moves", "1"]].concat(), 2, "at least 2");
+    check(&[&build[..], &["games.pgn", "--method", "pqr"]].concat(), 2, "exists already");
+    check(&[&build[..], &["no/x.fsd", "--method", "pqr"]].concat(), 1, "cannot write no/x.fsd");
+    check(&[&build[..], &[".", "--method", "pqr", "--force"]].concat(), 2, "names no file");
+    fs::write(folder.path().join("b.binpack"), b"BINP\0\0\0\0").unwrap();
+    check(&["dataset", "info", "b.binpack"], 2, "a Stockfish binpack, which is not supported here");
+    fs::write(folder.path().join("noise"), [0x80u8, 1, 2, 3].repeat(100)).unwrap();
+    check(&["dataset", "build", "noise", "--out", "x.fsd", "--method", "pqr"], 2, "holds no game");
+    assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise"]);
+}
+
+/// A file-size limit stands in for a full disk: the write fails in the same way.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = folder(&[&GAME.repeat(2_000)]);
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" dataset build games.pgn --out x.fsd --method pqr";
+    let output = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_fsbench")]).current_dir(&folder).output();
+    check(&output.unwrap(), 1, "cannot write x.fsd");
+    assert_eq!(names(folder.path()), ["games.pgn"]);
+}
+
+#[test]
+fn a_manifest_of_other_samples_is_refused() {
+    let folder = folder(&[GAME]);
+    check(&build(folder.path(), &["--method", "pqr"]), 0, "");
+    let path = folder.path().join("x.fsd");
+    let manifest = manifest_path(&path);
+    let hash = Fsd::open(&path).unwrap().hash();
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace(&hash, &"0".repeat(64))).unwrap();
+    assert!(matches!(Fsd::open(&path).unwrap().manifest(), Err(DataError::Manifest { .. })));
+}
+
+#[test]
+fn games_are_built_once_into_the_cache() {
+    let folder = folder(&[&GAME.repeat(5)]);
+    let (games, cache) = (folder.path().join("games.pgn"), folder.path().join("cache"));
+    let open = |path: &Path, method| open_or_build(path, method, Some(&cache)).map(|fsd| fsd.path().to_path_buf());
+    let first: PathBuf = open(&games, Method::Pqr).unwrap();
+    let written = fs::metadata(&first).unwrap().modified().unwrap();
+    assert_eq!(open(&games, Method::Pqr).unwrap(), first);
+    assert_eq!(fs::metadata(&first).unwrap().modified().unwrap(), written);
+    assert_eq!(open(&first, Method::Pqr).unwrap(), first);
+    assert!(matches!(open(&first, Method::Eval), Err(DataError::Method { .. })));
+    // Damage in the cache is repaired, changed games are other games.
+    fs::write(&first, b"damaged").unwrap();
+    assert_eq!(open(&games, Method::Pqr).unwrap(), first);
+    fs::write(&games, GAME).unwrap();
+    assert_ne!(open(&games, Method::Pqr).unwrap(), first);
+}
+
+#[test]
+fn lichess_evals_build_to_the_same_samples_twice() {
+    let Some(data) = std::env::var_os("FSBENCH_DATA").map(PathBuf::from) else {
+        println!("skipped: FSBENCH_DATA is not set");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let source = data.join("lichess-evals.pgn.zst");
+    let build = || {
+        let arguments = ["dataset", "build", source.to_str().unwrap(), "--method", "eval", "--out", "x.fsd", "--force"];
+        let output = fsbench(&[&arguments[..], &["--format", "json", "--per-game", "3"]].concat(), folder.path());
+        check(&output, 0, "");
+        json(&output)
+    };
+    let first = build();
+    assert_eq!((&first["games"], &first["skipped_games"]), (&9_899.into(), &0.into()));
+    assert_eq!(first["hash"], build()["hash"]);
+}
