@@ -8,6 +8,11 @@ mod encode;
 mod eval;
 mod input;
 mod measure;
+mod report;
+mod run;
+mod samples_service;
+mod train;
+mod train_progress;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -56,10 +61,14 @@ struct Arguments {
 enum Verb {
     Dataset(dataset::Arguments),
     Define(define::Arguments),
-    Encode(encode::Arguments),
     Delta(delta::Arguments),
+    Encode(encode::Arguments),
     Eval(eval::Arguments),
     Measure(measure::Arguments),
+    Report(report::Arguments),
+    Run(run::Arguments),
+    SamplesService(samples_service::Arguments),
+    Train(train::Arguments),
 }
 
 /// One pretty JSON document on stdout.
@@ -80,10 +89,14 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
-        Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),
+        Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Measure(arguments) => measure::run(&arguments),
+        Verb::Report(arguments) => report::run(&arguments),
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Train(arguments) => train::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

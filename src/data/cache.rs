@@ -26,13 +26,21 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
 /// # Errors
 /// When the file cannot be read or built, or is a `.fsd` file for another method.
 pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Result<Fsd, DataError> {
+    open_or_build_with(path, &Options::new(method), cache)
+}
+
+/// [`open_or_build`] with other options than the method's defaults; a `.fsd` file is taken as it is.
+///
+/// # Errors
+/// As [`open_or_build`].
+pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) -> Result<Fsd, DataError> {
+    let method = options.method;
     if kind(path)? == Kind::Fsd {
         return Fsd::open_for(path, method);
     }
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
-    let options = Options::new(method);
-    let cached = folder.join(cached_name(path, &options)?);
+    let cached = folder.join(cached_name(path, options)?);
     if cached.exists()
         && let Ok(fsd) = Fsd::open_for(&cached, method)
     {
@@ -40,7 +48,7 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
     }
     let text = |path: &Path| path.display().to_string();
     let command = ["fsbench", "dataset", "build", &text(path), "--method", method.name(), "--out", &text(&cached)];
-    build(path, &cached, &options, &command.map(String::from), &mut |_| {})?;
+    build(path, &cached, options, &command.map(String::from), &mut |_| {})?;
     Fsd::open_for(&cached, method)
 }
 

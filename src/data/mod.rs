@@ -20,7 +20,7 @@ pub mod uci;
 mod writer;
 
 pub use build::{Built, Filter, Options, PerGame, Progress, build};
-pub use cache::{default_cache, open_or_build};
+pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use error::DataError;
 pub use fsd::Fsd;
 pub use games::{Games, Skipped, games};

@@ -203,6 +203,18 @@ impl Record {
         u16::from_le_bytes(self.mv) != 0
     }
 
+    /// Whether `mv`, a legal move of the position, is the record's move.
+    #[must_use]
+    pub fn is_move(&self, mv: Move) -> bool {
+        u16::from_le_bytes(self.mv) == pack_move(mv)
+    }
+
+    /// What to say of a record none of whose position's legal moves is its move.
+    #[must_use]
+    pub fn no_such_move(&self) -> RecordError {
+        RecordError::Move(describe_move(u16::from_le_bytes(self.mv)))
+    }
+
     /// Side to move's view, in the file's unit.
     #[must_use]
     pub const fn score(&self) -> Option<i16> {

@@ -1,1 +1,30 @@
-//! (being written)
+//! Reports: records → summaries with intervals → tables, plots, Markdown, CSV, Parquet and one HTML page.
+//!
+//! Reads `record` only: it builds and runs without libtorch and without the engine. Everything here returns text or
+//! bytes; [`write`] alone touches files.
+
+mod figures;
+mod frames;
+mod html;
+mod markdown;
+mod numbers;
+mod plot;
+mod statistics;
+mod summary;
+mod table;
+mod text;
+mod write;
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+
+pub use frames::Frames;
+pub use html::html;
+pub use markdown::markdown;
+pub use plot::{Figure, PlotError};
+pub use statistics::{Estimate, student_t_quantile};
+pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
+pub use text::text;
+pub use write::{WriteError, Written, write};

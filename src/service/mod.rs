@@ -1,1 +1,82 @@
-//! (being written)
+//! The sample service: a process that encodes batches into shared memory for a trainer in any language.
+//!
+//! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer's side (the
+//! verb `samples-service`), [`Client`] the consumer's, [`bench`] the producer without a consumer.
+//!
+//! Shared memory never has a name: the segment is an unlinked file in `/dev/shm` which others reach through the
+//! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it is gone, however it went.
+
+mod client;
+mod control;
+mod encode;
+mod order;
+mod protocol;
+mod request;
+mod serve;
+mod shm;
+
+pub use client::{Batch, Client, Csr};
+pub use order::Order;
+pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
+pub use request::Request;
+pub use serve::{BenchReport, Prepared, bench, run};
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::data::RecordError;
+
+/// What the service writes when every batch was handed over.
+pub const END: u8 = 255;
+/// What the service writes when it cannot go on; the reason stands on stderr.
+pub const FAILED: u8 = 254;
+/// Slot numbers stay below this, clear of [`END`] and [`FAILED`].
+pub const MAX_SLOTS: usize = 200;
+/// The bitset layout is refused above this many bytes a slot.
+pub const MAX_BITSET_SLOT: u64 = 64 << 20;
+
+/// Why batches do not come.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    #[error("{0}")]
+    Request(String),
+    #[error(
+        "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} free; \
+         ask for fewer slots or a smaller batch, or enlarge {folder}"
+    )]
+    SharedMemory { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: &'static str },
+    #[error("cannot {action} shared memory: {source}")]
+    Segment { action: &'static str, source: io::Error },
+    #[error("sample {index} of the data: {source}")]
+    Record { index: u32, source: RecordError },
+    #[error("sample {index} of the data has no legal move besides the one played, so it makes no pqr triplet")]
+    NoOtherMove { index: u32 },
+    #[error("batch {batch} has {indices} active features and its slot holds {room}; ask for a smaller batch size")]
+    SlotFull { batch: u64, indices: usize, room: usize },
+    #[error("the consumer wrote {byte}, which is no slot that waits to be given back (waiting: {waiting})")]
+    WrongSlot { byte: u8, waiting: String },
+    #[error("a worker thread of the service panicked: {0}")]
+    Worker(String),
+    #[error("cannot write to the consumer: {0}")]
+    Consumer(io::Error),
+    #[error("cannot start {program}: {source}", program = program.display())]
+    Start { program: PathBuf, source: io::Error },
+    #[error("the sample service {what} ({status}){}", indented(tail))]
+    Died { what: &'static str, status: String, tail: String },
+    #[error("the sample service broke its protocol: {0}")]
+    Protocol(String),
+}
+
+impl ServiceError {
+    /// Whether what was asked for is at fault, and not the work.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        matches!(self, ServiceError::Request(_))
+    }
+}
+
+fn indented(tail: &str) -> String {
+    if tail.is_empty() { String::new() } else { format!("; it said:\n  {}", tail.trim_end().replace('\n', "\n  ")) }
+}

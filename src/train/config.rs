@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::TrainError;
 use crate::data::Method;
 use crate::features::Identity;
 use crate::units::Seed;
@@ -34,6 +35,39 @@ pub struct TrainConfig {
     pub pqr_loss: PqrLoss,
     /// Threads of the trainer; the service has as many of its own.
     pub threads: usize,
+}
+
+impl TrainConfig {
+    /// # Errors
+    /// When a number makes no sense.
+    pub fn validate(&self) -> Result<(), TrainError> {
+        let wrong = |why: String| Err(TrainError::Config(why));
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        if self.batch_size == 0 || self.epochs == 0 || self.threads == 0 || self.epoch_samples == Some(0) {
+            return wrong("batch size, epochs, samples an epoch and threads are at least 1".into());
+        }
+        if !positive(self.learning_rate) || !positive(self.decay) {
+            let (rate, decay) = (self.learning_rate, self.decay);
+            return wrong(format!("learning rate and decay are above 0, not {rate} and {decay}"));
+        }
+        if !(self.validation > 0.0 && self.validation < 1.0) {
+            return wrong(format!("the validation share lies between 0 and 1, not at {}", self.validation));
+        }
+        let EvalLoss { power, score_scale, output_scale, lambda } = self.eval_loss;
+        if !(power.is_finite() && power >= 1.0) {
+            return wrong(format!("the loss's power is at least 1, not {power}"));
+        }
+        if !(0.0..=1.0).contains(&lambda) {
+            return wrong(format!("λ lies in 0 to 1, not at {lambda}"));
+        }
+        if ![score_scale, output_scale, self.pqr_loss.output_scale].into_iter().all(positive) {
+            return wrong("the loss's scales are above 0".into());
+        }
+        match self.pqr_loss.kappa >= 0.0 && self.pqr_loss.kappa.is_finite() {
+            true => Ok(()),
+            false => wrong(format!("κ is at least 0, not {}", self.pqr_loss.kappa)),
+        }
+    }
 }
 
 /// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
@@ -95,13 +129,16 @@ pub struct Outcome {
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,
+    /// Samples an epoch.
     pub training_samples: u64,
+    /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
     /// Of the last epoch.
     pub validation_loss: f64,
     /// Validation loss of the best constant output: what a network that sees nothing reaches.
     pub baseline_loss: f64,
+    /// Spent on the epochs, validation included.
     pub seconds: f64,
     /// Relative to the run's folder.
     pub network: PathBuf,

@@ -1,5 +1,72 @@
-//! Training: plain configuration and outcome here; whatever touches libtorch only with the feature `train`.
+//! Training: configuration, outcome and the run's interface here for everyone; whatever touches libtorch only with the
+//! feature `train`. Without it a run gives [`TrainError::NoTrainer`].
 
 mod config;
+mod error;
+pub mod folder;
+mod observer;
+
+#[cfg(feature = "train")]
+mod adam;
+#[cfg(feature = "train")]
+mod batch;
+#[cfg(feature = "train")]
+mod checkpoint;
+#[cfg(feature = "train")]
+mod dense;
+#[cfg(feature = "train")]
+mod init;
+#[cfg(feature = "train")]
+mod loss;
+#[cfg(feature = "train")]
+mod model;
+#[cfg(feature = "train")]
+mod run;
+#[cfg(feature = "train")]
+mod sparse;
+#[cfg(feature = "train")]
+mod stream;
+#[cfg(feature = "train")]
+mod validator;
 
 pub use config::{EpochMetrics, EvalLoss, Outcome, PqrLoss, TrainConfig};
+pub use error::TrainError;
+pub use observer::{Observer, Plan, Silent, Step};
+
+use std::path::Path;
+
+/// A training run to do.
+#[derive(Copy, Clone, Debug)]
+pub struct Run<'a> {
+    pub config: &'a TrainConfig,
+    /// See [`folder`] for what will stand there.
+    pub folder: &'a Path,
+    /// Go on with the run in the folder; from the beginning where none has begun.
+    pub resume: bool,
+    /// Replace the run in the folder.
+    pub force: bool,
+    /// The program that serves samples; none = this one.
+    pub service: Option<&'a Path>,
+}
+
+#[cfg(not(feature = "train"))]
+impl Run<'_> {
+    /// # Errors
+    /// Always: this build cannot train.
+    pub fn train(&self, _observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        Err(TrainError::NoTrainer)
+    }
+}
+
+/// Trains in `folder`, served by this program. A folder that holds a run already is refused unless `resume`.
+///
+/// # Errors
+/// See [`TrainError`].
+pub fn run(
+    config: &TrainConfig,
+    folder: &Path,
+    resume: bool,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
+    Run { config, folder, resume, force: false, service: None }.train(observer)
+}

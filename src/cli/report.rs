@@ -1,0 +1,55 @@
+//! `fsbench report`: tables, plots and a page from a results folder.
+
+use std::path::PathBuf;
+
+use super::{Failure, Format};
+use crate::record::Results;
+use crate::report::{self, Summary};
+
+/// Write tables, plots and a page from results
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A results folder (default: under results/, the one recorded last)
+    results: Option<PathBuf>,
+    /// Where the report's files go (default: the results folder)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Where `fsbench run` puts results by default.
+pub(super) const ROOT: &str = "results";
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = match &arguments.results {
+        Some(folder) => folder.clone(),
+        None => Results::newest(ROOT.as_ref()).map_err(Failure::request)?,
+    };
+    let results = Results::load(&folder).map_err(Failure::request)?;
+    show(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format)
+}
+
+/// Writes the report's files and prints the tables.
+pub(super) fn show(results: &Results, out: &std::path::Path, format: Format) -> Result<(), Failure> {
+    let summary = Summary::of(results);
+    let written = report::write(&summary, results, out).map_err(Failure::work)?;
+    match format {
+        Format::Text => {
+            print!("{}", report::text(&summary));
+            eprintln!(
+                "wrote {} files to {}; open {}",
+                written.files.len(),
+                out.display(),
+                out.join("report.html").display()
+            );
+        }
+        Format::Json => {
+            let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
+            document["files"] = written.files.iter().map(|path| path.display().to_string()).collect();
+            println!("{document}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! `fsbench samples-service`: batches in shared memory for a trainer in any language.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Failure, Format};
+use crate::data::{Fsd, Method, Record, Split, open_or_build};
+use crate::features::FeatureSet;
+use crate::service::{BenchReport, Layout, Prepared, Request, ServiceError, bench, run as serve};
+use crate::units::Seed;
+
+/// How long `--bench` measures, at least.
+const BENCH: Duration = Duration::from_secs(3);
+
+/// Encode batches into shared memory for a trainer (protocol: src/service/PROTOCOL.md)
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A TOML file, the name of a shipped set, or an inline expression
+    #[arg(default_value = "piece")]
+    set: String,
+    /// Games or samples: .fsd, .pgn (also compressed), .binpack, …
+    #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
+    data: PathBuf,
+    /// What a sample is: a position with its score, or a triplet of positions
+    #[arg(long, value_enum, default_value = "eval")]
+    method: Method,
+    /// How active features are written: offsets and indices, or one bit a feature
+    #[arg(long, value_enum, default_value = "csr")]
+    layout: Layout,
+    /// Samples a batch [default: 16384 for eval, 4096 for pqr]
+    #[arg(long, value_name = "N")]
+    batch_size: Option<usize>,
+    /// Batches that fit into shared memory at once, 200 at most [default: threads + 2, at least 4]
+    #[arg(long, value_name = "K")]
+    slots: Option<usize>,
+    /// Root of the shuffle and of pqr's random moves
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Passes over the data; 0 = without end
+    #[arg(long, value_name = "E", default_value_t = 1)]
+    epochs: u32,
+    /// Samples a pass [default: all]
+    #[arg(long, value_name = "N")]
+    epoch_samples: Option<u64>,
+    /// Which games
+    #[arg(long, value_enum, default_value = "all")]
+    split: Split,
+    /// Share of games kept for validation
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    validation: f64,
+    /// Root of the choice of validation games
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    split_seed: u64,
+    /// Number of the first batch delivered, counted from 0 over all passes
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    start_batch: u64,
+    /// Encoding threads [default: one a core]
+    #[arg(long, value_name = "T")]
+    threads: Option<usize>,
+    /// Keep the order of the file
+    #[arg(long)]
+    no_shuffle: bool,
+    /// Measure how fast batches are made, without a consumer
+    #[arg(long)]
+    bench: bool,
+    /// How to print the result of --bench
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Arguments {
+    fn request(&self) -> Request {
+        let threads = self.threads.unwrap_or_else(Request::available_threads);
+        Request {
+            set: self.set.clone(),
+            data: self.data.clone(),
+            method: self.method,
+            layout: self.layout,
+            batch_size: self.batch_size.unwrap_or(Request::default_batch_size(self.method)),
+            slots: self.slots.unwrap_or(Request::default_slots(threads)),
+            seed: Seed(self.seed),
+            // A measurement ends by the clock.
+            epochs: if self.bench { 0 } else { self.epochs },
+            epoch_samples: self.epoch_samples,
+            split: self.split,
+            validation: self.validation,
+            split_seed: Seed(self.split_seed),
+            start_batch: self.start_batch,
+            threads,
+            shuffle: !self.no_shuffle,
+        }
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Failure {
+        if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let request = arguments.request();
+    if arguments.bench {
+        let prepared = prepare(request)?;
+        print(&bench(&prepared, BENCH)?, arguments.format)
+    } else {
+        serve(move || prepare(request), std::io::stdin(), &mut std::io::stdout())
+    }
+}
+
+/// Opens what the request names; builds the data where they are no `.fsd` file.
+fn prepare(request: Request) -> Result<Prepared, Failure> {
+    let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
+    let data = open_or_build(&request.data, request.method, None)
+        .map_err(|error| if error.is_request() { Failure::request(error) } else { Failure::work(error) })?;
+    let centipawns = data.header().score_unit.centipawns();
+    // Built to hold positions with at least two legal moves: no need to look at each.
+    let triplets =
+        data.manifest().is_ok_and(|manifest| manifest.method == Method::Pqr && manifest.options.min_moves >= 2);
+    let prepared = Prepared::new(request, set, Box::new(Mapped(data)), centipawns, triplets)?;
+    if prepared.unusable > 0 {
+        eprintln!("left out {} samples that this method cannot use", prepared.unusable);
+    }
+    Ok(prepared)
+}
+
+/// The samples of a file.
+struct Mapped(Fsd);
+
+impl AsRef<[Record]> for Mapped {
+    fn as_ref(&self) -> &[Record] {
+        self.0.records()
+    }
+}
+
+fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => println!(
+            "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s)",
+            report.positions_per_second,
+            report.samples_per_second,
+            report.bytes_per_second / 1e6,
+            report.threads,
+            report.batches,
+            report.seconds
+        ),
+        Format::Json => println!("{}", serde_json::to_string(report).map_err(Failure::work)?),
+    }
+    Ok(())
+}

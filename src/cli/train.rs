@@ -1,0 +1,173 @@
+//! `fsbench train`: a network from a feature set and data.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::train_progress::Progress;
+use super::{Failure, Format};
+use crate::data::Method;
+use crate::service::Request;
+use crate::train::{EvalLoss, Outcome, PqrLoss, Run, TrainConfig, TrainError};
+use crate::units::Seed;
+
+/// Train a network on a feature set
+///
+/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to go on from), best.safetensors (float weights),
+/// network.safetensors (quantised) and, once finished, outcome.json.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A TOML file, the name of a shipped set, or an inline expression
+    #[arg(default_value = "piece")]
+    set: String,
+    /// Games or samples: .pgn (also .zst, .gz, .bz2), .fsd and the other formats
+    #[arg(long, default_value = Request::DEFAULT_DATA)]
+    data: PathBuf,
+    /// What to learn from
+    #[arg(long, value_enum, default_value = "eval")]
+    method: Method,
+    /// The run's folder
+    #[arg(long)]
+    out: PathBuf,
+    /// Accumulator width a perspective
+    #[arg(long, default_value_t = 64)]
+    l1: usize,
+    /// Hidden layers' widths, one or two separated by a comma, or `none`
+    #[arg(long, default_value = "32")]
+    hidden: Widths,
+    #[arg(long, default_value_t = 10)]
+    epochs: u32,
+    /// Samples an epoch [default: all of the training split]
+    #[arg(long)]
+    epoch_samples: Option<u64>,
+    /// Samples a step (a pqr sample holds three positions)
+    #[arg(long, default_value_t = 8192)]
+    batch_size: usize,
+    /// Learning rate of the first epoch
+    #[arg(long, default_value_t = 2e-3)]
+    lr: f64,
+    /// Factor on the learning rate after every epoch
+    #[arg(long, default_value_t = 0.8)]
+    decay: f64,
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Share of games kept for validation
+    #[arg(long, default_value_t = 0.1)]
+    validation: f64,
+    /// Threads of the trainer; the samples service has as many of its own [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Go on with the run in OUT where it stopped
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Replace the run in OUT
+    #[arg(long)]
+    force: bool,
+    /// eval: weight of the score in the target; the rest is the game's result
+    #[arg(long, default_value_t = EvalLoss::default().lambda)]
+    lambda: f64,
+    /// eval: power of the error
+    #[arg(long, default_value_t = EvalLoss::default().power)]
+    power: f64,
+    /// eval: centipawns a unit of the logistic that maps scores to expected results
+    #[arg(long, default_value_t = EvalLoss::default().score_scale)]
+    score_scale: f64,
+    /// Centipawns a unit of the logistic that maps the network's output to expected results
+    #[arg(long, default_value_t = EvalLoss::default().output_scale)]
+    output_scale: f64,
+    /// pqr: weight of the terms that make a position and the one after the chosen move equal
+    #[arg(long, default_value_t = PqrLoss::default().kappa)]
+    kappa: f64,
+    /// How to print the outcome
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Widths of hidden layers.
+#[derive(Clone, Debug)]
+struct Widths(Vec<usize>);
+
+impl FromStr for Widths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Widths, String> {
+        if text == "none" {
+            return Ok(Widths(Vec::new()));
+        }
+        let width = |part: &str| part.trim().parse().map_err(|_| format!("`{part}` is no width"));
+        text.split(',').map(width).collect::<Result<_, _>>().map(Widths)
+    }
+}
+
+impl Arguments {
+    fn config(&self) -> TrainConfig {
+        TrainConfig {
+            set: self.set.clone(),
+            data: self.data.clone(),
+            method: self.method,
+            seed: Seed(self.seed),
+            l1: self.l1,
+            hidden: self.hidden.0.clone(),
+            batch_size: self.batch_size,
+            epochs: self.epochs,
+            epoch_samples: self.epoch_samples,
+            learning_rate: self.lr,
+            decay: self.decay,
+            validation: self.validation,
+            eval_loss: EvalLoss {
+                power: self.power,
+                score_scale: self.score_scale,
+                output_scale: self.output_scale,
+                lambda: self.lambda,
+            },
+            pqr_loss: PqrLoss { kappa: self.kappa, output_scale: self.output_scale },
+            threads: self.threads.unwrap_or_else(Request::available_threads),
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let config = arguments.config();
+    let mut progress = Progress::new(arguments.resume, interruption().map_err(Failure::work)?);
+    let (folder, resume, force) = (&arguments.out, arguments.resume, arguments.force);
+    let outcome = Run { config: &config, folder, resume, force, service: None }.train(&mut progress);
+    progress.clear();
+    let outcome = outcome.map_err(failure)?;
+    match arguments.format {
+        Format::Text => print_text(&outcome, arguments),
+        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome).map_err(Failure::work)?),
+    }
+    Ok(())
+}
+
+fn failure(error: TrainError) -> Failure {
+    match error.is_request() {
+        true => Failure::request(error),
+        false => Failure::work(error),
+    }
+}
+
+/// Set by the first Ctrl-C or polite kill; a second one ends the process at once.
+pub(super) fn interruption() -> std::io::Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&flag))?;
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
+
+fn print_text(outcome: &Outcome, arguments: &Arguments) {
+    let share = 100.0 * (1.0 - outcome.validation_loss / outcome.baseline_loss);
+    println!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters);
+    println!(
+        "validation loss {:.6} over {} samples, {share:.1}% below the best constant's {:.6}",
+        outcome.validation_loss, outcome.validation_samples, outcome.baseline_loss
+    );
+    if let Some(accuracy) = outcome.epochs.last().and_then(|epoch| epoch.validation_accuracy) {
+        println!("the move played is preferred in {:.1}% of them", 100.0 * accuracy);
+    }
+    println!("{:.1} s; network in {}", outcome.seconds, arguments.out.join(&outcome.network).display());
+}

@@ -1,0 +1,111 @@
+//! How a training run looks on stderr: a bar on a terminal, plain lines elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::train::{EpochMetrics, Observer, Plan, Step};
+
+/// Between two plain lines.
+const QUIET: Duration = Duration::from_secs(10);
+
+pub struct Progress {
+    resume: bool,
+    interrupted: Arc<AtomicBool>,
+    bar: Option<ProgressBar>,
+    epochs: u32,
+    steps: u64,
+    begun: Instant,
+    last_line: Instant,
+    positions: u64,
+}
+
+impl Progress {
+    /// `interrupted`: set when the user wants the run to stop.
+    pub fn new(resume: bool, interrupted: Arc<AtomicBool>) -> Progress {
+        let now = Instant::now();
+        Progress { resume, interrupted, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
+    }
+
+    /// Takes the bar off the screen.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    fn speed(&self) -> String {
+        let rate = self.positions as f64 / self.begun.elapsed().as_secs_f64().max(1e-9);
+        format!("{:.0}k positions/s", rate / 1000.0)
+    }
+}
+
+impl Observer for Progress {
+    fn started(&mut self, plan: &Plan<'_>) {
+        (self.epochs, self.steps) = (plan.epochs, plan.steps_per_epoch * u64::from(plan.epochs));
+        match (self.resume, plan.done) {
+            (true, 0) => self.line(&format!("{} holds no checkpoint: starting anew", plan.folder.display())),
+            (true, step) => self.line(&format!("going on in {} after step {step}", plan.folder.display())),
+            (false, _) => {}
+        }
+        self.line(&format!(
+            "{}: {} features, {} parameters; {} epochs of {} samples in {} steps",
+            plan.set, plan.features, plan.parameters, plan.epochs, plan.samples_per_epoch, plan.steps_per_epoch
+        ));
+        if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} left");
+            let bar = ProgressBar::new(self.steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(plan.done);
+            bar.reset_eta();
+            self.bar = Some(bar);
+        }
+        (self.begun, self.last_line) = (Instant::now(), Instant::now());
+    }
+
+    fn stepped(&mut self, step: &Step) {
+        self.positions += step.positions;
+        let message = format!("loss {:.5}, {}", step.loss, self.speed());
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!("epoch {}/{}", step.epoch, self.epochs));
+            bar.set_message(message);
+            bar.set_position(step.step);
+        } else if self.last_line.elapsed() >= QUIET {
+            self.last_line = Instant::now();
+            self.line(&format!("epoch {}/{}, step {}/{}: {message}", step.epoch, self.epochs, step.step, self.steps));
+        }
+    }
+
+    fn validating(&mut self, _epoch: u32) {
+        if let Some(bar) = &self.bar {
+            bar.set_message("validating");
+        }
+    }
+
+    fn finished_epoch(&mut self, metrics: &EpochMetrics) {
+        let accuracy = metrics.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
+        self.line(&format!(
+            "epoch {}/{}: training loss {:.6}, validation loss {:.6}{}, {:.1} s, {:.0}k samples/s",
+            metrics.epoch,
+            self.epochs,
+            metrics.train_loss,
+            metrics.validation_loss,
+            accuracy.unwrap_or_default(),
+            metrics.seconds,
+            metrics.samples_per_second / 1000.0
+        ));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,85 @@
+//! The real workbench: this program's own data, trainer and measures.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::spec::SpeedMeasure;
+use super::workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};
+use crate::data;
+use crate::features::FeatureSet;
+use crate::measure::{self, ErrorOptions, SpeedOptions};
+use crate::net::{NetFile, load_float};
+use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
+use crate::train::{EpochMetrics, Observer, Outcome, Run, TrainError};
+
+/// Works in this process; `data` is the cache of built data sets (none = the default one).
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    pub data: Option<PathBuf>,
+}
+
+impl Workbench for Local {
+    fn set(&self, request: &str) -> Result<SetFacts, StepError> {
+        let set = FeatureSet::resolve(request)?;
+        Ok(SetFacts {
+            name: set.name().to_owned(),
+            identity: set.identity().clone(),
+            definition: set.definition().to_string(),
+        })
+    }
+
+    fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
+        let samples = data::open_or_build_with(&request.source, &request.options, self.data.as_deref())?;
+        Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash() })
+    }
+
+    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
+        let run = Run { config: request.config, folder: &request.folder, resume: true, force: false, service: None };
+        match run.train(&mut Watched(watch)) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(TrainError::Interrupted { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {
+        let set = FeatureSet::resolve(set)?;
+        Ok(measure::updates(&set, data, games, false)?.0)
+    }
+
+    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
+        let network = NetFile::load(&request.network)?;
+        Ok(measure::activity(&network, &request.data, request.games)?.0)
+    }
+
+    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
+        let network = NetFile::load(&request.network)?;
+        let (float, checkpoint) = load_float(&request.checkpoint)?;
+        let options = ErrorOptions { limit: request.games, ..ErrorOptions::default() };
+        Ok(measure::error(&network, &float, &checkpoint, &request.data, options)?.0)
+    }
+
+    fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+        let network = NetFile::load(&request.network)?;
+        let default = SpeedOptions::default();
+        let options = SpeedOptions {
+            repetitions: timing.repetitions.unwrap_or(default.repetitions),
+            duration: timing.seconds.map_or(default.duration, Duration::from_secs_f64),
+            positions: timing.positions.unwrap_or(default.positions),
+        };
+        Ok(measure::speed(&network, &request.data, options)?.0)
+    }
+}
+
+/// The trainer's observer on top of the experiment's.
+struct Watched<'a>(&'a mut dyn Watch);
+
+impl Observer for Watched<'_> {
+    fn finished_epoch(&mut self, metrics: &EpochMetrics) {
+        self.0.epoch(metrics);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.0.stop_requested()
+    }
+}

@@ -1,0 +1,461 @@
+//! Does an experiment's steps in order, skips what the store already has, and keeps the results folder current.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::plan::{Plan, PlannedRun, Step, study};
+use super::spec::{Experiment, NetMeasure};
+use super::store::{Key, Store};
+use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, Workbench};
+use super::{ExperimentError, machine};
+use crate::data::Method;
+use crate::record::{
+    Environment, NetResult, Results, RunRecord, SetResult, Stages, Timestamp, read_json, write_atomically,
+};
+use crate::train::folder::OUTCOME;
+use crate::train::{EpochMetrics, Outcome, TrainConfig};
+
+/// Where to work and what to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The results folder: small records only.
+    pub out: PathBuf,
+    /// Checkpoints, networks and the store of finished results.
+    pub work: PathBuf,
+    /// Only the steps of this set; records of others that are finished stay in the results.
+    pub only: Option<String>,
+    /// Forget finished results of this experiment first.
+    pub fresh: bool,
+}
+
+/// Told what happens; asked whether to stop.
+pub trait Progress {
+    /// Step `number` (from 1) of `total` begins; `remaining` is estimated from the steps done so far.
+    fn step(&mut self, number: usize, total: usize, what: &str, remaining: Option<Duration>);
+
+    /// A training has finished an epoch, of `epochs`.
+    fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32);
+
+    /// So many steps were finished before and are not done again.
+    fn reused(&mut self, steps: usize);
+
+    /// True when the experiment should end as soon as it can go on later.
+    fn stop_requested(&self) -> bool;
+}
+
+/// An experiment at work.
+pub struct Runner<'a> {
+    experiment: &'a Experiment,
+    workbench: &'a mut dyn Workbench,
+    options: &'a Options,
+    store: Store,
+    plan: Plan,
+    /// The games.
+    source: PathBuf,
+    data: HashMap<Method, DataFacts>,
+    results: Results,
+    newest: Option<Timestamp>,
+}
+
+impl<'a> Runner<'a> {
+    /// Does everything that is not done yet and returns all records.
+    ///
+    /// # Errors
+    /// A wrong experiment before any work; later the first step that fails, or [`ExperimentError::Interrupted`]. What
+    /// was finished until then is in the results folder and is not done again.
+    pub fn run(
+        experiment: &'a Experiment,
+        workbench: &'a mut dyn Workbench,
+        options: &'a Options,
+        progress: &mut dyn Progress,
+    ) -> Result<Results, ExperimentError> {
+        let plan = Plan::of(experiment, workbench)?;
+        if let Some(only) = &options.only {
+            plan.require_set(only)?;
+        }
+        let source = experiment.data_path()?;
+        let _alone = lock(&options.work)?;
+        let results = empty_results(experiment, &plan);
+        let store = Store::new(&options.work.join("finished"));
+        let mut runner =
+            Runner { experiment, workbench, options, store, plan, source, data: HashMap::new(), results, newest: None };
+        runner.prepare_data()?;
+        if options.fresh {
+            runner.forget()?;
+        }
+        let pending = runner.recall()?;
+        runner.work_off(&pending, progress)?;
+        Ok(runner.results)
+    }
+
+    /// Opens or builds the samples of every method.
+    fn prepare_data(&mut self) -> Result<(), ExperimentError> {
+        for method in self.plan.methods() {
+            let request = DataRequest { source: self.source.clone(), options: self.experiment.dataset.options(method) };
+            let begun = Instant::now();
+            let facts = self
+                .workbench
+                .data(&request)
+                .map_err(|source| ExperimentError::Step { step: "the data".into(), source })?;
+            let key = Key::of("data", &json!([request.options, facts.hash]));
+            let stored = match self.store.get("data", &key) {
+                Some(stored) => stored,
+                None => self.store.put("data", &key, begun.elapsed().as_secs_f64(), ())?,
+            };
+            self.results.environment.seconds.data += stored.seconds;
+            self.data.insert(method, facts);
+        }
+        Ok(())
+    }
+
+    /// Takes in what is finished; the steps still to do, those of `only` if given.
+    fn recall(&mut self) -> Result<Vec<Step>, ExperimentError> {
+        let mut pending = Vec::new();
+        for step in self.plan.steps.clone() {
+            if !self.recall_step(step)? {
+                pending.push(step);
+            }
+        }
+        self.save()?;
+        if let Some(only) = &self.options.only {
+            pending.retain(|&step| self.plan.set_of(step) == only);
+        }
+        Ok(pending)
+    }
+
+    fn work_off(&mut self, pending: &[Step], progress: &mut dyn Progress) -> Result<(), ExperimentError> {
+        progress.reused(self.plan.steps.len() - pending.len());
+        let mut estimate = Estimate::default();
+        for (index, &step) in pending.iter().enumerate() {
+            if progress.stop_requested() {
+                return Err(ExperimentError::Interrupted);
+            }
+            let what = self.plan.describe(step);
+            progress.step(index + 1, pending.len(), &what, estimate.of(&pending[index..]));
+            let begun = Instant::now();
+            self.do_step(step, progress)?;
+            estimate.took(step, begun.elapsed());
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn do_step(&mut self, step: Step, progress: &mut dyn Progress) -> Result<(), ExperimentError> {
+        let key = self.key(step);
+        let failed = |source| ExperimentError::Step { step: self.plan.describe(step), source };
+        let begun = Instant::now();
+        let seconds = || begun.elapsed().as_secs_f64();
+        match step {
+            Step::Train(run) => return self.train(run, progress),
+            Step::Updates(set) => {
+                let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
+                let request = &self.plan.sets[set].request;
+                let record = self.workbench.updates(request, &self.source, games).map_err(failed)?;
+                self.store.put("updates", &key, seconds(), record)?;
+            }
+            Step::Activity(_) => {
+                let request = self.net_request(step)?;
+                let record = self.workbench.activity(&request).map_err(failed)?;
+                self.store.put("activity", &key, seconds(), record)?;
+            }
+            Step::Error(_) => {
+                let request = self.net_request(step)?;
+                let record = self.workbench.error(&request).map_err(failed)?;
+                self.store.put("error", &key, seconds(), record)?;
+            }
+            Step::Speed(_) => {
+                let request = self.net_request(step)?;
+                let timing = self.experiment.measure.speed.clone().unwrap_or_default();
+                let record = self.workbench.speed(&request, &timing).map_err(failed)?;
+                self.store.put("speed", &key, seconds(), record)?;
+            }
+        }
+        self.recall_step(step)?;
+        Ok(())
+    }
+
+    fn train(&mut self, run: usize, progress: &mut dyn Progress) -> Result<(), ExperimentError> {
+        let step = Step::Train(run);
+        let (config, folder) = (self.config(run)?, self.folder(run));
+        let describe = self.plan.describe(step);
+        let mut watch = Watching { progress, epochs: config.epochs };
+        let outcome = self
+            .workbench
+            .train(&TrainRequest { config: &config, folder: folder.clone() }, &mut watch)
+            .map_err(|source| ExperimentError::Step { step: describe.clone(), source })?;
+        let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
+        if !folder.join(OUTCOME).is_file() {
+            return Err(ExperimentError::NoOutcome { step: describe, path: folder.join(OUTCOME) });
+        }
+        self.keep_run(run, &outcome)?;
+        self.recall_step(step)?;
+        Ok(())
+    }
+
+    fn keep_run(&self, run: usize, outcome: &Outcome) -> Result<(), ExperimentError> {
+        let record = RunRecord::new(self.plan.runs[run].key.clone(), outcome);
+        self.store.put("run", &self.key(Step::Train(run)), outcome.seconds, record)?;
+        Ok(())
+    }
+
+    /// Adds a step's record to the results if it is finished.
+    fn recall_step(&mut self, step: Step) -> Result<bool, ExperimentError> {
+        match step {
+            Step::Train(run) => self.recall_run(run),
+            Step::Updates(set) => {
+                let Some(record) = self.recall_record("updates", step) else { return Ok(false) };
+                self.results.updates.push(SetResult { set: self.plan.sets[set].label.clone(), record });
+                Ok(true)
+            }
+            Step::Activity(run) => {
+                let Some(record) = self.recall_record("activity", step) else { return Ok(false) };
+                self.results.activity.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+            Step::Error(run) => {
+                let Some(record) = self.recall_record("error", step) else { return Ok(false) };
+                self.results.error.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+            Step::Speed(run) => {
+                let Some(record) = self.recall_record("speed", step) else { return Ok(false) };
+                self.results.speed.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+        }
+    }
+
+    /// A run is finished when its outcome is there and of the same configuration.
+    fn recall_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
+        let Ok(outcome) = read_json::<Outcome>(&self.folder(run).join(OUTCOME)) else { return Ok(false) };
+        if outcome.config != self.config(run)? {
+            return Ok(false);
+        }
+        let key = self.key(Step::Train(run));
+        if self.store.get::<RunRecord>("run", &key).is_none() {
+            self.keep_run(run, &outcome)?;
+        }
+        let Some(stored) = self.store.get::<RunRecord>("run", &key) else { return Ok(false) };
+        self.note(stored.recorded);
+        self.results.environment.seconds.training += stored.seconds;
+        self.results.runs.push(stored.record);
+        Ok(true)
+    }
+
+    fn recall_record<T: DeserializeOwned + Serialize>(&mut self, kind: &str, step: Step) -> Option<T> {
+        let stored = self.store.get::<T>(kind, &self.key(step))?;
+        self.note(stored.recorded);
+        self.results.environment.seconds.measures += stored.seconds;
+        Some(stored.record)
+    }
+
+    fn note(&mut self, recorded: Timestamp) {
+        self.newest = self.newest.take().max(Some(recorded));
+    }
+
+    /// Writes the results folder: the experiment's text and every record in the plan's order.
+    fn save(&mut self) -> Result<(), ExperimentError> {
+        let order: HashMap<_, _> =
+            self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
+        self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
+        self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.error.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
+        let environment = &mut self.results.environment;
+        if let Some(newest) = &self.newest {
+            environment.recorded = newest.clone();
+        }
+        let seconds = &mut environment.seconds;
+        seconds.total = seconds.data + seconds.training + seconds.measures;
+        write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
+        self.results.save(&self.options.out)?;
+        Ok(())
+    }
+
+    /// Forgets every finished result of the plan.
+    fn forget(&self) -> Result<(), ExperimentError> {
+        for &step in &self.plan.steps {
+            let kind = match step {
+                Step::Updates(_) => "updates",
+                Step::Activity(_) => "activity",
+                Step::Error(_) => "error",
+                Step::Speed(_) => "speed",
+                Step::Train(run) => {
+                    let path = self.folder(run);
+                    if path.exists() {
+                        std::fs::remove_dir_all(&path).map_err(|source| ExperimentError::Work { path, source })?;
+                    }
+                    "run"
+                }
+            };
+            self.store.remove(kind, &self.key(step))?;
+        }
+        Ok(())
+    }
+
+    /// Everything that determines a step's result.
+    fn key(&self, step: Step) -> Key {
+        let measure = &self.experiment.measure;
+        let games = |measure: &Option<NetMeasure>| measure.as_ref().and_then(|measure| measure.games);
+        match step {
+            Step::Updates(set) => {
+                let facts = &self.plan.sets[set].facts;
+                let games = measure.updates.as_ref().and_then(|measure| measure.games);
+                Key::of("updates", &json!([facts.identity, facts.name, self.hashes(), games]))
+            }
+            Step::Train(run) => self.run_key(&self.plan.runs[run]),
+            Step::Activity(run) => self.net_key("activity", run, &json!(games(&measure.activity))),
+            Step::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
+            Step::Speed(run) => {
+                let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
+                self.net_key("speed", run, &json!([timing, machine::cpu()]))
+            }
+        }
+    }
+
+    fn net_key(&self, kind: &str, run: usize, settings: &serde_json::Value) -> Key {
+        Key::of(kind, &json!([self.run_key(&self.plan.runs[run]), settings]))
+    }
+
+    fn run_key(&self, run: &PlannedRun) -> Key {
+        let set = &self.plan.sets[run.set];
+        let config = run.config(set, PathBuf::new());
+        let hash = self.data.get(&run.key.method).map(|facts| facts.hash.as_str());
+        Key::of("run", &json!([config, set.facts.identity, set.facts.definition, hash]))
+    }
+
+    fn hashes(&self) -> Option<&str> {
+        let first = self.plan.methods().into_iter().next()?;
+        self.data.get(&first).map(|facts| facts.hash.as_str())
+    }
+
+    fn config(&self, run: usize) -> Result<TrainConfig, ExperimentError> {
+        let planned = &self.plan.runs[run];
+        let data = self.data_of(planned.key.method)?;
+        Ok(planned.config(&self.plan.sets[planned.set], data.path.clone()))
+    }
+
+    /// `WORK/METHOD-SET-seedN-KEY`
+    fn folder(&self, run: usize) -> PathBuf {
+        let run = &self.plan.runs[run];
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let set: String = run.key.set.chars().take(40).map(plain).collect();
+        let method = match run.key.method {
+            Method::Eval => "eval",
+            Method::Pqr => "pqr",
+        };
+        self.options.work.join(format!("{method}-{set}-seed{}-{}", run.key.seed.0, self.run_key(run)))
+    }
+
+    fn net_request(&self, step: Step) -> Result<NetRequest, ExperimentError> {
+        let measure = &self.experiment.measure;
+        let (run, settings) = match step {
+            Step::Activity(run) => (run, measure.activity.as_ref()),
+            Step::Error(run) => (run, measure.error.as_ref()),
+            Step::Speed(run) | Step::Train(run) | Step::Updates(run) => (run, None),
+        };
+        let folder = self.folder(run);
+        let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
+        Ok(NetRequest {
+            network: folder.join(outcome.network),
+            checkpoint: folder.join(outcome.checkpoint),
+            data: self.source.clone(),
+            games: settings.and_then(|measure| measure.games),
+        })
+    }
+
+    fn data_of(&self, method: Method) -> Result<&DataFacts, ExperimentError> {
+        self.data.get(&method).ok_or_else(|| ExperimentError::Step {
+            step: "the data".into(),
+            source: format!("no samples for the method {method:?}").into(),
+        })
+    }
+}
+
+/// Passes a training's news on.
+struct Watching<'a> {
+    progress: &'a mut dyn Progress,
+    epochs: u32,
+}
+
+impl Watch for Watching<'_> {
+    fn epoch(&mut self, metrics: &EpochMetrics) {
+        self.progress.epoch(metrics, self.epochs);
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.progress.stop_requested()
+    }
+}
+
+/// Mean times of trainings and measures so far.
+#[derive(Default)]
+struct Estimate {
+    /// (steps, time) of trainings, then of measures.
+    done: [(u32, Duration); 2],
+}
+
+impl Estimate {
+    fn took(&mut self, step: Step, time: Duration) {
+        let (steps, total) = &mut self.done[Estimate::kind(step)];
+        *steps += 1;
+        *total += time;
+    }
+
+    /// Time for the steps left; none before each kind among them was seen once.
+    fn of(&self, left: &[Step]) -> Option<Duration> {
+        left.iter()
+            .map(|&step| {
+                let (steps, total) = self.done[Estimate::kind(step)];
+                (steps > 0).then(|| total / steps)
+            })
+            .sum()
+    }
+
+    const fn kind(step: Step) -> usize {
+        match step {
+            Step::Train(_) => 0,
+            _ => 1,
+        }
+    }
+}
+
+/// One experiment at a time in a work folder; the lock goes with the process, however it ends.
+fn lock(work: &Path) -> Result<File, ExperimentError> {
+    let failed = |source| ExperimentError::Work { path: work.to_path_buf(), source };
+    std::fs::create_dir_all(work).map_err(failed)?;
+    let file = File::create(work.join("lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ExperimentError::Busy(work.to_path_buf())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
+    let threads = plan.runs.first().and_then(|run| run.settings.threads).unwrap_or_else(machine::cores);
+    let environment = Environment {
+        recorded: Timestamp::now(),
+        fsbench: env!("CARGO_PKG_VERSION").into(),
+        cpu: machine::cpu(),
+        cores: machine::cores(),
+        os: std::env::consts::OS.into(),
+        threads,
+        seconds: Stages::default(),
+    };
+    Results {
+        study: study(experiment),
+        environment,
+        runs: Vec::new(),
+        updates: Vec::new(),
+        activity: Vec::new(),
+        error: Vec::new(),
+        speed: Vec::new(),
+    }
+}

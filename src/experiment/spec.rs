@@ -1,0 +1,345 @@
+//! The experiment file: TOML in, validated settings out, with errors that name file, line and column.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::ExperimentError;
+use crate::data::{Filter, Method, Options, PerGame};
+use crate::train::{EvalLoss, PqrLoss};
+use crate::units::Seed;
+
+/// A place in the experiment file; lines and columns from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    pub file: PathBuf,
+    pub line: usize,
+    pub column: usize,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
+    }
+}
+
+/// An experiment as written, checked for everything that needs neither the data nor the feature sets.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The file it was read from.
+    pub file: PathBuf,
+    /// The file's text; a copy goes into the results.
+    pub text: String,
+    pub name: String,
+    pub about: String,
+    /// As written.
+    pub data: Spanned<String>,
+    pub dataset: Dataset,
+    pub seeds: Vec<Seed>,
+    pub train: TrainSettings,
+    pub rows: Vec<Row>,
+    pub measure: Measures,
+}
+
+/// One feature set by one method: a row of the comparison.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// As written: a name, a path or an expression.
+    pub set: Spanned<String>,
+    pub method: Method,
+    pub settings: TrainSettings,
+}
+
+/// `[dataset]`: which positions of the games become samples, by method.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dataset {
+    pub eval: DatasetOptions,
+    pub pqr: DatasetOptions,
+}
+
+/// What is absent has the method's default.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatasetOptions {
+    /// The first ply that is used.
+    pub min_ply: Option<u16>,
+    /// Fewest legal moves of a position.
+    pub min_moves: Option<u16>,
+    /// At most so many samples a game, drawn by `seed`; absent = all.
+    pub per_game: Option<u32>,
+    pub filter: Option<Filter>,
+    pub seed: Option<Seed>,
+}
+
+impl Dataset {
+    /// The method's options with what the experiment replaces.
+    #[must_use]
+    pub fn options(&self, method: Method) -> Options {
+        let own = match method {
+            Method::Eval => self.eval,
+            Method::Pqr => self.pqr,
+        };
+        let default = Options::new(method);
+        Options {
+            method,
+            seed: own.seed.unwrap_or(default.seed),
+            per_game: own.per_game.map_or(default.per_game, PerGame::At),
+            min_ply: own.min_ply.unwrap_or(default.min_ply),
+            filter: own.filter.unwrap_or(default.filter),
+            min_moves: own.min_moves.unwrap_or(default.min_moves),
+        }
+    }
+}
+
+/// `[train]`: the settings all runs share; a `[[runs]]` table may override some in its own `train`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Accumulator width a perspective.
+    pub l1: usize,
+    /// Hidden layers' widths, first to last.
+    pub hidden: Vec<usize>,
+    /// Samples a step.
+    pub batch_size: usize,
+    pub epochs: u32,
+    /// Samples an epoch; absent = all of the training split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch_samples: Option<u64>,
+    pub learning_rate: f64,
+    /// Factor on the learning rate after every epoch.
+    pub decay: f64,
+    /// Share of games kept for validation.
+    pub validation: f64,
+    /// Threads of the trainer; absent = as many as the machine has cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    #[serde(default)]
+    pub eval_loss: EvalLoss,
+    #[serde(default)]
+    pub pqr_loss: PqrLoss,
+}
+
+/// `[measure]`: what is measured, of which sets and networks. An absent table measures nothing of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Measures {
+    pub updates: Option<SetMeasure>,
+    pub activity: Option<NetMeasure>,
+    pub error: Option<NetMeasure>,
+    pub speed: Option<SpeedMeasure>,
+}
+
+/// A measure of feature sets over games.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SetMeasure {
+    /// Which sets; absent = all.
+    pub sets: Option<Vec<String>>,
+    /// The first so many games; absent = all.
+    pub games: Option<u64>,
+}
+
+/// A measure of trained networks over games.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetMeasure {
+    /// Which sets' networks; absent = all.
+    pub sets: Option<Vec<String>>,
+    /// Of which methods; absent = all.
+    pub methods: Option<Vec<Method>>,
+    /// Of which seeds; absent = all.
+    pub seeds: Option<Vec<Seed>>,
+    /// The first so many games; absent = all.
+    pub games: Option<u64>,
+}
+
+/// How fast networks evaluate.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpeedMeasure {
+    /// Which sets' networks; absent = all.
+    pub sets: Option<Vec<String>>,
+    /// Of which methods; absent = all.
+    pub methods: Option<Vec<Method>>,
+    /// Of which seeds; absent = all.
+    pub seeds: Option<Vec<Seed>>,
+    /// Positions evaluated again and again; what is absent here and below has the measure's default.
+    pub positions: Option<u64>,
+    pub repetitions: Option<u32>,
+    /// A repetition lasts at least so many seconds.
+    pub seconds: Option<f64>,
+}
+
+/// The file's literal form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Spanned<String>,
+    #[serde(default)]
+    about: String,
+    data: Spanned<String>,
+    #[serde(default)]
+    dataset: Dataset,
+    seeds: Spanned<Vec<Seed>>,
+    train: Spanned<TrainSettings>,
+    runs: Spanned<Vec<FileRuns>>,
+    #[serde(default)]
+    measure: Measures,
+}
+
+/// One `[[runs]]` table: sets × seeds by one method.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRuns {
+    method: Method,
+    sets: Vec<Spanned<String>>,
+    #[serde(default)]
+    train: Option<Spanned<toml::Table>>,
+}
+
+impl Experiment {
+    /// # Errors
+    /// When the file cannot be read or is no experiment.
+    pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ExperimentError::Read { path: path.to_path_buf(), source })?;
+        Experiment::parse(path, text)
+    }
+
+    /// # Errors
+    /// When the text is no experiment; the error names the place in `file`.
+    pub fn parse(file: &Path, text: String) -> Result<Experiment, ExperimentError> {
+        let parsed: File = toml::from_str(&text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let message = error.message().trim().replace('\n', ", ");
+            ExperimentError::Spec { at: location(file, &text, start), message }
+        })?;
+        let reject =
+            |start: usize, message: String| ExperimentError::Spec { at: location(file, &text, start), message };
+        check_name(&parsed.name).map_err(|message| reject(parsed.name.span().start, message))?;
+        check_seeds(parsed.seeds.get_ref()).map_err(|message| reject(parsed.seeds.span().start, message))?;
+        let shared = parsed.train.get_ref();
+        check_settings(shared).map_err(|message| reject(parsed.train.span().start, message))?;
+        let mut rows: Vec<Row> = Vec::new();
+        for runs in parsed.runs.get_ref() {
+            let settings = match &runs.train {
+                None => shared.clone(),
+                Some(own) => overridden(shared, own.get_ref())
+                    .and_then(|settings| check_settings(&settings).map(|()| settings))
+                    .map_err(|message| reject(own.span().start, message))?,
+            };
+            for set in &runs.sets {
+                if rows.iter().any(|row| row.method == runs.method && row.set.get_ref() == set.get_ref()) {
+                    let message = format!("the set '{}' stands twice for one method", set.get_ref());
+                    return Err(reject(set.span().start, message));
+                }
+                rows.push(Row { set: set.clone(), method: runs.method, settings: settings.clone() });
+            }
+        }
+        if rows.is_empty() {
+            let message = "no runs; write [[runs]] with method = \"eval\" and sets = [\"piece\"]".into();
+            return Err(reject(parsed.runs.span().start, message));
+        }
+        Ok(Experiment {
+            file: file.to_path_buf(),
+            name: parsed.name.into_inner(),
+            about: parsed.about,
+            data: parsed.data,
+            dataset: parsed.dataset,
+            seeds: parsed.seeds.into_inner(),
+            train: parsed.train.into_inner(),
+            rows,
+            measure: parsed.measure,
+            text,
+        })
+    }
+
+    /// Where a value stands in the file.
+    #[must_use]
+    pub fn location_of<T>(&self, value: &Spanned<T>) -> Location {
+        location(&self.file, &self.text, value.span().start)
+    }
+
+    /// The data file: relative to the experiment's folder, else to the current one.
+    ///
+    /// # Errors
+    /// When neither exists.
+    pub fn data_path(&self) -> Result<PathBuf, ExperimentError> {
+        let written = Path::new(self.data.get_ref());
+        self.beside(written)
+            .or_else(|| written.is_file().then(|| written.to_path_buf()))
+            .ok_or_else(|| ExperimentError::NoData { at: self.location_of(&self.data), path: written.to_path_buf() })
+    }
+
+    /// A set as the command line takes it: a file beside the experiment goes before a name.
+    #[must_use]
+    pub fn set_request(&self, written: &str) -> String {
+        let is_path = written.ends_with(".toml");
+        let found = is_path.then(|| self.beside(Path::new(written))).flatten();
+        found.map_or_else(|| written.to_owned(), |path| path.display().to_string())
+    }
+
+    fn beside(&self, written: &Path) -> Option<PathBuf> {
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        Some(folder.join(written)).filter(|path| path.is_file())
+    }
+}
+
+fn location(file: &Path, text: &str, byte: usize) -> Location {
+    let before = &text[..text.floor_char_boundary(byte)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Location {
+        file: file.to_path_buf(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+    }
+}
+
+/// The shared settings with some replaced.
+fn overridden(shared: &TrainSettings, own: &toml::Table) -> Result<TrainSettings, String> {
+    let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
+    merged.extend(own.clone());
+    merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
+}
+
+/// The name becomes a folder's.
+fn check_name(name: &Spanned<String>) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let name = name.get_ref();
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(format!("the name '{name}' becomes a folder's: use letters, digits, '-' and '_'"));
+    }
+    Ok(())
+}
+
+fn check_seeds(seeds: &[Seed]) -> Result<(), String> {
+    if seeds.is_empty() {
+        return Err("no seeds; write for example seeds = [1, 2, 3]".into());
+    }
+    match seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
+        Some((_, seed)) => Err(format!("the seed {} stands twice", seed.0)),
+        None => Ok(()),
+    }
+}
+
+fn check_settings(settings: &TrainSettings) -> Result<(), String> {
+    let checks = [
+        (settings.l1 > 0, "l1 must be at least 1"),
+        (settings.hidden.len() <= 2, "hidden takes at most two layers"),
+        (settings.hidden.iter().all(|&width| width > 0), "a hidden layer needs at least one neuron"),
+        (settings.batch_size > 0, "batch_size must be at least 1"),
+        (settings.epochs > 0, "epochs must be at least 1"),
+        (settings.epoch_samples != Some(0), "epoch_samples must be at least 1 (leave it out for all)"),
+        (settings.learning_rate.is_finite() && settings.learning_rate > 0.0, "learning_rate must be above 0"),
+        (settings.decay > 0.0 && settings.decay <= 1.0, "decay must be above 0 and at most 1"),
+        (settings.validation > 0.0 && settings.validation < 1.0, "validation must lie between 0 and 1"),
+        (settings.threads != Some(0), "threads must be at least 1 (leave it out for all cores)"),
+    ];
+    match checks.iter().find(|(holds, _)| !holds) {
+        Some((_, message)) => Err((*message).to_owned()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! Where and when results were made: the only record that differs between two runs of the same experiment.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+/// A moment in UTC, to the second. Serialised as `2026-01-31T23:59:59Z`, whose order as text is the order in time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(String);
+
+impl Timestamp {
+    #[must_use]
+    pub fn now() -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_unix(since.as_secs())
+    }
+
+    /// Seconds since 1970. Days to civil date after Howard Hinnant's `civil_from_days`.
+    #[must_use]
+    pub fn from_unix(seconds: u64) -> Timestamp {
+        let (days, second) = (seconds / 86_400, seconds % 86_400);
+        let shifted = days + 719_468; // days since 0000-03-01
+        let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let march_month = (5 * day_of_year + 2) / 153; // 0 = March
+        let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        Timestamp(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Wall-clock seconds of an experiment's parts, summed over interruptions.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stages {
+    pub data: f64,
+    pub training: f64,
+    pub measures: f64,
+    pub total: f64,
+}
+
+/// The machine and the moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// When the newest part was recorded, UTC.
+    pub recorded: Timestamp,
+    pub fsbench: String,
+    /// The processor's own name.
+    pub cpu: String,
+    /// Logical cores this process may use.
+    pub cores: usize,
+    pub os: String,
+    /// Threads of the trainer; the samples-service has as many of its own.
+    pub threads: usize,
+    pub seconds: Stages,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn civil_dates() {
+        let check = |seconds, text: &str| assert_eq!(Timestamp::from_unix(seconds).to_string(), text);
+        check(0, "1970-01-01T00:00:00Z");
+        check(951_782_399, "2000-02-28T23:59:59Z");
+        check(951_782_400, "2000-02-29T00:00:00Z");
+        check(1_798_761_599, "2026-12-31T23:59:59Z");
+        check(4_107_542_400, "2100-03-01T00:00:00Z");
+        assert!(Timestamp::from_unix(999_999_999) < Timestamp::from_unix(1_000_000_000));
+    }
+}

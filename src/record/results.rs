@@ -1,0 +1,151 @@
+//! A results folder: small JSON files with everything a report needs. Checkpoints and data sets are elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{
+    ActivityRecord, Environment, ErrorRecord, Method, RecordFileError, RunKey, RunRecord, SpeedRecord, UpdatesRecord,
+    read_json, write_json,
+};
+use crate::units::Seed;
+
+/// What was planned: enough to say which part of it is done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Study {
+    pub name: String,
+    pub about: String,
+    /// The games' file, as the experiment names it.
+    pub data: String,
+    /// Rows of the comparison, in the experiment's order.
+    pub rows: Vec<PlannedRow>,
+    /// Training settings shared by all runs, as written in the experiment.
+    pub train: serde_json::Value,
+}
+
+/// One feature set by one method, over its seeds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedRow {
+    pub set: String,
+    pub method: Method,
+    pub seeds: Vec<Seed>,
+}
+
+/// A measure of a feature set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SetResult<T> {
+    /// The set's name in the experiment.
+    pub set: String,
+    pub record: T,
+}
+
+/// A measure of a trained network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetResult<T> {
+    #[serde(flatten)]
+    pub key: RunKey,
+    pub record: T,
+}
+
+/// All records of an experiment, complete or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    pub study: Study,
+    pub environment: Environment,
+    pub runs: Vec<RunRecord>,
+    pub updates: Vec<SetResult<UpdatesRecord>>,
+    pub activity: Vec<NetResult<ActivityRecord>>,
+    pub error: Vec<NetResult<ErrorRecord>>,
+    pub speed: Vec<NetResult<SpeedRecord>>,
+}
+
+/// Why there are no results to read.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    #[error("{}: no such folder; `fsbench run EXPERIMENT.toml` makes results", .0.display())]
+    NoFolder(PathBuf),
+    #[error("{}: no results here (no {STUDY}); `fsbench run EXPERIMENT.toml` makes results, or name their folder", .0.display())]
+    NoResults(PathBuf),
+    #[error("{}: no results in any folder here; `fsbench run EXPERIMENT.toml` makes results, or name their folder", .0.display())]
+    NoneUnder(PathBuf),
+    #[error(transparent)]
+    File(#[from] RecordFileError),
+    #[error("cannot list {}: {source}", path.display())]
+    List { path: PathBuf, source: std::io::Error },
+}
+
+const STUDY: &str = "study.json";
+const ENVIRONMENT: &str = "environment.json";
+const RUNS: &str = "runs.json";
+const UPDATES: &str = "updates.json";
+const ACTIVITY: &str = "activity.json";
+const ERROR: &str = "error.json";
+const SPEED: &str = "speed.json";
+
+impl Results {
+    /// Reads a results folder; record files that are not there yet count as empty.
+    ///
+    /// # Errors
+    /// When the folder is missing, holds no study, or a file is not what it should be.
+    pub fn load(folder: &Path) -> Result<Results, ResultsError> {
+        if !folder.is_dir() {
+            return Err(ResultsError::NoFolder(folder.to_path_buf()));
+        }
+        if !folder.join(STUDY).is_file() {
+            return Err(ResultsError::NoResults(folder.to_path_buf()));
+        }
+        Ok(Results {
+            study: read_json(&folder.join(STUDY))?,
+            environment: read_json(&folder.join(ENVIRONMENT))?,
+            runs: read_or_empty(folder, RUNS)?,
+            updates: read_or_empty(folder, UPDATES)?,
+            activity: read_or_empty(folder, ACTIVITY)?,
+            error: read_or_empty(folder, ERROR)?,
+            speed: read_or_empty(folder, SPEED)?,
+        })
+    }
+
+    /// Writes every file, each as a whole; the study last, so that a folder with one can be read.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn save(&self, folder: &Path) -> Result<(), RecordFileError> {
+        write_json(&folder.join(ENVIRONMENT), &self.environment)?;
+        write_json(&folder.join(RUNS), &self.runs)?;
+        write_json(&folder.join(UPDATES), &self.updates)?;
+        write_json(&folder.join(ACTIVITY), &self.activity)?;
+        write_json(&folder.join(ERROR), &self.error)?;
+        write_json(&folder.join(SPEED), &self.speed)?;
+        write_json(&folder.join(STUDY), &self.study)
+    }
+
+    /// The folder under `root` whose results were recorded last; among equals the first by name.
+    ///
+    /// # Errors
+    /// When `root` is no folder or no folder in it holds results.
+    pub fn newest(root: &Path) -> Result<PathBuf, ResultsError> {
+        if !root.is_dir() {
+            return Err(ResultsError::NoFolder(root.to_path_buf()));
+        }
+        let listed = |source| ResultsError::List { path: root.to_path_buf(), source };
+        let mut folders = Vec::new();
+        for entry in std::fs::read_dir(root).map_err(listed)? {
+            let folder = entry.map_err(listed)?.path();
+            if folder.join(STUDY).is_file() {
+                let environment: Environment = read_json(&folder.join(ENVIRONMENT))?;
+                folders.push((environment.recorded, folder));
+            }
+        }
+        folders.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        match folders.into_iter().next() {
+            Some((_, folder)) => Ok(folder),
+            None => Err(ResultsError::NoneUnder(root.to_path_buf())),
+        }
+    }
+}
+
+fn read_or_empty<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, RecordFileError> {
+    let path = folder.join(name);
+    if path.exists() { read_json(&path) } else { Ok(Vec::new()) }
+}

@@ -1,0 +1,129 @@
+//! Which plots a report has: data laid out for drawing, without any drawing.
+
+use super::statistics::Estimate;
+use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
+use super::table;
+use crate::record::Method;
+
+/// A plot to be drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Sketch {
+    /// The file's name without ending.
+    pub(super) name: String,
+    pub(super) title: String,
+    /// The method it belongs to; none for what depends on the sets only.
+    pub(super) method: Option<Method>,
+    pub(super) content: Content,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// Dots with intervals, a line a set.
+    Dots { axis: String, rows: Vec<(String, Estimate)> },
+    /// Lines with bands over epochs.
+    Curves { axis: String, curves: Vec<Curve> },
+    /// Groups of bars, a group a set and a bar a series.
+    Bars { axis: String, series: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
+    /// Points with intervals in y; x on a logarithmic axis.
+    Points { x_axis: String, y_axis: String, points: Vec<(String, f64, Estimate)> },
+}
+
+/// Every plot for which there are figures.
+pub(super) fn of(summary: &Summary) -> Vec<Sketch> {
+    let mut sketches = Vec::new();
+    for method in &summary.methods {
+        sketches.extend([loss(method), learning(method), trade_off(method), activity(method)].into_iter().flatten());
+    }
+    sketches.extend(rows_a_move(summary));
+    sketches.extend(refreshes(summary));
+    sketches
+}
+
+/// Each set once, from the first method that has it.
+fn sets(summary: &Summary) -> Vec<&SummaryRow> {
+    let mut rows: Vec<&SummaryRow> = Vec::new();
+    for row in summary.methods.iter().flat_map(|method| &method.rows) {
+        if !rows.iter().any(|known| known.set == row.set) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn sketch(kind: &str, title: &str, method: Method, content: Content) -> Sketch {
+    let name = table::name(method);
+    Sketch { name: format!("{kind}-{name}"), title: format!("{title} ({name})"), method: Some(method), content }
+}
+
+fn loss(summary: &MethodSummary) -> Option<Sketch> {
+    let rows: Vec<_> = summary.rows.iter().filter_map(|row| Some((row.set.clone(), row.validation_loss?))).collect();
+    let axis = "validation loss (mean and 95% interval over seeds; lower is better)".into();
+    let content = Content::Dots { axis, rows };
+    some_sets(&summary.rows, |row| row.validation_loss.is_some())
+        .then(|| sketch("loss", "Validation loss", summary.method, content))
+}
+
+fn learning(summary: &MethodSummary) -> Option<Sketch> {
+    let content = Content::Curves { axis: "validation loss".into(), curves: summary.curves.clone() };
+    (!summary.curves.is_empty()).then(|| sketch("learning", "Learning curves", summary.method, content))
+}
+
+fn trade_off(summary: &MethodSummary) -> Option<Sketch> {
+    let points: Vec<_> = summary
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.set.clone(), row.rows_cache.filter(|rows| *rows > 0.0)?, row.validation_loss?)))
+        .collect();
+    let empty = points.is_empty();
+    let x_axis = "rows touched a move and perspective, with a refresh cache (logarithmic)".into();
+    let content = Content::Points { x_axis, y_axis: "validation loss".into(), points };
+    (!empty).then(|| sketch("tradeoff", "Loss against cost", summary.method, content))
+}
+
+fn activity(summary: &MethodSummary) -> Option<Sketch> {
+    let groups: Vec<_> = summary
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.set.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)])))
+        .collect();
+    let empty = groups.is_empty();
+    let axis = "share of accumulator outputs, %".into();
+    let content = Content::Bars { axis, series: vec!["above zero", "at the upper bound"], groups };
+    (!empty).then(|| sketch("activity", "Neuron activity", summary.method, content))
+}
+
+fn rows_a_move(summary: &Summary) -> Option<Sketch> {
+    let groups: Vec<_> = sets(summary)
+        .into_iter()
+        .filter_map(|row| {
+            let bars = [row.rows_update?, row.rows_cache?, row.rows_refresh?];
+            Some((row.set.clone(), bars.map(exact).to_vec()))
+        })
+        .collect();
+    let series = vec!["updated", "with a refresh cache", "all recomputed"];
+    let content = Content::Bars { axis: "rows touched a move and perspective".into(), series, groups };
+    cost_sketch("rows", "Accumulator rows a move", content)
+}
+
+fn refreshes(summary: &Summary) -> Option<Sketch> {
+    let groups: Vec<_> = sets(summary)
+        .into_iter()
+        .filter_map(|row| Some((row.set.clone(), vec![exact(row.refreshes? * 100.0)])))
+        .collect();
+    let axis = "moves that refresh an accumulator, % (mean of both perspectives)".into();
+    cost_sketch("refreshes", "Refreshes", Content::Bars { axis, series: vec!["refreshes"], groups })
+}
+
+fn cost_sketch(name: &str, title: &str, content: Content) -> Option<Sketch> {
+    let empty = matches!(&content, Content::Bars { groups, .. } if groups.is_empty());
+    (!empty).then(|| Sketch { name: name.into(), title: title.into(), method: None, content })
+}
+
+fn some_sets(rows: &[SummaryRow], has: impl Fn(&SummaryRow) -> bool) -> bool {
+    rows.iter().any(has)
+}
+
+/// A count over fixed data: no interval.
+fn exact(mean: f64) -> Estimate {
+    Estimate { mean, interval: None, count: 1 }
+}

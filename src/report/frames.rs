@@ -1,0 +1,148 @@
+//! The figures as data frames, and these as CSV and Parquet.
+
+use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
+
+use super::statistics::Estimate;
+use super::summary::{Summary, SummaryRow};
+use super::table;
+use crate::record::{EpochRecord, Results, RunRecord};
+
+/// The three levels of detail.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    /// A row a feature set and method; every estimate as mean, interval (half-width, 95%) and count.
+    pub summary: DataFrame,
+    /// A row a training.
+    pub runs: DataFrame,
+    /// A row an epoch of a training.
+    pub epochs: DataFrame,
+}
+
+impl Frames {
+    /// # Errors
+    /// When polars refuses a frame.
+    pub fn of(summary: &Summary, results: &Results) -> PolarsResult<Frames> {
+        Ok(Frames { summary: summary_frame(summary)?, runs: runs_frame(results)?, epochs: epochs_frame(results)? })
+    }
+
+    /// The frames with the names of their files.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, &DataFrame); 3] {
+        [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs)]
+    }
+}
+
+/// # Errors
+/// When polars cannot write the frame.
+pub(super) fn csv(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    CsvWriter::new(&mut bytes).finish(&mut frame.clone())?;
+    Ok(bytes)
+}
+
+/// # Errors
+/// When polars cannot write the frame.
+pub(super) fn parquet(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ParquetWriter::new(&mut bytes).finish(&mut frame.clone())?;
+    Ok(bytes)
+}
+
+/// Columns of one frame in the making.
+struct Columns<'a, R> {
+    rows: Vec<&'a R>,
+    columns: Vec<Column>,
+}
+
+impl<R> Columns<'_, R> {
+    fn text(&mut self, name: &str, value: impl Fn(&R) -> String) {
+        let values: Vec<String> = self.rows.iter().map(|row| value(row)).collect();
+        self.columns.push(Series::new(name.into(), values).into());
+    }
+
+    fn count(&mut self, name: &str, value: impl Fn(&R) -> Option<u64>) {
+        let values: Vec<Option<u64>> = self.rows.iter().map(|row| value(row)).collect();
+        self.columns.push(Series::new(name.into(), values).into());
+    }
+
+    fn number(&mut self, name: &str, value: impl Fn(&R) -> Option<f64>) {
+        let values: Vec<Option<f64>> = self.rows.iter().map(|row| value(row)).collect();
+        self.columns.push(Series::new(name.into(), values).into());
+    }
+
+    fn estimate(&mut self, name: &str, value: impl Fn(&R) -> Option<Estimate>) {
+        self.number(name, |row| Some(value(row)?.mean));
+        self.number(&format!("{name}_interval"), |row| value(row)?.interval);
+        self.count(&format!("{name}_count"), |row| Some(value(row)?.count as u64));
+    }
+
+    fn frame(self) -> PolarsResult<DataFrame> {
+        DataFrame::new(self.rows.len(), self.columns)
+    }
+}
+
+fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
+    let methods: Vec<&'static str> =
+        summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| table::name(m.method))).collect();
+    let rows: Vec<&SummaryRow> = summary.methods.iter().flat_map(|method| &method.rows).collect();
+    let mut columns = Columns { rows, columns: vec![Series::new("method".into(), methods).into()] };
+    columns.text("set", |row| row.set.clone());
+    columns.count("seeds_done", |row| Some(row.seeds_done as u64));
+    columns.count("seeds_planned", |row| Some(row.seeds_planned as u64));
+    columns.count("features", |row| row.features.map(u64::from));
+    columns.count("parameters", |row| row.parameters);
+    columns.number("active_mean", |row| row.active_mean);
+    columns.count("active_max", |row| row.active_max);
+    columns.number("density", |row| row.density);
+    columns.number("rows_update", |row| row.rows_update);
+    columns.number("rows_cache", |row| row.rows_cache);
+    columns.number("rows_refresh", |row| row.rows_refresh);
+    columns.number("refreshes", |row| row.refreshes);
+    columns.estimate("validation_loss", |row| row.validation_loss);
+    columns.estimate("baseline_loss", |row| row.baseline_loss);
+    columns.estimate("relative_loss", |row| row.relative_loss);
+    columns.estimate("difference", |row| row.difference);
+    columns.estimate("accuracy", |row| row.accuracy);
+    columns.estimate("l1_active", |row| row.l1_active);
+    columns.estimate("l1_saturated", |row| row.l1_saturated);
+    columns.estimate("l1_never", |row| row.l1_never);
+    columns.number("tolerance", |row| row.tolerance);
+    columns.estimate("within_tolerance", |row| row.within_tolerance);
+    columns.estimate("error_mean", |row| row.error_mean);
+    columns.estimate("speed_incremental", |row| row.speed_incremental);
+    columns.estimate("speed_refresh", |row| row.speed_refresh);
+    columns.text("back_end", |row| row.back_end.clone().unwrap_or_default());
+    columns.frame()
+}
+
+fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
+    let mut columns: Columns<'_, RunRecord> = Columns { rows: results.runs.iter().collect(), columns: Vec::new() };
+    columns.text("method", |run| table::name(run.key.method).to_owned());
+    columns.text("set", |run| run.key.set.clone());
+    columns.count("seed", |run| Some(run.key.seed.0));
+    columns.text("identity", |run| run.identity.to_string());
+    columns.count("features", |run| Some(u64::from(run.num_features)));
+    columns.count("parameters", |run| Some(run.parameters));
+    columns.count("training_samples", |run| Some(run.training_samples));
+    columns.count("validation_samples", |run| Some(run.validation_samples));
+    columns.number("validation_loss", |run| Some(run.validation_loss));
+    columns.number("baseline_loss", |run| Some(run.baseline_loss));
+    columns.frame()
+}
+
+fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
+    type Row<'a> = (&'a RunRecord, &'a EpochRecord);
+    let rows: Vec<Row<'_>> =
+        results.runs.iter().flat_map(|run| run.epochs.iter().map(move |epoch| (run, epoch))).collect();
+    let mut columns: Columns<'_, Row<'_>> = Columns { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", |(run, _)| table::name(run.key.method).to_owned());
+    columns.text("set", |(run, _)| run.key.set.clone());
+    columns.count("seed", |(run, _)| Some(run.key.seed.0));
+    columns.count("epoch", |(_, epoch)| Some(u64::from(epoch.epoch)));
+    columns.count("samples", |(_, epoch)| Some(epoch.samples));
+    columns.number("learning_rate", |(_, epoch)| Some(epoch.learning_rate));
+    columns.number("train_loss", |(_, epoch)| Some(epoch.train_loss));
+    columns.number("validation_loss", |(_, epoch)| Some(epoch.validation_loss));
+    columns.number("validation_accuracy", |(_, epoch)| epoch.validation_accuracy);
+    columns.frame()
+}

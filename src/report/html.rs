@@ -1,0 +1,132 @@
+//! The report as one page that needs nothing else: styles, plots and the sorting of tables are inside.
+
+use std::fmt::Write;
+
+use super::plot::{Figure, PlotError};
+use super::summary::Summary;
+use super::table::{INTERVALS, Part, Table, meanings};
+use super::text::provenance;
+use crate::record::Method;
+
+/// # Errors
+/// When a plot cannot be drawn.
+pub fn html(summary: &Summary) -> Result<String, PlotError> {
+    let figures = Figure::all(summary);
+    let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
+    let mut body = String::new();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(body, "<h1>{}</h1>", escape(&summary.study.name));
+    if !summary.study.about.is_empty() {
+        let _ = writeln!(body, "<p class=\"about\">{}</p>", escape(&summary.study.about));
+    }
+    for (method, table) in summary.methods.iter().zip(&tables) {
+        let _ = writeln!(body, "<section>\n<h2>{}</h2>", table.title);
+        body.push_str(&grid(table));
+        body.push_str(&plots(&figures, Some(method.method))?);
+        body.push_str("</section>\n");
+    }
+    let shared = plots(&figures, None)?;
+    if !shared.is_empty() {
+        let _ = writeln!(body, "<section>\n<h2>What the sets cost</h2>\n{shared}</section>");
+    }
+    body.push_str("<section>\n<h2>Columns</h2>\n<dl>\n");
+    for (heading, meaning) in meanings(&tables) {
+        let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
+    }
+    let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>\n</section>");
+    let _ = writeln!(body, "<footer>{}</footer>", escape(&provenance(summary)));
+    let title = escape(&summary.study.name);
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<title>{title} – fsbench</title>\n<style>{STYLE}</style>\n\
+         </head>\n<body>\n<main>\n{body}</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    ))
+}
+
+fn grid(table: &Table) -> String {
+    let mut out = String::from("<div class=\"wide\"><table>\n<thead>\n<tr><td></td>");
+    for part in Part::ALL {
+        let columns = table.part(part).count();
+        if columns > 0 {
+            let _ = write!(out, "<th colspan=\"{columns}\" scope=\"colgroup\">{}</th>", part.title());
+        }
+    }
+    out.push_str("</tr>\n<tr class=\"heads\"><th scope=\"col\"><button>set</button></th>");
+    for column in &table.columns {
+        let meaning = escape(&column.meaning);
+        let _ = write!(out, "<th scope=\"col\" title=\"{meaning}\"><button>{}</button></th>", column.heading);
+    }
+    out.push_str("</tr>\n</thead>\n<tbody>\n");
+    for (index, set) in table.sets.iter().enumerate() {
+        let _ = write!(out, "<tr><th scope=\"row\" data-value=\"{index}\">{}</th>", escape(set));
+        for column in &table.columns {
+            let cell = &column.cells[index];
+            let value = cell.value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
+            let _ = write!(out, "<td{value}>{}</td>", escape(&cell.text));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    out
+}
+
+fn plots(figures: &[Figure], method: Option<Method>) -> Result<String, PlotError> {
+    let mut out = String::new();
+    for figure in figures.iter().filter(|figure| figure.method() == method) {
+        let _ = writeln!(out, "<figure>\n{}</figure>", figure.inline_svg()?);
+    }
+    Ok(out)
+}
+
+/// Text as it stands in HTML, attributes included.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fdfdfb; --soft: #6b6b70; --rule: #d9d9d4; --hover: #f1f1ec; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e3; --paper: #17181a; --soft: #a0a0a6; --rule: #3a3b3f; --hover: #222327; }
+}
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 1180px; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.3rem; margin: 2.6rem 0 .8rem; }
+.about { font-size: 1.1rem; color: var(--soft); max-width: 46rem; margin: 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { padding: .32rem .7rem; text-align: right; }
+thead th { font-weight: 600; color: var(--soft); }
+thead th[scope=colgroup] { text-align: left; font-weight: 400; font-style: italic; }
+thead .heads th { border-bottom: 2px solid var(--rule); }
+tbody tr { border-bottom: 1px solid var(--rule); }
+tbody tr:hover { background: var(--hover); }
+tbody th, thead .heads th:first-child { text-align: left; position: sticky; left: 0; background: var(--paper); }
+button { all: unset; cursor: pointer; }
+button:focus-visible { outline: 2px solid currentColor; }
+th[aria-sort=ascending] button::after { content: ' \u{25b4}'; }
+th[aria-sort=descending] button::after { content: ' \u{25be}'; }
+figure { margin: 1.6rem 0; }
+svg { height: auto; display: block; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; }
+dt { font-weight: 600; } dd { margin: 0; max-width: 44rem; }
+p { max-width: 46rem; }
+footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--soft); font-size: .88rem; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; } }
+";
+
+/// A click on a heading sorts by it; rows without a value stay last.
+const SCRIPT: &str = "
+for (const table of document.querySelectorAll('table')) {
+  const heads = [...table.querySelectorAll('.heads th')];
+  heads.forEach((head, column) => head.firstElementChild.addEventListener('click', () => {
+    const down = head.getAttribute('aria-sort') === 'ascending';
+    heads.forEach(other => other.removeAttribute('aria-sort'));
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const value = row => parseFloat(row.cells[column].dataset.value);
+    const order = (a, b) => isNaN(a) - isNaN(b) || (down ? b - a : a - b) || 0;
+    const body = table.tBodies[0];
+    body.append(...[...body.rows].sort((a, b) => order(value(a), value(b))));
+  }));
+}
+";

@@ -1,0 +1,96 @@
+//! Numbers as people read them: as many digits as the interval allows, the same in a whole column.
+
+use super::statistics::Estimate;
+
+/// What stands where nothing was measured.
+pub(super) const MISSING: &str = "–";
+
+/// Decimals that show a typical interval with two significant digits; without intervals, a typical value with four.
+pub(super) fn decimals(estimates: &[Estimate]) -> usize {
+    let intervals = estimates.iter().filter_map(|estimate| estimate.interval).filter(|half| *half > 0.0).collect();
+    let (typical, digits) = match median(intervals) {
+        Some(half) => (half, 2),
+        None => (median(estimates.iter().map(|e| e.mean.abs()).filter(|mean| *mean > 0.0).collect()).unwrap_or(1.0), 4),
+    };
+    (digits - 1 - typical.log10().floor() as i32).clamp(0, 9) as usize
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+/// `0.01234 ± 0.00041`, or the mean alone where the spread is unknown.
+pub(super) fn estimate(value: Estimate, decimals: usize, signed: bool) -> String {
+    let mean = number(value.mean, decimals, signed);
+    match value.interval {
+        Some(half) => format!("{mean} ± {}", number(half, decimals, false)),
+        None => mean,
+    }
+}
+
+/// A number with a true minus sign, thousands in groups, and a plus sign when `signed`.
+pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
+    let digits = format!("{:.decimals$}", value.abs());
+    let is_zero = digits.chars().all(|c| c == '0' || c == '.');
+    let sign = match () {
+        () if is_zero => "",
+        () if value < 0.0 => "−",
+        () if signed => "+",
+        () => "",
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{}{point}{fraction}", grouped(whole))
+}
+
+/// `1234567` → `1,234,567`
+pub(super) fn grouped(digits: &str) -> String {
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `83 s`, `6 min 40 s`, `2 h 5 min`
+pub(super) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let check = |pairs: &[(f64, Option<f64>)], expected: &[&str]| {
+            let all: Vec<_> = pairs.iter().map(|&(mean, interval)| Estimate { mean, interval, count: 3 }).collect();
+            let places = decimals(&all);
+            assert_eq!(all.iter().map(|e| estimate(*e, places, false)).collect::<Vec<_>>(), expected);
+        };
+        check(&[(0.012_345, Some(0.000_41)), (0.5, Some(0.000_9))], &["0.01235 ± 0.00041", "0.50000 ± 0.00090"]);
+        check(&[(1_234_567.8, Some(4_321.0))], &["1,234,568 ± 4,321"]);
+        check(&[(0.012_345, None)], &["0.01235"]);
+        check(&[(0.25, Some(0.0))], &["0.2500 ± 0.0000"]);
+        check(&[(12.345, Some(1.5)), (3.0, None)], &["12.3 ± 1.5", "3.0"]);
+    }
+
+    #[test]
+    fn signs_and_groups() {
+        assert_eq!(number(-0.001, 2, true), "0.00");
+        assert_eq!(number(-1.25, 1, true), "−1.2");
+        assert_eq!(number(1.25, 2, true), "+1.25");
+        assert_eq!(number(999.0, 0, false), "999");
+        assert_eq!(number(-12_345.6, 1, false), "−12,345.6");
+        assert_eq!([duration(59.4), duration(400.0), duration(7_500.0)], ["59 s", "6 min 40 s", "2 h 5 min"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! What all plots share: size, colours, text.
+
+use plotters::coord::Shift;
+use plotters::prelude::{
+    DrawingArea, DrawingAreaErrorKind, DrawingBackend, PathElement, RGBAColor, RGBColor, Rectangle, Text,
+};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle, WHITE};
+
+/// Width of every plot, in units of the layout (pixels of an SVG).
+pub(super) const WIDTH: u32 = 860;
+/// Room for the title.
+pub(super) const TITLE_HEIGHT: i32 = 40;
+/// The one font family.
+pub(super) const FONT: &str = "sans-serif";
+/// Text and lines; a page replaces it by its own text colour.
+pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+pub(super) const INK_HEX: &str = "#222222";
+pub(super) const TEXT_SIZE: i32 = 15;
+
+/// Okabe and Ito's palette, told apart by colour-blind people, without its yellow (too pale on white).
+const PALETTE: [RGBColor; 7] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+    RGBColor(0x88, 0x88, 0x88),
+];
+
+pub(super) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+
+/// The drawing area and the pixels a unit of the layout.
+pub(super) struct Canvas<DB: DrawingBackend> {
+    pub(super) area: DrawingArea<DB, Shift>,
+    pub(super) scale: f64,
+}
+
+/// The colour of the n-th set or series.
+pub(super) fn color(index: usize) -> RGBColor {
+    PALETTE[index % PALETTE.len()]
+}
+
+/// Lines behind the data.
+pub(super) fn faint() -> RGBAColor {
+    INK.mix(0.13)
+}
+
+impl<DB: DrawingBackend> Canvas<DB> {
+    /// Layout units as pixels.
+    pub(super) fn px(&self, units: i32) -> i32 {
+        (f64::from(units) * self.scale).round() as i32
+    }
+
+    /// A line `units` wide.
+    pub(super) fn stroke(&self, color: impl Color, units: f64) -> ShapeStyle {
+        color.stroke_width((units * self.scale).round().max(1.0) as u32)
+    }
+
+    pub(super) fn text(&self, size: i32) -> TextStyle<'static> {
+        (FONT, f64::from(size) * self.scale).into_font().color(&INK)
+    }
+
+    pub(super) fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
+        self.text(size).pos(Pos::new(horizontal, vertical))
+    }
+
+    pub(super) fn fill_white(&self) -> Drawn<DB> {
+        self.area.fill(&WHITE)
+    }
+
+    pub(super) fn title(&self, title: &str) -> Drawn<DB> {
+        let font = (FONT, 19.0 * self.scale).into_font().style(FontStyle::Bold).color(&INK);
+        let style = font.pos(Pos::new(HPos::Left, VPos::Top));
+        self.area.draw(&Text::new(title.to_owned(), (self.px(12), self.px(10)), style))
+    }
+
+    /// Width of a text, in pixels.
+    pub(super) fn width_of(&self, text: &str, size: i32) -> i32 {
+        // A text that cannot be measured is taken as wide as its letters usually are.
+        let guess = (text.chars().count() as f64 * f64::from(size) * self.scale * 0.55) as u32;
+        self.area.estimate_text_size(text, &self.text(size)).map_or(guess, |(width, _)| width) as i32
+    }
+
+    /// Coloured squares with names, left to right from `x` at height `y` (pixels).
+    pub(super) fn legend(&self, names: &[&str], x: i32, y: i32) -> Drawn<DB> {
+        let mut left = x;
+        for (index, name) in names.iter().enumerate() {
+            let side = self.px(11);
+            let square = [(left, y - side / 2), (left + side, y + side - side / 2)];
+            self.area.draw(&Rectangle::new(square, color(index).filled()))?;
+            left += side + self.px(6);
+            let style = self.anchored(TEXT_SIZE, HPos::Left, VPos::Center);
+            self.area.draw(&Text::new((*name).to_owned(), (left, y), style))?;
+            left += self.width_of(name, TEXT_SIZE) + self.px(22);
+        }
+        Ok(())
+    }
+
+    /// A straight line between pixels.
+    pub(super) fn line(&self, points: [(i32, i32); 2], style: ShapeStyle) -> Drawn<DB> {
+        self.area.draw(&PathElement::new(points.to_vec(), style))
+    }
+}

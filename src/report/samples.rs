@@ -1,0 +1,162 @@
+//! Fixed records for this module's tests: seven sets by two methods, made from simple formulas.
+
+use crate::record::{
+    ActivityRecord, Environment, EpochRecord, ErrorRecord, LayerActivity, Method, MoveCounts, NetResult, PlannedRow,
+    Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, Stages, Study, Timestamp, UpdatesRecord,
+};
+use crate::units::Seed;
+
+/// (name, features, active, rows update, cache, refresh, refreshes, loss)
+type Facts = (&'static str, u32, f64, f64, f64, f64, f64, f64);
+const SETS: [Facts; 7] = [
+    ("piece", 768, 24.11, 2.31, 2.31, 24.02, 0.0, 0.012_31),
+    ("compact", 192, 45.52, 4.10, 4.10, 45.31, 0.0, 0.014_02),
+    ("king-piece", 40_960, 22.11, 4.71, 3.22, 21.90, 0.068_2, 0.012_84),
+    ("piece-move", 4_864, 61.92, 14.21, 14.21, 61.01, 0.0, 0.011_71),
+    ("relative-king-h", 1_200, 22.11, 3.82, 2.94, 21.90, 0.041_1, 0.012_95),
+    ("relative-king-v", 1_200, 22.11, 3.11, 2.60, 21.90, 0.033_7, 0.012_90),
+    ("relative-king-hv", 2_250, 22.11, 4.71, 3.22, 21.90, 0.068_2, 0.013_11),
+];
+
+/// Complete results.
+pub(super) fn results() -> Results {
+    let seeds = [Seed(1), Seed(2), Seed(3)];
+    let mut all = empty();
+    for (method, sets) in [(Method::Eval, &SETS[..]), (Method::Pqr, &SETS[..2])] {
+        for facts in sets {
+            let row = PlannedRow { set: facts.0.into(), method, seeds: seeds.to_vec() };
+            all.study.rows.push(row);
+            for seed in seeds {
+                let key = RunKey { set: facts.0.into(), method, seed };
+                all.runs.push(run(&key, facts));
+                all.activity.push(NetResult { key: key.clone(), record: activity(&key, facts) });
+                all.error.push(NetResult { key: key.clone(), record: error(&key, facts) });
+                if seed == Seed(1) && method == Method::Eval {
+                    all.speed.push(NetResult { key, record: speed(facts) });
+                }
+            }
+        }
+    }
+    all.updates = SETS.iter().map(|facts| SetResult { set: facts.0.into(), record: updates(facts) }).collect();
+    all
+}
+
+/// Nothing planned, nothing done.
+pub(super) fn empty() -> Results {
+    let study = Study {
+        name: "sample".into(),
+        about: "Seven sets over three seeds".into(),
+        data: "games.pgn.zst".into(),
+        rows: Vec::new(),
+        train: serde_json::json!({ "l1": 64 }),
+    };
+    let environment = Environment {
+        recorded: Timestamp::from_unix(1_767_225_600),
+        fsbench: "0.1.0".into(),
+        cpu: "Test CPU @ 2.0GHz".into(),
+        cores: 2,
+        os: "linux".into(),
+        threads: 2,
+        seconds: Stages { data: 4.0, training: 300.0, measures: 61.0, total: 365.0 },
+    };
+    let (runs, updates) = (Vec::new(), Vec::new());
+    Results { study, environment, runs, updates, activity: Vec::new(), error: Vec::new(), speed: Vec::new() }
+}
+
+fn identity() -> crate::features::Identity {
+    serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text")
+}
+
+/// A small deviation, another for each seed and set.
+fn wobble(seed: Seed, features: u32) -> f64 {
+    ((seed.0 * 37 + u64::from(features)) % 11) as f64 / 11.0 - 0.5
+}
+
+fn run(key: &RunKey, &(_, features, .., loss): &Facts) -> RunRecord {
+    let scale = if key.method == Method::Pqr { 40.0 } else { 1.0 };
+    let last = scale * (loss + 0.000_3 * wobble(key.seed, features));
+    let epochs = (1..=6).map(|epoch| EpochRecord {
+        epoch,
+        samples: u64::from(epoch) * 100_000,
+        learning_rate: 0.001,
+        train_loss: last * 0.98 * (1.0 + 0.8 / f64::from(epoch * epoch)),
+        validation_loss: last * (1.0 + 0.6 * (1.0 / f64::from(epoch * epoch) - 1.0 / 36.0)),
+        validation_accuracy: (key.method == Method::Pqr).then_some(0.6 + f64::from(epoch) / 50.0 - loss),
+    });
+    RunRecord {
+        key: key.clone(),
+        identity: identity(),
+        num_features: features,
+        parameters: u64::from(features) * 64 + 64 + 128 * 32 + 32 + 33,
+        training_samples: 100_000,
+        validation_samples: 5_000,
+        validation_loss: last,
+        baseline_loss: scale * 0.05,
+        epochs: epochs.collect(),
+    }
+}
+
+fn updates(&(name, features, active, update, cache, refresh, refreshes, _): &Facts) -> UpdatesRecord {
+    let mean = MoveCounts {
+        added: update / 2.0,
+        removed: update / 2.0,
+        refreshes,
+        rows_update: update,
+        rows_refresh: refresh,
+        rows_cache: cache,
+    };
+    UpdatesRecord {
+        name: name.into(),
+        identity: identity(),
+        num_features: features,
+        games: 500,
+        positions: 40_000,
+        moves: 40_000,
+        active_mean: active,
+        active_max: (active * 1.5) as u64,
+        density: active / f64::from(features),
+        mover: mean,
+        other: mean,
+        mean,
+        legal: None,
+    }
+}
+
+fn activity(key: &RunKey, &(name, features, ..): &Facts) -> ActivityRecord {
+    let layer = LayerActivity {
+        layer: "l1".into(),
+        neurons: 64,
+        active: 0.31 + 0.02 * wobble(key.seed, features),
+        saturated: 0.04 + 0.005 * wobble(key.seed, features),
+        never_active: (features % 5) as usize,
+    };
+    ActivityRecord { name: name.into(), identity: identity(), positions: 20_000, layers: vec![layer] }
+}
+
+fn error(key: &RunKey, &(name, features, ..): &Facts) -> ErrorRecord {
+    ErrorRecord {
+        name: name.into(),
+        identity: identity(),
+        positions: 20_000,
+        mean: 0.002_1 + 0.000_2 * wobble(key.seed, features),
+        p99: 0.009,
+        max: 0.02,
+        within_tolerance: 0.9995 + 0.000_1 * wobble(key.seed, features),
+        tolerance: 0.03,
+    }
+}
+
+fn speed(&(name, _, active, update, ..): &Facts) -> SpeedRecord {
+    let entry = |strategy: &str, back_end: &str, evaluations_per_second: f64| SpeedEntry {
+        strategy: strategy.into(),
+        back_end: back_end.into(),
+        evaluations_per_second,
+        interval: evaluations_per_second / 90.0,
+    };
+    let entries = vec![
+        entry("incremental", "scalar", 4e5 / update),
+        entry("incremental", "avx2", 4e6 / update),
+        entry("refresh", "avx2", 2e7 / active),
+    ];
+    SpeedRecord { name: name.into(), identity: identity(), positions: 20_000, entries }
+}

@@ -1,0 +1,271 @@
+//! From packed records to the arrays of a slot.
+//!
+//! A worker encodes a chunk of positions into its own scratch, which stays in cache, and copies it to the slot. Nothing
+//! is allocated once the scratch has grown.
+
+use shakmaty::{Board, Color, Position};
+
+use super::order::Slice;
+use super::protocol::{Header, Layout, Plan};
+use super::shm::SlotWriter;
+use super::{Request, ServiceError};
+use crate::chess::{BoardChange, ByPerspective, Move, PackedBoard, Perspective};
+use crate::data::{Method, Record};
+use crate::features::FeatureSet;
+use crate::units::{Draws, Seed};
+
+/// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop.
+const CHUNK: usize = 256;
+
+/// Everything an encoder reads; shared by all workers.
+pub(super) struct Source<'a> {
+    pub(super) set: &'a FeatureSet,
+    pub(super) records: &'a [Record],
+    pub(super) method: Method,
+    pub(super) layout: Layout,
+    pub(super) plan: &'a Plan,
+    /// Centipawns a unit of the file's scores.
+    pub(super) centipawns: f32,
+    /// Picks the other move of a triplet.
+    pub(super) draws: Draws,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(
+        request: &Request,
+        set: &'a FeatureSet,
+        records: &'a [Record],
+        plan: &'a Plan,
+        centipawns: f32,
+    ) -> Source<'a> {
+        let draws = other_moves(request.seed);
+        Source { set, records, method: request.method, layout: request.layout, plan, centipawns, draws }
+    }
+}
+
+/// The draws behind every triplet's random move.
+pub(super) fn other_moves(seed: Seed) -> Draws {
+    seed.draws("pqr: the other move")
+}
+
+/// A worker's scratch.
+pub(super) struct Encoder<'a> {
+    source: &'a Source<'a>,
+    chunk: Chunk,
+    /// One position's active features.
+    active: ByPerspective<Vec<u32>>,
+    header: Header,
+    offsets: Offsets,
+}
+
+/// Where the arrays of the layout begin in a slot; those it lacks are never written.
+struct Offsets {
+    sides: [Side; 2],
+    piece_count: usize,
+    score: usize,
+    result: usize,
+    ply: usize,
+    sample_index: usize,
+}
+
+#[derive(Default)]
+struct Side {
+    offsets: usize,
+    indices: usize,
+    bits: usize,
+}
+
+impl Offsets {
+    fn of(plan: &Plan) -> Offsets {
+        let at = |name: &str| plan.offset(name).unwrap_or(0);
+        let side = |side: &str| Side {
+            offsets: at(&format!("{side}_offsets")),
+            indices: at(&format!("{side}_indices")),
+            bits: at(&format!("{side}_bits")),
+        };
+        Offsets {
+            sides: [side("stm"), side("nstm")],
+            piece_count: at("piece_count"),
+            score: at("score"),
+            result: at("result"),
+            ply: at("ply"),
+            sample_index: at("sample_index"),
+        }
+    }
+}
+
+/// What was encoded since the last copy to the slot.
+#[derive(Default)]
+struct Chunk {
+    /// Counted from the batch's start, one a position (its end).
+    ends: [Vec<i32>; 2],
+    indices: [Vec<u32>; 2],
+    bits: [Vec<u64>; 2],
+    piece_count: Vec<u8>,
+    score: Vec<f32>,
+    result: Vec<f32>,
+    ply: Vec<u16>,
+    sample_index: Vec<u32>,
+}
+
+impl Chunk {
+    fn clear(&mut self) {
+        self.ends.iter_mut().for_each(Vec::clear);
+        self.indices.iter_mut().for_each(Vec::clear);
+        self.bits.iter_mut().for_each(Vec::clear);
+        self.piece_count.clear();
+        self.score.clear();
+        self.result.clear();
+        self.ply.clear();
+        self.sample_index.clear();
+    }
+}
+
+impl<'a> Encoder<'a> {
+    pub(super) fn new(source: &'a Source<'a>) -> Encoder<'a> {
+        let offsets = Offsets::of(source.plan);
+        Encoder {
+            source,
+            chunk: Chunk::default(),
+            active: ByPerspective::default(),
+            header: Header::default(),
+            offsets,
+        }
+    }
+
+    /// Fills a slot; none when `stop` said so on the way.
+    pub(super) fn fill(
+        &mut self,
+        batch: u64,
+        slice: &Slice,
+        slot: &mut SlotWriter<'_>,
+        stop: impl Fn() -> bool,
+    ) -> Result<Option<Header>, ServiceError> {
+        self.header = Header { epoch: slice.epoch, batch, ..Header::default() };
+        for samples in slice.records().chunks(CHUNK) {
+            if stop() {
+                return Ok(None);
+            }
+            self.chunk.clear();
+            for &index in samples {
+                self.sample(index)?;
+            }
+            self.copy(slot)?;
+        }
+        if self.source.layout == Layout::Csr {
+            self.header.offsets = self.header.positions + 1;
+            for side in &self.offsets.sides {
+                slot.write(side.offsets, &[0i32]);
+            }
+        }
+        slot.write(0, &[self.header]);
+        Ok(Some(self.header))
+    }
+
+    fn sample(&mut self, index: u32) -> Result<(), ServiceError> {
+        let source = self.source;
+        let record = &source.records[index as usize];
+        match source.method {
+            Method::Eval => {
+                self.packed(record.board(), record.turn());
+                self.chunk.score.push(record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns));
+                self.chunk.result.push(record.result().map_or(f32::NAN, |result| result.points()));
+            }
+            Method::Pqr => {
+                let failed = |source| ServiceError::Record { index, source };
+                let position = record.position().map_err(failed)?;
+                let moves = position.legal_moves();
+                let played = moves.iter().position(|&mv| record.is_move(mv));
+                let played = played.ok_or_else(|| failed(record.no_such_move()))?;
+                let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
+                let other =
+                    other_move(&moves, played, source.draws, draw).ok_or(ServiceError::NoOtherMove { index })?;
+                let (turn, board) = (position.turn(), position.board());
+                self.packed(record.board(), turn);
+                self.board(&BoardChange::of(moves[played], turn).applied_to(board), turn.other());
+                self.board(&BoardChange::of(other, turn).applied_to(board), turn.other());
+            }
+        }
+        self.chunk.ply.push(record.ply().0);
+        self.chunk.sample_index.push(index);
+        Ok(())
+    }
+
+    fn packed(&mut self, board: &PackedBoard, turn: Color) {
+        self.source.set.active_packed(board, &mut self.active);
+        self.append(turn, board.count());
+    }
+
+    fn board(&mut self, board: &Board, turn: Color) {
+        for pov in Perspective::ALL {
+            self.source.set.active(board, pov, &mut self.active[pov]);
+        }
+        self.append(turn, board.occupied().count() as u32);
+    }
+
+    /// Appends the position whose active features were just found.
+    fn append(&mut self, turn: Color, pieces: u32) {
+        let stm = Perspective::of(turn);
+        let before = [self.header.stm_indices, self.header.nstm_indices];
+        for (side, pov) in [stm, stm.other()].into_iter().enumerate() {
+            let active = &self.active[pov];
+            match self.source.layout {
+                Layout::Csr => {
+                    let indices = &mut self.chunk.indices[side];
+                    indices.extend_from_slice(active);
+                    self.chunk.ends[side].push((before[side] as usize + indices.len()) as i32);
+                }
+                Layout::Bitset => {
+                    let bits = &mut self.chunk.bits[side];
+                    let start = bits.len();
+                    bits.resize(start + self.source.plan.words_per_position, 0);
+                    for &index in active {
+                        bits[start + index as usize / 64] |= 1 << (index % 64);
+                    }
+                }
+            }
+        }
+        self.chunk.piece_count.push(pieces as u8);
+    }
+
+    /// Copies the chunk behind what the slot holds already.
+    fn copy(&mut self, slot: &mut SlotWriter<'_>) -> Result<(), ServiceError> {
+        let (header, chunk, offsets) = (&mut self.header, &self.chunk, &self.offsets);
+        let (samples, positions, words) = (header.samples as usize, header.positions as usize, header.words as usize);
+        let filled = [header.stm_indices as usize, header.nstm_indices as usize];
+        for (side, at) in offsets.sides.iter().enumerate() {
+            match self.source.layout {
+                Layout::Csr => {
+                    let indices = filled[side] + chunk.indices[side].len();
+                    let room = self.source.plan.indices;
+                    if indices > room {
+                        return Err(ServiceError::SlotFull { batch: header.batch, indices, room });
+                    }
+                    slot.write(at.offsets + 4 * (positions + 1), &chunk.ends[side]);
+                    slot.write(at.indices + 4 * filled[side], &chunk.indices[side]);
+                }
+                Layout::Bitset => slot.write(at.bits + 8 * words, &chunk.bits[side]),
+            }
+        }
+        slot.write(offsets.piece_count + positions, &chunk.piece_count);
+        slot.write(offsets.ply + 2 * samples, &chunk.ply);
+        slot.write(offsets.sample_index + 4 * samples, &chunk.sample_index);
+        if self.source.method == Method::Eval {
+            slot.write(offsets.score + 4 * samples, &chunk.score);
+            slot.write(offsets.result + 4 * samples, &chunk.result);
+        }
+        header.samples += chunk.sample_index.len() as u32;
+        header.positions += chunk.piece_count.len() as u32;
+        header.stm_indices += chunk.indices[0].len() as u32;
+        header.nstm_indices += chunk.indices[1].len() as u32;
+        header.words += chunk.bits[0].len() as u32;
+        Ok(())
+    }
+}
+
+/// A legal move besides the played one, each with the same chance; none where there is no other.
+pub(super) fn other_move(moves: &[Move], played: usize, draws: Draws, draw: u64) -> Option<Move> {
+    let others = moves.len().checked_sub(1).filter(|&n| n > 0)?;
+    let pick = draws.below(draw, others as u32) as usize;
+    moves.get(if pick < played { pick } else { pick + 1 }).copied()
+}

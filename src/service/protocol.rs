@@ -1,0 +1,268 @@
+//! What the two sides agree on: the JSON line, the slot's header and where its arrays stand.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError};
+use crate::data::Method;
+use crate::features::{FeatureSet, Identity, Multiplicity};
+
+/// How the active features of a batch are written down.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Offsets and indices, as `embedding_bag` takes them.
+    #[default]
+    Csr,
+    /// One bit a feature.
+    Bitset,
+}
+
+/// Element type of an array; little-endian.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    U8,
+    U16,
+    U32,
+    U64,
+    I32,
+    F32,
+}
+
+impl Dtype {
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Dtype::U8 => 1,
+            Dtype::U16 => 2,
+            Dtype::U32 | Dtype::I32 | Dtype::F32 => 4,
+            Dtype::U64 => 8,
+        }
+    }
+}
+
+/// An array of a slot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Array {
+    pub name: String,
+    pub dtype: Dtype,
+    /// Bytes from the slot's start; a multiple of 64.
+    pub offset: usize,
+    /// Elements at most.
+    pub len: usize,
+    /// The header field that holds the number of elements in this batch.
+    pub count: String,
+}
+
+/// A number in a slot's header.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    pub name: String,
+    pub dtype: Dtype,
+    /// Bytes from the slot's start.
+    pub offset: usize,
+}
+
+/// The first 64 bytes of a slot.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Header {
+    pub samples: u32,
+    /// samples × positions_per_sample.
+    pub positions: u32,
+    /// Entries of each offsets array: positions + 1.
+    pub offsets: u32,
+    pub stm_indices: u32,
+    pub nstm_indices: u32,
+    /// Words of each bitset array: positions × words a position.
+    pub words: u32,
+    /// From 0.
+    pub epoch: u32,
+    pub reserved: u32,
+    /// From 0, counted over all epochs.
+    pub batch: u64,
+    pub reserved_too: [u64; 3],
+}
+
+const _: () = assert!(size_of::<Header>() == 64);
+
+impl Header {
+    /// The fields as the JSON line describes them.
+    #[must_use]
+    pub fn fields() -> Vec<Field> {
+        let field = |name: &str, dtype, offset| Field { name: name.into(), dtype, offset };
+        vec![
+            field("samples", Dtype::U32, std::mem::offset_of!(Header, samples)),
+            field("positions", Dtype::U32, std::mem::offset_of!(Header, positions)),
+            field("offsets", Dtype::U32, std::mem::offset_of!(Header, offsets)),
+            field("stm_indices", Dtype::U32, std::mem::offset_of!(Header, stm_indices)),
+            field("nstm_indices", Dtype::U32, std::mem::offset_of!(Header, nstm_indices)),
+            field("words", Dtype::U32, std::mem::offset_of!(Header, words)),
+            field("epoch", Dtype::U32, std::mem::offset_of!(Header, epoch)),
+            field("batch", Dtype::U64, std::mem::offset_of!(Header, batch)),
+        ]
+    }
+
+    /// The field an array's `count` names.
+    #[must_use]
+    pub fn count(&self, name: &str) -> Option<u32> {
+        Some(match name {
+            "samples" => self.samples,
+            "positions" => self.positions,
+            "offsets" => self.offsets,
+            "stm_indices" => self.stm_indices,
+            "nstm_indices" => self.nstm_indices,
+            "words" => self.words,
+            _ => return None,
+        })
+    }
+}
+
+/// The JSON line a service begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// A path to open and map while the service runs.
+    pub shm: String,
+    pub slots: usize,
+    pub slot_bytes: usize,
+    /// Samples a batch; the last of an epoch may be shorter.
+    pub batch_size: usize,
+    pub positions_per_sample: usize,
+    pub layout: Layout,
+    pub method: Method,
+    pub identity: Identity,
+    pub num_features: u32,
+    pub arrays: Vec<Array>,
+    pub header: Vec<Field>,
+    /// Version of this protocol.
+    pub version: u32,
+    /// The set's name.
+    pub set: String,
+    /// Words a position in the bitset layout.
+    pub words_per_position: usize,
+    pub samples_per_epoch: u64,
+    pub batches_per_epoch: u64,
+    /// Batches from start to end, `start_batch` and before included; none = without end.
+    pub batches: Option<u64>,
+    /// The number of the first batch delivered.
+    pub start_batch: u64,
+}
+
+impl Description {
+    pub const VERSION: u32 = 1;
+
+    /// The array called `name`, where this stream has it.
+    #[must_use]
+    pub fn array(&self, name: &str) -> Option<&Array> {
+        self.arrays.iter().find(|array| array.name == name)
+    }
+}
+
+/// Where things stand in a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) arrays: Vec<Array>,
+    pub(super) slot_bytes: usize,
+    pub(super) words_per_position: usize,
+    /// Room for indices, a side.
+    pub(super) indices: usize,
+}
+
+/// A slot begins on a page, an array on a cache line.
+const SLOT_ALIGN: u64 = 4096;
+const ARRAY_ALIGN: u64 = 64;
+
+impl Plan {
+    /// `indices_per_position`: so many active features a position are room enough.
+    pub(super) fn new(request: &Request, set: &FeatureSet, indices_per_position: usize) -> Result<Plan, ServiceError> {
+        let bad = |text: String| Err(ServiceError::Request(text));
+        if request.slots == 0 || request.slots > MAX_SLOTS {
+            return bad(format!("{} slots asked for; 1 to {MAX_SLOTS} are possible", request.slots));
+        }
+        if request.batch_size == 0 {
+            return bad("a batch size of 0 asked for; give at least 1".into());
+        }
+        let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
+        if let Some(block) = bag.filter(|_| request.layout == Layout::Bitset) {
+            return bad(format!(
+                "the block {} of {} has multiplicity \"bag\", whose repeats one bit a feature cannot hold; ask for \
+                 --layout csr",
+                block.name,
+                set.name()
+            ));
+        }
+        let samples = request.batch_size as u64;
+        let positions = samples.saturating_mul(request.positions_per_sample() as u64);
+        let words = u64::from(set.num_features()).div_ceil(64);
+        let indices = positions.saturating_mul(indices_per_position as u64);
+        if positions >= u64::from(u32::MAX) || (request.layout == Layout::Csr && indices > i32::MAX as u64) {
+            return bad(format!(
+                "a batch of {samples} samples may have {indices} active features a side, more than the 2^31-1 that \
+                 i32 offsets reach; ask for a smaller batch size"
+            ));
+        }
+        let mut packing = Packing { arrays: Vec::new(), end: size_of::<Header>() as u64 };
+        match request.layout {
+            Layout::Csr => {
+                for side in ["stm", "nstm"] {
+                    packing.add(&format!("{side}_offsets"), Dtype::I32, positions + 1, "offsets");
+                    let name = format!("{side}_indices");
+                    packing.add(&name, Dtype::I32, indices, &name);
+                }
+            }
+            Layout::Bitset => {
+                for side in ["stm", "nstm"] {
+                    packing.add(&format!("{side}_bits"), Dtype::U64, positions.saturating_mul(words), "words");
+                }
+            }
+        }
+        packing.add("piece_count", Dtype::U8, positions, "positions");
+        if request.method == Method::Eval {
+            packing.add("score", Dtype::F32, samples, "samples");
+            packing.add("result", Dtype::F32, samples, "samples");
+        }
+        packing.add("ply", Dtype::U16, samples, "samples");
+        packing.add("sample_index", Dtype::U32, samples, "samples");
+        let slot_bytes = packing.end.div_ceil(SLOT_ALIGN).saturating_mul(SLOT_ALIGN);
+        if request.layout == Layout::Bitset && slot_bytes > MAX_BITSET_SLOT {
+            let per_sample = words * 16 * request.positions_per_sample() as u64;
+            return bad(format!(
+                "the bitset layout of {} features needs {slot_bytes} bytes a slot, more than {MAX_BITSET_SLOT}; ask \
+                 for --layout csr or for a batch size of at most {}",
+                set.num_features(),
+                (MAX_BITSET_SLOT - 2 * SLOT_ALIGN) / (per_sample + 32)
+            ));
+        }
+        Ok(Plan {
+            arrays: packing.arrays,
+            slot_bytes: slot_bytes as usize,
+            words_per_position: if request.layout == Layout::Bitset { words as usize } else { 0 },
+            indices: indices as usize,
+        })
+    }
+
+    /// Bytes from the slot's start of an array this plan may lack.
+    pub(super) fn offset(&self, name: &str) -> Option<usize> {
+        self.arrays.iter().find(|array| array.name == name).map(|array| array.offset)
+    }
+}
+
+struct Packing {
+    arrays: Vec<Array>,
+    end: u64,
+}
+
+impl Packing {
+    fn add(&mut self, name: &str, dtype: Dtype, len: u64, count: &str) {
+        let offset = self.end.div_ceil(ARRAY_ALIGN) * ARRAY_ALIGN;
+        self.end = offset.saturating_add(len.saturating_mul(dtype.bytes() as u64));
+        self.arrays.push(Array {
+            name: name.into(),
+            dtype,
+            offset: offset as usize,
+            len: len as usize,
+            count: count.into(),
+        });
+    }
+}

@@ -1,0 +1,127 @@
+//! What a consumer asks a sample service for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::Layout;
+use crate::data::{Method, Split};
+use crate::units::Seed;
+
+/// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots` and
+/// `threads`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// A name, a path or an expression.
+    pub set: String,
+    pub data: PathBuf,
+    pub method: Method,
+    pub layout: Layout,
+    /// Samples a batch (a pqr sample holds three positions).
+    pub batch_size: usize,
+    pub slots: usize,
+    pub seed: Seed,
+    /// 0 = without end.
+    pub epochs: u32,
+    /// Samples an epoch; none = all of the split.
+    pub epoch_samples: Option<u64>,
+    pub split: Split,
+    /// Share of games kept for validation.
+    pub validation: f64,
+    pub split_seed: Seed,
+    /// Number of the first batch to deliver, counted over all epochs.
+    pub start_batch: u64,
+    pub threads: usize,
+    /// false = in file order.
+    pub shuffle: bool,
+}
+
+impl Request {
+    /// The embedded sample, relative to the repository's root.
+    pub const DEFAULT_DATA: &str = "experiments/quickstart/games.pgn.zst";
+
+    /// One epoch of everything, with the command's defaults.
+    #[must_use]
+    pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {
+        let threads = Request::available_threads();
+        Request {
+            set: set.into(),
+            data: data.into(),
+            method,
+            layout: Layout::Csr,
+            batch_size: Request::default_batch_size(method),
+            slots: Request::default_slots(threads),
+            seed: Seed(0),
+            epochs: 1,
+            epoch_samples: None,
+            split: Split::All,
+            validation: 0.1,
+            split_seed: Seed(0),
+            start_batch: 0,
+            threads,
+            shuffle: true,
+        }
+    }
+
+    /// A pqr sample costs three positions and two rounds of legal moves.
+    #[must_use]
+    pub const fn default_batch_size(method: Method) -> usize {
+        match method {
+            Method::Eval => 16_384,
+            Method::Pqr => 4_096,
+        }
+    }
+
+    /// A slot a thread to fill, and some for the consumer to hold.
+    #[must_use]
+    pub const fn default_slots(threads: usize) -> usize {
+        match threads + 2 {
+            0..=4 => 4,
+            5..=32 => threads + 2,
+            _ => 32,
+        }
+    }
+
+    #[must_use]
+    pub fn available_threads() -> usize {
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    }
+
+    #[must_use]
+    pub const fn positions_per_sample(&self) -> usize {
+        match self.method {
+            Method::Eval => 1,
+            Method::Pqr => 3,
+        }
+    }
+
+    /// The command line that asks for this, without the program's name.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
+        let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
+        option("data", self.data.clone().into());
+        option("method", spelt(&self.method));
+        option("layout", spelt(&self.layout));
+        option("batch-size", self.batch_size.to_string().into());
+        option("slots", self.slots.to_string().into());
+        option("seed", self.seed.0.to_string().into());
+        option("epochs", self.epochs.to_string().into());
+        if let Some(samples) = self.epoch_samples {
+            option("epoch-samples", samples.to_string().into());
+        }
+        option("split", spelt(&self.split));
+        option("validation", self.validation.to_string().into());
+        option("split-seed", self.split_seed.0.to_string().into());
+        option("start-batch", self.start_batch.to_string().into());
+        option("threads", self.threads.to_string().into());
+        if !self.shuffle {
+            arguments.push("--no-shuffle".into());
+        }
+        arguments
+    }
+}
+
+/// A value as the command line spells it.
+fn spelt(value: &impl clap::ValueEnum) -> OsString {
+    value.to_possible_value().map_or_else(OsString::new, |value| value.get_name().into())
+}

@@ -1,0 +1,424 @@
+//! The producer: worker threads fill slots, this thread announces them in order, a third listens to the consumer.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::control::{Control, Ending, Next};
+use super::encode::{Encoder, Source};
+use super::order::Order;
+use super::protocol::Plan;
+use super::shm::{Segment, reader_is_gone};
+use super::{Description, END, FAILED, Header, Layout, Request, ServiceError};
+use crate::chess::Perspective;
+use crate::data::{Method, Record, Split, SplitRule};
+use crate::features::FeatureSet;
+
+/// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
+const BOUNDED_SLOT: usize = 16 << 20;
+/// Records looked at to size such slots.
+const PROBES: usize = 8_192;
+
+/// The samples to serve: a mapped file, or records in memory.
+pub type Records = Box<dyn AsRef<[Record]> + Send + Sync>;
+
+/// A request with everything it needs at hand.
+pub struct Prepared {
+    request: Request,
+    set: FeatureSet,
+    records: Records,
+    centipawns: f32,
+    order: Order,
+    plan: Plan,
+    /// Samples of the split left out: without a score and a result, or (pqr) without a second legal move.
+    pub unusable: usize,
+}
+
+impl Prepared {
+    /// `centipawns`: what a unit of the records' scores is worth. `triplets`: whether every record is known to have a
+    /// move played and another legal one.
+    ///
+    /// # Errors
+    /// When the request cannot be served: nothing to serve, impossible sizes.
+    pub fn new(
+        request: Request,
+        set: FeatureSet,
+        records: Records,
+        centipawns: f32,
+        triplets: bool,
+    ) -> Result<Prepared, ServiceError> {
+        check(&request)?;
+        let all = (*records).as_ref();
+        let (eligible, unusable) = eligible(&request, all, triplets)?;
+        let probe = probe(&request, &set, all, &eligible)?;
+        let plan = Plan::new(&request, &set, probe)?;
+        let order = Order::new(
+            eligible,
+            request.seed,
+            request.shuffle,
+            request.epoch_samples,
+            request.batch_size,
+            request.epochs,
+        );
+        Ok(Prepared { request, set, records, centipawns, order, plan, unusable })
+    }
+
+    fn describe(&self, shm: String) -> Description {
+        let request = &self.request;
+        Description {
+            shm,
+            slots: request.slots,
+            slot_bytes: self.plan.slot_bytes,
+            batch_size: request.batch_size,
+            positions_per_sample: request.positions_per_sample(),
+            layout: request.layout,
+            method: request.method,
+            identity: self.set.identity().clone(),
+            num_features: self.set.num_features(),
+            arrays: self.plan.arrays.clone(),
+            header: Header::fields(),
+            version: Description::VERSION,
+            set: self.set.name().to_owned(),
+            words_per_position: self.plan.words_per_position,
+            samples_per_epoch: self.order.samples_per_epoch(),
+            batches_per_epoch: self.order.batches_per_epoch(),
+            batches: self.order.batches(),
+            start_batch: request.start_batch,
+        }
+    }
+}
+
+fn check(request: &Request) -> Result<(), ServiceError> {
+    let bad = |text: String| Err(ServiceError::Request(text));
+    if request.threads == 0 {
+        return bad("0 threads asked for; give at least 1".into());
+    }
+    if request.epoch_samples == Some(0) {
+        return bad("0 samples an epoch asked for; give at least 1, or leave it out for all".into());
+    }
+    if !(0.0..=1.0).contains(&request.validation) {
+        return bad(format!("a validation share of {} asked for; it lies between 0 and 1", request.validation));
+    }
+    Ok(())
+}
+
+/// Records of the split that make a sample, and the number of those that do not.
+fn eligible(request: &Request, records: &[Record], triplets: bool) -> Result<(Vec<u32>, usize), ServiceError> {
+    let bad = |text: String| Err(ServiceError::Request(text));
+    let data = request.data.display();
+    if records.len() > u32::MAX as usize {
+        return bad(format!("{data} has {} samples; one service reads 2^32-1 at most", records.len()));
+    }
+    let rule = SplitRule::new(request.split_seed, request.validation);
+    let inside = |game: u32| rule.contains(game, request.split);
+    let mut last = None;
+    let split: Vec<u32> = (0u32..)
+        .zip(records)
+        .filter(|(_, record)| {
+            let game = record.game();
+            let known = last.filter(|(known, _)| *known == game).map(|(_, inside)| inside);
+            let inside = known.unwrap_or_else(|| inside(game));
+            last = Some((game, inside));
+            inside
+        })
+        .map(|(index, _)| index)
+        .collect();
+    if split.is_empty() {
+        let share = request.validation;
+        let (samples, games) = (records.len(), records.chunk_by(|a, b| a.game() == b.game()).count());
+        return bad(match request.split {
+            Split::All => format!("{data} holds no samples"),
+            Split::Train | Split::Validation => format!(
+                "no game of {data} falls into the split asked for ({samples} samples of {games} games, validation \
+                 share {share}); change --validation, or ask for --split all"
+            ),
+        });
+    }
+    let total = split.len();
+    let usable: Vec<u32> = match request.method {
+        Method::Eval => split
+            .into_iter()
+            .filter(|&index| records[index as usize].score().is_some() || records[index as usize].result().is_some())
+            .collect(),
+        Method::Pqr if triplets => split,
+        Method::Pqr => with_two_moves(records, &split, request.threads)?,
+    };
+    if usable.is_empty() {
+        return bad(match request.method {
+            Method::Eval => format!("none of {data}'s {total} samples has a score or a result"),
+            Method::Pqr => format!("none of {data}'s {total} samples has a move played and another legal one"),
+        });
+    }
+    let unusable = total - usable.len();
+    Ok((usable, unusable))
+}
+
+/// The records with a move and at least one other legal move.
+fn with_two_moves(records: &[Record], split: &[u32], threads: usize) -> Result<Vec<u32>, ServiceError> {
+    use shakmaty::Position;
+    let scan = |part: &[u32]| -> Result<Vec<u32>, ServiceError> {
+        let mut usable = Vec::with_capacity(part.len());
+        for &index in part {
+            let record = &records[index as usize];
+            if !record.has_move() {
+                continue;
+            }
+            let position = record.position().map_err(|source| ServiceError::Record { index, source })?;
+            if position.legal_moves().len() > 1 {
+                usable.push(index);
+            }
+        }
+        Ok(usable)
+    };
+    let share = split.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let parts: Vec<_> = split.chunks(share).map(|part| scope.spawn(move || scan(part))).collect();
+        let mut usable = Vec::new();
+        for part in parts {
+            usable.extend(part.join().map_err(|panic| worker_panicked(&*panic))??);
+        }
+        Ok(usable)
+    })
+}
+
+/// Room for how many active features a position and side: the set's bound where that is affordable, otherwise half as
+/// much again as the most seen in a sample of the data. That is room for a whole batch of such positions; should one
+/// need more all the same, the stream fails and says so.
+fn probe(request: &Request, set: &FeatureSet, records: &[Record], eligible: &[u32]) -> Result<usize, ServiceError> {
+    let bound = set.max_active();
+    let positions = request.batch_size.saturating_mul(request.positions_per_sample());
+    if request.layout == Layout::Bitset || positions.saturating_mul(bound).saturating_mul(8) <= BOUNDED_SLOT {
+        return Ok(bound);
+    }
+    let (mut most, mut active) = (0, Vec::new());
+    for &index in eligible.iter().step_by(eligible.len().div_ceil(PROBES)) {
+        let board = records[index as usize].board().unpack();
+        let board = board.map_err(|error| ServiceError::Record { index, source: error.into() })?;
+        for pov in Perspective::ALL {
+            set.active(&board, pov, &mut active);
+            most = most.max(active.len());
+        }
+    }
+    Ok(bound.min(most + most / 2 + 8))
+}
+
+/// Serves one consumer: prepares, describes the stream on `output`, then exchanges slots until the end of the data or of
+/// the consumer.
+///
+/// # Errors
+/// What `prepare` returns; whatever keeps batches from being made; a consumer that gives back what it does not hold.
+pub fn run<E>(
+    prepare: impl FnOnce() -> Result<Prepared, E> + Send + 'static,
+    input: impl Read + Send + 'static,
+    output: &mut (impl Write + AsRawFd),
+) -> Result<(), E>
+where
+    E: From<ServiceError> + Send + 'static,
+{
+    let control = Arc::new(Control::default());
+    let listener = Arc::clone(&control);
+    thread::spawn(move || listen(input, &listener));
+    match prepare_for(prepare, &control, output)? {
+        Some(prepared) => Ok(serve(&prepared?, &control, output)?),
+        None => Ok(()),
+    }
+}
+
+/// Preparing may take long (a data set is built); a consumer that is gone meanwhile is not worth the work. A closed input
+/// alone is no sign of that: who started this without one still reads the description.
+fn prepare_for<T: Send + 'static>(
+    prepare: impl FnOnce() -> T + Send + 'static,
+    control: &Control,
+    output: &impl AsRawFd,
+) -> Result<Option<T>, ServiceError> {
+    let (sender, receiver) = channel();
+    let preparing = thread::spawn(move || {
+        // The receiver is dropped when nobody waits for the result any more.
+        let _ = sender.send(prepare());
+    });
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(100)) {
+            Ok(prepared) => return Ok(Some(prepared)),
+            Err(RecvTimeoutError::Timeout) if control.ended() && reader_is_gone(output) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let panic = preparing.join().err();
+                return Err(panic.map_or_else(|| ServiceError::Worker("no reason".into()), |p| worker_panicked(&*p)));
+            }
+        }
+    }
+}
+
+/// Takes slots back until the consumer closes its end.
+fn listen(input: impl Read, control: &Control) {
+    for byte in input.bytes() {
+        match byte {
+            Ok(byte) => {
+                if let Err(error) = control.give_back(byte) {
+                    control.end(Ending::Failed(error));
+                    return;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    control.end(Ending::Stopped);
+}
+
+fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Result<(), ServiceError> {
+    let request = &prepared.request;
+    let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
+    control.open(request.slots, request.start_batch, prepared.order.batches());
+    let mut line = serde_json::to_string(&prepared.describe(segment.path()))
+        .map_err(|error| ServiceError::Consumer(error.into()))?;
+    line.push('\n');
+    with_workers(prepared, &segment, control, || {
+        if let Err(error) = announce(&line, control, output) {
+            // A consumer that stopped reading has stopped; that is its right.
+            let gone = error.kind() == io::ErrorKind::BrokenPipe;
+            control.end(if gone { Ending::Stopped } else { Ending::Failed(ServiceError::Consumer(error)) });
+        }
+    });
+    match control.take_ending() {
+        Some(Ending::Failed(error)) => {
+            // The consumer may be gone; the error is reported all the same.
+            let _ = output.write_all(&[FAILED]).and_then(|()| output.flush());
+            Err(error)
+        }
+        Some(Ending::Finished | Ending::Stopped) | None => Ok(()),
+    }
+}
+
+fn announce(line: &str, control: &Control, output: &mut impl Write) -> io::Result<()> {
+    output.write_all(line.as_bytes())?;
+    output.flush()?;
+    loop {
+        match control.next_filled() {
+            Next::Announce(slot, _) => output.write_all(&[slot])?,
+            Next::Complete => {
+                output.write_all(&[END])?;
+                output.flush()?;
+                // The memory stays reachable until the consumer has copied the last batch.
+                control.all_given_back();
+                control.end(Ending::Finished);
+                return Ok(());
+            }
+            Next::Ended => return Ok(()),
+        }
+        output.flush()?;
+    }
+}
+
+/// Runs `lead` beside the workers; they stop when the stream ends.
+fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
+    let records = (*prepared.records).as_ref();
+    let source = Source::new(&prepared.request, &prepared.set, records, &prepared.plan, prepared.centipawns);
+    thread::scope(|scope| {
+        let work = || work(&source, &prepared.order, segment, control);
+        let workers: Vec<_> = (0..prepared.request.threads).map(|_| scope.spawn(work)).collect();
+        lead();
+        control.end(Ending::Stopped);
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                control.end(Ending::Failed(worker_panicked(&*panic)));
+            }
+        }
+    });
+}
+
+fn work(source: &Source<'_>, order: &Order, segment: &Segment, control: &Control) {
+    let _alarm = Alarm(control);
+    let mut encoder = Encoder::new(source);
+    while let Some(mut claim) = control.claim() {
+        let slice = order.slice(claim.batch());
+        let batch = claim.batch();
+        let filled = encoder.fill(batch, &slice, &mut segment.writer(&mut claim), || control.ended());
+        match filled {
+            Ok(Some(header)) => control.fill(claim, header),
+            Ok(None) => return,
+            Err(error) => return control.end(Ending::Failed(error)),
+        }
+    }
+}
+
+/// Ends the stream when its thread panics, so that nobody waits for a batch that never comes.
+struct Alarm<'a>(&'a Control);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.end(Ending::Failed(ServiceError::Worker("its message stands above".into())));
+        }
+    }
+}
+
+fn worker_panicked(panic: &(dyn std::any::Any + Send)) -> ServiceError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    ServiceError::Worker(text.unwrap_or("no reason given").to_owned())
+}
+
+/// How fast batches are made when nobody has to wait for the consumer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchReport {
+    pub positions_per_second: f64,
+    pub samples_per_second: f64,
+    /// Bytes written to shared memory.
+    pub bytes_per_second: f64,
+    pub threads: usize,
+    pub seconds: f64,
+    pub batches: u64,
+}
+
+/// Fills slots for at least `duration`, giving each back at once. The request should be without end.
+///
+/// # Errors
+/// As [`run`].
+pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, ServiceError> {
+    let request = &prepared.request;
+    let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
+    let control = Control::default();
+    control.open(request.slots, request.start_batch, prepared.order.batches());
+    let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
+    let start = Instant::now();
+    let mut elapsed = Duration::ZERO;
+    with_workers(prepared, &segment, &control, || {
+        while elapsed < duration
+            && let Next::Announce(slot, header) = control.next_filled()
+        {
+            positions += u64::from(header.positions);
+            samples += u64::from(header.samples);
+            bytes += written(&prepared.plan, &header);
+            batches += 1;
+            elapsed = start.elapsed();
+            if let Err(error) = control.give_back(slot) {
+                control.end(Ending::Failed(error));
+            }
+        }
+    });
+    if let Some(Ending::Failed(error)) = control.take_ending() {
+        return Err(error);
+    }
+    let rate = |n: u64| n as f64 / elapsed.as_secs_f64();
+    Ok(BenchReport {
+        positions_per_second: rate(positions),
+        samples_per_second: rate(samples),
+        bytes_per_second: rate(bytes),
+        threads: request.threads,
+        seconds: elapsed.as_secs_f64(),
+        batches,
+    })
+}
+
+/// Bytes a batch takes in its slot.
+fn written(plan: &Plan, header: &Header) -> u64 {
+    let array =
+        |array: &super::Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
+    size_of::<Header>() as u64 + plan.arrays.iter().map(array).sum::<u64>()
+}

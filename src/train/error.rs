@@ -1,0 +1,71 @@
+//! Why a training run did not finish.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Errors of [`run`](super::run). [`TrainError::is_request`] tells a bad request from work that failed.
+#[derive(Debug, Error)]
+pub enum TrainError {
+    #[error(
+        "this build of fsbench has no trainer: it was compiled without the feature `train`.\n\
+         Build it with libtorch: `LIBTORCH=<folder of libtorch 2.11> cargo build --release` (the feature is on by default)"
+    )]
+    NoTrainer,
+    #[error("{0}")]
+    Config(String),
+    #[error(transparent)]
+    Features(#[from] crate::features::FeatureError),
+    #[error(transparent)]
+    Service(#[from] crate::service::ServiceError),
+    #[error(transparent)]
+    Net(#[from] crate::net::NetError),
+    #[error(
+        "{} already holds files ({first}); give another folder, `--resume` to continue the run in it or `--force` to replace it",
+        folder.display()
+    )]
+    Occupied { folder: PathBuf, first: String },
+    #[error("{} cannot be continued: {why}", checkpoint.display())]
+    Mismatch { checkpoint: PathBuf, why: String },
+    #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
+    Damaged { path: PathBuf, why: String },
+    #[error(
+        "the loss became {loss} at step {step} (epoch {epoch}): training diverged. \
+         The last checkpoint is kept; try a lower learning rate than {learning_rate}"
+    )]
+    NotFinite { step: u64, epoch: u32, loss: f64, learning_rate: f64 },
+    #[error("the samples service sent a broken batch {batch}: {why}")]
+    Batch { batch: u64, why: String },
+    #[error("the {split} split of {} holds no sample; {hint}", data.display())]
+    Empty { data: PathBuf, split: &'static str, hint: &'static str },
+    #[error("interrupted at step {step}; continue with the same command and `--resume` (state saved in {})", folder.display())]
+    Interrupted { step: u64, folder: PathBuf },
+    #[error("{action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[cfg(feature = "train")]
+    #[error("libtorch: {0}")]
+    Torch(#[from] tch::TchError),
+}
+
+impl TrainError {
+    /// Whether what was asked for is wrong, rather than the work.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        match self {
+            TrainError::NoTrainer
+            | TrainError::Config(_)
+            | TrainError::Features(_)
+            | TrainError::Occupied { .. }
+            | TrainError::Mismatch { .. }
+            | TrainError::Damaged { .. }
+            | TrainError::Empty { .. } => true,
+            TrainError::Service(error) => error.is_request(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> TrainError {
+        let path = path.into();
+        move |source| TrainError::Io { action, path, source }
+    }
+}

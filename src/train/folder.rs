@@ -1,0 +1,160 @@
+//! A run's folder: what stands in it under which name, and how it is written.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{EpochMetrics, TrainError};
+
+pub const CONFIG: &str = "config.json";
+pub const METRICS: &str = "metrics.jsonl";
+/// The last state, from which a run continues.
+pub const CHECKPOINT: &str = "checkpoint.safetensors";
+/// The float network with the lowest validation loss.
+pub const BEST: &str = "best.safetensors";
+/// The quantised network of the last epoch.
+pub const NETWORK: &str = "network.safetensors";
+/// Written last: where it stands, the run has finished.
+pub const OUTCOME: &str = "outcome.json";
+
+/// Names of files being written begin with this; left over, they are rubbish.
+const TEMPORARY: &str = ".tmp";
+
+/// A run folder that this process writes to.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes the folder for a new run. What an earlier run left there is removed with `force` and otherwise refused;
+    /// files that no run writes are never touched.
+    ///
+    /// # Errors
+    /// When there is something in the folder and no `force`, or it cannot be made.
+    pub fn create(path: &Path, force: bool) -> Result<Folder, TrainError> {
+        let folder = Folder::open(path)?;
+        // The outcome goes first: without it nothing else looks finished.
+        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, CONFIG] {
+            let file = folder.path(name);
+            if force && file.exists() {
+                fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
+            }
+        }
+        match folder.entries()?.first() {
+            Some(first) => Err(TrainError::Occupied { folder: path.into(), first: first.clone() }),
+            None => Ok(folder),
+        }
+    }
+
+    /// The folder of a run to continue; made when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be made or read.
+    pub fn open(path: &Path) -> Result<Folder, TrainError> {
+        fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's folder", path))?;
+        let folder = Folder(path.into());
+        for name in folder.entries()?.iter().filter(|name| name.starts_with(TEMPORARY)) {
+            let file = folder.path(name);
+            fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
+        }
+        Ok(folder)
+    }
+
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    fn entries(&self) -> Result<Vec<String>, TrainError> {
+        let failed = || TrainError::io("cannot list", &self.0);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0).map_err(failed())? {
+            names.push(entry.map_err(failed())?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Writes a JSON document, atomically.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
+        let json = serde_json::to_string_pretty(value).map_err(|error| self.damaged(name, error.to_string()))?;
+        self.write(name, format!("{json}\n").as_bytes())
+    }
+
+    /// A JSON document; none when there is no such file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not what it should be.
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrainError> {
+        let Some(text) = self.read(name)? else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).map_err(|error| self.damaged(name, error.to_string()))
+    }
+
+    /// Appends an epoch to the metrics.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append_metrics(&self, metrics: &EpochMetrics) -> Result<(), TrainError> {
+        let failed = || TrainError::io("cannot write", self.path(METRICS));
+        let line = serde_json::to_string(metrics).map_err(|error| self.damaged(METRICS, error.to_string()))?;
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(self.path(METRICS)).map_err(failed())?;
+        file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
+    }
+
+    /// The metrics of the first `epochs` epochs; lines behind them, which no checkpoint covers, are removed.
+    ///
+    /// # Errors
+    /// When the file cannot be read or rewritten, or lacks an epoch.
+    pub fn rewind_metrics(&self, epochs: u32) -> Result<Vec<EpochMetrics>, TrainError> {
+        let text = self.read(METRICS)?.unwrap_or_default();
+        let mut all = Vec::new();
+        for (number, line) in text.lines().take(epochs as usize).enumerate() {
+            let metrics: EpochMetrics = serde_json::from_str(line)
+                .map_err(|error| self.damaged(METRICS, format!("line {}: {error}", number + 1)))?;
+            all.push(metrics);
+        }
+        if all.len() != epochs as usize {
+            return Err(self.damaged(METRICS, format!("{} epochs where the checkpoint has {epochs}", all.len())));
+        }
+        let kept: String = text.split_inclusive('\n').take(epochs as usize).collect();
+        if kept.len() != text.len() {
+            self.write(METRICS, kept.as_bytes())?;
+        }
+        Ok(all)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<String>, TrainError> {
+        match fs::read_to_string(self.path(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(TrainError::io("cannot read", self.path(name))(error)),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), TrainError> {
+        let path = self.path(name);
+        let mut file = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempfile_in(&self.0)
+            .map_err(TrainError::io("cannot write", &path))?;
+        file.write_all(bytes)
+            .and_then(|()| file.as_file().sync_all())
+            .map_err(TrainError::io("cannot write", &path))?;
+        file.persist(&path).map_err(|error| TrainError::io("cannot write", &path)(error.error))?;
+        Ok(())
+    }
+
+    fn damaged(&self, name: &str, why: String) -> TrainError {
+        TrainError::Damaged { path: self.path(name), why }
+    }
+}

@@ -1,0 +1,145 @@
+//! The losses, as tensor expressions a sample.
+
+use tch::{Kind, TchError, Tensor};
+
+use super::batch::Labels;
+use super::{EvalLoss, PqrLoss};
+
+/// What is minimised.
+#[derive(Copy, Clone, Debug)]
+pub struct Loss {
+    pub eval: EvalLoss,
+    pub pqr: PqrLoss,
+}
+
+/// A batch's, or part of a batch's, losses.
+pub struct Losses {
+    /// [samples]
+    pub each: Tensor,
+    /// pqr: [samples], true where r > q.
+    pub preferred: Option<Tensor>,
+}
+
+impl Loss {
+    /// `out`: [positions], centipawns for each position's side to move.
+    ///
+    /// # Errors
+    /// When libtorch fails.
+    pub fn of(&self, out: &Tensor, labels: Labels<'_>) -> Result<Losses, TchError> {
+        match labels {
+            Labels::Eval(targets) => {
+                let targets = Tensor::f_from_slice(targets)?.f_to_kind(out.f_kind()?)?;
+                Ok(Losses { each: power(out, &targets, &self.eval)?, preferred: None })
+            }
+            Labels::Pqr => {
+                let triplets = out.f_view([-1, 3])?;
+                let [p, q, r] = [triplets.f_select(1, 0)?, triplets.f_select(1, 1)?, triplets.f_select(1, 2)?];
+                Ok(Losses { each: pqr(&p, &q, &r, &self.pqr)?, preferred: Some(r.f_gt_tensor(&q)?) })
+            }
+        }
+    }
+}
+
+/// |σ(out/output_scale) − t|^power
+fn power(out: &Tensor, targets: &Tensor, loss: &EvalLoss) -> Result<Tensor, TchError> {
+    let expected = out.f_div_scalar(loss.output_scale)?.f_sigmoid()?;
+    expected.f_sub(targets)?.f_abs()?.f_pow_tensor_scalar(loss.power)
+}
+
+/// −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
+fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, TchError> {
+    let bounded = |out: &Tensor| out.f_div_scalar(loss.output_scale)?.f_sigmoid()?.f_mul_scalar(2.0)?.f_sub_scalar(1.0);
+    let (p, q, r) = (bounded(p)?, bounded(q)?, bounded(r)?);
+    let sum = p.f_add(&q)?;
+    let equal = sum.f_log_sigmoid()?.f_add(&sum.f_neg()?.f_log_sigmoid()?)?.f_mul_scalar(loss.kappa)?;
+    r.f_sub(&q)?.f_log_sigmoid()?.f_add(&equal)?.f_neg()
+}
+
+/// Loss of the best constant output for eval targets: golden-section search over the constant's expected result.
+/// (|c − t|^power is convex in c for power ≥ 1.)
+#[must_use]
+pub fn eval_baseline(targets: &[f32], power: f64) -> f64 {
+    let mean = |constant: f64| {
+        let sum: f64 = targets.iter().map(|&target| (constant - f64::from(target)).abs().powf(power)).sum();
+        sum / targets.len().max(1) as f64
+    };
+    let shrink = (5f64.sqrt() - 1.0) / 2.0;
+    let (mut low, mut high) = (0.0, 1.0);
+    let mut inner = [high - shrink * (high - low), low + shrink * (high - low)];
+    let mut losses = inner.map(mean);
+    while high - low > 1e-6 {
+        if losses[0] < losses[1] {
+            high = inner[1];
+            inner = [high - shrink * (high - low), inner[0]];
+            losses = [mean(inner[0]), losses[0]];
+        } else {
+            low = inner[0];
+            inner = [inner[1], low + shrink * (high - low)];
+            losses = [losses[1], mean(inner[1])];
+        }
+    }
+    losses[0].min(losses[1])
+}
+
+/// pqr's loss of a constant output: the best is 0, where nothing is preferred and p = −q.
+#[must_use]
+pub fn pqr_baseline(loss: &PqrLoss) -> f64 {
+    std::f64::consts::LN_2 * (1.0 + 2.0 * loss.kappa)
+}
+
+/// Σ in double precision.
+pub fn total(values: &Tensor) -> Result<f64, TchError> {
+    values.f_sum(Kind::Double)?.f_double_value(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sigmoid(x: f64) -> f64 {
+        1.0 / (1.0 + (-x).exp())
+    }
+
+    fn losses(out: &[f64], labels: Labels<'_>, loss: &Loss) -> Vec<f64> {
+        let losses = loss.of(&Tensor::from_slice(out), labels).expect("a loss");
+        Vec::try_from(losses.each).expect("doubles")
+    }
+
+    #[test]
+    fn power_loss_by_hand() {
+        let loss = Loss { eval: EvalLoss::default(), pqr: PqrLoss::default() };
+        // σ(361/361) = 0.7310585786, 0.4810585786^2.6 = exp(2.6·ln 0.4810585786) = 0.149181
+        let found = losses(&[361.0, 0.0, -722.0], Labels::Eval(&[0.25, 0.5, 1.0]), &loss);
+        assert!((found[0] - 0.149_181).abs() < 1e-6, "{found:?}");
+        assert!(found[1].abs() < 1e-9, "{found:?}");
+        assert!((found[2] - (1.0 - sigmoid(-2.0)).powf(2.6)).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn pqr_loss_by_hand() {
+        let loss = Loss { eval: EvalLoss::default(), pqr: PqrLoss { kappa: 0.5, output_scale: 100.0 } };
+        let out = [100.0, -50.0, 20.0, 0.0, 0.0, 0.0];
+        let found = losses(&out, Labels::Pqr, &loss);
+        let [p, q, r] = [1.0, -0.5, 0.2].map(|x| 2.0 * sigmoid(x) - 1.0);
+        let expected = -sigmoid(r - q).ln() - 0.5 * sigmoid(p + q).ln() - 0.5 * sigmoid(-p - q).ln();
+        assert!((found[0] - expected).abs() < 1e-9, "{found:?} {expected}");
+        assert!((found[1] - 2.0 * 2f64.ln()).abs() < 1e-9, "{found:?}");
+        assert!((found[1] - pqr_baseline(&loss.pqr)).abs() < 1e-9);
+        let preferred = loss.of(&Tensor::from_slice(&out), Labels::Pqr).expect("a loss").preferred.expect("pqr");
+        assert_eq!(Vec::<bool>::try_from(preferred).expect("booleans"), [true, false]);
+    }
+
+    #[test]
+    fn the_best_constant_is_found() {
+        // Power 2: the mean, with the variance as loss.
+        let targets = [0.1, 0.2, 0.9, 0.4];
+        assert!((eval_baseline(&targets, 2.0) - 0.095).abs() < 1e-6);
+        // Any other constant is worse.
+        let best = eval_baseline(&targets, 2.6);
+        for constant in 0..=100 {
+            let constant = f64::from(constant) / 100.0;
+            let other = targets.iter().map(|&t| (constant - f64::from(t)).abs().powf(2.6)).sum::<f64>() / 4.0;
+            assert!(best <= other + 1e-9);
+        }
+    }
+}

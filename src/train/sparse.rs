@@ -1,0 +1,194 @@
+//! The feature transformer on the CPU: sums of weight rows forwards, sums of gradient rows backwards.
+//!
+//! Forwards every position is on its own. Backwards the batch is transposed first ([`Transposed`]): each feature then
+//! adds the gradients of the accumulators it was active in, in the order of the batch. No sum depends on how the work
+//! is shared among threads, so any number of them gives the same bits.
+#![allow(unsafe_code, reason = "calls of functions compiled for AVX2 and AVX-512, behind a check of the CPU")]
+
+use super::batch::Rows;
+
+/// out += Σ rows[i] over `picked`, where `rows` holds rows of `out.len()` numbers.
+///
+/// # Panics
+/// When a picked row does not exist.
+pub fn add_rows<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the CPU has AVX-512F.
+            return unsafe { add_rows_avx512(out, rows, picked) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the CPU has AVX2.
+            return unsafe { add_rows_avx2(out, rows, picked) };
+        }
+    }
+    add_rows_in_blocks::<I, 32>(out, rows, picked);
+}
+
+/// A row's number, as batches (i32) and [`Transposed`] (u32) hold them.
+pub trait RowNumber: Copy {
+    fn row(self) -> usize;
+}
+
+impl RowNumber for i32 {
+    fn row(self) -> usize {
+        self as usize
+    }
+}
+
+impl RowNumber for u32 {
+    fn row(self) -> usize {
+        self as usize
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn add_rows_avx512<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+    add_rows_in_blocks::<I, 64>(out, rows, picked);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_rows_avx2<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+    add_rows_in_blocks::<I, 64>(out, rows, picked);
+}
+
+/// Columns are summed `BLOCK` at a time, which then stay in registers. A column's sum is the same whatever the block.
+#[inline(always)]
+fn add_rows_in_blocks<I: RowNumber, const BLOCK: usize>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+    let width = out.len();
+    let (blocks, tail) = out.as_chunks_mut::<BLOCK>();
+    let tail_start = width - tail.len();
+    for (number, block) in blocks.iter_mut().enumerate() {
+        add_columns(block, rows, picked, width, number * BLOCK);
+    }
+    let (blocks, tail) = tail.as_chunks_mut::<8>();
+    for (number, block) in blocks.iter_mut().enumerate() {
+        add_columns(block, rows, picked, width, tail_start + number * 8);
+    }
+    let tail_start = width - tail.len();
+    for (number, value) in tail.iter_mut().enumerate() {
+        add_columns(std::array::from_mut(value), rows, picked, width, tail_start + number);
+    }
+}
+
+#[inline(always)]
+fn add_columns<I: RowNumber, const N: usize>(
+    out: &mut [f32; N],
+    rows: &[f32],
+    picked: &[I],
+    width: usize,
+    column: usize,
+) {
+    let mut sums = *out;
+    for number in picked {
+        let start = number.row() * width + column;
+        for (sum, value) in sums.iter_mut().zip(&rows[start..start + N]) {
+            *sum += value;
+        }
+    }
+    *out = sums;
+}
+
+/// clamp(x, 0, 1) in place.
+pub fn clip(values: &mut [f32]) {
+    for value in values {
+        *value = value.clamp(0.0, 1.0);
+    }
+}
+
+/// The gradient before [`clip`], in place, from that behind it: it passes where the activation is neither 0 nor 1.
+pub fn clip_backwards(gradients: &mut [f32], activations: &[f32]) {
+    for (gradient, &activation) in gradients.iter_mut().zip(activations) {
+        *gradient = if activation > 0.0 && activation < 1.0 { *gradient } else { 0.0 };
+    }
+}
+
+/// A batch by feature instead of by position: for each feature, the accumulators it is part of, in the batch's order.
+/// Position p's side to move has accumulator 2p, the other side 2p + 1.
+#[derive(Debug, Default)]
+pub struct Transposed {
+    /// Where each feature's accumulators begin, and where the last one's end.
+    starts: Vec<u32>,
+    accumulators: Vec<u32>,
+}
+
+impl Transposed {
+    /// Takes a batch, reusing the memory of the one before.
+    pub fn fill(&mut self, rows: [Rows<'_>; 2], features: usize) {
+        let [stm, nstm] = rows;
+        // Counted two places up: after the sums, `starts[f + 1]` is where f begins and serves as its cursor.
+        self.starts.clear();
+        self.starts.resize(features + 2, 0);
+        for position in 0..stm.positions() {
+            for &feature in stm.of(position).iter().chain(nstm.of(position)) {
+                self.starts[feature as usize + 2] += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut self.starts {
+            sum += *start;
+            *start = sum;
+        }
+        self.accumulators.clear();
+        self.accumulators.resize(sum as usize, 0);
+        for position in 0..stm.positions() {
+            for (rows, accumulator) in [(stm, 2 * position as u32), (nstm, 2 * position as u32 + 1)] {
+                for &feature in rows.of(position) {
+                    let cursor = &mut self.starts[feature as usize + 1];
+                    self.accumulators[*cursor as usize] = accumulator;
+                    *cursor += 1;
+                }
+            }
+        }
+    }
+
+    /// The accumulators `feature` is part of.
+    #[must_use]
+    pub fn of(&self, feature: usize) -> &[u32] {
+        &self.accumulators[self.starts[feature] as usize..self.starts[feature + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    #[test]
+    fn rows_add_up_at_every_width() {
+        let mut rng = Seed(5).stream("sparse", 0);
+        for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200] {
+            let rows: Vec<f32> = (0..50 * width).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let picked: Vec<u32> = (0..20).map(|_| rng.random_range(0..50)).collect();
+            let mut expected = vec![0.25f32; width];
+            for &row in &picked {
+                for (sum, value) in expected.iter_mut().zip(&rows[row as usize * width..]) {
+                    *sum += value;
+                }
+            }
+            let check = |name, sum: fn(&mut [f32], &[f32], &[u32])| {
+                let mut out = vec![0.25f32; width];
+                sum(&mut out, &rows, &picked);
+                assert_eq!(out, expected, "{name}, width {width}");
+            };
+            check("detected", add_rows);
+            check("plain", add_rows_in_blocks::<u32, 32>);
+        }
+    }
+
+    #[test]
+    fn transposing_keeps_every_entry_in_order() {
+        let stm = Rows::new(&[0, 2, 2, 5], &[3, 1, 0, 3, 3], 4).expect("well-formed");
+        let nstm = Rows::new(&[0, 1, 2, 2], &[1, 3], 4).expect("well-formed");
+        let mut transposed = Transposed::default();
+        for _ in 0..2 {
+            transposed.fill([stm, nstm], 4);
+            let all: Vec<&[u32]> = (0..4).map(|feature| transposed.of(feature)).collect();
+            assert_eq!(all, [&[4][..], &[0, 1], &[], &[0, 3, 4, 4]]);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Batches from a samples service, as the trainer reads them.
+
+use std::path::Path;
+
+use super::batch::{Batch, Labels, Rows, eval_target};
+use super::{EvalLoss, TrainConfig, TrainError};
+use crate::data::{Method, Split};
+use crate::features::Identity;
+use crate::service::{self, Client, Description, Request};
+use crate::units::Seed;
+
+/// Which games are kept for validation, and every validation triplet's random move, are the same for all runs over the
+/// same data, whatever their seed and feature set: their validation losses can be compared.
+const VALIDATION_SEED: Seed = Seed(0);
+
+/// A running service and the loss its labels are made for.
+pub struct Stream {
+    client: Client,
+    loss: EvalLoss,
+    next: u64,
+    targets: Vec<f32>,
+}
+
+impl Stream {
+    /// The run's training samples, from batch `start` of the whole run on.
+    ///
+    /// # Errors
+    /// When the service does not start or serves another feature set.
+    pub fn training(
+        program: &Path,
+        config: &TrainConfig,
+        identity: &Identity,
+        start: u64,
+    ) -> Result<Stream, TrainError> {
+        let request = Request {
+            split: Split::Train,
+            seed: config.seed,
+            epochs: config.epochs,
+            epoch_samples: config.epoch_samples,
+            start_batch: start,
+            ..request(config)
+        };
+        Stream::open(program, &request, config, identity)
+    }
+
+    /// All of the validation split, once.
+    ///
+    /// # Errors
+    /// As [`Stream::training`].
+    pub fn validation(program: &Path, config: &TrainConfig, identity: &Identity) -> Result<Stream, TrainError> {
+        let request = Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config) };
+        Stream::open(program, &request, config, identity)
+    }
+
+    fn open(
+        program: &Path,
+        request: &Request,
+        config: &TrainConfig,
+        identity: &Identity,
+    ) -> Result<Stream, TrainError> {
+        let client = Client::spawn(program, request)?;
+        let description = client.description();
+        if description.identity != *identity {
+            let (served, set) = (&description.identity, &config.set);
+            return Err(TrainError::Config(format!(
+                "the samples service serves feature set {served} under the name `{set}`, the trainer has {identity}; \
+                 use one build and one definition for both"
+            )));
+        }
+        Ok(Stream { client, loss: config.eval_loss, next: request.start_batch, targets: Vec::new() })
+    }
+
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        self.client.description()
+    }
+
+    /// Lends the next batch to `work`; none at the end of the data.
+    ///
+    /// # Errors
+    /// When the service failed or sent something broken, and whatever `work` gives.
+    pub fn next<T>(&mut self, work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>) -> Result<Option<T>, TrainError> {
+        let (method, features) = (self.description().method, self.description().num_features);
+        let Some(served) = self.client.next()? else { return Ok(None) };
+        let number = served.number();
+        let broken = |why| TrainError::Batch { batch: number, why };
+        if number != self.next {
+            return Err(broken(format!("batch {} was due", self.next)));
+        }
+        self.next += 1;
+        let [stm, nstm] = [served.stm(), served.nstm()].map(|side| Rows::new(side.offsets, side.indices, features));
+        let rows = [stm.map_err(broken)?, nstm.map_err(broken)?];
+        let labels = match method {
+            Method::Eval => {
+                fill_targets(&mut self.targets, &served, &self.loss).map_err(broken)?;
+                Labels::Eval(&self.targets)
+            }
+            Method::Pqr => Labels::Pqr,
+        };
+        let batch = Batch { samples: served.samples(), rows, labels };
+        batch.check().map_err(broken)?;
+        work(&batch).map(Some)
+    }
+}
+
+fn request(config: &TrainConfig) -> Request {
+    let threads = config.threads;
+    Request {
+        batch_size: config.batch_size,
+        slots: Request::default_slots(threads),
+        validation: config.validation,
+        split_seed: VALIDATION_SEED,
+        threads,
+        ..Request::new(config.set.clone(), config.data.clone(), config.method)
+    }
+}
+
+fn fill_targets(targets: &mut Vec<f32>, batch: &service::Batch<'_>, loss: &EvalLoss) -> Result<(), String> {
+    let known = |value: f32| (!value.is_nan()).then_some(value);
+    targets.clear();
+    for (sample, (&score, &result)) in batch.scores().iter().zip(batch.results()).enumerate() {
+        let target = eval_target(known(score), known(result), loss).ok_or_else(|| {
+            let index = batch.sample_indices().get(sample).copied().unwrap_or_default();
+            let missing = if loss.lambda > 0.0 { "score" } else { "game result" };
+            format!(
+                "sample {index} of the data has no {missing}, which λ = {} asks for; build the data set without such \
+                 samples or choose another --lambda",
+                loss.lambda
+            )
+        })?;
+        targets.push(target);
+    }
+    Ok(())
+}

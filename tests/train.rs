@@ -1,0 +1,275 @@
+//! Training through the samples service: resuming, refusing, stopping.
+#![cfg(feature = "train")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use fsbench::data::{Method, open_or_build};
+use fsbench::net::{self, NetFile};
+use fsbench::train::{
+    EpochMetrics, EvalLoss, Observer, Outcome, PqrLoss, Run, Silent, Step, TrainConfig, TrainError, folder,
+};
+use fsbench::units::Seed;
+use rand::RngExt;
+use shakmaty::san::SanPlus;
+use shakmaty::{Chess, Color, Position, Role};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
+
+/// A folder with data and the runs over them.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("games.pgn"), games(40)).expect("written");
+        Bench { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The games as samples.
+    fn data(&self, method: Method) -> PathBuf {
+        let fsd = open_or_build(&self.path("games.pgn"), method, Some(self.folder.path())).expect("samples");
+        fsd.path().to_path_buf()
+    }
+
+    /// Six steps an epoch.
+    fn config(&self, method: Method) -> TrainConfig {
+        TrainConfig {
+            set: "piece".into(),
+            data: self.data(method),
+            method,
+            seed: Seed(3),
+            l1: 16,
+            hidden: vec![8],
+            batch_size: 128,
+            epochs: 4,
+            epoch_samples: Some(700),
+            learning_rate: 5e-3,
+            decay: 0.7,
+            validation: 0.2,
+            eval_loss: EvalLoss::default(),
+            pqr_loss: PqrLoss::default(),
+            threads: 2,
+        }
+    }
+
+    fn run(
+        &self,
+        config: &TrainConfig,
+        name: &str,
+        resume: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, TrainError> {
+        let service = Some(Path::new(PROGRAM));
+        Run { config, folder: &self.path(name), resume, force: false, service }.train(observer)
+    }
+
+    /// The command over eval samples.
+    fn command(&self, name: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2", "--threads", "1"]);
+        command.arg("--data").arg(self.data(Method::Eval)).arg("--out").arg(self.path(name)).args(more);
+        command
+    }
+}
+
+/// Random games, each move with the material balance as its evaluation.
+fn games(count: u64) -> String {
+    let mut pgn = String::new();
+    for game in 0..count {
+        let mut rng = Seed(1).stream("games", game);
+        let mut position = Chess::default();
+        pgn.push_str("[Event \"test\"]\n[Result \"1/2-1/2\"]\n\n");
+        for _ in 0..80 {
+            let moves = position.legal_moves();
+            if moves.len() < 2 {
+                break;
+            }
+            let san = SanPlus::from_move_and_play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
+            write!(pgn, "{san} {{ [%eval {:.2}] }} ", balance(&position)).expect("a string grows");
+        }
+        pgn.push_str("1/2-1/2\n\n");
+    }
+    pgn
+}
+
+fn balance(position: &Chess) -> f64 {
+    let values = [(Role::Pawn, 1), (Role::Knight, 3), (Role::Bishop, 3), (Role::Rook, 5), (Role::Queen, 9)];
+    let worth = |color| -> i32 {
+        let side = position.board().material_side(color);
+        values.iter().map(|&(role, value)| i32::from(*side.get(role)) * value).sum()
+    };
+    f64::from(worth(Color::White) - worth(Color::Black))
+}
+
+fn same_results(bench: &Bench, a: &str, b: &str) {
+    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK] {
+        let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
+        assert!(read(a) == read(b), "{file} of {a} and {b} differ");
+    }
+}
+
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Stops a run at a step.
+struct StopAt {
+    stop: u64,
+    step: u64,
+}
+
+impl StopAt {
+    fn new(stop: u64) -> StopAt {
+        StopAt { stop, step: 0 }
+    }
+}
+
+impl Observer for StopAt {
+    fn stepped(&mut self, step: &Step) {
+        self.step = step.step;
+    }
+
+    fn interrupted(&self) -> bool {
+        self.step >= self.stop
+    }
+}
+
+#[test]
+fn an_interrupted_run_ends_as_an_uninterrupted_one() {
+    let bench = Bench::new();
+    for method in [Method::Eval, Method::Pqr] {
+        let config = bench.config(method);
+        let (whole, cut) = (format!("whole-{method:?}"), format!("cut-{method:?}"));
+        let outcome = bench.run(&config, &whole, false, &mut Silent).expect("trained");
+        assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 2800));
+        assert!(outcome.epochs[3].train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
+        // In an epoch's first step, inside one, and where its steps end and its validation begins.
+        for (number, stop) in [1, 8, 18].into_iter().enumerate() {
+            let error = bench.run(&config, &cut, number > 0, &mut StopAt::new(stop)).expect_err("stopped");
+            assert!(matches!(error, TrainError::Interrupted { step, .. } if step == stop), "{error}");
+            assert!(!bench.path(&cut).join(folder::OUTCOME).exists());
+        }
+        let one_thread = TrainConfig { threads: 1, ..config.clone() };
+        bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
+        let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
+        same_results(&bench, &whole, &cut);
+        let losses = |outcome: &Outcome| -> Vec<[f64; 2]> {
+            outcome.epochs.iter().map(|epoch| [epoch.train_loss, epoch.validation_loss]).collect()
+        };
+        assert_eq!(losses(&resumed), losses(&outcome));
+        assert_eq!(resumed.baseline_loss, outcome.baseline_loss);
+        // A finished run is not trained again.
+        assert_eq!(bench.run(&config, &cut, true, &mut Silent).expect("finished"), resumed);
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let bench = Bench::new();
+    let options = ["--epochs", "12"];
+    let train = |name: &str, more: &[&str]| bench.command(name, &options).args(more).output().expect("runs");
+    let output = train("whole", &[]);
+    assert!(output.status.success(), "{}", error_of(&output));
+    let metrics = bench.path("killed").join(folder::METRICS);
+    for lines in [1, 4] {
+        let mut command = bench.command("killed", &options);
+        let mut child = command.args((lines > 1).then_some("--resume")).spawn().expect("runs");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < lines {
+            assert!(Instant::now() < deadline, "no {lines} epochs in two minutes");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
+        assert!(!checkpoint.exists() || net::load_float(&checkpoint).is_ok(), "half a checkpoint");
+    }
+    // What a kill in the middle of a write leaves: half a line, half a temporary file.
+    let text = fs::read_to_string(&metrics).expect("metrics") + "{\"epoch\": 99, \"st";
+    fs::write(&metrics, text).expect("written");
+    fs::write(bench.path("killed").join(".tmpAbCdEf"), "half").expect("written");
+    let output = train("killed", &["--resume"]);
+    assert!(output.status.success(), "{}", error_of(&output));
+    same_results(&bench, "whole", "killed");
+    assert!(!bench.path("killed").join(".tmpAbCdEf").exists());
+    let text = fs::read_to_string(&metrics).expect("metrics");
+    let epochs = text.lines().map(|line| serde_json::from_str::<EpochMetrics>(line).expect("a line").epoch);
+    assert!(epochs.eq(1..=12), "{text}");
+}
+
+#[test]
+fn the_outcome_is_one_document_and_the_network_loads() {
+    let bench = Bench::new();
+    let options = ["--epochs", "1", "--format", "json", "--hidden", "8,4"];
+    let output = bench.command("run", &options).output().expect("runs");
+    assert!(output.status.success(), "{}", error_of(&output));
+    let outcome: Outcome = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let stored = fs::read_to_string(bench.path("run").join(folder::OUTCOME)).expect("an outcome");
+    assert_eq!(serde_json::from_str::<Outcome>(&stored).expect("an outcome"), outcome);
+    let file = NetFile::load(&bench.path("run").join(&outcome.network)).expect("a network");
+    assert_eq!((file.origin.identity, file.net.shape.hidden), (outcome.identity, vec![8, 4]));
+    let (net, _) = net::load_float(&bench.path("run").join(&outcome.checkpoint)).expect("a checkpoint");
+    assert_eq!(net.parameters(), outcome.parameters);
+}
+
+#[test]
+fn what_cannot_go_on_is_refused() {
+    let bench = Bench::new();
+    let check = |more: &[&str], status: i32, expected: &[&str]| {
+        let output = bench.command("run", more).output().expect("runs");
+        let text = error_of(&output);
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(output.stdout.is_empty());
+        for part in expected {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+    };
+    assert!(bench.command("run", &["--epochs", "1"]).output().expect("runs").status.success());
+    check(&["--epochs", "1"], 2, &["already holds files", "--resume"]);
+    check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
+    check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
+    check(&["--force", "--lr", "0"], 2, &["learning rate and decay are above 0, not 0 and 0.8"]);
+    check(&["--force", "--validation", "1.5"], 2, &["the validation share lies between 0 and 1"]);
+    check(&["--force", "--lambda", "2"], 2, &["λ lies in 0 to 1"]);
+    check(&["--force", "--epochs", "2", "--lr", "1e39"], 1, &["the loss became NaN at step 2 (epoch 1)", "diverged"]);
+    fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
+    check(&["--force"], 2, &["notes.txt"]);
+    assert!(bench.path("run").join("notes.txt").exists());
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let bench = Bench::new();
+    let config = TrainConfig { epochs: 1, ..bench.config(Method::Eval) };
+    bench.run(&config, "run", false, &mut Silent).expect("trained");
+    let checkpoint = bench.path("run").join(folder::CHECKPOINT);
+    let bytes = fs::read(&checkpoint).expect("a checkpoint");
+    fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("written");
+    let more = TrainConfig { epochs: 2, ..config };
+    let error = bench.run(&more, "run", true, &mut Silent).expect_err("damaged").to_string();
+    assert!(error.contains("checkpoint.safetensors"), "{error}");
+    // Whole again, the run goes on beyond what was first asked for.
+    fs::write(&checkpoint, bytes).expect("written");
+    assert_eq!(bench.run(&more, "run", true, &mut Silent).expect("trained").epochs.len(), 2);
+}
+
+#[test]
+fn a_service_that_ends_is_an_error_at_once() {
+    let bench = Bench::new();
+    let (config, folder) = (bench.config(Method::Eval), bench.path("run"));
+    let service = Some(Path::new("/bin/false"));
+    let run = Run { config: &config, folder: &folder, resume: false, force: false, service };
+    let error = run.train(&mut Silent).expect_err("no service").to_string();
+    assert!(error.contains("ended before its first batch"), "{error}");
+}
