@@ -259,3 +259,69 @@ fn chain(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, Mea
     }
     Ok(lines)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Sample;
+    use crate::units::Ply;
+    use shakmaty::uci::UciMove;
+
+    /// Records of `moves` from the initial position; `kept` says which stand in the file, and with their move or not.
+    fn records(moves: &str, kept: &[Option<bool>]) -> Vec<Record> {
+        let mut position = Chess::default();
+        let mut records = Vec::new();
+        for (ply, (text, keep)) in moves.split(' ').zip(kept).enumerate() {
+            let uci: UciMove = text.parse().expect("UCI");
+            let mv = uci.to_move(&position).expect("legal");
+            if let Some(with_move) = *keep {
+                let mv = with_move.then_some(mv);
+                let ply = Ply(ply as u16);
+                let sample = Sample { position: position.clone(), game: 0, ply, mv, score: None, result: None };
+                records.push(Record::pack(&sample).expect("fits"));
+            }
+            position.play_unchecked(mv);
+        }
+        records
+    }
+
+    #[test]
+    fn records_that_follow_on_each_other_make_a_line() {
+        let check = |kept: [Option<bool>; 5], expected: &[(usize, bool)]| {
+            let lines = chain(Path::new("file"), 0, &records("e2e4 e7e5 e1e2 d8h4 a2a3", &kept)).expect("sound");
+            let found: Vec<_> = lines.iter().map(|line| (line.moves.len(), line.last)).collect();
+            assert_eq!(found, expected, "{kept:?}");
+            for line in &lines {
+                let mut visited = 0;
+                line.positions(|_, _, step| {
+                    assert_eq!(step.is_none(), visited == 0);
+                    visited += 1;
+                });
+                assert_eq!(visited, line.len());
+            }
+            assert_eq!(lines.iter().map(Line::len).sum::<usize>(), kept.iter().flatten().count());
+        };
+        let (yes, bare, out) = (Some(true), Some(false), None);
+        check([yes, yes, yes, yes, yes], &[(5, false)]);
+        check([yes, yes, out, yes, yes], &[(2, false), (2, false)]);
+        check([out, yes, out, yes, out], &[(1, false), (1, false)]);
+        check([yes, yes, bare, yes, out], &[(2, true), (1, false)]);
+        check([bare, out, out, out, bare], &[(0, true), (0, true)]);
+    }
+
+    #[test]
+    fn lines_are_cut_to_a_number_of_positions() {
+        let kept = [Some(true), Some(true), Some(false)];
+        let lines = chain(Path::new("file"), 0, &records("e2e4 e7e5 e1e2", &kept)).expect("sound");
+        let lengths = |positions| lines[0].clone().truncated(positions).len();
+        assert_eq!([0, 1, 2, 3, 9].map(lengths), [0, 1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let mut damaged = records("e2e4", &[Some(true)]);
+        bytemuck::cast_slice_mut::<Record, u8>(&mut damaged)[37] = 9;
+        let error = chain(Path::new("file"), 41, &damaged).expect_err("damaged");
+        assert_eq!(error.to_string(), "record 41 of file: byte 37 of the record is 9, which stands for nothing");
+    }
+}
