@@ -240,12 +240,25 @@ fn what_cannot_go_on_is_refused() {
     check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
     check(&["--force", "--lr", "0"], 2, &["learning rate and decay are above 0, not 0 and 0.8"]);
-    check(&["--force", "--validation", "1.5"], 2, &["the validation share lies between 0 and 1"]);
     check(&["--force", "--lambda", "2"], 2, &["λ lies in 0 to 1"]);
     check(&["--force", "--epochs", "2", "--lr", "1e39"], 1, &["the loss became NaN at step 2 (epoch 1)", "diverged"]);
     fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
     check(&["--force"], 2, &["notes.txt"]);
     assert!(bench.path("run").join("notes.txt").exists());
+}
+
+#[test]
+fn a_checkpoint_of_another_set_is_refused() {
+    let bench = Bench::new();
+    let config = TrainConfig { epochs: 1, ..bench.config(Method::Eval) };
+    let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
+    let other = TrainConfig { set: "file(P) * role(P) for P in pieces".into(), ..config };
+    let error = bench.run(&other, "run", true, &mut Silent).expect_err("refused");
+    assert!(matches!(error, TrainError::Mismatch { .. }), "{error}");
+    let (text, identity) = (error.to_string(), outcome.identity.to_string());
+    for part in ["checkpoint.safetensors", "`PIECE`", &identity, "was asked for"] {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
 }
 
 #[test]
