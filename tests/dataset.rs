@@ -88,7 +88,9 @@ fn filters_drop_and_count() {
         assert_eq!((&summary["samples"], &summary["dropped"]), (&samples.into(), &dropped), "{more:?}");
     };
     check(&["--method", "pqr"], 7, serde_json::json!({}));
-    check(&["--method", "pqr", "--min-moves", "30"], 3, serde_json::json!({ "few-moves": 4 }));
+    // Legal moves along the game: 20, 20, 29, 26, 39, 28, 43.
+    check(&["--method", "pqr", "--min-moves", "29"], 3, serde_json::json!({ "few-moves": 4 }));
+    check(&["--method", "pqr", "--min-moves", "30"], 2, serde_json::json!({ "few-moves": 5 }));
     let dropped = serde_json::json!({ "no-score": 1, "not-quiet": 1 });
     check(&["--method", "eval", "--filter", "quiet"], 5, dropped);
     let dropped = serde_json::json!({ "no-score": 1, "not-drawn": 4 });
@@ -121,7 +123,7 @@ fn broken_games_are_skipped_counted_and_named() {
         GAME,
     ]);
     let output = build(folder.path(), &["--method", "pqr"]);
-    check(&output, 0, "3 of games.pgn were skipped");
+    check(&output, 0, "3 games of games.pgn were skipped");
     check(&output, 0, &format!("game at byte {}: garbage at byte {}", GAME.len(), GAME.len() + 19));
     let summary = json(&output);
     assert_eq!((&summary["games"], &summary["skipped_games"]), (&3.into(), &3.into()));

@@ -7,19 +7,19 @@ use thiserror::Error;
 
 use super::Method;
 
-/// Why data could not be read, built or written.
+/// Why data could not be read, built or written. Each message is complete: causes stand in it and are not chained.
 #[derive(Debug, Error)]
 pub enum DataError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("cannot write {}: {source}; nothing was left behind", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {cause}", path.display())]
+    Read { path: PathBuf, cause: io::Error },
+    #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
+    Write { path: PathBuf, cause: io::Error },
     #[error(
         "{} ends or breaks in the middle of its {compression} stream, after byte {at} of the decompressed text \
-         ({games} games were read before it): {source}; fetch or compress the file again",
+         ({games} games were read before it): {cause}; fetch or compress the file again",
         path.display()
     )]
-    Broken { path: PathBuf, compression: &'static str, at: u64, games: u64, source: io::Error },
+    Broken { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
         "{} is {what}, which is not supported here; use PGN (plain, .zst, .gz or .bz2) or .fsd",
         path.display()
@@ -61,11 +61,11 @@ pub enum DataError {
 
 impl DataError {
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
-        move |source| DataError::Read { path: path.to_path_buf(), source }
+        move |cause| DataError::Read { path: path.to_path_buf(), cause }
     }
 
     pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
-        move |source| DataError::Write { path: path.to_path_buf(), source }
+        move |cause| DataError::Write { path: path.to_path_buf(), cause }
     }
 
     /// Whether the request was wrong (a file that is missing or is not what it should be), rather than the work having

@@ -114,12 +114,12 @@ impl Games {
                     texts.push(text);
                 }
                 Ok(None) => break,
-                Err(source) => {
+                Err(cause) => {
                     self.failure = Some(if self.compression() == "plain" {
-                        DataError::Read { path: self.path.clone(), source }
+                        DataError::Read { path: self.path.clone(), cause }
                     } else {
                         let (compression, at) = (self.compression(), self.bytes_read());
-                        DataError::Broken { path: self.path.clone(), compression, at, games: 0, source }
+                        DataError::Broken { path: self.path.clone(), compression, at, games: 0, cause }
                     });
                     break;
                 }

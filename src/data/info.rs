@@ -42,7 +42,7 @@ fn of_samples(path: &Path) -> Result<Info, DataError> {
     let count = |known: fn(&super::Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
     let manifest = match fsd.manifest() {
         Ok(manifest) => Some(manifest),
-        Err(DataError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+        Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
     Ok(Info {

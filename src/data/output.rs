@@ -19,8 +19,8 @@ impl OutputFile {
     /// When the folder cannot be written to, or something other than a file stands in the place.
     pub fn create(path: &Path) -> Result<OutputFile, DataError> {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let source = io::Error::other("it is a folder or device, not a file");
-            return Err(DataError::Write { path: path.into(), source });
+            let cause = io::Error::other("it is a folder or device, not a file");
+            return Err(DataError::Write { path: path.into(), cause });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -57,7 +57,8 @@ impl OutputFile {
     /// When the disk is full or breaks.
     pub fn seal(self) -> Result<SealedFile, DataError> {
         let path = self.path;
-        let file = self.writer.into_inner().map_err(|error| error.into_error()).map_err(DataError::write(&path))?;
+        let file =
+            self.writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(DataError::write(&path))?;
         publish(file.as_file()).map_err(DataError::write(&path))?;
         file.as_file().sync_all().map_err(DataError::write(&path))?;
         Ok(SealedFile { path, file })

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::san::SanPlus;
-use shakmaty::{CastlingMode, Chess, Move, Position};
+use shakmaty::san::{San, SanPlus};
+use shakmaty::{CastlingMode, CastlingSide, Chess, Move, Position};
 
 use super::GameResult;
 use super::splitter::BOM;
@@ -125,14 +125,15 @@ pub fn parse(text: &[u8], offset: u64, out: &mut Vec<Result<Game, SkippedGame>>)
         }
         let start = parser.at;
         let game = parser.game();
-        let broken = game.is_err();
+        let (broken, tagged) = (game.is_err(), text[start] == b'[');
         out.push(game.map_err(|trouble| SkippedGame {
             reason: trouble.reason,
             game_offset: offset + start as u64,
             offset: offset + trouble.at as u64,
             text: excerpt(&text[trouble.at.min(text.len())..]),
         }));
-        if broken {
+        // What follows a broken game's tags belongs to it; without tags, a blank line parts it from the next.
+        if broken && (tagged || !parser.skip_to_blank_line()) {
             return;
         }
     }
@@ -203,6 +204,19 @@ impl<'a> Parser<'a> {
         while self.text.get(self.at).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'.') {
             self.at += 1;
         }
+    }
+
+    /// Whether there was a blank line to go to.
+    fn skip_to_blank_line(&mut self) -> bool {
+        self.line();
+        self.at += 1;
+        while self.at < self.text.len() {
+            if self.line().trim_ascii().is_empty() {
+                return true;
+            }
+            self.at += 1;
+        }
+        false
     }
 
     fn tags(&mut self) -> Result<Tags, Trouble> {
@@ -283,7 +297,7 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
             if let Some(result) = game_result(text) {
                 return Some((Token::Result(result), length));
             }
-            if let Some(castling) = text.strip_prefix(b"0-0").and_then(|_| san(text)) {
+            if let Some(castling) = castling_in_digits(text) {
                 return Some((Token::San(castling), length));
             }
             // A number stands alone or before dots, after which a move may follow at once.
@@ -296,6 +310,19 @@ fn word(rest: &[u8]) -> Option<(Token<'static>, usize)> {
 fn san(text: &[u8]) -> Option<SanPlus> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'!' | b'?'))?;
     SanPlus::from_ascii(&text[..=end]).ok()
+}
+
+/// `0-0` and `0-0-0`, as many programs write castling.
+fn castling_in_digits(text: &[u8]) -> Option<SanPlus> {
+    let end = text.iter().rposition(|byte| *byte == b'0')?;
+    let (body, suffix) = text.split_at(end + 1);
+    let side = match body {
+        b"0-0" => CastlingSide::KingSide,
+        b"0-0-0" => CastlingSide::QueenSide,
+        _ => return None,
+    };
+    let known = suffix.iter().all(|byte| matches!(byte, b'+' | b'#' | b'!' | b'?'));
+    known.then_some(SanPlus { san: San::Castle(side), suffix: None })
 }
 
 struct Tags {
@@ -322,8 +349,10 @@ fn is_standard(variant: &[u8]) -> bool {
 
 fn start_position(fen: &[u8]) -> Option<Chess> {
     let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
-    let position: Chess =
-        fen.into_position(CastlingMode::Standard).or_else(|error| error.ignore_invalid_ep_square()).ok()?;
+    let position: Chess = match fen.into_position(CastlingMode::Standard) {
+        Ok(position) => position,
+        Err(error) => error.ignore_invalid_ep_square().ok()?,
+    };
     (position.board().occupied().count() <= 32).then_some(position)
 }
 
@@ -376,7 +405,7 @@ mod tests {
         check("\u{feff}1.e4 e5 2.Nf3!? Nc6?! *", "e2e4 e7e5 g1f3 b8c6");
         check("1. e4 $1 {good} (1. d4 {[%eval 9]} d5 (1... Nf6)) 1... e5 ! ; 2. d4\n2. Nf3 1-0", "e2e4 e7e5 g1f3");
         check("1. e4\n% 1. d4\ne5 *", "e2e4 e7e5");
-        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0 *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
+        check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0! *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
         check("*", "");
         assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
         assert!(parsed(" \n\n ").is_empty());
@@ -443,6 +472,8 @@ mod tests {
         check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
         check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
         check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+        assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
+        assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
         check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
         check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
         check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");

@@ -19,8 +19,8 @@ use crate::units::Centipawn;
 /// Why an engine gave no answer that can be used.
 #[derive(Debug, Error)]
 pub enum UciError {
-    #[error("cannot start the engine {}: {source}; give its path with --engine", engine.display())]
-    Start { engine: PathBuf, source: io::Error },
+    #[error("cannot start the engine {}: {cause}; give its path with --engine", engine.display())]
+    Start { engine: PathBuf, cause: io::Error },
     #[error("the engine {} ended while {doing} ({status})", engine.display())]
     Ended { engine: PathBuf, doing: String, status: String },
     #[error("the engine {} gave no answer within {seconds} s while {doing}", engine.display())]
@@ -64,7 +64,7 @@ impl Engine {
     /// # Errors
     /// When there is no such program or it does not speak UCI.
     pub fn start(path: &Path, hash: u32, patience: Duration) -> Result<Engine, UciError> {
-        let failed = |source| UciError::Start { engine: path.into(), source };
+        let failed = |cause| UciError::Start { engine: path.into(), cause };
         let mut child = Command::new(path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::file::Origin;
 use super::{NetError, Scheme, Shape};
+use crate::data::OutputFile;
 
 const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;
@@ -95,12 +94,9 @@ pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, Bytes)>)
     let metadata = HashMap::from([(KEY.to_owned(), json)]);
     let container = |reason| NetError::Container { path: path.into(), reason };
     let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |reason| NetError::Write { path: path.into(), reason };
-    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(&bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    let mut file = OutputFile::create(path)?;
+    file.put(&bytes)?;
+    Ok(file.finish()?)
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::data::DataError;
 use crate::features::{FeatureError, Identity};
 
 #[derive(Debug, Error)]
 pub enum NetError {
     #[error("cannot read {path}: {reason}")]
     Read { path: PathBuf, reason: io::Error },
-    #[error("cannot write {path}: {reason}")]
-    Write { path: PathBuf, reason: io::Error },
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] DataError),
     /// The container is broken: truncated, or not a safetensors file at all.
     #[error("{path} is no whole safetensors file ({reason}); was the copy cut short?")]
     Container { path: PathBuf, reason: safetensors::SafeTensorError },

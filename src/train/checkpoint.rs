@@ -10,6 +10,7 @@ use super::model::{Model, Sums};
 use super::{TrainConfig, TrainError};
 use crate::features::FeatureSet;
 use crate::net::{self, FloatNet, Origin};
+use crate::service::Description;
 
 /// How far a run has come. Holds no times, so that a continued run ends with the bytes of an uninterrupted one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +27,35 @@ pub struct Progress {
     pub steps_per_epoch: u64,
     /// Known after the first validation.
     pub validation: Option<Validation>,
+}
+
+impl Progress {
+    /// That of a new run, over the data a service describes.
+    #[must_use]
+    pub fn new(config: &TrainConfig, data: &Description) -> Progress {
+        Progress {
+            config: config.clone(),
+            epochs: 0,
+            step: 0,
+            epoch: Sums::default(),
+            samples: 0,
+            samples_per_epoch: data.samples_per_epoch,
+            steps_per_epoch: data.batches_per_epoch,
+            validation: None,
+        }
+    }
+
+    /// Whether the data still give as many samples as when the run began.
+    ///
+    /// # Errors
+    /// The difference, as text.
+    pub fn same_data(&self, now: &Progress) -> Result<(), String> {
+        if (self.samples_per_epoch, self.steps_per_epoch) == (now.samples_per_epoch, now.steps_per_epoch) {
+            return Ok(());
+        }
+        let (before, now) = (self.samples_per_epoch, now.samples_per_epoch);
+        Err(format!("its epochs have {before} samples and the data now give {now}: the data have changed"))
+    }
 }
 
 /// What stays the same from epoch to epoch, and the best so far.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::batch::{Batch, Labels};
 use super::checkpoint::{self, Progress, Validation};
 use super::folder::{BEST, CHECKPOINT, CONFIG, Folder, NETWORK, OUTCOME};
-use super::init::fresh;
+use super::init;
 use super::loss::{Loss, eval_baseline, pqr_baseline};
 use super::model::{Model, Sums};
 use super::stream::Stream;
@@ -70,58 +70,44 @@ impl<'a> Session<'a> {
         folder: Folder,
         program: PathBuf,
     ) -> Result<Session<'a>, TrainError> {
-        let scheme = Scheme::stockfish();
         let path = folder.path(CHECKPOINT);
         let stored = match path.exists() {
             true => Some(checkpoint::load(&path, &set, config)?),
             false => None,
         };
         if let Some(begun) = folder.read_json::<TrainConfig>(CONFIG)? {
-            let why = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
-            checkpoint::same_run(&begun, config).map_err(why)?;
+            let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
+            checkpoint::same_run(&begun, config).map_err(mismatch)?;
         }
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
         let training = Stream::training(&program, config, set.identity(), start)?;
+<<<<<<< HEAD
+        let scheme = Scheme::stockfish();
+        let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
+        let fresh = Progress::new(config, training.description());
+        if fresh.steps_per_epoch == 0 {
+=======
         let description = training.description();
         let (samples_per_epoch, steps_per_epoch) = (description.samples_per_epoch, description.batches_per_epoch);
         if steps_per_epoch == 0 {
+>>>>>>> report
             let hint = "it needs more games";
             return Err(TrainError::Empty { data: config.data.clone(), split: "training", hint });
         }
-        let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let (model, progress) = match stored {
             Some(state) => {
-                let progress = Progress { config: config.clone(), ..state.progress };
-                if (progress.samples_per_epoch, progress.steps_per_epoch) != (samples_per_epoch, steps_per_epoch) {
-                    let before = progress.samples_per_epoch;
-                    let why = format!(
-                        "its epochs have {before} samples and the data now give {samples_per_epoch}: they have changed"
-                    );
-                    return Err(TrainError::Mismatch { checkpoint: path, why });
-                }
+                state.progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
                 let mut model = Model::new(state.net, loss, &scheme, config.threads)?;
-                (model.first, model.second, model.step) = (state.first, state.second, progress.step);
-                (model, progress)
+                (model.first, model.second, model.step) = (state.first, state.second, state.progress.step);
+                (model, Progress { config: config.clone(), ..state.progress })
             }
             None => {
-                let net = fresh(&shape(config, &set)?, config.seed);
-                let progress = Progress {
-                    config: config.clone(),
-                    epochs: 0,
-                    step: 0,
-                    epoch: Sums::default(),
-                    samples: 0,
-                    samples_per_epoch,
-                    steps_per_epoch,
-                    validation: None,
-                };
-                (Model::new(net, loss, &scheme, config.threads)?, progress)
+                (Model::new(init::fresh(&shape(config, &set)?, config.seed), loss, &scheme, config.threads)?, fresh)
             }
         };
         let metrics = folder.rewind_metrics(progress.epochs)?;
         folder.write_json(CONFIG, config)?;
-        let origin = Origin::of(&set);
-        let validator = Validator::default();
+        let (origin, validator) = (Origin::of(&set), Validator::default());
         Ok(Session { config, set, origin, scheme, folder, program, model, training, validator, progress, metrics })
     }
 

@@ -99,7 +99,7 @@ fn check(arguments: &Arguments, options: &Options) -> Result<(), Failure> {
 fn warn_skipped(manifest: &Manifest) {
     for source in &manifest.sources {
         if source.skipped.total() > 0 {
-            eprintln!("warning: {} of {} games were skipped", source.skipped.total(), source.path);
+            eprintln!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
             for game in &source.skipped.examples {
                 eprintln!("  {game}");
             }

@@ -134,7 +134,7 @@ fn work(arguments: &Arguments) -> Work {
 fn generate_failure(error: GenerateError) -> Failure {
     match error {
         GenerateError::Data(error) => failure(error),
-        GenerateError::Engine { source: UciError::Start { .. }, .. }
+        GenerateError::Engine { error: UciError::Start { .. }, .. }
         | GenerateError::Request(_)
         | GenerateError::OtherRun { .. }
         | GenerateError::Journal { .. } => Failure::request(error),

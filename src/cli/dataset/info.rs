@@ -48,7 +48,7 @@ fn text(info: &Info) -> String {
         lines.push(format!("score unit   {} a pawn", header.score_unit.pawn()));
         lines.push(format!("seed         {}", header.seed.0));
     }
-    for skipped in info.skipped.iter() {
+    if let Some(skipped) = &info.skipped {
         lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count} games: {reason}")));
         lines.extend(skipped.examples.iter().map(|game| format!("  {game}")));
     }

@@ -8,10 +8,9 @@ mod updates;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
-use super::{Failure, Format};
+use super::{Failure, Format, print_json};
 use crate::measure::{MeasureError, Reading};
 use crate::net::NetFile;
 
@@ -63,11 +62,10 @@ fn print<T: serde::Serialize>(
         eprintln!("note: passed over {} broken games", skipped.total());
         skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
     }
-    let rendered = match format {
-        Format::Text => text(record),
-        Format::Json => serde_json::to_string_pretty(record).context("cannot write JSON").map_err(Failure::Work)?,
-    };
-    writeln!(std::io::stdout(), "{rendered}").context("cannot print").map_err(Failure::Work)
+    match format {
+        Format::Text => writeln!(std::io::stdout(), "{}", text(record)).map_err(Failure::work),
+        Format::Json => print_json(record),
+    }
 }
 
 /// A table with a header, numbers to the right.

@@ -32,6 +32,7 @@ impl Journal {
         let file = options.read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(DataError::write(path))?;
         let unusable = |reason: String| GenerateError::Journal { journal: path.into(), reason };
+        file.try_lock().map_err(|_| unusable("another process is writing it".into()))?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(DataError::read(path))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -55,8 +56,8 @@ impl Journal {
         }
         let mut played = BTreeMap::new();
         for (line, text) in lines.enumerate() {
-            let game: Played =
-                serde_json::from_str(text).map_err(|error| unusable(format!("line {}: {error}", line + 2)))?;
+            let game: Played = serde_json::from_str(text)
+                .map_err(|error| unusable(format!("line {}: {error}; remove it to begin anew", line + 2)))?;
             played.insert(game.number, game);
         }
         file.set_len(whole as u64).map_err(DataError::write(path))?;

@@ -85,8 +85,8 @@ pub struct Summary {
 /// Why no games were generated.
 #[derive(Debug, Error)]
 pub enum GenerateError {
-    #[error("{source}{}", kept(*finished, journal))]
-    Engine { source: UciError, finished: usize, journal: PathBuf },
+    #[error("{error}{}", kept(*finished, journal))]
+    Engine { error: UciError, finished: usize, journal: PathBuf },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error("{0}")]
@@ -96,7 +96,7 @@ pub enum GenerateError {
         journal.display()
     )]
     OtherRun { journal: PathBuf, finished: usize, found: String },
-    #[error("{} cannot be used: {reason}; remove it to begin anew", journal.display())]
+    #[error("the journal {} of unfinished work cannot be used: {reason}", journal.display())]
     Journal { journal: PathBuf, reason: String },
 }
 
@@ -128,7 +128,7 @@ pub fn generate(
 ) -> Result<Summary, GenerateError> {
     check(settings, work, output)?;
     let path = journal_path(output);
-    let engine_failed = |source, finished| GenerateError::Engine { source, finished, journal: path.clone() };
+    let engine_failed = |error, finished| GenerateError::Engine { error, finished, journal: path.clone() };
     let first = Engine::start(&work.engine, settings.hash, work.patience).map_err(|error| engine_failed(error, 0))?;
     let engine = first.name().to_owned();
     let (mut journal, mut played) = Journal::open(&path, settings, &engine)?;
@@ -144,7 +144,7 @@ pub fn generate(
     });
     match outcome {
         Ok(()) => {}
-        Err(Stopped::Engine(source)) => return Err(engine_failed(source, played.len())),
+        Err(Stopped::Engine(error)) => return Err(engine_failed(error, played.len())),
         Err(Stopped::Data(error)) => return Err(error.into()),
     }
     write_games(output, played.values())?;
