@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format};
+use super::{Failure, Format, print_json};
 use crate::record::Results;
 use crate::report::{self, Summary};
 
@@ -48,7 +48,7 @@ pub(super) fn show(results: &Results, out: &std::path::Path, format: Format) -> 
         Format::Json => {
             let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
             document["files"] = written.files.iter().map(|path| path.display().to_string()).collect();
-            println!("{document}");
+            print_json(&document)?;
         }
     }
     Ok(())

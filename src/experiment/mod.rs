@@ -12,6 +12,9 @@ mod spec;
 mod store;
 mod workbench;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::ExperimentError;
 pub use local::Local;
 pub use plan::{Plan, PlannedRun, Step};

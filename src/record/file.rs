@@ -21,11 +21,15 @@ pub enum RecordFileError {
     Serialise { path: PathBuf, source: serde_json::Error },
 }
 
-/// Replaces a file as a whole: written beside it, flushed to the disk, then renamed. Missing folders are made.
+/// Replaces a file as a whole: written beside it, flushed to the disk, then renamed. Missing folders are made. A file
+/// that holds these bytes already is left alone.
 ///
 /// # Errors
 /// When the folder cannot be made or written, or the disk is full; the old file then stands untouched.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
     let failed = |source| RecordFileError::Write { path: path.to_path_buf(), source };
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

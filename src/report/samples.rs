@@ -143,6 +143,7 @@ fn error(key: &RunKey, &(name, features, ..): &Facts) -> ErrorRecord {
         max: 0.02,
         within_tolerance: 0.9995 + 0.000_1 * wobble(key.seed, features),
         tolerance: 0.03,
+        accumulator_overflows: 0,
     }
 }
 

@@ -125,7 +125,3 @@ fn folders_without_results_are_named() {
     let broken = Results::load(path).expect_err("broken").to_string();
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
 }
-#[test]
-fn zz_temporary() {
-    samples::results().save(std::path::Path::new("/tmp/wt/rep-sample")).unwrap();
-}

@@ -69,7 +69,7 @@ impl Journal {
     pub fn append(&mut self, game: &Played) -> Result<(), DataError> {
         let line = serde_json::to_string(game).map_err(std::io::Error::other);
         let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
-        written.map_err(DataError::write(&self.path))
+        written.map_err(|cause| DataError::Append { path: self.path.clone(), cause })
     }
 
     /// The run is finished.

@@ -1,0 +1,366 @@
+//! Order, resumption and messages, with a workbench that only counts.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+use crate::record::{
+    ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
+};
+use crate::train::{EpochMetrics, Outcome};
+
+const TEXT: &str = r#"
+name  = "small"
+data  = "games.pgn"
+seeds = [1, 2]
+[train]
+l1            = 8
+hidden        = [4]
+batch_size    = 16
+epochs        = 2
+learning_rate = 0.01
+decay         = 0.5
+validation    = 0.2
+[[runs]]
+method = "eval"
+sets   = ["piece", "compact"]
+[[runs]]
+method = "pqr"
+sets   = ["piece"]
+[measure.updates]
+[measure.activity]
+games = 10
+[measure.error]
+[measure.speed]
+methods = ["eval"]
+seeds   = [1]
+"#;
+
+/// 2 updates; for each of 3 rows and 2 seeds training, activity and error; 2 speeds.
+const STEPS: usize = 2 + 3 * 2 * 3 + 2;
+
+/// Makes records from nothing and counts how often each was asked for.
+#[derive(Default)]
+struct Fake {
+    calls: BTreeMap<String, u32>,
+    /// Steps left before everything fails, like a process that is killed.
+    lives: Option<u32>,
+}
+
+impl Fake {
+    fn call(&mut self, what: String) -> Result<(), StepError> {
+        match &mut self.lives {
+            Some(0) => return Err("killed".into()),
+            Some(lives) => *lives -= 1,
+            None => {}
+        }
+        *self.calls.entry(what).or_default() += 1;
+        Ok(())
+    }
+}
+
+fn identity() -> crate::features::Identity {
+    serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text")
+}
+
+fn run_name(network: &Path) -> String {
+    let folder = network.parent().and_then(Path::file_name).unwrap_or_default();
+    folder.to_string_lossy().into_owned()
+}
+
+impl Workbench for Fake {
+    fn set(&self, request: &str) -> Result<SetFacts, StepError> {
+        if !["piece", "compact", "king-piece"].contains(&request) {
+            return Err(format!("no set `{request}`").into());
+        }
+        Ok(SetFacts { name: request.into(), identity: identity(), definition: request.into() })
+    }
+
+    fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
+        let games = std::fs::read_to_string(&request.source)?;
+        Ok(DataFacts { path: request.source.with_extension("fsd"), hash: format!("{games}{:?}", request.options) })
+    }
+
+    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
+        let config = request.config;
+        self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
+        let metrics = EpochMetrics {
+            epoch: 1,
+            step: 10,
+            samples: 160,
+            learning_rate: config.learning_rate,
+            train_loss: 0.1,
+            validation_loss: 0.1 / config.seed.0 as f64,
+            validation_accuracy: None,
+            samples_per_second: 1.0,
+            seconds: 1.0,
+        };
+        watch.epoch(&metrics);
+        if watch.stop_requested() {
+            return Ok(None);
+        }
+        let outcome = Outcome {
+            config: config.clone(),
+            name: config.set.clone(),
+            identity: identity(),
+            num_features: 768,
+            parameters: 1_000,
+            training_samples: 160,
+            validation_samples: 20,
+            validation_loss: metrics.validation_loss,
+            epochs: vec![metrics],
+            baseline_loss: 0.5,
+            seconds: 2.0,
+            network: PathBuf::from("network.safetensors"),
+            checkpoint: PathBuf::from("checkpoint.safetensors"),
+        };
+        write_json(&request.folder.join("outcome.json"), &outcome)?;
+        Ok(Some(outcome))
+    }
+
+    fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {
+        self.call(format!("updates {set}"))?;
+        Ok(UpdatesRecord {
+            name: set.into(),
+            identity: identity(),
+            num_features: 768,
+            games: 1,
+            positions: 1,
+            moves: 1,
+            active_mean: 1.0,
+            active_max: 1,
+            density: 0.1,
+            mover: MoveCounts::default(),
+            other: MoveCounts::default(),
+            mean: MoveCounts::default(),
+            legal: None,
+        })
+    }
+
+    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
+        self.call(format!("activity {}", run_name(&request.network)))?;
+        let layer = LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
+        Ok(ActivityRecord { name: String::new(), identity: identity(), positions: 1, layers: vec![layer] })
+    }
+
+    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
+        self.call(format!("error {}", run_name(&request.network)))?;
+        let (mean, p99, max, within_tolerance, tolerance) = (0.001, 0.002, 0.003, 1.0, 0.03);
+        let (name, identity) = (String::new(), identity());
+        Ok(ErrorRecord {
+            name,
+            identity,
+            positions: 1,
+            mean,
+            p99,
+            max,
+            within_tolerance,
+            tolerance,
+            accumulator_overflows: 0,
+        })
+    }
+
+    fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+        self.call(format!("speed {}", run_name(&request.network)))?;
+        let (strategy, back_end) = ("incremental".into(), "scalar".into());
+        let entry = SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3 };
+        Ok(SpeedRecord { name: String::new(), identity: identity(), positions: 1, entries: vec![entry] })
+    }
+}
+
+/// Remembers how many steps were done before, and stops after some epochs.
+#[derive(Default)]
+struct Quiet {
+    reused: usize,
+    epochs: Cell<u32>,
+    stop_after: Option<u32>,
+}
+
+impl Progress for Quiet {
+    fn step(&mut self, _number: usize, _total: usize, _what: &str, _remaining: Option<Duration>) {}
+
+    fn epoch(&mut self, _metrics: &EpochMetrics, _epochs: u32) {
+        self.epochs.set(self.epochs.get() + 1);
+    }
+
+    fn reused(&mut self, steps: usize) {
+        self.reused = steps;
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.stop_after.is_some_and(|epochs| self.epochs.get() >= epochs)
+    }
+}
+
+/// A folder with games and an experiment.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("games.pgn"), "1. e4 *").expect("written");
+        Bench { folder }
+    }
+
+    fn options(&self) -> Options {
+        let at = |name: &str| self.folder.path().join(name);
+        Options { out: at("results"), work: at("work"), only: None, fresh: false }
+    }
+
+    fn experiment(&self, text: &str) -> Result<Experiment, ExperimentError> {
+        Experiment::parse(&self.folder.path().join("e.toml"), text.to_owned())
+    }
+
+    fn run(&self, text: &str, fake: &mut Fake) -> Result<Results, ExperimentError> {
+        Runner::run(&self.experiment(text)?, fake, &self.options(), &mut Quiet::default())
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let entries = std::fs::read_dir(self.folder.path().join("results")).expect("results");
+        let paths = entries.map(|entry| entry.expect("listed").path());
+        paths
+            .map(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                (name, std::fs::read(&path).expect("read"))
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn everything_is_done_once_and_a_rerun_changes_no_byte() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let results = bench.run(TEXT, &mut fake).expect("done");
+    assert_eq!((fake.calls.len(), fake.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
+    assert_eq!((results.runs.len(), results.updates.len(), results.activity.len()), (6, 2, 6));
+    assert_eq!((results.error.len(), results.speed.len()), (6, 2));
+    assert_eq!(results.environment.seconds.training, 12.0);
+    let files = bench.files();
+    assert_eq!(files["experiment.toml"], TEXT.as_bytes());
+    let again = bench.run(TEXT, &mut fake).expect("done");
+    assert_eq!(fake.calls.values().sum::<u32>() as usize, STEPS);
+    assert_eq!((again, bench.files()), (results.clone(), files));
+    assert_eq!(Results::load(&bench.options().out).expect("saved"), results);
+}
+
+/// Killed at any step, the next run does the rest, once.
+#[test]
+fn killed_anywhere_the_rest_is_done_once() {
+    for lives in 0..STEPS as u32 {
+        let (bench, mut fake) = (Bench::new(), Fake { lives: Some(lives), ..Fake::default() });
+        let error = bench.run(TEXT, &mut fake).expect_err("killed");
+        assert!(error.to_string().contains("killed"), "{error}");
+        Results::load(&bench.options().out).expect("what is finished can be read");
+        fake.lives = None;
+        bench.run(TEXT, &mut fake).expect("done");
+        assert!(fake.calls.values().all(|&count| count == 1), "after {lives} steps: {:?}", fake.calls);
+        assert_eq!(fake.calls.len(), STEPS);
+    }
+}
+
+#[test]
+fn an_interruption_is_no_failure_and_continues() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let experiment = bench.experiment(TEXT).expect("an experiment");
+    let mut progress = Quiet { stop_after: Some(2), ..Quiet::default() };
+    let stopped = Runner::run(&experiment, &mut fake, &bench.options(), &mut progress).expect_err("stopped");
+    assert!(matches!(stopped, ExperimentError::Interrupted), "{stopped}");
+    assert!(stopped.to_string().contains("the same command"), "{stopped}");
+    let mut progress = Quiet::default();
+    Runner::run(&experiment, &mut fake, &bench.options(), &mut progress).expect("done");
+    // Two updates, a training and its three measures were finished; the second training was cut short.
+    assert_eq!(progress.reused, 6);
+}
+
+#[test]
+fn a_change_redoes_what_it_touches() {
+    let trainings = |fake: &Fake| fake.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, n)| n).sum();
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    bench.run(TEXT, &mut fake).expect("done");
+    let check = |fake: &mut Fake, text: &str, expected: u32, why: &str| {
+        bench.run(text, fake).expect("done");
+        let count: u32 = trainings(fake);
+        assert_eq!(count, expected, "{why}");
+    };
+    check(&mut fake, &TEXT.replace("games = 10", "games = 20"), 6, "a measure's limit concerns no training");
+    check(&mut fake, &TEXT.replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), 9, "three trainings of a new seed");
+    check(&mut fake, &TEXT.replace("l1            = 8", "l1 = 16"), 15, "another width is another network");
+    check(&mut fake, TEXT, 15, "back to what is known");
+    std::fs::write(bench.folder.path().join("games.pgn"), "1. d4 *").expect("written");
+    check(&mut fake, TEXT, 21, "other games");
+    let fresh = Options { fresh: true, ..bench.options() };
+    Runner::run(&bench.experiment(TEXT).expect("an experiment"), &mut fake, &fresh, &mut Quiet::default())
+        .expect("done");
+    let count: u32 = trainings(&fake);
+    assert_eq!(count, 27, "fresh: everything again");
+}
+
+#[test]
+fn only_one_set_keeps_the_others() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let experiment = bench.experiment(TEXT).expect("an experiment");
+    let only = |set: &str| Options { only: Some(set.into()), ..bench.options() };
+    let run = |fake: &mut Fake, set: &str| Runner::run(&experiment, fake, &only(set), &mut Quiet::default());
+    let first = run(&mut fake, "compact").expect("done");
+    assert!(first.runs.iter().all(|run| run.key.set == "compact") && first.runs.len() == 2);
+    let both = run(&mut fake, "piece").expect("done");
+    assert_eq!(both.runs.len(), 6);
+    let unknown = run(&mut fake, "nothing").expect_err("unknown").to_string();
+    assert!(unknown.contains("'nothing'") && unknown.contains("piece, compact"), "{unknown}");
+}
+
+#[test]
+fn two_at_once_are_refused() {
+    let bench = Bench::new();
+    let work = bench.options().work;
+    std::fs::create_dir_all(&work).expect("made");
+    let held = std::fs::File::create(work.join("lock")).expect("made");
+    held.try_lock().expect("free");
+    let busy = bench.run(TEXT, &mut Fake::default()).expect_err("busy");
+    assert!(matches!(busy, ExperimentError::Busy(_)), "{busy}");
+    drop(held);
+    bench.run(TEXT, &mut Fake::default()).expect("free again");
+}
+
+#[test]
+fn wrong_experiments_are_refused_at_their_place() {
+    let check = |from: &str, to: &str, place: &str, message: &str| {
+        let bench = Bench::new();
+        let error = bench.run(&TEXT.replacen(from, to, 1), &mut Fake::default()).expect_err(to);
+        let text = error.to_string();
+        assert!(error.is_request(), "{text}");
+        assert!(text.contains(&format!("e.toml:{place}: ")) && text.contains(message), "{text}");
+    };
+    check("decay", "decoy", "11:1", "unknown field `decoy`");
+    check("[train]", "[train", "5:7", "unclosed table");
+    check("\"compact\"", "\"cmpact\"", "15:19", "no set `cmpact`");
+    check("games.pgn", "gamse.pgn", "3:9", "gamse.pgn");
+    check("\"small\"", "\"a b\"", "2:9", "letters, digits");
+    check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "twice");
+    check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
+    check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
+    check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:19", "twice");
+    check("method = \"eval\"", "method = \"evil\"", "14:10", "evil");
+    check("l1            = 8\n", "", "5:1", "l1");
+    check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:9", "epoch");
+}
+
+#[test]
+fn a_row_may_have_its_own_settings() {
+    let text = TEXT.replacen("method = \"pqr\"", "method = \"pqr\"\ntrain = { epochs = 7 }", 1);
+    let experiment = Bench::new().experiment(&text).expect("an experiment");
+    let epochs: Vec<u32> = experiment.rows.iter().map(|row| row.settings.epochs).collect();
+    assert_eq!(epochs, [2, 2, 7]);
+}
+
+/// The experiment that comes with fsbench is complete.
+#[test]
+fn the_quickstart_is_an_experiment() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
+    let experiment = Experiment::read(&path).expect("an experiment");
+    assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
+}
