@@ -81,16 +81,10 @@ impl<'a> Session<'a> {
         }
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
         let training = Stream::training(&program, config, set.identity(), start)?;
-<<<<<<< HEAD
         let scheme = Scheme::stockfish();
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let fresh = Progress::new(config, training.description());
         if fresh.steps_per_epoch == 0 {
-=======
-        let description = training.description();
-        let (samples_per_epoch, steps_per_epoch) = (description.samples_per_epoch, description.batches_per_epoch);
-        if steps_per_epoch == 0 {
->>>>>>> report
             let hint = "it needs more games";
             return Err(TrainError::Empty { data: config.data.clone(), split: "training", hint });
         }
