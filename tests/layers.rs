@@ -84,6 +84,12 @@ fn named_modules(code: &str) -> BTreeSet<String> {
     names
 }
 
+/// Whether code uses a path of that crate: `NAME::` as a whole word.
+fn names(code: &str, krate: &str) -> bool {
+    let whole = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    code.match_indices(&format!("{krate}::")).any(|(at, _)| whole(at))
+}
+
 /// The first name of each member of a brace group.
 fn heads(group: &str) -> Vec<String> {
     let mut heads = Vec::new();
@@ -118,6 +124,7 @@ fn names_are_found_in_every_form() {
     check("use crate::{data::{Fsd, Method},\n units::Seed};", &["data", "units"]);
     check("let x = crate::engine::new(); pub(crate) fn f() {}", &["engine"]);
     check("use mycrate::data; $crate::cli::x", &["cli"]);
+    assert!(names("use tch::Tensor;", "tch") && !names("Scratch::new()", "tch"));
     assert_eq!(without_comments_and_texts("a(\"crate::x \\\" // y\") // crate::z"), "a() ");
 }
 
@@ -159,8 +166,7 @@ fn libtorch_and_printing_have_one_home_each() {
     for module in ORDER {
         for path in files(module) {
             let code = code(&path);
-            let holds = |needle: &str| code.contains(needle);
-            let tch = holds("tch::") || holds("torch_sys::");
+            let tch = names(&code, "tch") || names(&code, "torch_sys");
             assert!(!tch || module == "train", "{} names libtorch", path.display());
             // Tests may say why they are skipped.
             let library = code.split("#[cfg(test)]").next().unwrap_or_default();

@@ -337,13 +337,13 @@ fn wrong_experiments_are_refused_at_their_place() {
     };
     check("decay", "decoy", "11:1", "unknown field `decoy`");
     check("[train]", "[train", "5:7", "unclosed table");
-    check("\"compact\"", "\"cmpact\"", "15:19", "no set `cmpact`");
+    check("\"compact\"", "\"cmpact\"", "15:20", "no set `cmpact`");
     check("games.pgn", "gamse.pgn", "3:9", "gamse.pgn");
     check("\"small\"", "\"a b\"", "2:9", "letters, digits");
     check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "twice");
     check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
     check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
-    check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:19", "twice");
+    check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:20", "twice");
     check("method = \"eval\"", "method = \"evil\"", "14:10", "evil");
     check("l1            = 8\n", "", "5:1", "l1");
     check("sets   = [\"piece\"]", "sets = [\"piece\"]\ntrain = { epoch = 3 }", "19:9", "epoch");

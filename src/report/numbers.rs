@@ -10,6 +10,7 @@ pub(super) fn decimals(estimates: &[Estimate]) -> usize {
     let intervals = estimates.iter().filter_map(|estimate| estimate.interval).filter(|half| *half > 0.0).collect();
     let (typical, digits) = match median(intervals) {
         Some(half) => (half, 2),
+        None if estimates.iter().all(|estimate| estimate.mean.fract() == 0.0) => return 0,
         None => (median(estimates.iter().map(|e| e.mean.abs()).filter(|mean| *mean > 0.0).collect()).unwrap_or(1.0), 4),
     };
     (digits - 1 - typical.log10().floor() as i32).clamp(0, 9) as usize
@@ -81,6 +82,7 @@ mod tests {
         check(&[(1_234_567.8, Some(4_321.0))], &["1,234,568 ± 4,321"]);
         check(&[(0.012_345, None)], &["0.01235"]);
         check(&[(0.25, Some(0.0))], &["0.2500 ± 0.0000"]);
+        check(&[(3.0, Some(0.0)), (0.0, Some(0.0))], &["3 ± 0", "0 ± 0"]);
         check(&[(12.345, Some(1.5)), (3.0, None)], &["12.3 ± 1.5", "3.0"]);
     }
 

@@ -62,7 +62,14 @@ impl<DB: DrawingBackend> Canvas<DB> {
         (FONT, f64::from(size) * self.scale).into_font().color(&INK)
     }
 
-    pub(super) fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
+    /// A text whose anchor stands at a pixel.
+    pub(super) fn label(&self, text: &str, (x, y): (i32, i32), size: i32, anchor: HPos) -> Drawn<DB> {
+        // A bitmap centres the line with its descenders; letters look centred a little lower.
+        let lower = if self.scale > 1.0 { self.px(size) / 7 } else { 0 };
+        self.area.draw(&Text::new(text.to_owned(), (x, y + lower), self.anchored(size, anchor, VPos::Center)))
+    }
+
+    fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
         self.text(size).pos(Pos::new(horizontal, vertical))
     }
 
@@ -91,8 +98,7 @@ impl<DB: DrawingBackend> Canvas<DB> {
             let square = [(left, y - side / 2), (left + side, y + side - side / 2)];
             self.area.draw(&Rectangle::new(square, color(index).filled()))?;
             left += side + self.px(6);
-            let style = self.anchored(TEXT_SIZE, HPos::Left, VPos::Center);
-            self.area.draw(&Text::new((*name).to_owned(), (left, y), style))?;
+            self.label(name, (left, y), TEXT_SIZE, HPos::Left)?;
             left += self.width_of(name, TEXT_SIZE) + self.px(22);
         }
         Ok(())

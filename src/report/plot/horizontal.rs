@@ -2,9 +2,9 @@
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::types::RangedCoordf64;
-use plotters::prelude::{Cartesian2d, Circle, DrawingBackend, PathElement, Rectangle, Text};
+use plotters::prelude::{Cartesian2d, Circle, DrawingBackend, PathElement, Rectangle};
 use plotters::style::Color;
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, color, faint};
 use crate::report::statistics::Estimate;
@@ -13,7 +13,7 @@ const DOT_LINE: u32 = 34;
 const BAR: u32 = 13;
 const GROUP_GAP: u32 = 14;
 /// Axis labels and title below the plot.
-const BELOW: u32 = 58;
+const BELOW: u32 = 52;
 const LEGEND: u32 = 28;
 const TOP_MARGIN: u32 = TITLE_HEIGHT as u32;
 
@@ -58,10 +58,9 @@ fn chart<'a, DB: DrawingBackend>(
         .bold_line_style(canvas.stroke(faint(), 1.0))
         .light_line_style(canvas.stroke(INK.mix(0.0), 1.0))
         .draw()?;
-    let style = canvas.anchored(TEXT_SIZE, HPos::Right, VPos::Center);
     for (index, name) in names.iter().enumerate() {
         let (x, y) = chart.backend_coord(&(range.0, lines - index as f64 - 0.5));
-        canvas.area.draw(&Text::new((*name).to_owned(), (x - canvas.px(10), y), style.clone()))?;
+        canvas.label(name, (x - canvas.px(10), y), TEXT_SIZE, HPos::Right)?;
     }
     Ok(chart)
 }
@@ -109,9 +108,8 @@ pub(super) fn bars<DB: DrawingBackend>(
                 whisker(canvas, &mut chart, estimate.bounds(), top - bar * 0.45, bar * 0.28, INK)?;
             } else {
                 let (x, y) = chart.backend_coord(&(estimate.mean, top - bar * 0.45));
-                let style = canvas.anchored(TEXT_SIZE - 3, HPos::Left, VPos::Center);
                 let text = crate::report::numbers::number(estimate.mean, 1, false);
-                canvas.area.draw(&Text::new(text, (x + canvas.px(4), y), style))?;
+                canvas.label(&text, (x + canvas.px(4), y), TEXT_SIZE - 3, HPos::Left)?;
             }
         }
     }

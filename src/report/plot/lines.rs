@@ -1,9 +1,9 @@
 //! Learning curves and the trade-off of loss against cost.
 
 use plotters::chart::ChartBuilder;
-use plotters::prelude::{Circle, DrawingBackend, IntoLogRange, PathElement, Polygon, Text};
+use plotters::prelude::{BindKeyPoints, Circle, DrawingBackend, IntoLogRange, PathElement, Polygon};
 use plotters::style::Color;
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color, faint};
 use super::horizontal::padded;
@@ -13,6 +13,8 @@ use crate::report::summary::Curve;
 pub(super) const HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;
 const Y_LABELS: i32 = 92;
+/// Marks of the logarithmic axis.
+const TICKS: [f64; 15] = [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
 /// Height of a label, with room.
 const LABEL: i32 = 19;
 
@@ -24,7 +26,7 @@ pub(super) fn curves<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, curves
     let (low, high) = padded(points().map(|point| point.validation_loss.bounds()));
     let mut chart = ChartBuilder::on(&canvas.area)
         .margin_top(canvas.px(TITLE_HEIGHT))
-        .margin_right(widest + canvas.px(48))
+        .margin_right(widest + canvas.px(54))
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
@@ -55,16 +57,14 @@ pub(super) fn curves<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, curves
         ends.extend(line.last().map(|end| (index, chart.backend_coord(end))));
         chart.draw_series([PathElement::new(line, canvas.stroke(color(index), 2.0))])?;
     }
-    let left = canvas.px(WIDTH as i32) - widest - canvas.px(44);
+    let left = canvas.px(WIDTH as i32) - widest - canvas.px(50);
     let bottom = canvas.px(HEIGHT as i32 - X_LABELS);
     let places = spread(ends.iter().map(|(_, (_, y))| *y).collect(), canvas.px(LABEL), bottom);
-    let style = canvas.anchored(TEXT_SIZE, HPos::Left, VPos::Center);
     for ((index, end), y) in ends.into_iter().zip(places) {
         let stroke = canvas.stroke(color(index), 1.0);
         canvas.line([end, (left + canvas.px(20), y)], canvas.stroke(color(index).mix(0.45), 1.0))?;
         canvas.line([(left + canvas.px(20), y), (left + canvas.px(30), y)], stroke)?;
-        let text = Text::new(curves[index].set.clone(), (left + canvas.px(35), y), style.clone());
-        canvas.area.draw(&text)?;
+        canvas.label(&curves[index].set, (left + canvas.px(35), y), TEXT_SIZE, HPos::Left)?;
     }
     Ok(())
 }
@@ -102,11 +102,11 @@ pub(super) fn points<DB: DrawingBackend>(
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
-        .build_cartesian_2d((left / 1.35..right * 1.6).log_scale(), low..high)?;
+        .build_cartesian_2d((left / 1.35..right * 1.6).log_scale().with_key_points(TICKS.to_vec()), low..high)?;
     chart
         .configure_mesh()
-        .x_labels(10)
-        .x_label_formatter(&|rows| if *rows < 10.0 { format!("{rows:.1}") } else { format!("{rows:.0}") })
+        .x_labels(TICKS.len())
+        .x_label_formatter(&|rows| format!("{rows}"))
         .y_labels(8)
         .x_desc(x_axis)
         .y_desc(y_axis)
@@ -133,8 +133,7 @@ pub(super) fn points<DB: DrawingBackend>(
         let (place, horizontal) = label_place(canvas, name, dot, &taken);
         taken.push(place);
         let x = if matches!(horizontal, HPos::Left) { place.x.0 } else { place.x.1 };
-        let style = canvas.anchored(TEXT_SIZE, horizontal, VPos::Center);
-        canvas.area.draw(&Text::new(name.clone(), (x, i32::midpoint(place.y.0, place.y.1)), style))?;
+        canvas.label(name, (x, i32::midpoint(place.y.0, place.y.1)), TEXT_SIZE, horizontal)?;
     }
     Ok(())
 }
