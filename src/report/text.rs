@@ -17,7 +17,7 @@ pub fn text(summary: &Summary) -> String {
         out.push_str(text);
         out.push('\n');
     };
-    line(&format!("{}: {}", study.name, study.about).trim_end_matches([':', ' ']).to_owned());
+    line(format!("{}: {}", study.name, study.about).trim_end_matches([':', ' ']));
     let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
     for table in &tables {
         line(&format!("\n{}", table.title));

@@ -147,7 +147,7 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
     if description.slots == 0 || description.slots > MAX_SLOTS {
         return broken(format!("it describes {} slots", description.slots));
     }
-    if description.slots.checked_mul(description.slot_bytes).is_none() || description.slot_bytes % 64 != 0 {
+    if description.slots.checked_mul(description.slot_bytes).is_none() || !description.slot_bytes.is_multiple_of(64) {
         return broken(format!("it describes slots of {} bytes", description.slot_bytes));
     }
     for array in &description.arrays {

@@ -10,7 +10,7 @@ use super::protocol::{Header, Layout, Plan};
 use super::shm::SlotWriter;
 use super::{Request, ServiceError};
 use crate::chess::{BoardChange, ByPerspective, Move, PackedBoard, Perspective};
-use crate::data::{Method, Record};
+use crate::data::{GameResult, Method, Record};
 use crate::features::FeatureSet;
 use crate::units::{Draws, Seed};
 
@@ -169,7 +169,7 @@ impl<'a> Encoder<'a> {
             Method::Eval => {
                 self.packed(record.board(), record.turn());
                 self.chunk.score.push(record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns));
-                self.chunk.result.push(record.result().map_or(f32::NAN, |result| result.points()));
+                self.chunk.result.push(record.result().map_or(f32::NAN, GameResult::points));
             }
             Method::Pqr => {
                 let failed = |source| ServiceError::Record { index, source };

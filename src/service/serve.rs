@@ -1,6 +1,6 @@
 //! The producer: worker threads fill slots, this thread announces them in order, a third listens to the consumer.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -256,7 +256,7 @@ fn prepare_for<T: Send + 'static>(
 
 /// Takes slots back until the consumer closes its end.
 fn listen(input: impl Read, control: &Control) {
-    for byte in input.bytes() {
+    for byte in BufReader::new(input).bytes() {
         match byte {
             Ok(byte) => {
                 if let Err(error) = control.give_back(byte) {

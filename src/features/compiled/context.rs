@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::chess::{Mirror, Perspective, Square};
-use crate::features::spec::{ENEMY_KING, OWN_KING, SourceSpec};
+use crate::features::spec::{ConditionSpec, ENEMY_KING, OWN_KING, SourceSpec};
 use crate::features::syntax::Direction;
 
 use super::CompiledBlock;
@@ -109,7 +109,7 @@ fn signature(block: &CompiledBlock, live: &[&Term], own: u32, enemy: u32) -> Vec
     let conditions =
         block.residual.iter().chain(live.iter().flat_map(|term| &term.counts).flat_map(|(_, c)| &c.condition));
     let sources = block.binders.iter().chain(live.iter().flat_map(|term| &term.counts).flat_map(|(_, c)| &c.binders));
-    let read: Vec<usize> = conditions.flat_map(|condition| condition.slots()).collect();
+    let read: Vec<usize> = conditions.flat_map(ConditionSpec::slots).collect();
     let sources: Vec<SourceSpec> = sources.map(|binder| binder.source).collect();
     for (slot, square) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
         if read.contains(&slot) || sources.iter().any(|source| binds_from(*source, slot)) {
