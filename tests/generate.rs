@@ -1,4 +1,5 @@
 //! `fsbench dataset generate` with engines that behave and engines that do not. The engines are shell scripts.
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(unix)]
 
 use std::fs;

@@ -27,7 +27,7 @@ fn check_eval(batch: &Copied, sample: usize, record: &Record, set: &FeatureSet) 
     let known = record.unpack().expect("the data is good");
     assert_eq!(both(batch, sample), active(set, known.position.board(), known.position.turn()));
     let score = known.score.map_or(f32::NAN, f32::from);
-    let result = known.result.map_or(f32::NAN, |result| result.points());
+    let result = known.result.map_or(f32::NAN, fsbench::data::GameResult::points);
     assert_eq!((batch.scores[sample], batch.results[sample]), (score.to_bits(), result.to_bits()));
     let pieces = known.position.board().occupied().count();
     assert_eq!((batch.plies[sample], usize::from(batch.piece_counts[sample])), (known.ply.0, pieces));

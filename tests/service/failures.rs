@@ -198,7 +198,7 @@ fn every_array_lies_in_its_slot_aligned() {
         end = array.offset + array.len * array.dtype.bytes();
         assert!(about.header.iter().any(|field| field.name == array.count), "{array:?}");
     }
-    assert!(end <= about.slot_bytes && about.slot_bytes % 64 == 0);
+    assert!(end <= about.slot_bytes && about.slot_bytes.is_multiple_of(64));
     drop(raw.input);
 }
 

@@ -1,5 +1,7 @@
 //! The sample service as a consumer meets it: the built binary, its pipes and its memory.
 
+#![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
+
 mod content;
 mod failures;
 mod fixture;
