@@ -1,4 +1,5 @@
 //! `fsbench dataset` from the outside: building, looking, and what happens to broken input and full disks.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

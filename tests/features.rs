@@ -1,4 +1,5 @@
 //! The compiled encoder, deltas and contexts against the reference encoder, over random games.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::HashMap;
 
