@@ -7,7 +7,7 @@ use super::lines::{Line, Reading, fold, follow};
 use crate::chess::Perspective;
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
-use crate::net::{Checkpoint, FloatNet, NetFile, forward};
+use crate::net::{Checkpoint, FloatNet, NetFile, forward, on_grid};
 use crate::record::ErrorRecord;
 use crate::train::EvalLoss;
 use crate::units::Wdl;
@@ -29,7 +29,8 @@ impl Default for ErrorOptions {
     }
 }
 
-/// |WDL(float) − WDL(integer)| over the positions of the data, side to move's view.
+/// |WDL(float) − WDL(integer)| over the positions of the data, side to move's view. The float network is the one that
+/// training evaluates: its dense weights are rounded to the scheme's grid.
 ///
 /// # Errors
 /// When network and checkpoint do not belong together or the data cannot be read.
@@ -44,7 +45,8 @@ pub fn error(
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
     let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
-    let pair = Pair { set: &set, file, float, scale: options.scale };
+    let float = FloatNet { layers: on_grid(&float.layers, &file.net.scheme), ..float.clone() };
+    let pair = Pair { set: &set, file, float: &float, scale: options.scale };
     let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
     let (mut found, reading) = fold(data, options.limit, Found::default, work, Found::plus)?;
     found.differences.sort_unstable_by(f32::total_cmp);

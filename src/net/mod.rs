@@ -13,7 +13,7 @@ mod scheme;
 pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
-pub use quant::{QuantDense, QuantNet, forward_integer, quantise};
+pub use quant::{QuantDense, QuantNet, forward_integer, on_grid, quantise};
 pub use scheme::{Limits, Scheme};
 
 use std::fmt;

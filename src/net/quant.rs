@@ -1,6 +1,6 @@
 //! Integer networks: quantisation, and the slow, obvious integer forward pass that the engine is tested against.
 
-use super::{FloatNet, NetError, Scheme, Shape};
+use super::{Dense, FloatNet, NetError, Scheme, Shape};
 
 /// A fully connected integer layer: `weights[o * inputs + i]`, `biases[o]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,19 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
         ft_biases: ft.round(&net.ft_biases, |value| value as i16, |n| format!("ft: the bias of neuron {n}"))?,
         layers: layers.collect::<Result<_, NetError>>()?,
     })
+}
+
+/// The dense layers with every weight rounded to what the scheme's integers can say, still as floats: the layers that
+/// training runs forwards. Biases have steps so fine that they stay as they are.
+#[must_use]
+pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
+    let last = layers.len().saturating_sub(1);
+    let round = |(index, layer): (usize, &Dense)| {
+        let scale = if index == last { scheme.output_weight_scale() } else { scheme.hidden_weight_scale() };
+        let one = |weight: &f32| ((f64::from(*weight) * scale).round() / scale) as f32;
+        Dense { weights: layer.weights.iter().map(one).collect(), ..layer.clone() }
+    };
+    layers.iter().enumerate().map(round).collect()
 }
 
 /// The largest bias with which no sum over `inputs` activations and weights leaves i32.
@@ -192,6 +205,21 @@ mod tests {
     }
 
     /// A network clipped to the limits always fits.
+    #[test]
+    fn weights_on_the_grid_are_what_the_integers_say() {
+        let scheme = Scheme::stockfish();
+        let net = random_net(&shape(10, 4, &[3]), 7);
+        let rounded = FloatNet { layers: on_grid(&net.layers, &scheme), ..net.clone() };
+        let quant = quantise(&net, &scheme).expect("fits");
+        assert_eq!(quantise(&rounded, &scheme).expect("fits"), quant);
+        let scales = [scheme.hidden_weight_scale(), scheme.output_weight_scale()];
+        for ((layer, integers), scale) in rounded.layers.iter().zip(&quant.layers).zip(scales) {
+            for (weight, integer) in layer.weights.iter().zip(&integers.weights) {
+                assert!((f64::from(*weight) * scale - f64::from(*integer)).abs() < 1e-4, "{weight} {integer}");
+            }
+        }
+    }
+
     #[test]
     fn the_limits_fit() {
         let scheme = Scheme::stockfish();

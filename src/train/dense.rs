@@ -2,7 +2,7 @@
 
 use tch::{Kind, TchError, Tensor};
 
-use crate::net::{Dense, FloatNet};
+use crate::net::Dense;
 
 /// Dense layers as tensors.
 pub struct Head {
@@ -12,17 +12,17 @@ pub struct Head {
 }
 
 impl Head {
-    /// Copies the layers of `net`. `train`: they collect gradients.
+    /// Copies the layers. `train`: they collect gradients.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn new(net: &FloatNet, nnue2score: f64, train: bool) -> Result<Head, TchError> {
+    pub fn new(layers: &[Dense], nnue2score: f64, train: bool) -> Result<Head, TchError> {
         let layer = |layer: &Dense| {
             let weights = Tensor::f_from_slice(&layer.weights)?;
             let weights = weights.f_view([layer.outputs as i64, layer.inputs as i64])?.set_requires_grad(train);
             Ok((weights, Tensor::f_from_slice(&layer.biases)?.set_requires_grad(train)))
         };
-        Ok(Head { layers: net.layers.iter().map(layer).collect::<Result<_, TchError>>()?, nnue2score })
+        Ok(Head { layers: layers.iter().map(layer).collect::<Result<_, TchError>>()?, nnue2score })
     }
 
     /// `activations`: [positions, 2·l1], the clipped accumulators, side to move first. Gives centipawns: [positions].

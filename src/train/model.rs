@@ -4,6 +4,9 @@
 //! forwards and backwards in libtorch (on one thread) and leaves its accumulators' gradients behind; shards share
 //! nothing, and their sums are added in order. Then each row of the feature transformer collects its gradient and takes
 //! its Adam step at once, so that the gradient of the whole table never exists.
+//!
+//! Dense weights run forwards rounded to the scheme's grid, and the gradient with respect to the rounded weight moves the
+//! unrounded one (straight-through: Bengio et al. 2013), so that quantisation costs little where steps are coarse.
 
 use std::ops::Range;
 
@@ -19,7 +22,7 @@ use super::dense::{Head, copy_gradient};
 use super::init::zeros;
 use super::loss::{Loss, total};
 use super::sparse::{Transposed, add_rows, clip, clip_backwards};
-use crate::net::{Dense, FloatNet, Limits, Scheme};
+use crate::net::{Dense, FloatNet, Scheme, on_grid};
 
 /// Positions a shard at most. Part of what a run computes: sums are rounded differently with another value.
 const SHARD_POSITIONS: usize = 1024;
@@ -36,7 +39,7 @@ pub struct Model {
     pub step: u64,
     loss: Loss,
     nnue2score: f64,
-    limits: Limits,
+    scheme: Scheme,
     pool: ThreadPool,
     /// Gradients of the accumulators: [positions, 2, l1].
     gradients: Vec<f32>,
@@ -83,9 +86,9 @@ impl Model {
             .build()
             .map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))?;
         let (first, second) = (zeros(&net), zeros(&net));
-        let (nnue2score, limits) = (f64::from(scheme.nnue2score), scheme.limits());
+        let (nnue2score, scheme) = (f64::from(scheme.nnue2score), scheme.clone());
         let (gradients, transposed) = (Vec::new(), Transposed::default());
-        Ok(Model { net, first, second, step: 0, loss, nnue2score, limits, pool, gradients, transposed })
+        Ok(Model { net, first, second, step: 0, loss, nnue2score, scheme, pool, gradients, transposed })
     }
 
     /// One Adam step along the gradient of the batch's mean loss; gives the loss before the step. When that is not
@@ -97,6 +100,7 @@ impl Model {
         let l1 = self.net.shape.l1;
         let features = self.net.shape.features as usize;
         self.gradients.resize(batch.positions() * 2 * l1, 0.0);
+        let dense = on_grid(&self.net.layers, &self.scheme);
         let (net, loss, nnue2score) = (&self.net, &self.loss, self.nnue2score);
         let (gradients, transposed) = (&mut self.gradients, &mut self.transposed);
         let shards = self.pool.install(|| {
@@ -104,7 +108,7 @@ impl Model {
                 let chunk = shard_samples(batch) * batch.positions_per_sample() * 2 * l1;
                 let shards = gradients.par_chunks_mut(chunk).enumerate();
                 shards
-                    .map(|(number, gradients)| train_shard(net, loss, nnue2score, batch, number, gradients))
+                    .map(|(number, gradients)| train_shard(net, &dense, loss, nnue2score, batch, number, gradients))
                     .collect::<Result<Vec<Shard>, TrainError>>()
             };
             rayon::join(forwards_and_backwards, || transposed.fill(batch.rows, features)).0
@@ -124,11 +128,12 @@ impl Model {
     /// # Errors
     /// When libtorch fails.
     pub fn evaluate(&self, batch: &Batch<'_>) -> Result<Sums, TrainError> {
+        let dense = on_grid(&self.net.layers, &self.scheme);
         let shards = batch.samples.div_ceil(shard_samples(batch));
         let shards: Vec<Sums> = self.pool.install(|| {
             let shards = (0..shards).into_par_iter();
             shards
-                .map(|number| evaluate_shard(&self.net, &self.loss, self.nnue2score, batch, number))
+                .map(|number| evaluate_shard(&self.net, &dense, &self.loss, self.nnue2score, batch, number))
                 .collect::<Result<_, TrainError>>()
         })?;
         let mut sums = Sums::default();
@@ -137,8 +142,8 @@ impl Model {
     }
 
     fn update(&mut self, adam: Adam, sum: &Shard) {
-        let Model { net, first, second, limits, pool, gradients, transposed, .. } = self;
-        let l1 = net.shape.l1;
+        let Model { net, first, second, scheme, pool, gradients, transposed, .. } = self;
+        let (l1, limits) = (net.shape.l1, scheme.limits());
         let ft_limit = limits.feature_transformer as f32;
         pool.install(|| {
             let rows = net
@@ -219,13 +224,14 @@ fn tensor(activations: &[f32], net: &FloatNet) -> Result<Tensor, TchError> {
 
 fn evaluate_shard(
     net: &FloatNet,
+    dense: &[Dense],
     loss: &Loss,
     nnue2score: f64,
     batch: &Batch<'_>,
     shard: usize,
 ) -> Result<Sums, TrainError> {
     let samples = samples_of(batch, shard);
-    let head = Head::new(net, nnue2score, false)?;
+    let head = Head::new(dense, nnue2score, false)?;
     let out = head.forward(&tensor(&activations(net, batch, &samples), net)?)?;
     let labels = batch.labels.part(samples.clone());
     sums(loss, &out, labels, samples.len()).map(|(sums, _)| sums)
@@ -243,6 +249,7 @@ fn sums(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result
 /// Writes the gradients of the shard's accumulators into `gradients`.
 fn train_shard(
     net: &FloatNet,
+    dense: &[Dense],
     loss: &Loss,
     nnue2score: f64,
     batch: &Batch<'_>,
@@ -250,7 +257,7 @@ fn train_shard(
     gradients: &mut [f32],
 ) -> Result<Shard, TrainError> {
     let samples = samples_of(batch, shard);
-    let head = Head::new(net, nnue2score, true)?;
+    let head = Head::new(dense, nnue2score, true)?;
     let activations = activations(net, batch, &samples);
     let leaf = tensor(&activations, net)?.set_requires_grad(true);
     let out = head.forward(&leaf)?;

@@ -106,7 +106,8 @@ fn gradients_of_first_step(model: &Model) -> Vec<Vec<f32>> {
 fn check_gradients(method: Method, l1: usize, hidden: &[usize], samples: usize) {
     let mut model = model(l1, hidden, 2);
     let samples = Samples::new(method, samples, l1 as u64);
-    let leaves = leaves(&model.net);
+    let scheme = Scheme::stockfish();
+    let leaves = leaves(&FloatNet { layers: on_grid(&model.net.layers, &scheme), ..model.net.clone() });
     let expected = plain_loss(&leaves, &samples);
     expected.backward();
     let sums = model.train(&samples.batch(), 1e-3).expect("a step");
