@@ -12,6 +12,7 @@ mod count;
 mod domain;
 mod index;
 mod legal;
+mod outlook;
 mod partial;
 mod positions;
 mod reach;
@@ -29,6 +30,9 @@ pub use legal::Witness;
 
 /// Indices a set may have to be examined one by one; blocks beyond are left unresolved.
 const MAX_EXAMINED: u64 = 1 << 24;
+
+/// What all blocks may take together: about half a minute on one core.
+const BUDGET: search::Steps = 1 << 30;
 
 /// What is known of a feature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +84,7 @@ impl Analysis {
 
     fn with(set: &FeatureSet, purpose: Purpose, mut progress: impl FnMut(usize, usize)) -> Analysis {
         let mut total = 0;
+        let budget = BUDGET / set.blocks().len().max(1) as u64;
         let examine = |(at, block): (usize, &super::Block)| {
             total += u64::from(block.size);
             let screen = |witness: &Witness, out: &mut Vec<u32>| {
@@ -87,7 +92,7 @@ impl Analysis {
                 out.iter_mut().for_each(|index| *index -= block.offset);
             };
             let settled = (total <= MAX_EXAMINED)
-                .then(|| block::settle(block.spec(), purpose, &screen, &mut |left| progress(at, left)));
+                .then(|| block::settle(block.spec(), purpose, budget, &screen, &mut |left| progress(at, left)));
             Examined { offset: block.offset, size: block.size, settled }
         };
         Analysis { blocks: set.blocks().iter().enumerate().map(examine).collect() }

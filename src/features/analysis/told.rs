@@ -15,10 +15,11 @@ use crate::features::spec::{
 
 use super::domain::{Domain, Squares};
 use super::partial::{KING, Partial};
-use super::search::{Ended, Frame};
+use super::search::{Ended, Frame, Steps};
 
-/// Steps of the search for what an index implies.
-const BUDGET: u64 = 1 << 16;
+/// Steps of the search for what an index implies, and for a whole block.
+const INDEX_BUDGET: Steps = 1 << 16;
+const BLOCK_BUDGET: Steps = 1 << 27;
 /// Blocks looked at: a set that needs more is left to the search for a counterexample.
 const MAX_BLOCKS: usize = 64;
 
@@ -31,7 +32,7 @@ pub fn everything(set: &FeatureSet) -> bool {
         if !argued(spec) {
             continue;
         }
-        let mut teller = Teller { frame: Frame::new(spec), block: spec, implied: HashMap::new() };
+        let mut teller = Teller { frame: Frame::new(spec), block: spec, implied: HashMap::new(), left: BLOCK_BUDGET };
         // What White's view tells, then what Black's does, as states of the board itself.
         let own = pieces.filtered(|entity| {
             let seen_by_black = turned(entity, spec.orientation);
@@ -66,6 +67,8 @@ struct Teller<'a> {
     block: &'a BlockSpec,
     /// By index: the states that are present whenever it is active.
     implied: HashMap<u32, Domain>,
+    /// When it is spent, nothing more is told.
+    left: Steps,
 }
 
 impl Teller<'_> {
@@ -80,11 +83,12 @@ impl Teller<'_> {
         let squares = |wanted: bool| if wanted { !0u64 } else { 1 };
         Squares(squares(with_own)).all(|own| {
             Squares(squares(with_enemy)).all(|enemy| {
+                self.left = self.left.saturating_sub(1);
                 let mut partial = Partial::default();
                 let king = |square, color| Entity { square, role: KING, color };
                 let kings = [with_own.then(|| king(own, 0)), with_enemy.then(|| king(enemy, 1))];
                 let consistent = partial.place(state) && kings.iter().flatten().all(|king| partial.place(*king));
-                !consistent || partial.impossible() || self.shown(state, kings)
+                self.left > 0 && (!consistent || partial.impossible() || self.shown(state, kings))
             })
         })
     }
@@ -111,17 +115,19 @@ impl Teller<'_> {
     }
 
     fn implies(&mut self, index: u32) -> Domain {
-        let frame = &self.frame;
+        let (frame, left) = (&self.frame, &mut self.left);
         *self.implied.entry(index).or_insert_with(|| {
             let Some(goal) = frame.goal(index) else { return Domain::default() };
             let mut common: Option<Domain> = None;
-            let ended = frame.bindings(&goal, &mut BUDGET.clone(), &mut |partial, _| {
+            let mut budget = INDEX_BUDGET;
+            let ended = frame.bindings(&goal, &mut budget, &mut |partial, _| {
                 let mut here = Domain::default();
                 partial.pieces().for_each(|piece| here.insert(piece));
                 let both = common.map_or(here, |common| common.and(&here));
                 common = Some(both);
                 if both.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
+            *left = left.saturating_sub(INDEX_BUDGET - budget);
             if ended == Ended::Exhausted { common.unwrap_or_default() } else { Domain::default() }
         })
     }
