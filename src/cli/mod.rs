@@ -98,15 +98,37 @@ pub fn main() -> ExitCode {
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Request(error)) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
+    let (error, status) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Request(error)) => (error, 2),
+        Err(Failure::Work(error)) => (error, 1),
+    };
+    eprintln!("error: {}", explain(&error));
+    ExitCode::from(status)
+}
+
+/// An error with its causes, as far as it does not name them itself.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
-        Err(Failure::Work(error)) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(1)
-        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = || io::Error::other("disk gone");
+        assert_eq!(explain(&anyhow::Error::new(inner()).context("cannot write x")), "cannot write x: disk gone");
+        assert_eq!(
+            explain(&anyhow::Error::new(inner()).context("cannot write x: disk gone")),
+            "cannot write x: disk gone"
+        );
     }
 }
