@@ -11,6 +11,7 @@ mod measure;
 mod report;
 mod run;
 mod samples_service;
+mod select;
 mod train;
 mod train_progress;
 
@@ -68,6 +69,7 @@ enum Verb {
     Report(report::Arguments),
     Run(run::Arguments),
     SamplesService(samples_service::Arguments),
+    Select(select::Arguments),
     Train(train::Arguments),
 }
 
@@ -96,6 +98,7 @@ pub fn main() -> ExitCode {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Select(arguments) => select::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
     };
     let (error, status) = match outcome {

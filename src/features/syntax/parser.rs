@@ -23,16 +23,28 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
+    whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
+}
+
+/// Parses a product alone.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_product(text: &str) -> Parsed<Product> {
+    whole(text, "`*` or the end", |parser| parser.product())
+}
+
+fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Parsed<T> {
     if text.len() > MAX_TEXT {
         let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
         return Err(SyntaxError::new(message, 0..0));
     }
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
-    let blocks = parser.set()?;
+    let found = read(&mut parser)?;
     match parser.peek() {
-        Token::End => Ok(blocks),
-        _ => Err(parser.expected("`*`, `+`, `for`, `if` or the end")),
+        Token::End => Ok(found),
+        _ => Err(parser.expected(follows)),
     }
 }
 
