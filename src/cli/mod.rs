@@ -12,6 +12,7 @@ mod report;
 mod run;
 mod samples_service;
 mod select;
+mod show;
 mod train;
 mod train_progress;
 
@@ -70,6 +71,7 @@ enum Verb {
     Run(run::Arguments),
     SamplesService(samples_service::Arguments),
     Select(select::Arguments),
+    Show(show::Arguments),
     Train(train::Arguments),
 }
 
@@ -99,6 +101,7 @@ pub fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
         Verb::Select(arguments) => select::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
     };
     let (error, status) = match outcome {

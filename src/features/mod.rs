@@ -6,6 +6,7 @@
 mod compiled;
 mod definition;
 mod error;
+mod explain;
 mod identity;
 mod library;
 mod reference;
@@ -16,6 +17,7 @@ mod spec;
 mod syntax;
 
 pub use error::{Diagnostic, FeatureError};
+pub use explain::Explained;
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use set::{Block, Delta, FeatureSet};

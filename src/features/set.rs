@@ -7,6 +7,7 @@ use crate::chess::{
 use super::compiled::{Bitboards, CompiledBlock, Kings};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
+use super::explain::{self, Explained};
 use super::identity::Identity;
 use super::reference;
 use super::spec::{BlockSpec, DROPPED, Multiplicity};
@@ -170,6 +171,12 @@ impl FeatureSet {
         let mut active: Vec<u32> = self.blocks.iter().flat_map(features).collect();
         active.sort_unstable();
         active
+    }
+
+    /// One block's active features by the reference encoder, once for every binding that yields them, with the squares
+    /// and values they stand for; ascending.
+    pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<Explained> {
+        explain::explain(&self.blocks[block].spec, board, pov)
     }
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
