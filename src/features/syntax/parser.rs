@@ -44,6 +44,7 @@ fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Par
     let found = read(&mut parser)?;
     match parser.peek() {
         Token::End => Ok(found),
+        Token::Symbol("-") => Err(parser.expected(follows).with_help("a difference of axes stands in brackets")),
         _ => Err(parser.expected(follows)),
     }
 }
@@ -179,7 +180,11 @@ impl<'a> Parser<'a> {
             Token::Word("reserved") => {
                 self.advance();
                 self.expect("(")?;
+                let span = self.span();
                 let size = self.integer("the number of reserved indices")?;
+                if size == 0 {
+                    return Err(SyntaxError::new("at least one index is reserved", span));
+                }
                 self.expect(")")?;
                 Ok(Factor::Reserved(size, start..self.end()))
             }
