@@ -5,6 +5,7 @@
 use std::io;
 
 use super::input::Input;
+use super::outline::BOM;
 
 /// The text of one game (tags and movetext), or what stands where a game should.
 pub struct GameText {
@@ -82,8 +83,6 @@ impl Splitter {
 fn is_tag(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().strip_prefix(BOM).unwrap_or(line.trim_ascii_start()), [b'[', c, ..] if c.is_ascii_alphabetic())
 }
-
-pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[cfg(test)]
 mod tests {
