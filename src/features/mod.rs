@@ -3,6 +3,7 @@
 //! [`syntax`] reads the expression language; [`definition`] finds files and names; [`resolve`] gives every name its
 //! meaning ([`spec`]); [`reference`] encodes by the book and [`compiled`] fast; [`set`] is what the rest of fsbench uses.
 
+pub mod analysis;
 mod compiled;
 mod definition;
 mod error;

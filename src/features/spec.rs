@@ -198,6 +198,19 @@ impl BlockSpec {
 }
 
 impl ProductSpec {
+    /// Every count, at whatever depth.
+    pub fn counts(&self) -> Vec<&CountSpec> {
+        let mut found = Vec::new();
+        for factor in &self.factors {
+            match &factor.kind {
+                FactorKind::Count(count) => found.push(count),
+                FactorKind::Sum(products) => found.extend(products.iter().flat_map(ProductSpec::counts)),
+                FactorKind::Axis(_) | FactorKind::Difference(..) | FactorKind::Reserved => {}
+            }
+        }
+        found
+    }
+
     fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
         for factor in &self.factors {
             match &factor.kind {

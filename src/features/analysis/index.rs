@@ -1,0 +1,141 @@
+//! What an index asks of its binding: reading a product backwards.
+
+use std::collections::HashMap;
+
+use crate::features::spec::{AxisSpec, BlockSpec, CountSpec, Entity, FactorKind, ProductSpec, Property};
+
+use super::domain::Domain;
+
+/// A product, ready to be read backwards.
+pub struct Reader<'a> {
+    factors: Vec<(u32, Factor<'a>)>,
+    size: u32,
+}
+
+enum Factor<'a> {
+    /// What the variable may stand for, by element; elements nothing has are left out.
+    Axis {
+        slot: usize,
+        by_element: HashMap<u32, Domain>,
+    },
+    Difference(Difference<'a>),
+    Count(&'a CountSpec),
+    Sum(Vec<Reader<'a>>),
+    Reserved,
+}
+
+/// Plain left value − plain right value = `is`.
+#[derive(Clone, Copy)]
+pub struct Difference<'a> {
+    pub left: (&'a Property, usize),
+    pub right: (&'a Property, usize),
+    pub is: i32,
+}
+
+impl Difference<'_> {
+    pub fn holds(&self, entities: &[Entity]) -> bool {
+        let value = |(property, slot): (&Property, usize)| property.of(entities[slot]);
+        value(self.left) - value(self.right) == self.is
+    }
+}
+
+/// Everything one index asks of a binding.
+#[derive(Clone)]
+pub struct Goal<'a> {
+    /// By slot.
+    pub domains: Vec<Domain>,
+    pub differences: Vec<Difference<'a>>,
+    /// The count, clamped to its MAX, is exactly this.
+    pub counts: Vec<(&'a CountSpec, u32)>,
+}
+
+impl<'a> Reader<'a> {
+    /// `domains` are what the slots may hold at all.
+    pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Reader<'a> {
+        Reader::product(&block.product, domains)
+    }
+
+    fn product(product: &'a ProductSpec, domains: &[Domain]) -> Reader<'a> {
+        let factor = |kind: &'a FactorKind| match kind {
+            FactorKind::Axis(axis) => {
+                Factor::Axis { slot: axis.slot, by_element: by_element(axis, &domains[axis.slot]) }
+            }
+            FactorKind::Difference(left, right) => {
+                let is = 1 - left.size() as i32;
+                let side = |axis: &'a AxisSpec| (&axis.property, axis.slot);
+                Factor::Difference(Difference { left: side(left), right: side(right), is })
+            }
+            FactorKind::Count(count) => Factor::Count(count),
+            FactorKind::Sum(products) => {
+                Factor::Sum(products.iter().map(|product| Reader::product(product, domains)).collect())
+            }
+            FactorKind::Reserved => Factor::Reserved,
+        };
+        let factors = product.factors.iter().map(|spec| (spec.size, factor(&spec.kind))).collect();
+        Reader { factors, size: product.size }
+    }
+
+    /// Whether an axis or difference reads the slot.
+    pub fn reads(&self, slot: usize) -> bool {
+        self.factors.iter().any(|(_, factor)| match factor {
+            Factor::Axis { slot: of, .. } => *of == slot,
+            Factor::Difference(difference) => difference.left.1 == slot || difference.right.1 == slot,
+            Factor::Sum(products) => products.iter().any(|product| product.reads(slot)),
+            Factor::Count(_) | Factor::Reserved => false,
+        })
+    }
+
+    /// Adds what `index` asks; false when nothing can give it.
+    #[must_use]
+    pub fn read(&self, index: u32, goal: &mut Goal<'a>) -> bool {
+        let mut rest = index;
+        let mut stride = self.size;
+        self.factors.iter().all(|(size, factor)| {
+            stride /= size;
+            let element = rest / stride;
+            rest %= stride;
+            factor.read(element, goal)
+        })
+    }
+}
+
+impl<'a> Factor<'a> {
+    fn read(&self, element: u32, goal: &mut Goal<'a>) -> bool {
+        match self {
+            Factor::Axis { slot, by_element } => {
+                let Some(domain) = by_element.get(&element) else { return false };
+                goal.domains[*slot] = goal.domains[*slot].and(domain);
+                !goal.domains[*slot].is_empty()
+            }
+            Factor::Difference(lowest) => {
+                goal.differences.push(Difference { is: lowest.is + element as i32, ..*lowest });
+                true
+            }
+            Factor::Count(count) => {
+                goal.counts.push((count, element));
+                true
+            }
+            Factor::Sum(products) => {
+                let mut rest = element;
+                for product in products {
+                    if rest < product.size {
+                        return product.read(rest, goal);
+                    }
+                    rest -= product.size;
+                }
+                false
+            }
+            Factor::Reserved => false,
+        }
+    }
+}
+
+fn by_element(axis: &AxisSpec, domain: &Domain) -> HashMap<u32, Domain> {
+    let mut map: HashMap<u32, Domain> = HashMap::new();
+    for entity in domain.entities() {
+        if let Some(element) = axis.index(entity) {
+            map.entry(element).or_default().insert(entity);
+        }
+    }
+    map
+}
