@@ -13,7 +13,7 @@ use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::{self, Unknown};
 use super::resolve::{self, MAX_FEATURES, Surroundings};
 use super::selection::Selection;
-use super::spec::{BlockSpec, Bucket, Multiplicity, ProductSpec};
+use super::spec::{BlockFactor, BlockSpec, Bucket, Multiplicity};
 use super::syntax::{self, BlockExpr, Span, SyntaxError, Written};
 
 /// Names that may nest inside one another before it is called a mistake.
@@ -323,11 +323,12 @@ struct FactorText {
 }
 
 impl FactorText {
-    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<ProductSpec, FeatureError> {
+    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<BlockFactor, FeatureError> {
         let product = syntax::parse_product(&self.content);
-        product
+        let product = product
             .and_then(|product| resolve::factor(term, &product, surroundings))
-            .map_err(|error| self.text.error(error))
+            .map_err(|error| self.text.error(error))?;
+        Ok(BlockFactor { product, content: self.content.clone(), text: self.text.clone() })
     }
 }
 

@@ -8,6 +8,7 @@ mod compiled;
 mod definition;
 mod error;
 mod explain;
+mod factor;
 mod identity;
 mod library;
 mod reference;
@@ -19,6 +20,7 @@ mod syntax;
 
 pub use error::{Diagnostic, FeatureError};
 pub use explain::Explained;
+pub use factor::Factors;
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use set::{Block, Delta, FeatureSet};

@@ -24,6 +24,8 @@ use crate::chess::Perspective;
 use super::set::FeatureSet;
 use block::Settled;
 
+pub(super) use search::{Ended, Frame};
+
 pub use activity::Activity;
 pub use legal::Witness;
 

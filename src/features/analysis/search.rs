@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
         let followed = [OWN_KING, ENEMY_KING].map(follows);
         let read = [OWN_KING, ENEMY_KING].map(|king| {
             let named = conditions.iter().any(|(slots, _)| slots.contains(&king));
-            named || followed[king] || !unlimited(king) || counts_read(block, king)
+            named || followed[king] || !unlimited(king) || counts_read(block, king) || factor_reads(block, king)
         });
         let reader = Reader::new(block, &domains);
         let anything = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
@@ -227,6 +227,11 @@ fn conjuncts(condition: &ConditionSpec) -> Vec<&ConditionSpec> {
         ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
         other => vec![other],
     }
+}
+
+/// Whether the block's factor reads this slot.
+fn factor_reads(block: &BlockSpec, slot: usize) -> bool {
+    block.factor.as_ref().is_some_and(|factor| factor.product.reads(slot))
 }
 
 /// Whether some count of the block reads this slot.
