@@ -7,9 +7,10 @@ use crate::chess::{
 use super::compiled::{Bitboards, CompiledBlock, Kings};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
+use super::explain::{self, Explained};
 use super::identity::Identity;
 use super::reference;
-use super::spec::{BlockSpec, Multiplicity};
+use super::spec::{BlockSpec, DROPPED, Multiplicity};
 
 /// The part of a set that has its own context: a stretch of indices.
 #[derive(Debug)]
@@ -81,21 +82,19 @@ impl FeatureSet {
 
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let identity = Identity::of(&canonical(&definition.blocks));
-        let mut offset = 0;
         let mut blocks = Vec::with_capacity(definition.blocks.len());
         for spec in definition.blocks {
             let compiled = CompiledBlock::new(&spec).map_err(|error| {
                 SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
             })?;
-            let size = spec.product.size;
+            let (offset, size) = (spec.offset, spec.size());
             blocks.push(Block { name: spec.name.clone(), offset, size, spec, compiled });
-            offset += size;
         }
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
             blocks,
-            num_features: offset,
+            num_features: definition.size,
             identity,
             definition: definition.text,
         })
@@ -154,23 +153,30 @@ impl FeatureSet {
 
     fn append(&self, boards: &Bitboards, pov: Perspective, out: &mut Vec<u32>) {
         for block in &self.blocks {
-            block.compiled.active(boards, pov, block.offset, out);
+            block.append(boards, pov, out);
         }
     }
 
     /// One block's active features (indices of the whole set), appended to `out`.
     pub fn active_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        let block = &self.blocks[block];
-        block.compiled.active(&Bitboards::from(board), pov, block.offset, out);
+        self.blocks[block].append(&Bitboards::from(board), pov, out);
     }
 
     /// The same by the reference encoder, ascending.
     pub fn reference(&self, board: &Board, pov: Perspective) -> Vec<u32> {
-        let shifted = |block: &Block| {
-            let offset = block.offset;
-            reference::active(&block.spec, board, pov).into_iter().map(move |element| element + offset)
+        let features = |block: &Block| {
+            let elements = reference::active(&block.spec, board, pov).into_iter();
+            elements.filter_map(|element| block.spec.index_of(element)).collect::<Vec<_>>()
         };
-        self.blocks.iter().flat_map(shifted).collect()
+        let mut active: Vec<u32> = self.blocks.iter().flat_map(features).collect();
+        active.sort_unstable();
+        active
+    }
+
+    /// One block's active features by the reference encoder, once for every binding that yields them, with the squares
+    /// and values they stand for; ascending.
+    pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<Explained> {
+        explain::explain(&self.blocks[block].spec, board, pov)
     }
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
@@ -219,11 +225,36 @@ impl FeatureSet {
             if block.shares_rows() && block.moved(&boards, pov).is_some() {
                 block.keep_changed(&boards, pov, out, from);
             }
+            block.select(&mut out.removed, from[0]);
+            block.select(&mut out.added, from[1]);
+        }
+        // Blocks under one selection share a range of indices.
+        if self.blocks.iter().any(|block| block.spec.kept.is_some()) {
+            out.removed.sort_unstable();
+            out.added.sort_unstable();
         }
     }
 }
 
 impl Block {
+    fn append(&self, boards: &Bitboards, pov: Perspective, out: &mut Vec<u32>) {
+        let from = out.len();
+        self.compiled.active(boards, pov, self.offset, out);
+        self.select(out, from);
+    }
+
+    /// Renumbers the block's elements from `from` on by the selection, if there is one.
+    fn select(&self, rows: &mut Vec<u32>, from: usize) {
+        let Some(kept) = &self.spec.kept else { return };
+        let mut end = from;
+        for at in from..rows.len() {
+            let index = kept[(rows[at] - self.offset) as usize];
+            rows[end] = index.wrapping_add(self.offset);
+            end += usize::from(index != DROPPED);
+        }
+        rows.truncate(end);
+    }
+
     /// The kings, when the moved pieces' rows tell the change: tables say everything and the kings' rows stay.
     fn moved(&self, boards: &[Bitboards; 2], pov: Perspective) -> Option<Kings> {
         let kings = self.compiled.kings(&boards[0], pov)?;
@@ -292,7 +323,11 @@ fn canonical(blocks: &[BlockSpec]) -> String {
     let line = |block: &BlockSpec| {
         let tables: String =
             block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
-        format!("{:?} {:?} {}{tables}\n", block.orientation, block.multiplicity, block.text)
+        let kept = block.kept.as_ref().map_or_else(String::new, |kept| {
+            let kept = kept.iter().enumerate().filter(|(_, index)| **index != DROPPED);
+            format!(" selected {} {:?}", block.offset, kept.collect::<Vec<_>>())
+        });
+        format!("{:?} {:?} {}{tables}{kept}\n", block.orientation, block.multiplicity, block.text)
     };
     blocks.iter().map(line).collect()
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chess::Orientation;
 
+use super::error::ExpressionText;
 use super::syntax::{Comparison, Direction};
 
 /// Slot of the own king and of the enemy king; a block's own variables follow in the order they are bound.
@@ -23,6 +24,9 @@ pub enum Multiplicity {
     Bag,
 }
 
+/// In [`BlockSpec::kept`]: the element is no feature.
+pub const DROPPED: u32 = u32::MAX;
+
 /// One block of a set.
 #[derive(Clone, Debug)]
 pub struct BlockSpec {
@@ -37,6 +41,21 @@ pub struct BlockSpec {
     pub binders: Vec<BinderSpec>,
     pub product: ProductSpec,
     pub condition: Option<ConditionSpec>,
+    /// A coarser product over the same variables, whose elements are virtual inputs while training.
+    pub factor: Option<BlockFactor>,
+    /// Where the block's features begin in the set.
+    pub offset: u32,
+    /// Under a selection: of every element of the product its index from `offset` on, or [`DROPPED`]. Without one: the
+    /// element itself.
+    pub kept: Option<Arc<[u32]>>,
+}
+
+/// A block's factor, and where it is written.
+#[derive(Clone, Debug)]
+pub struct BlockFactor {
+    pub product: ProductSpec,
+    pub content: String,
+    pub text: ExpressionText,
 }
 
 /// What a variable stands for.
@@ -160,6 +179,22 @@ impl Entity {
 }
 
 impl BlockSpec {
+    /// The set's index of an element of the product; none when a selection leaves it out.
+    pub fn index_of(&self, element: u32) -> Option<u32> {
+        match &self.kept {
+            None => Some(self.offset + element),
+            Some(kept) => Some(kept[element as usize]).filter(|index| *index != DROPPED).map(|i| self.offset + i),
+        }
+    }
+
+    /// Number of features.
+    pub fn size(&self) -> u32 {
+        match &self.kept {
+            None => self.product.size,
+            Some(kept) => kept.iter().filter(|index| **index != DROPPED).count() as u32,
+        }
+    }
+
     /// The bucket tables the block reads, by name.
     pub fn buckets(&self) -> Vec<&Bucket> {
         let mut found = Vec::new();
@@ -172,6 +207,16 @@ impl BlockSpec {
 }
 
 impl ProductSpec {
+    /// Whether an axis or difference reads the slot.
+    pub fn reads(&self, slot: usize) -> bool {
+        self.factors.iter().any(|factor| match &factor.kind {
+            FactorKind::Axis(axis) => axis.slot == slot,
+            FactorKind::Difference(left, right) => left.slot == slot || right.slot == slot,
+            FactorKind::Sum(products) => products.iter().any(|product| product.reads(slot)),
+            FactorKind::Reserved | FactorKind::Count(_) => false,
+        })
+    }
+
     /// Every count, at whatever depth.
     pub fn counts(&self) -> Vec<&CountSpec> {
         let mut found = Vec::new();

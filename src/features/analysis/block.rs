@@ -37,7 +37,8 @@ const ATTEMPTS_A_BINDING: u32 = 24;
 
 const NO_WITNESS: u32 = u32::MAX;
 
-/// The statuses of a block's indices, with a witness for each live one.
+/// The statuses of the elements of a block's product, with a witness for each live one. What a selection leaves out
+/// stays unresolved.
 #[derive(Debug)]
 pub struct Settled {
     pub statuses: Vec<Status>,
@@ -56,13 +57,13 @@ impl Settled {
         Settled { statuses: vec![Status::Unresolved; size], witness_of: vec![NO_WITNESS; size], witnesses: Vec::new() }
     }
 
-    /// Marks what is active in a position; the number of features not seen before.
-    fn note(&mut self, witness: &Witness, active: &[u32]) -> usize {
+    /// Marks what is active in a position; the number of the block's features not seen before.
+    fn note(&mut self, block: &BlockSpec, witness: &Witness, active: &[u32]) -> usize {
         let number = self.witnesses.len() as u32;
         let mut new = 0;
         for index in active {
             let status = &mut self.statuses[*index as usize];
-            if *status != Status::Live {
+            if *status != Status::Live && block.index_of(*index).is_some() {
                 *status = Status::Live;
                 self.witness_of[*index as usize] = number;
                 new += 1;
@@ -74,13 +75,13 @@ impl Settled {
         new
     }
 
-    fn pending(&self) -> Vec<u32> {
+    fn pending(&self, block: &BlockSpec) -> Vec<u32> {
         let open = self.statuses.iter().zip(0..).filter(|(status, _)| **status == Status::Unresolved);
-        open.map(|(_, index)| index).collect()
+        open.map(|(_, index)| index).filter(|index| block.index_of(*index).is_some()).collect()
     }
 }
 
-/// Settles every index of a block; `screen` gives a board's active features quickly, and is never trusted alone.
+/// Settles every index of a block; `screen` gives a board's active elements quickly, and is never trusted alone.
 /// When `budget` is spent, what is left stays unresolved. `progress` is told how many indices are left.
 pub fn settle(
     block: &BlockSpec,
@@ -93,7 +94,7 @@ pub fn settle(
     let mut settled = Settled::new(block.product.size);
     let mut steps = budget - draw(&frame, budget / 4, screen, &mut settled);
     for index_budget in INDEX_BUDGETS {
-        let pending = settled.pending();
+        let pending = settled.pending(block);
         let mut left = pending.len();
         for chunk in pending.chunks(CHUNK) {
             progress(left);
@@ -110,7 +111,7 @@ pub fn settle(
                 match outcome {
                     Outcome::Dead => settled.statuses[index as usize] = Status::Dead,
                     Outcome::Live(found) if settled.statuses[index as usize] != Status::Live => {
-                        settled.note(&found.witness, &found.active);
+                        settled.note(block, &found.witness, &found.active);
                     }
                     Outcome::Live(_) | Outcome::Unresolved => {}
                 }
@@ -128,7 +129,7 @@ fn draw(
     settled: &mut Settled,
 ) -> Steps {
     let mut steps = 0;
-    let mut left = settled.statuses.len();
+    let mut left = frame.block.size() as usize;
     for batch in 0..MAX_BATCHES {
         let seen = |witness: Witness| {
             let mut active = Vec::new();
@@ -148,7 +149,7 @@ fn draw(
             if active.iter().any(|index| settled.statuses[*index as usize] != Status::Live) {
                 // Only the reference encoder's word counts.
                 let active = reference::active(frame.block, witness.board(), Perspective::White);
-                new += settled.note(&witness, &active);
+                new += settled.note(frame.block, &witness, &active);
             }
         }
         left -= new;

@@ -98,16 +98,6 @@ impl<'a> Reader<'a> {
         Reader { factors, size: product.size }
     }
 
-    /// Whether an axis or difference reads the slot.
-    pub fn reads(&self, slot: usize) -> bool {
-        self.factors.iter().any(|(_, factor)| match factor {
-            Factor::Axis { slot: of, .. } => *of == slot,
-            Factor::Difference(difference) => difference.left.1 == slot || difference.right.1 == slot,
-            Factor::Sum(products) => products.iter().any(|product| product.reads(slot)),
-            Factor::Count(_) | Factor::Reserved => false,
-        })
-    }
-
     /// Adds what `index` asks; false when nothing can give it.
     #[must_use]
     pub fn read(&self, index: u32, goal: &mut Goal<'a>) -> bool {

@@ -73,7 +73,8 @@ impl<'a> Frame<'a> {
         let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
         let named: Vec<usize> = followed.chain(named.copied()).collect();
         let limited = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
-        let read = (0..block.variables.len()).map(|slot| named.contains(&slot) || limited(slot)).collect();
+        let anyhow = |slot: usize| named.contains(&slot) || limited(slot) || factor_reads(block, slot);
+        let read = (0..block.variables.len()).map(anyhow).collect();
         let reader = Reader::new(block, &domains);
         let anything = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
         let king_allowed = |king: Entity| king.role != KING || domains[king.color as usize].contains(king);
@@ -83,7 +84,7 @@ impl<'a> Frame<'a> {
 
     /// Whether the block looks at this king, in axes, conditions or sources.
     pub fn reads(&self, king: usize) -> bool {
-        self.read[king] || self.reader.reads(king)
+        self.read[king] || self.block.product.reads(king)
     }
 
     /// What the index asks; none when the domains alone rule it out.
@@ -278,4 +279,9 @@ fn conjuncts(condition: &ConditionSpec) -> Vec<&ConditionSpec> {
         ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
         other => vec![other],
     }
+}
+
+/// Whether the block's factor reads this slot.
+fn factor_reads(block: &BlockSpec, slot: usize) -> bool {
+    block.factor.as_ref().is_some_and(|factor| factor.product.reads(slot))
 }

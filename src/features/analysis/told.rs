@@ -9,9 +9,8 @@ use std::ops::ControlFlow;
 
 use crate::chess::{BlackView, Mirror, Orientation, Perspective, Square};
 use crate::features::FeatureSet;
-use crate::features::spec::{
-    BlockSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, OWN_KING, ProductSpec, SourceSpec, VariableKind,
-};
+use crate::features::reference;
+use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
 
 use super::domain::{Domain, Squares};
 use super::partial::{KING, Partial};
@@ -109,15 +108,16 @@ impl Teller<'_> {
                 rest /= present.len();
             }
             let holds = self.block.condition.as_ref().is_none_or(|condition| condition.holds(&|slot| entities[slot]));
-            holds
-                && product(&self.block.product, &entities).into_iter().any(|index| self.implies(index).contains(state))
+            let elements = || reference::elements(&self.block.product, &entities);
+            holds && elements().into_iter().any(|element| self.implies(element).contains(state))
         })
     }
 
     fn implies(&mut self, index: u32) -> Domain {
         let (frame, left) = (&self.frame, &mut self.left);
         *self.implied.entry(index).or_insert_with(|| {
-            let Some(goal) = frame.goal(index) else { return Domain::default() };
+            let kept = frame.block.index_of(index).is_some();
+            let Some(goal) = frame.goal(index).filter(|_| kept) else { return Domain::default() };
             let mut common: Option<Domain> = None;
             let mut budget = INDEX_BUDGET;
             let ended = frame.bindings(&goal, &mut budget, &mut |partial, _| {
@@ -130,35 +130,5 @@ impl Teller<'_> {
             *left = left.saturating_sub(INDEX_BUDGET - budget);
             if ended == Ended::Exhausted { common.unwrap_or_default() } else { Domain::default() }
         })
-    }
-}
-
-/// The elements one binding yields.
-fn product(product: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
-    let mut elements = vec![0];
-    for spec in &product.factors {
-        let right = factor(spec, entities);
-        elements = elements.iter().flat_map(|a| right.iter().map(move |b| a * spec.size + b)).collect();
-    }
-    elements
-}
-
-fn factor(spec: &FactorSpec, entities: &[Entity]) -> Vec<u32> {
-    match &spec.kind {
-        FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
-        FactorKind::Difference(left, right) => {
-            let (a, b) = (left.property.of(entities[left.slot]), right.property.of(entities[right.slot]));
-            vec![(a - b + left.size() as i32 - 1) as u32]
-        }
-        FactorKind::Sum(products) => {
-            let mut offset = 0;
-            let mut elements = Vec::new();
-            for summand in products {
-                elements.extend(product(summand, entities).into_iter().map(|element| element + offset));
-                offset += summand.size;
-            }
-            elements
-        }
-        FactorKind::Reserved | FactorKind::Count(_) => Vec::new(),
     }
 }
