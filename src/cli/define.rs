@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let analysis = analyse(&set);
     let mut described = describe(&set, &analysis);
     if arguments.list_dead {
-        described.dead_indices = Some(analysis.dead().collect());
+        described.dead_indices = Some(analysis.dead());
     }
     if arguments.witnesses {
         let witness = |index| Some((index, analysis.witness(index)?.fen()));
@@ -186,7 +186,7 @@ fn text(set: &Described<'_>) -> String {
     out += &format!("lossless    {}\n", lossless(set));
     let Active { mean, max, bound, positions, sample } = set.active;
     out += &format!(
-        "active      {mean:.1} a perspective, {max} at most ({} positions of {sample}); never above {bound}\n",
+        "active      {mean:.1} a perspective on average, {max} at most over {} positions of {sample}; bound {bound}\n",
         grouped(positions as u64)
     );
     out += &format!("density     {:.3} %\n", 100.0 * set.density);
@@ -206,10 +206,11 @@ fn block_text(block: &DescribedBlock<'_>) -> String {
     let mut out = format!("\n{}  [{range}], {} features", block.name, grouped(block.size.into()));
     out += &format!(", {}\n", contexts(block.contexts as usize));
     out += &format!("  {}\n", block.formula);
-    let width = block.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0);
-    for axis in &block.axes {
+    let names: Vec<String> = block.axes.iter().map(|axis| formula(axis.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (name, axis) in names.iter().zip(&block.axes) {
         let (size, stride) = (grouped(axis.size.into()), grouped(axis.stride.into()));
-        out += &format!("    {:width$}  size {size:>6}  stride {stride:>8}\n", axis.name);
+        out += &format!("    {name:width$}  size {size:>6}  stride {stride:>8}\n");
     }
     out += &format!("  {}\n", tally(block.dead));
     out

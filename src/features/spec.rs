@@ -163,7 +163,7 @@ pub enum TermSpec {
 }
 
 /// What a variable is bound to: a square of the oriented board and, for pieces, what stands there.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entity {
     /// 0–63 on the oriented board.
     pub square: u32,

@@ -5,20 +5,23 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::chess::{Board, Perspective, Piece, Role, Square};
 use crate::features::FeatureSet;
+use crate::features::spec::{ENEMY_KING, VariableKind};
 
 use super::domain::{Domain, Squares};
 use super::legal::Witness;
 use super::positions::{pick, scattered, stream};
+use super::search::{Frame, Steps};
 
 /// Random positions changed in search of a pair, from kings alone to full boards, and changes tried on each.
 const POSITIONS: u64 = 600;
 const CHANGES: usize = 160;
-/// Bounds the work on sets that are slow to encode: features looked at, all in all.
-const BUDGET: usize = 40_000_000;
+/// Bounds the work on sets that are slow to encode.
+const BUDGET: Steps = 1 << 27;
 
 /// A pair whose reference features are equal in both perspectives.
 pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
-    let mut looked_at = 0;
+    let mut spent = 0;
+    let steps: Steps = set.blocks().iter().map(|block| Frame::new(block.spec()).encoding_steps()).sum();
     let mut encode = |board: &Board| {
         let seen = Perspective::ALL.map(|pov| {
             let mut active = Vec::new();
@@ -26,10 +29,11 @@ pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
             active.sort_unstable();
             active
         });
-        looked_at += 64 + seen.iter().map(Vec::len).sum::<usize>();
-        (seen, looked_at > BUDGET)
+        // Both perspectives, by the compiled encoder.
+        spent += steps / 4;
+        (seen, spent > BUDGET)
     };
-    let anywhere = Domain::of_slot(2, crate::features::spec::VariableKind::Piece, !0);
+    let anywhere = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
     for number in 0..POSITIONS {
         let mut rng = stream("collide", number);
         let most = (number / 12).min(15) as u32;

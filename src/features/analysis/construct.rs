@@ -14,12 +14,14 @@ use super::legal::{self, END_RANKS, Witness, too_close};
 use super::partial::{KING, Partial};
 use super::positions::pick;
 use super::reach::between;
-use super::search::Frame;
+use super::search::{Frame, Steps};
 
 /// Blocks put between a checker and a king before a try is given up.
 const BLOCKS: usize = 6;
 /// Changes tried to bring counts to their values.
 const CLIMB: usize = 1_500;
+/// What building and checking a board takes beside encoding it.
+const BOARD_STEPS: Steps = 50;
 
 /// A legal position and the block's features in it, ascending.
 pub struct Found {
@@ -35,14 +37,22 @@ pub fn attempt(
     partial: &Partial,
     number: u32,
     rng: &mut ChaCha8Rng,
+    budget: &mut Steps,
 ) -> Option<Found> {
+    spend(frame, budget)?;
     let board = completed(frame, partial, number, rng)?;
     let witness = Witness::of(board)?;
     let active = reference::active(frame.block, witness.board(), Perspective::White);
     if active.binary_search(&index).is_ok() {
         return Some(Found { witness, active });
     }
-    if goal.counts.is_empty() { None } else { climb(frame, goal, index, partial, witness, rng) }
+    if goal.counts.is_empty() { None } else { climb(frame, goal, index, partial, witness, rng, budget) }
+}
+
+/// Takes a board's encoding off the budget, none when that is spent.
+fn spend(frame: &Frame<'_>, budget: &mut Steps) -> Option<()> {
+    *budget = budget.checked_sub(BOARD_STEPS + frame.encoding_steps())?;
+    Some(())
 }
 
 fn completed(frame: &Frame<'_>, partial: &Partial, number: u32, rng: &mut ChaCha8Rng) -> Option<Board> {
@@ -120,11 +130,13 @@ fn climb(
     partial: &Partial,
     start: Witness,
     rng: &mut ChaCha8Rng,
+    budget: &mut Steps,
 ) -> Option<Found> {
     let mut current = start;
     let active = reference::active(frame.block, current.board(), Perspective::White);
     let mut best = distance(frame, goal, &active)?;
     for _ in 0..CLIMB {
+        spend(frame, budget)?;
         let mut board = current.board().clone();
         for _ in 0..rng.random_range(1..=2) {
             change(frame, &mut board, partial, rng);

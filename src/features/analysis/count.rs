@@ -2,26 +2,22 @@
 
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, SourceSpec};
 
-use super::domain::Squares;
+use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
 use super::partial::{KING, Partial};
 use super::reach::{attacked, push_squares, ray, rays};
-use super::search::{Frame, origin};
+use super::search::{Steps, origin};
 use super::values::Values;
 
 /// Largest count that is followed value by value; beyond, everything counts as possible.
 const MAX_FOLLOWED: u32 = 1 << 10;
-/// Bindings a count may have to be followed at all.
-const MAX_BINDINGS: u64 = 1 << 21;
+/// What following a count may take.
+const MAX_STEPS: Steps = 1 << 20;
 
-/// Values the count may take given a binding of the outer variables.
-pub fn possible(frame: &Frame<'_>, spec: &CountSpec, partial: &Partial, entities: &[Entity]) -> Values {
+/// What following a count takes.
+pub fn steps(spec: &CountSpec) -> Steps {
     let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
-    if spec.max > MAX_FOLLOWED || spec.binders.iter().map(size).product::<u64>() > MAX_BINDINGS {
-        return Values::all(spec.max.min(MAX_FOLLOWED));
-    }
-    let counter = Counter { frame, partial, condition: spec.condition.as_ref(), max: spec.max };
-    counter.bindings(&spec.binders, &mut entities.to_vec())
+    spec.binders.iter().map(size).fold(1, Steps::saturating_mul)
 }
 
 /// Whether `value` is among those found.
@@ -29,14 +25,25 @@ pub fn admits(values: &Values, value: u32) -> bool {
     value > MAX_FOLLOWED || values.contains(value)
 }
 
-struct Counter<'a> {
-    frame: &'a Frame<'a>,
+/// Follows a count's binders over what is known of the board.
+pub struct Counter<'a> {
+    /// What may stand on the board.
+    pieces: &'a Domain,
     partial: &'a Partial,
     condition: Option<&'a ConditionSpec>,
     max: u32,
 }
 
 impl Counter<'_> {
+    /// Values the count may take given a binding of the outer variables.
+    pub fn possible(spec: &CountSpec, pieces: &Domain, partial: &Partial, entities: &[Entity]) -> Values {
+        if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
+            return Values::all(spec.max.min(MAX_FOLLOWED));
+        }
+        let counter = Counter { pieces, partial, condition: spec.condition.as_ref(), max: spec.max };
+        counter.bindings(&spec.binders, &mut entities.to_vec())
+    }
+
     fn only(&self, value: u32) -> Values {
         Values::only(value, self.max)
     }
@@ -67,7 +74,7 @@ impl Counter<'_> {
                 let line: Vec<u32> = Squares(ray(from.square, direction)).collect();
                 self.first_met(&line, &mut inner)
             }
-            _ => self.pieces(&mut inner),
+            _ => self.all_pieces(&mut inner),
         }
     }
 
@@ -178,12 +185,12 @@ impl Counter<'_> {
         match self.partial.at(square) {
             Some(known) => vec![known],
             None if !self.partial.may_be_occupied(square) => Vec::new(),
-            None => self.frame.pieces.at(square).filter(|entity| self.partial.may_be(*entity)).collect(),
+            None => self.pieces.at(square).filter(|entity| self.partial.may_be(*entity)).collect(),
         }
     }
 
     /// Two bounds at once: no square holds two pieces, and no side has more pieces than it may.
-    fn pieces(&self, inner: &mut dyn FnMut(Entity) -> Values) -> Values {
+    fn all_pieces(&self, inner: &mut dyn FnMut(Entity) -> Values) -> Values {
         let mut by_square = self.only(0);
         let mut known = self.only(0);
         let mut by_kind: [[Values; 6]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| self.none()));

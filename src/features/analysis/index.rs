@@ -49,6 +49,29 @@ pub struct Goal<'a> {
     pub counts: Vec<(&'a CountSpec, u32)>,
 }
 
+impl Goal<'_> {
+    /// Leaves out of both sides of each difference what finds no partner on the other; false when nothing is left.
+    #[must_use]
+    pub fn narrow(&mut self) -> bool {
+        self.differences.iter().all(|difference| {
+            let Difference { left: (of_left, left), right: (of_right, right), is } = *difference;
+            if left == right {
+                return is == 0;
+            }
+            let values = |property: &Property, domain: &Domain| {
+                domain.entities().fold(0u64, |all, entity| all | 1 << property.of(entity))
+            };
+            let partner = |values: u64, value: i32| (0..64).contains(&value) && values >> value & 1 != 0;
+            let minuends = values(of_left, &self.domains[left]);
+            let subtrahends = values(of_right, &self.domains[right]);
+            let domains = &mut self.domains;
+            domains[left] = domains[left].filtered(|entity| partner(subtrahends, of_left.of(entity) - is));
+            domains[right] = domains[right].filtered(|entity| partner(minuends, of_right.of(entity) + is));
+            !domains[left].is_empty() && !domains[right].is_empty()
+        })
+    }
+}
+
 impl<'a> Reader<'a> {
     /// `domains` are what the slots may hold at all.
     pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Reader<'a> {
@@ -73,16 +96,6 @@ impl<'a> Reader<'a> {
         };
         let factors = product.factors.iter().map(|spec| (spec.size, factor(&spec.kind))).collect();
         Reader { factors, size: product.size }
-    }
-
-    /// Whether an axis or difference reads the slot.
-    pub fn reads(&self, slot: usize) -> bool {
-        self.factors.iter().any(|(_, factor)| match factor {
-            Factor::Axis { slot: of, .. } => *of == slot,
-            Factor::Difference(difference) => difference.left.1 == slot || difference.right.1 == slot,
-            Factor::Sum(products) => products.iter().any(|product| product.reads(slot)),
-            Factor::Count(_) | Factor::Reserved => false,
-        })
     }
 
     /// Adds what `index` asks; false when nothing can give it.

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use crate::chess::Mirror;
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind,
 };
 
 use super::domain::Domain;
 use super::index::{Difference, Goal, Reader};
+use super::outlook::Outlook;
 use super::partial::{KING, Partial};
 use super::reach::steps;
 
@@ -27,10 +28,14 @@ pub struct Frame<'a> {
     conditions: Vec<(Vec<usize>, &'a ConditionSpec)>,
     /// Conditions over none: false kills the block.
     possible: bool,
-    /// Kings that binders follow, and kings that anything reads.
-    followed: [bool; 2],
-    read: [bool; 2],
+    counts: Vec<Outlook<'a>>,
+    /// By slot: whether anything but the product's axes and differences reads it.
+    read: Vec<bool>,
 }
+
+/// Bindings tried and board squares looked at, about 30 ns each: what work is measured in, so that where it ends does
+/// not depend on the machine.
+pub type Steps = u64;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,30 +67,39 @@ impl<'a> Frame<'a> {
                 _ => conditions.push((slots, condition)),
             }
         }
-        let unlimited = |king: usize| domains[king].len() == if king == OWN_KING { half.count_ones() } else { 64 };
-        let follows = |king| block.binders.iter().any(|binder| origin(binder.source) == Some(king));
-        let followed = [OWN_KING, ENEMY_KING].map(follows);
-        let read = [OWN_KING, ENEMY_KING].map(|king| {
-            let named = conditions.iter().any(|(slots, _)| slots.contains(&king));
-            named || followed[king] || !unlimited(king) || counts_read(block, king) || factor_reads(block, king)
-        });
+        let counts: Vec<Outlook<'_>> =
+            block.product.counts().into_iter().map(|count| Outlook::new(block, count, &domains)).collect();
+        let followed = block.binders.iter().filter_map(|binder| origin(binder.source));
+        let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
+        let named: Vec<usize> = followed.chain(named.copied()).collect();
+        let limited = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
+        let anyhow = |slot: usize| named.contains(&slot) || limited(slot) || factor_reads(block, slot);
+        let read = (0..block.variables.len()).map(anyhow).collect();
         let reader = Reader::new(block, &domains);
         let anything = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
         let king_allowed = |king: Entity| king.role != KING || domains[king.color as usize].contains(king);
         let pieces = anything.filtered(king_allowed);
-        Frame { block, reader, domains, pieces, conditions, possible, followed, read }
+        Frame { block, reader, domains, pieces, conditions, possible, counts, read }
     }
 
     /// Whether the block looks at this king, in axes, conditions or sources.
     pub fn reads(&self, king: usize) -> bool {
-        self.read[king] || self.reader.reads(king)
+        self.read[king] || self.block.product.reads(king)
     }
 
     /// What the index asks; none when the domains alone rule it out.
     pub fn goal(&self, index: u32) -> Option<Goal<'a>> {
         let mut goal = Goal { domains: self.domains.clone(), differences: Vec::new(), counts: Vec::new() };
-        let readable = self.possible && self.reader.read(index, &mut goal);
+        let readable = self.possible && self.reader.read(index, &mut goal) && goal.narrow();
         (readable && !goal.domains.iter().any(Domain::is_empty)).then_some(goal)
+    }
+
+    /// What encoding a well filled board by the reference takes.
+    pub fn encoding_steps(&self) -> Steps {
+        let bindings = |binders: &[BinderSpec]| binders.iter().map(|binder| usual(binder.source)).product::<Steps>();
+        let counts = self.block.product.counts();
+        let counting: Steps = counts.iter().map(|count| bindings(&count.binders)).sum();
+        100 + bindings(&self.block.binders).saturating_mul(10 + counting.saturating_mul(2))
     }
 
     /// Visits every binding that contradicts nothing, at most `budget` steps long; counts are left to the visitor.
@@ -93,7 +107,7 @@ impl<'a> Frame<'a> {
     pub fn bindings(
         &self,
         goal: &Goal<'a>,
-        budget: &mut u64,
+        budget: &mut Steps,
         visit: &mut dyn FnMut(&Partial, &[Entity]) -> ControlFlow<()>,
     ) -> Ended {
         let order = self.order(goal);
@@ -106,49 +120,82 @@ impl<'a> Frame<'a> {
             budget,
             visit,
         };
+        let before = self.ready(goal, &[]);
+        if !before.hold(self, &search.entities) {
+            return Ended::Exhausted;
+        }
         match search.descend(0, &Partial::default()) {
             ControlFlow::Continue(()) => Ended::Exhausted,
             ControlFlow::Break(ended) => ended,
         }
     }
 
-    /// Kings first where they narrow the rest, last where they are only compared with.
+    /// Variables to bind, those with the fewest candidates first. Pieces that nothing reads are left out: some piece
+    /// always stands somewhere.
     fn order(&self, goal: &Goal<'a>) -> Vec<usize> {
-        let narrowed = |king: usize| goal.domains[king] != self.domains[king] || self.followed[king];
-        let compared = |king: usize| {
-            let in_difference = |d: &Difference<'_>| d.left.1 == king || d.right.1 == king;
-            self.read[king] || goal.differences.iter().any(in_difference)
+        let source = |slot: usize| {
+            let binder = self.block.binders.iter().find(|binder| binder.slot == slot);
+            binder.map_or(SourceSpec::Pieces, |binder| binder.source)
         };
-        let kings = [OWN_KING, ENEMY_KING];
-        let first = kings.into_iter().filter(|king| narrowed(*king));
-        let last = kings.into_iter().filter(|king| !narrowed(*king) && compared(*king));
-        first.chain(self.block.binders.iter().map(|binder| binder.slot)).chain(last).collect()
+        let matters = |slot: &usize| {
+            let in_difference = |d: &Difference<'_>| d.left.1 == *slot || d.right.1 == *slot;
+            source(*slot) != SourceSpec::Pieces
+                || self.read[*slot]
+                || goal.domains[*slot] != self.domains[*slot]
+                || goal.differences.iter().any(in_difference)
+        };
+        let slots = [OWN_KING, ENEMY_KING].into_iter().chain(self.block.binders.iter().map(|binder| binder.slot));
+        let mut open: Vec<usize> = slots.filter(matters).collect();
+        let mut order = Vec::with_capacity(open.len());
+        while !open.is_empty() {
+            let candidates = |slot: usize| match origin(source(slot)) {
+                None => goal.domains[slot].len(),
+                Some(of) if order.contains(&of) => goal.domains[slot].len().min(8),
+                Some(_) => u32::MAX,
+            };
+            let next = (0..open.len()).min_by_key(|at| candidates(open[*at])).unwrap_or(0);
+            order.push(open.remove(next));
+        }
+        order
     }
 
     /// What can be checked once the last of `bound` is.
-    fn ready(&self, goal: &Goal<'a>, bound: &[usize]) -> Checks<'a> {
+    fn ready(&self, goal: &Goal<'a>, bound: &[usize]) -> Checks<'_, 'a> {
         let new = |slots: &[usize]| {
             slots.iter().all(|slot| bound.contains(slot)) && bound.last().is_some_and(|last| slots.contains(last))
         };
         let conditions = self.conditions.iter().filter(|(slots, _)| new(slots)).map(|(_, condition)| *condition);
         let differences = goal.differences.iter().filter(|d| new(&[d.left.1, d.right.1])).copied();
-        Checks { conditions: conditions.collect(), differences: differences.collect() }
+        let ready = |(count, value): &(&'a CountSpec, u32)| {
+            let outlook = self.counts.iter().find(|outlook| std::ptr::eq(outlook.count, *count))?;
+            (outlook.slots.is_empty() && bound.is_empty() || new(&outlook.slots)).then_some((outlook, *value))
+        };
+        let counts = goal.counts.iter().filter_map(ready).collect();
+        Checks { conditions: conditions.collect(), differences: differences.collect(), counts }
     }
 }
 
-#[derive(Default)]
-struct Checks<'a> {
+struct Checks<'s, 'a> {
     conditions: Vec<&'a ConditionSpec>,
     differences: Vec<Difference<'a>>,
+    counts: Vec<(&'s Outlook<'a>, u32)>,
+}
+
+impl Checks<'_, '_> {
+    fn hold(&self, frame: &Frame<'_>, entities: &[Entity]) -> bool {
+        self.differences.iter().all(|difference| difference.holds(entities))
+            && self.conditions.iter().all(|condition| condition.holds(&|slot| entities[slot]))
+            && self.counts.iter().all(|(outlook, value)| outlook.admits(frame.block, &frame.pieces, entities, *value))
+    }
 }
 
 struct Search<'s, 'a> {
     frame: &'s Frame<'a>,
     goal: &'s Goal<'a>,
     order: Vec<usize>,
-    checks: Vec<Checks<'a>>,
+    checks: Vec<Checks<'s, 'a>>,
     entities: Vec<Entity>,
-    budget: &'s mut u64,
+    budget: &'s mut Steps,
     visit: &'s mut dyn FnMut(&Partial, &[Entity]) -> ControlFlow<()>,
 }
 
@@ -199,11 +246,7 @@ impl Search<'_, '_> {
             None => return ControlFlow::Break(Ended::OutOfBudget),
         }
         self.entities[slot] = entity;
-        let entities = &self.entities;
-        let checks = &self.checks[depth];
-        if !checks.differences.iter().all(|difference| difference.holds(entities))
-            || !checks.conditions.iter().all(|condition| condition.holds(&|slot| entities[slot]))
-        {
+        if !self.checks[depth].hold(self.frame, &self.entities) {
             return ControlFlow::Continue(());
         }
         let mut after = *partial;
@@ -211,6 +254,15 @@ impl Search<'_, '_> {
             return ControlFlow::Continue(());
         }
         self.descend(depth + 1, &after)
+    }
+}
+
+/// What a source yields on a well filled board, each with the work of finding it.
+fn usual(source: SourceSpec) -> Steps {
+    match source {
+        SourceSpec::Pieces => 24,
+        SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,
+        SourceSpec::Targets(_) | SourceSpec::Next(..) => 3,
     }
 }
 
@@ -232,13 +284,4 @@ fn conjuncts(condition: &ConditionSpec) -> Vec<&ConditionSpec> {
 /// Whether the block's factor reads this slot.
 fn factor_reads(block: &BlockSpec, slot: usize) -> bool {
     block.factor.as_ref().is_some_and(|factor| factor.product.reads(slot))
-}
-
-/// Whether some count of the block reads this slot.
-fn counts_read(block: &BlockSpec, slot: usize) -> bool {
-    let reads = |binders: &[BinderSpec], condition: Option<&ConditionSpec>| {
-        binders.iter().any(|binder| origin(binder.source) == Some(slot))
-            || condition.is_some_and(|condition| condition.slots().contains(&slot))
-    };
-    block.product.counts().iter().any(|count| reads(&count.binders, count.condition.as_ref()))
 }

@@ -9,16 +9,16 @@ use std::ops::ControlFlow;
 
 use crate::chess::{BlackView, Mirror, Orientation, Perspective, Square};
 use crate::features::FeatureSet;
-use crate::features::spec::{
-    BlockSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, OWN_KING, ProductSpec, SourceSpec, VariableKind,
-};
+use crate::features::reference;
+use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
 
 use super::domain::{Domain, Squares};
 use super::partial::{KING, Partial};
-use super::search::{Ended, Frame};
+use super::search::{Ended, Frame, Steps};
 
-/// Steps of the search for what an index implies.
-const BUDGET: u64 = 1 << 16;
+/// Steps of the search for what an index implies, and for a whole block.
+const INDEX_BUDGET: Steps = 1 << 16;
+const BLOCK_BUDGET: Steps = 1 << 27;
 /// Blocks looked at: a set that needs more is left to the search for a counterexample.
 const MAX_BLOCKS: usize = 64;
 
@@ -31,7 +31,7 @@ pub fn everything(set: &FeatureSet) -> bool {
         if !argued(spec) {
             continue;
         }
-        let mut teller = Teller { frame: Frame::new(spec), block: spec, implied: HashMap::new() };
+        let mut teller = Teller { frame: Frame::new(spec), block: spec, implied: HashMap::new(), left: BLOCK_BUDGET };
         // What White's view tells, then what Black's does, as states of the board itself.
         let own = pieces.filtered(|entity| {
             let seen_by_black = turned(entity, spec.orientation);
@@ -66,6 +66,8 @@ struct Teller<'a> {
     block: &'a BlockSpec,
     /// By index: the states that are present whenever it is active.
     implied: HashMap<u32, Domain>,
+    /// When it is spent, nothing more is told.
+    left: Steps,
 }
 
 impl Teller<'_> {
@@ -80,11 +82,12 @@ impl Teller<'_> {
         let squares = |wanted: bool| if wanted { !0u64 } else { 1 };
         Squares(squares(with_own)).all(|own| {
             Squares(squares(with_enemy)).all(|enemy| {
+                self.left = self.left.saturating_sub(1);
                 let mut partial = Partial::default();
                 let king = |square, color| Entity { square, role: KING, color };
                 let kings = [with_own.then(|| king(own, 0)), with_enemy.then(|| king(enemy, 1))];
                 let consistent = partial.place(state) && kings.iter().flatten().all(|king| partial.place(*king));
-                !consistent || partial.impossible() || self.shown(state, kings)
+                self.left > 0 && (!consistent || partial.impossible() || self.shown(state, kings))
             })
         })
     }
@@ -105,54 +108,27 @@ impl Teller<'_> {
                 rest /= present.len();
             }
             let holds = self.block.condition.as_ref().is_none_or(|condition| condition.holds(&|slot| entities[slot]));
-            holds
-                && product(&self.block.product, &entities).into_iter().any(|index| self.implies(index).contains(state))
+            let elements = || reference::elements(&self.block.product, &entities);
+            holds && elements().into_iter().any(|element| self.implies(element).contains(state))
         })
     }
 
     fn implies(&mut self, index: u32) -> Domain {
-        let frame = &self.frame;
+        let (frame, left) = (&self.frame, &mut self.left);
         *self.implied.entry(index).or_insert_with(|| {
-            let Some(goal) = frame.goal(index) else { return Domain::default() };
+            let kept = frame.block.index_of(index).is_some();
+            let Some(goal) = frame.goal(index).filter(|_| kept) else { return Domain::default() };
             let mut common: Option<Domain> = None;
-            let ended = frame.bindings(&goal, &mut BUDGET.clone(), &mut |partial, _| {
+            let mut budget = INDEX_BUDGET;
+            let ended = frame.bindings(&goal, &mut budget, &mut |partial, _| {
                 let mut here = Domain::default();
                 partial.pieces().for_each(|piece| here.insert(piece));
                 let both = common.map_or(here, |common| common.and(&here));
                 common = Some(both);
                 if both.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
+            *left = left.saturating_sub(INDEX_BUDGET - budget);
             if ended == Ended::Exhausted { common.unwrap_or_default() } else { Domain::default() }
         })
-    }
-}
-
-/// The elements one binding yields.
-fn product(product: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
-    let mut elements = vec![0];
-    for spec in &product.factors {
-        let right = factor(spec, entities);
-        elements = elements.iter().flat_map(|a| right.iter().map(move |b| a * spec.size + b)).collect();
-    }
-    elements
-}
-
-fn factor(spec: &FactorSpec, entities: &[Entity]) -> Vec<u32> {
-    match &spec.kind {
-        FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
-        FactorKind::Difference(left, right) => {
-            let (a, b) = (left.property.of(entities[left.slot]), right.property.of(entities[right.slot]));
-            vec![(a - b + left.size() as i32 - 1) as u32]
-        }
-        FactorKind::Sum(products) => {
-            let mut offset = 0;
-            let mut elements = Vec::new();
-            for summand in products {
-                elements.extend(product(summand, entities).into_iter().map(|element| element + offset));
-                offset += summand.size;
-            }
-            elements
-        }
-        FactorKind::Reserved | FactorKind::Count(_) => Vec::new(),
     }
 }
