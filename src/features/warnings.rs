@@ -4,11 +4,29 @@ use shakmaty::Piece;
 
 use crate::chess::{Board, Color, Perspective, Role, Square};
 
+use super::analysis::Analysis;
 use super::set::FeatureSet;
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, SourceSpec};
 
-/// One line each, in the order of the blocks; what needs an analysis is not among them.
-pub fn warnings(set: &FeatureSet) -> Vec<String> {
+impl FeatureSet {
+    /// One line each.
+    pub fn warnings(&self, analysis: &Analysis) -> Vec<String> {
+        let never = |at: &usize| {
+            let tally = analysis.block_tally(*at);
+            tally.live == 0 && tally.unresolved == 0
+        };
+        let blocks = (0..self.blocks().len()).filter(never).map(|at| {
+            format!(
+                "{}: the block can never be active; none of its features is in any legal position",
+                self.blocks()[at].name
+            )
+        });
+        blocks.chain(warnings(self)).collect()
+    }
+}
+
+/// What needs no analysis.
+fn warnings(set: &FeatureSet) -> Vec<String> {
     let mut found = Vec::new();
     for block in set.blocks() {
         for letter in unused(block.spec()) {
@@ -157,6 +175,15 @@ mod tests {
                 "the set does not see enemy pawns, enemy knights, enemy bishops, enemy rooks, enemy queens and the enemy king",
             ],
         );
+    }
+
+    #[test]
+    fn blocks_that_are_never_active_are_named() {
+        let request = "piece + square(P) for P in pieces if role(P) == pawn and rank(P) == 0";
+        let set = FeatureSet::resolve(request).expect("a definition");
+        let found = set.warnings(&Analysis::of(&set, |_, _| {}));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("can never be active"), "{found:?}");
     }
 
     #[test]
