@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fsbench::chess::{Board, Chess, Color, Perspective, Piece, Role, Square};
-use fsbench::features::analysis::{self, Analysis, Lossless, Status, Tally};
+use fsbench::features::analysis::{self, Analysis, Lossless, Status, Tally, Witness};
 use fsbench::features::{FeatureSet, shipped_names};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -305,9 +305,9 @@ fn bound(rng: &mut impl RngExt, letters: &[char], pieces: &mut Vec<char>, square
         };
         let bare = source.starts_with("moves") || source.starts_with("attacks");
         if bare {
-            squares.push(*letter)
+            squares.push(*letter);
         } else {
-            pieces.push(*letter)
+            pieces.push(*letter);
         }
         list.push(format!("{letter} in {source}"));
     }
@@ -393,7 +393,7 @@ fn the_answer_does_not_depend_on_threads() {
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let analysis = pool.install(|| Analysis::of(&set, |_, _| {}));
-        (0..set.num_features()).map(|index| analysis.witness(index).map(|witness| witness.fen())).collect::<Vec<_>>()
+        (0..set.num_features()).map(|index| analysis.witness(index).map(Witness::fen)).collect::<Vec<_>>()
     };
     assert_eq!(with(1), with(3));
 }

@@ -7,8 +7,13 @@ use crate::chess::Perspective;
 use crate::features::FeatureSet;
 
 use super::positions::random_game;
+use super::search::{Steps, encoding_steps};
 
 const GAMES: u64 = 24;
+/// Bounds the work on sets that are slow to encode: of their positions only every so many-th is looked at.
+const BUDGET: Steps = 1 << 28;
+/// Positions of all games together, about.
+const POSITIONS: u64 = 4_000;
 
 /// Active features a perspective.
 #[derive(Copy, Clone, Debug, PartialEq, serde::Serialize)]
@@ -22,10 +27,11 @@ pub struct Activity {
 impl Activity {
     /// Over the positions of a few seeded random games; the same numbers every time.
     pub fn of(set: &FeatureSet) -> Activity {
+        let every = (POSITIONS * encoding_steps(set)).div_ceil(BUDGET) as usize;
         let count = |game: u64| {
             let mut active = Vec::new();
             let (mut positions, mut sum, mut max) = (0, 0, 0);
-            for position in random_game(game) {
+            for position in random_game(game).into_iter().step_by(every) {
                 for pov in Perspective::ALL {
                     set.active(position.board(), pov, &mut active);
                     sum += active.len();

@@ -10,7 +10,7 @@ use crate::features::spec::{ENEMY_KING, VariableKind};
 use super::domain::{Domain, Squares};
 use super::legal::Witness;
 use super::positions::{pick, scattered, stream};
-use super::search::{Frame, Steps};
+use super::search::{Steps, encoding_steps};
 
 /// Random positions changed in search of a pair, from kings alone to full boards, and changes tried on each.
 const POSITIONS: u64 = 600;
@@ -21,7 +21,7 @@ const BUDGET: Steps = 1 << 27;
 /// A pair whose reference features are equal in both perspectives.
 pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
     let mut spent = 0;
-    let steps: Steps = set.blocks().iter().map(|block| Frame::new(block.spec()).encoding_steps()).sum();
+    let steps = encoding_steps(set);
     let mut encode = |board: &Board| {
         let seen = Perspective::ALL.map(|pov| {
             let mut active = Vec::new();
@@ -54,11 +54,11 @@ pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
             }
             let Some(other) = Witness::of(board) else { continue };
             let (others, spent) = encode(other.board());
-            if features == others && equal(set, &position, &other) {
-                return Some([position, other]);
-            }
             if spent {
                 return None;
+            }
+            if features == others && equal(set, &position, &other) {
+                return Some([position, other]);
             }
         }
     }

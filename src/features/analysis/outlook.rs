@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::features::spec::{BlockSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
+use crate::features::spec::{BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
 
 use super::count::{self, Counter};
 use super::domain::Domain;
@@ -29,7 +29,7 @@ impl<'a> Outlook<'a> {
     pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain]) -> Outlook<'a> {
         let own = |slot: &usize| count.binders.iter().any(|binder| binder.slot == *slot);
         let origins = count.binders.iter().filter_map(|binder| origin(binder.source));
-        let read = count.condition.iter().flat_map(|condition| condition.slots()).chain(origins);
+        let read = count.condition.iter().flat_map(ConditionSpec::slots).chain(origins);
         let mut slots: Vec<usize> = read.filter(|slot| !own(slot)).collect();
         slots.sort_unstable();
         slots.dedup();

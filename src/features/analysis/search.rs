@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 
 use crate::chess::Mirror;
+use crate::features::FeatureSet;
 use crate::features::spec::{
     BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind,
 };
@@ -96,10 +97,12 @@ impl<'a> Frame<'a> {
 
     /// What encoding a well filled board by the reference takes.
     pub fn encoding_steps(&self) -> Steps {
-        let bindings = |binders: &[BinderSpec]| binders.iter().map(|binder| usual(binder.source)).product::<Steps>();
+        let bindings =
+            |binders: &[BinderSpec]| binders.iter().map(|binder| usual(binder.source)).fold(1, Steps::saturating_mul);
         let counts = self.block.product.counts();
-        let counting: Steps = counts.iter().map(|count| bindings(&count.binders)).sum();
-        100 + bindings(&self.block.binders).saturating_mul(10 + counting.saturating_mul(2))
+        let counting: Steps = counts.iter().map(|count| bindings(&count.binders)).fold(0, Steps::saturating_add);
+        let each = counting.saturating_mul(2).saturating_add(10);
+        bindings(&self.block.binders).saturating_mul(each).saturating_add(100).min(1 << 40)
     }
 
     /// Visits every binding that contradicts nothing, at most `budget` steps long; counts are left to the visitor.
@@ -255,6 +258,11 @@ impl Search<'_, '_> {
         }
         self.descend(depth + 1, &after)
     }
+}
+
+/// What encoding a well filled board takes, all blocks together.
+pub fn encoding_steps(set: &FeatureSet) -> Steps {
+    set.blocks().iter().map(|block| Frame::new(block.spec()).encoding_steps()).fold(0, Steps::saturating_add)
 }
 
 /// What a source yields on a well filled board, each with the work of finding it.
