@@ -1,15 +1,13 @@
 //! A compiled feature set: blocks side by side in one index space.
 
-use crate::chess::{
-    Board, BoardChange, ByPerspective, Mirror, Orientation, PackedBoard, Perspective, PieceCode, Square,
-};
+use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{Bitboards, CompiledBlock, Kings};
+use super::compiled::{CompiledBlock, Move, Placement, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::identity::Identity;
 use super::reference;
-use super::spec::{BlockSpec, Multiplicity};
+use super::spec::BlockSpec;
 
 /// The part of a set that has its own context: a stretch of indices.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ pub struct FeatureSet {
 }
 
 /// What one move changes for one perspective. Indices ascend.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
     /// Active after and not before (under `bag`: as often as it was added).
     pub added: Vec<u32>,
@@ -53,13 +51,6 @@ pub struct Delta {
     pub removed: Vec<u32>,
     /// Whether some block's context changed.
     pub refresh: bool,
-    scratch: Vec<u32>,
-}
-
-impl PartialEq for Delta {
-    fn eq(&self, other: &Delta) -> bool {
-        (&self.added, &self.removed, self.refresh) == (&other.added, &other.removed, other.refresh)
-    }
 }
 
 impl FeatureSet {
@@ -129,7 +120,7 @@ impl FeatureSet {
 
     /// No legal position has more active features a perspective (a bound, not the maximum).
     pub fn max_active(&self) -> usize {
-        self.blocks.iter().map(|block| block.compiled.max_active(block.size)).sum()
+        self.blocks.iter().map(|block| block.compiled.max_active()).sum()
     }
 
     /// Bytes of the encoder's tables.
@@ -140,28 +131,28 @@ impl FeatureSet {
     /// The active features of a board as `pov` sees it, block by block; `out` is cleared first.
     pub fn active(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        self.append(&Bitboards::from(board), pov, out);
+        self.append(&Placement::from(board), pov, out);
     }
 
     /// Both perspectives' active features; the vectors are cleared first.
     pub fn active_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
-        let boards = Bitboards::from(board);
+        let placement = Placement::from(board);
         for pov in Perspective::ALL {
             out[pov].clear();
-            self.append(&boards, pov, &mut out[pov]);
+            self.append(&placement, pov, &mut out[pov]);
         }
     }
 
-    fn append(&self, boards: &Bitboards, pov: Perspective, out: &mut Vec<u32>) {
+    fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         for block in &self.blocks {
-            block.compiled.active(boards, pov, block.offset, out);
+            block.compiled.active(placement, pov, block.offset, out);
         }
     }
 
     /// One block's active features (indices of the whole set), appended to `out`.
     pub fn active_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         let block = &self.blocks[block];
-        block.compiled.active(&Bitboards::from(board), pov, block.offset, out);
+        block.compiled.active(&Placement::from(board), pov, block.offset, out);
     }
 
     /// The same by the reference encoder, ascending.
@@ -175,11 +166,8 @@ impl FeatureSet {
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
     pub fn context(&self, block: usize, board: &Board, pov: Perspective) -> Option<u32> {
-        let block = &self.blocks[block];
-        let turned = |king: Option<Square>| king.map(|square| u32::from(square) ^ turn(&block.spec, pov));
-        let own = turned(board.king_of(pov.own()))?;
-        let enemy = turned(board.king_of(pov.other().own()))?;
-        Some(block.compiled.contexts().id(own, enemy))
+        let king = |pov: Perspective| board.king_of(pov.own()).map(u32::from);
+        Some(self.blocks[block].compiled.context([king(pov)?, king(pov.other())?], pov))
     }
 
     /// Distinct combinations of the blocks' contexts over all placements of the kings (over pairs that are not
@@ -198,93 +186,23 @@ impl FeatureSet {
 
     /// The exact change a move makes, given also when there is a refresh.
     pub fn delta(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
-        out.added.clear();
-        out.removed.clear();
-        out.refresh = false;
-        let boards = [Bitboards::from(before), Bitboards::from(after)];
-        for (at, block) in self.blocks.iter().enumerate() {
-            let refresh = self.context(at, before, pov) != self.context(at, after, pov);
-            out.refresh |= refresh;
-            let from = [out.removed.len(), out.added.len()];
-            match block.moved(&boards, pov) {
-                Some(kings) => block.moved_rows(&kings, change, pov, out),
-                None => {
-                    block.compiled.active(&boards[0], pov, block.offset, &mut out.removed);
-                    block.compiled.active(&boards[1], pov, block.offset, &mut out.added);
-                }
-            }
-            out.removed[from[0]..].sort_unstable();
-            out.added[from[1]..].sort_unstable();
-            cancel(&mut out.removed, from[0], &mut out.added, from[1]);
-            if block.shares_rows() && block.moved(&boards, pov).is_some() {
-                block.keep_changed(&boards, pov, out, from);
-            }
-        }
-    }
-}
-
-impl Block {
-    /// The kings, when the moved pieces' rows tell the change: tables say everything and the kings' rows stay.
-    fn moved(&self, boards: &[Bitboards; 2], pov: Perspective) -> Option<Kings> {
-        let kings = self.compiled.kings(&boards[0], pov)?;
-        let same = self.compiled.same_rows(&kings, &self.compiled.kings(&boards[1], pov)?);
-        (self.compiled.tabular() && same).then_some(kings)
-    }
-
-    fn moved_rows(&self, kings: &Kings, change: &BoardChange, pov: Perspective, out: &mut Delta) {
-        for (square, piece) in change.removed() {
-            self.compiled.piece_rows(kings, (square, PieceCode::of(piece)), pov, self.offset, &mut out.removed);
-        }
-        for (square, piece) in change.added() {
-            self.compiled.piece_rows(kings, (square, PieceCode::of(piece)), pov, self.offset, &mut out.added);
+        let Delta { added, removed, refresh } = out;
+        added.clear();
+        removed.clear();
+        *refresh = false;
+        let mut mv = Move::new(before, change, after, pov);
+        let mut rows = Rows { removed, added };
+        for block in &self.blocks {
+            *refresh |= block.compiled.refreshes(&mv);
+            block.compiled.delta(&mut mv, block.offset, &mut rows);
         }
     }
 
-    /// Whether several pieces may yield one row that counts once.
-    fn shares_rows(&self) -> bool {
-        self.compiled.multiplicity() == Multiplicity::Set && !self.compiled.injective()
+    /// Whether a move changes some block's context: what [`FeatureSet::delta`] says, without the change.
+    pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
+        let mv = Move::new(before, change, after, pov);
+        self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
     }
-
-    /// Drops rows that another piece still yields after the move, or yielded before it.
-    fn keep_changed(&self, boards: &[Bitboards; 2], pov: Perspective, out: &mut Delta, from: [usize; 2]) {
-        let Delta { added, removed, scratch, .. } = out;
-        for (rows, start, other) in [(removed, from[0], &boards[1]), (added, from[1], &boards[0])] {
-            scratch.clear();
-            self.compiled.active(other, pov, self.offset, scratch);
-            scratch.sort_unstable();
-            let tail = rows.split_off(start);
-            rows.extend(tail.into_iter().filter(|row| scratch.binary_search(row).is_err()));
-            let mut distinct = rows.split_off(start);
-            distinct.dedup();
-            rows.append(&mut distinct);
-        }
-    }
-}
-
-/// The part of an orientation's mask that does not depend on a king.
-fn turn(spec: &BlockSpec, pov: Perspective) -> u32 {
-    Orientation { mirror: Mirror::None, ..spec.orientation }.mask(Square::A1, pov)
-}
-
-/// Removes what stands in both sorted tails, occurrence by occurrence.
-fn cancel(left: &mut Vec<u32>, left_from: usize, right: &mut Vec<u32>, right_from: usize) {
-    let (mut l, mut r) = (left_from, right_from);
-    let (mut kept_l, mut kept_r) = (left_from, right_from);
-    while l < left.len() && r < right.len() {
-        match left[l].cmp(&right[r]) {
-            std::cmp::Ordering::Equal => (l, r) = (l + 1, r + 1),
-            std::cmp::Ordering::Less => {
-                left[kept_l] = left[l];
-                (l, kept_l) = (l + 1, kept_l + 1);
-            }
-            std::cmp::Ordering::Greater => {
-                right[kept_r] = right[r];
-                (r, kept_r) = (r + 1, kept_r + 1);
-            }
-        }
-    }
-    left.drain(kept_l..l);
-    right.drain(kept_r..r);
 }
 
 /// The text identities are hashed from: one line a block.
