@@ -11,6 +11,8 @@ mod measure;
 mod report;
 mod run;
 mod samples_service;
+mod select;
+mod show;
 mod train;
 mod train_progress;
 
@@ -68,6 +70,8 @@ enum Verb {
     Report(report::Arguments),
     Run(run::Arguments),
     SamplesService(samples_service::Arguments),
+    Select(select::Arguments),
+    Show(show::Arguments),
     Train(train::Arguments),
 }
 
@@ -96,17 +100,41 @@ pub fn main() -> ExitCode {
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
+        Verb::Select(arguments) => select::run(&arguments),
+        Verb::Show(arguments) => show::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Request(error)) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
+    let (error, status) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Request(error)) => (error, 2),
+        Err(Failure::Work(error)) => (error, 1),
+    };
+    eprintln!("error: {}", explain(&error));
+    ExitCode::from(status)
+}
+
+/// An error with its causes, as far as it does not name them itself.
+fn explain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
-        Err(Failure::Work(error)) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(1)
-        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = || io::Error::other("disk gone");
+        assert_eq!(explain(&anyhow::Error::new(inner()).context("cannot write x")), "cannot write x: disk gone");
+        assert_eq!(
+            explain(&anyhow::Error::new(inner()).context("cannot write x: disk gone")),
+            "cannot write x: disk gone"
+        );
     }
 }

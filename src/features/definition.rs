@@ -1,7 +1,7 @@
 //! Definition files: TOML → expression, orientation, buckets; names → other definitions.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,11 @@ use toml::Spanned;
 use crate::chess::{BlackView, Mirror, Orientation};
 
 use super::error::{ExpressionText, FeatureError, SourceText};
+use super::library::{self, Unknown};
 use super::resolve::{self, MAX_FEATURES, Surroundings};
-use super::spec::{BlockSpec, Bucket, Multiplicity};
-use super::syntax::{self, BlockExpr, Span, SyntaxError};
+use super::selection::Selection;
+use super::spec::{BlockSpec, Bucket, Multiplicity, ProductSpec};
+use super::syntax::{self, BlockExpr, Span, SyntaxError, Written};
 
 /// Names that may nest inside one another before it is called a mistake.
 const MAX_NESTING: usize = 32;
@@ -22,7 +24,7 @@ const MAX_BLOCKS: usize = 4096;
 /// A definition file, as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct Keys {
     name: Option<String>,
     about: Option<String>,
     features: Spanned<String>,
@@ -34,9 +36,22 @@ struct Written {
     multiplicity: Multiplicity,
     #[serde(default)]
     buckets: BTreeMap<String, Spanned<Vec<i64>>>,
+    /// One for all written terms, or one for each; "" = none.
+    factor: Option<Spanned<Factors>>,
+    /// A file of indices.
+    select: Option<Spanned<String>>,
+    /// The indices themselves, in ranges.
+    selected: Option<Spanned<String>>,
     /// Definitions this one names, carried along so that the text stands on its own.
     #[serde(default)]
     definitions: BTreeMap<String, Carried>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Factors {
+    One(String),
+    Each(Vec<String>),
 }
 
 /// A definition with everything it names: what networks and checkpoints store.
@@ -56,6 +71,10 @@ struct Carried {
     multiplicity: Multiplicity,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     buckets: BTreeMap<String, Vec<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    factor: Option<Factors>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     definitions: BTreeMap<String, Carried>,
 }
@@ -65,6 +84,8 @@ pub struct Definition {
     pub name: String,
     pub about: Option<String>,
     pub blocks: Vec<BlockSpec>,
+    /// Number of features.
+    pub size: u32,
     /// TOML that needs no other file.
     pub text: String,
 }
@@ -75,10 +96,12 @@ pub struct Definition {
 /// When nothing has that name, the file cannot be read, or the definition is wrong.
 pub fn load(request: &str) -> Result<Definition, FeatureError> {
     let mut loader = Loader::default();
-    let loaded = if let Some(path) = find_file(request) {
+    let loaded = if let Some(path) = library::find_file(request) {
         loader.file(&path)?
-    } else if is_name(request) || request.ends_with(".toml") {
-        return Err(unknown_set(request, None));
+    } else if library::is_name(request) || request.ends_with(".toml") {
+        let Unknown { nearest, searched } = library::unknown(request, None);
+        let name = request.strip_suffix(".toml").unwrap_or(request).to_owned();
+        return Err(FeatureError::UnknownSet { name, nearest, searched });
     } else {
         loader.expression(request)?
     };
@@ -94,71 +117,18 @@ pub fn parse(text: &str) -> Result<Definition, FeatureError> {
     Loader::default().text(&source, None, "definition").map(Loaded::into_definition)
 }
 
-/// A bare name: letters, digits and hyphens.
-fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-}
-
-/// The file a request means: as a path, then with and without its ending in the folders of shipped sets.
-fn find_file(request: &str) -> Option<PathBuf> {
-    let path = Path::new(request);
-    if request.ends_with(".toml") && path.is_file() {
-        return Some(path.to_owned());
-    }
-    let name = request.strip_suffix(".toml").unwrap_or(request);
-    if is_name(name) { shipped_folders().iter().find_map(|folder| in_folder(folder, name)) } else { None }
-}
-
-fn in_folder(folder: &Path, name: &str) -> Option<PathBuf> {
-    let path = folder.join(format!("{name}.toml"));
-    path.is_file().then_some(path)
-}
-
-/// `feature_sets/` here, then beside or above the executable, then where fsbench was built.
-fn shipped_folders() -> Vec<PathBuf> {
-    let mut folders = vec![PathBuf::from("feature_sets")];
-    let executable = std::env::current_exe().ok();
-    let above = executable.iter().flat_map(|path| path.ancestors().skip(1).take(4));
-    folders.extend(above.map(|folder| folder.join("feature_sets")).filter(|folder| folder.is_dir()));
-    folders.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("feature_sets"));
-    folders
-}
-
-/// Names of the shipped sets, sorted.
-pub fn shipped_names() -> Vec<String> {
-    let mut names = names_in(&shipped_folders());
-    names.sort();
-    names.dedup();
-    names
-}
-
-fn names_in(folders: &[PathBuf]) -> Vec<String> {
-    let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
-    paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
-}
-
-fn unknown_set(request: &str, beside: Option<&Path>) -> FeatureError {
-    let mut searched: Vec<PathBuf> = beside.map(Path::to_owned).into_iter().collect();
-    searched.extend(shipped_folders().into_iter().filter(|folder| folder.is_dir()));
-    let known = names_in(&searched);
-    let name = request.strip_suffix(".toml").unwrap_or(request);
-    let nearest = syntax::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
-    FeatureError::UnknownSet { name: name.to_owned(), nearest, searched }
-}
-
 /// A definition and the self-contained form of its text.
 struct Loaded {
     name: String,
     blocks: Vec<BlockSpec>,
+    size: u32,
     carried: Carried,
 }
 
 impl Loaded {
     fn into_definition(self) -> Definition {
         let text = toml::to_string(&self.carried).expect("strings, numbers and tables are always TOML");
-        Definition { name: self.name, about: self.carried.about, blocks: self.blocks, text }
+        Definition { name: self.name, about: self.carried.about, blocks: self.blocks, size: self.size, text }
     }
 }
 
@@ -195,29 +165,39 @@ impl Loader {
             mirror: Mirror::default(),
             multiplicity: Multiplicity::default(),
             buckets: BTreeMap::new(),
+            factor: None,
+            selected: None,
             definitions: BTreeMap::new(),
         };
         let expression = ExpressionText { source: SourceText::new("expression", text), offset: 0 };
-        self.blocks(name, carried, &BTreeMap::new(), &expression, Neighbours::default())
+        self.blocks(name, carried, &BTreeMap::new(), &expression, &[], Neighbours::default())
     }
 
     fn text(&mut self, source: &SourceText, folder: Option<&Path>, stem: &str) -> Result<Loaded, FeatureError> {
-        let written: Written = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
-        let buckets = read_buckets(&written.buckets, source)?;
-        let name = written.name.clone().unwrap_or_else(|| stem.to_owned());
-        let expression = locate(source, &written.features);
+        let keys: Keys = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
+        let buckets = read_buckets(&keys.buckets, source)?;
+        let name = keys.name.clone().unwrap_or_else(|| stem.to_owned());
+        let expression = locate(source, &keys.features, "features");
+        let factors = read_factors(source, keys.factor.as_ref());
+        let selection = read_selection(source, &keys, folder)?;
         let carried = Carried {
-            name: written.name,
-            about: written.about,
-            features: written.features.into_inner(),
-            black: written.black,
-            mirror: written.mirror,
-            multiplicity: written.multiplicity,
-            buckets: written.buckets.into_iter().map(|(name, table)| (name, table.into_inner())).collect(),
+            name: keys.name,
+            about: keys.about,
+            features: keys.features.into_inner(),
+            black: keys.black,
+            mirror: keys.mirror,
+            multiplicity: keys.multiplicity,
+            buckets: keys.buckets.into_iter().map(|(name, table)| (name, table.into_inner())).collect(),
+            factor: keys.factor.map(Spanned::into_inner),
+            selected: selection.as_ref().map(Selection::ranges),
             definitions: BTreeMap::new(),
         };
-        let neighbours = Neighbours { carried: Some(&written.definitions), folder };
-        self.blocks(name, carried, &buckets, &expression, neighbours)
+        let neighbours = Neighbours { carried: Some(&keys.definitions), folder };
+        let mut loaded = self.blocks(name, carried, &buckets, &expression, &factors, neighbours)?;
+        if let Some(selection) = selection {
+            loaded.size = selection.apply(&mut loaded.blocks, u64::from(loaded.size))?;
+        }
+        Ok(loaded)
     }
 
     fn blocks(
@@ -226,6 +206,7 @@ impl Loader {
         mut carried: Carried,
         buckets: &BTreeMap<String, Arc<Bucket>>,
         expression: &ExpressionText,
+        factors: &[FactorText],
         neighbours: Neighbours<'_>,
     ) -> Result<Loaded, FeatureError> {
         let surroundings = Surroundings {
@@ -234,35 +215,39 @@ impl Loader {
             buckets,
         };
         let terms = syntax::parse(&carried.features).map_err(|error| expression.error(error))?;
-        let several = terms.iter().filter(|term| matches!(term, BlockExpr::Written(_))).count() > 1;
+        let written = terms.iter().filter(|term| matches!(term, BlockExpr::Written(_))).count();
+        let mut factors = factors_of_terms(factors, matches!(carried.factor, Some(Factors::One(_))), written)?;
         let mut blocks: Vec<BlockSpec> = Vec::new();
+        let mut size = 0u64;
         for (at, term) in terms.iter().enumerate() {
-            let span = match term {
-                BlockExpr::Written(written) => {
-                    let label = if several { format!("{name}#{}", at + 1) } else { name.clone() };
-                    let block =
-                        resolve::block(written, label, &surroundings).map_err(|error| expression.error(error))?;
-                    blocks.push(block);
-                    &written.span
+            let (mut found, features, span) = match term {
+                BlockExpr::Written(term) => {
+                    let label = if written > 1 { format!("{name}#{}", at + 1) } else { name.clone() };
+                    let mut block = resolve::block(term, label, &surroundings).map_err(|e| expression.error(e))?;
+                    if let Some(factor) = factors.next().flatten() {
+                        block.factor = Some(factor.resolve(term, &surroundings)?);
+                    }
+                    let features = block.product.size;
+                    (vec![block], features, &term.span)
                 }
                 BlockExpr::Named { name, span } => {
                     let named = self.named(name, span, expression, neighbours)?;
-                    blocks.extend(named.blocks);
                     carried.definitions.insert(name.clone(), named.carried);
-                    span
+                    (named.blocks, named.size, span)
                 }
             };
-            let total: u64 = blocks.iter().map(|block| u64::from(block.product.size)).sum();
-            if total > MAX_FEATURES {
+            found.iter_mut().for_each(|block| block.offset = block.offset.saturating_add(size as u32));
+            size += u64::from(features);
+            blocks.append(&mut found);
+            if size > MAX_FEATURES {
                 let message = "with this block the set has more than 2^32 − 1 features; indices have 32 bits";
-                return Err(expression.error(SyntaxError::new(message, span.clone())));
+                return Err(expression.at(message, span.clone()));
             }
             if blocks.len() > MAX_BLOCKS {
-                let message = format!("with this the set has more than {MAX_BLOCKS} blocks");
-                return Err(expression.error(SyntaxError::new(message, span.clone())));
+                return Err(expression.at(format!("with this the set has more than {MAX_BLOCKS} blocks"), span.clone()));
             }
         }
-        Ok(Loaded { name, blocks, carried })
+        Ok(Loaded { name, blocks, size: size as u32, carried })
     }
 
     fn named(
@@ -277,11 +262,9 @@ impl Loader {
             let source = SourceText::new(format!("definition {name}"), text);
             return self.enter(name, span, expression, |loader| loader.text(&source, neighbours.folder, name));
         }
-        let beside = neighbours.folder.and_then(|folder| in_folder(folder, name));
-        let Some(path) = beside.or_else(|| find_file(name)) else {
-            let FeatureError::UnknownSet { nearest, searched, .. } = unknown_set(name, neighbours.folder) else {
-                return Err(unknown_set(name, neighbours.folder));
-            };
+        let beside = neighbours.folder.and_then(|folder| library::in_folder(folder, name));
+        let Some(path) = beside.or_else(|| library::find_file(name)) else {
+            let Unknown { nearest, searched } = library::unknown(name, neighbours.folder);
             let folders = searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             let help = match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -318,16 +301,86 @@ fn toml_error(source: &SourceText, error: &toml::de::Error) -> FeatureError {
     source.error(error.message(), span, None)
 }
 
-/// Where the expression's first byte stands in its file; when the string has escapes, the expression alone is shown.
-fn locate(source: &SourceText, features: &Spanned<String>) -> ExpressionText {
-    let literal = features.span();
-    let content = features.as_ref();
-    match source.text.get(literal.clone()).and_then(|literal| literal.find(content.as_str())) {
+/// Where the text of a key begins in its file; when the string has escapes, the text alone is shown.
+fn locate(source: &SourceText, value: &Spanned<String>, key: &str) -> ExpressionText {
+    locate_in(source, value.span(), value.as_ref(), key)
+}
+
+fn locate_in(source: &SourceText, literal: Span, content: &str, key: &str) -> ExpressionText {
+    match source.text.get(literal.clone()).and_then(|literal| literal.find(content)) {
         Some(at) => ExpressionText { source: source.clone(), offset: literal.start + at },
         None => {
-            let origin = format!("{} (features)", source.origin);
-            ExpressionText { source: SourceText::new(origin, content.as_str()), offset: 0 }
+            let origin = format!("{} ({key})", source.origin);
+            ExpressionText { source: SourceText::new(origin, content), offset: 0 }
         }
+    }
+}
+
+/// A factor as written.
+struct FactorText {
+    content: String,
+    text: ExpressionText,
+}
+
+impl FactorText {
+    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<ProductSpec, FeatureError> {
+        let product = syntax::parse_product(&self.content);
+        product
+            .and_then(|product| resolve::factor(term, &product, surroundings))
+            .map_err(|error| self.text.error(error))
+    }
+}
+
+fn read_factors(source: &SourceText, factors: Option<&Spanned<Factors>>) -> Vec<FactorText> {
+    let Some(factors) = factors else { return Vec::new() };
+    let contents = match factors.as_ref() {
+        Factors::One(content) => std::slice::from_ref(content),
+        Factors::Each(contents) => contents,
+    };
+    let text = |content: &String| FactorText {
+        content: content.clone(),
+        text: locate_in(source, factors.span(), content, "factor"),
+    };
+    contents.iter().map(text).collect()
+}
+
+/// The factor of each written term in turn; none where there is none.
+fn factors_of_terms<'a>(
+    factors: &'a [FactorText],
+    for_all: bool,
+    terms: usize,
+) -> Result<impl Iterator<Item = Option<&'a FactorText>>, FeatureError> {
+    let each = match factors {
+        [one] if for_all => vec![one; terms],
+        [first, ..] if factors.len() != terms => {
+            let message =
+                format!("{} factors for {terms} written terms; give one for each, \"\" for none", factors.len());
+            return Err(first.text.at(message, 0..first.content.len()));
+        }
+        _ => factors.iter().collect(),
+    };
+    Ok(each.into_iter().map(|factor| Some(factor).filter(|factor| !factor.content.trim().is_empty())))
+}
+
+fn read_selection(source: &SourceText, keys: &Keys, folder: Option<&Path>) -> Result<Option<Selection>, FeatureError> {
+    match (&keys.select, &keys.selected) {
+        (Some(_), Some(selected)) => {
+            Err(source.error("`select` and `selected` exclude each other", selected.span(), None))
+        }
+        (Some(file), None) => {
+            let path = folder.unwrap_or(Path::new("")).join(file.as_ref());
+            match path.is_file() {
+                true => Selection::read(&path).map(Some),
+                false => {
+                    let message = format!("there is no file {}", path.display());
+                    let help =
+                        "`select` names a file beside this one, with one index a line (fsbench select makes one)";
+                    Err(source.error(message, file.span(), Some(help.into())))
+                }
+            }
+        }
+        (None, Some(ranges)) => Selection::parse(ranges.as_ref(), locate(source, ranges, "selected")).map(Some),
+        (None, None) => Ok(None),
     }
 }
 

@@ -85,6 +85,11 @@ pub struct ExpressionText {
 }
 
 impl ExpressionText {
+    /// An error at a place of the expression.
+    pub fn at(&self, message: impl Into<String>, span: Range<usize>) -> FeatureError {
+        self.error(SyntaxError::new(message, span))
+    }
+
     pub fn error(&self, error: SyntaxError) -> FeatureError {
         let span = error.span.start + self.offset..error.span.end + self.offset;
         self.source.error(error.message, span, error.help)

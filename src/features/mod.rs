@@ -6,15 +6,19 @@
 mod compiled;
 mod definition;
 mod error;
+mod explain;
 mod identity;
+mod library;
 mod reference;
 mod resolve;
+mod selection;
 mod set;
 mod spec;
 mod syntax;
 
-pub use definition::shipped_names;
 pub use error::{Diagnostic, FeatureError};
+pub use explain::Explained;
 pub use identity::Identity;
+pub use library::shipped_names;
 pub use set::{Block, Delta, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

@@ -14,6 +14,16 @@ use super::spec::{
 ///
 /// A board without both kings has none.
 pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
+    let mut out: Vec<u32> = bound(block, board, pov).into_iter().map(|(element, _)| element).collect();
+    out.sort_unstable();
+    if block.multiplicity == Multiplicity::Set {
+        out.dedup();
+    }
+    out
+}
+
+/// The elements each binding yields, with the oriented squares of its variables in the order they are bound.
+pub fn bound(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Vec<u32>)> {
     let Some(view) = View::of(board, pov, block) else { return Vec::new() };
     let mut entities = vec![Entity::bare(0); block.variables.len()];
     entities[OWN_KING] = view.king(0);
@@ -21,13 +31,12 @@ pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
     let mut out = Vec::new();
     bindings(&view, &block.binders, &mut entities, &mut |entities| {
         if holds(block.condition.as_ref(), entities) {
-            product(&view, &block.product, entities, &mut out);
+            let squares: Vec<u32> = block.binders.iter().map(|binder| entities[binder.slot].square).collect();
+            let mut elements = Vec::new();
+            product(&view, &block.product, entities, &mut elements);
+            out.extend(elements.into_iter().map(|element| (element, squares.clone())));
         }
     });
-    out.sort_unstable();
-    if block.multiplicity == Multiplicity::Set {
-        out.dedup();
-    }
     out
 }
 

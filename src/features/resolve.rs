@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::chess::Orientation;
 
 use super::spec::{
-    AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, FactorKind, FactorSpec, Multiplicity,
-    ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
+    AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec,
+    Multiplicity, OWN_KING, ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
 };
 use super::syntax::{
     Axis, AxisKind, Binder, Condition, Factor, Letter, Product, SourceExpr, Span, SyntaxError, Term, Variable, Written,
@@ -31,11 +31,7 @@ pub struct Surroundings<'a> {
 /// # Errors
 /// Unknown or rebound variables, unknown buckets, axes a variable does not have, sizes beyond [`MAX_FEATURES`].
 pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -> Resolved<BlockSpec> {
-    let mut resolver = Resolver {
-        surroundings,
-        scope: vec![(Letter::OWN_KING, 0), (Letter::ENEMY_KING, 1)],
-        variables: vec![VariableKind::Piece; 2],
-    };
+    let mut resolver = Resolver::new(surroundings);
     let binders = resolver.binders(&written.binders)?;
     let product = resolver.product(&written.product)?;
     let condition = written.condition.as_ref().map(|condition| resolver.condition(condition)).transpose()?;
@@ -48,6 +44,31 @@ pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -
         binders,
         product,
         condition,
+        factor: None,
+        offset: 0,
+        kept: None,
+    })
+}
+
+/// Resolves a factor of a written block: a product over the block's variables.
+///
+/// # Errors
+/// As [`block`], and counts, which have variables of their own.
+pub fn factor(written: &Written, product: &Product, surroundings: &Surroundings<'_>) -> Resolved<ProductSpec> {
+    let mut resolver = Resolver::new(surroundings);
+    resolver.binders(&written.binders)?;
+    if let Some(span) = count_in(product) {
+        let message = "a factor looks at the block's own variables; it has no counts";
+        return Err(SyntaxError::new(message, span));
+    }
+    resolver.product(product)
+}
+
+fn count_in(product: &Product) -> Option<Span> {
+    product.factors.iter().find_map(|factor| match factor {
+        Factor::Count(count) => Some(count.span.clone()),
+        Factor::Sum(products, _) => products.iter().find_map(count_in),
+        Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => None,
     })
 }
 
@@ -81,7 +102,12 @@ struct Resolver<'a> {
     variables: Vec<VariableKind>,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(surroundings: &'a Surroundings<'a>) -> Resolver<'a> {
+        let scope = vec![(Letter::OWN_KING, OWN_KING), (Letter::ENEMY_KING, ENEMY_KING)];
+        Resolver { surroundings, scope, variables: vec![VariableKind::Piece; 2] }
+    }
+
     fn slot(&self, variable: &Variable) -> Resolved<usize> {
         let found = self.scope.iter().find(|(letter, _)| *letter == variable.letter);
         found.map(|(_, slot)| *slot).ok_or_else(|| {

@@ -5,9 +5,10 @@ use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 use super::compiled::{CompiledBlock, Move, Placement, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
+use super::explain::{self, Explained};
 use super::identity::Identity;
 use super::reference;
-use super::spec::BlockSpec;
+use super::spec::{BlockSpec, DROPPED};
 
 /// The part of a set that has its own context: a stretch of indices.
 #[derive(Debug)]
@@ -72,21 +73,19 @@ impl FeatureSet {
 
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let identity = Identity::of(&canonical(&definition.blocks));
-        let mut offset = 0;
         let mut blocks = Vec::with_capacity(definition.blocks.len());
         for spec in definition.blocks {
             let compiled = CompiledBlock::new(&spec).map_err(|error| {
                 SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
             })?;
-            let size = spec.product.size;
+            let (offset, size) = (spec.offset, spec.size());
             blocks.push(Block { name: spec.name.clone(), offset, size, spec, compiled });
-            offset += size;
         }
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
             blocks,
-            num_features: offset,
+            num_features: definition.size,
             identity,
             definition: definition.text,
         })
@@ -120,7 +119,7 @@ impl FeatureSet {
 
     /// No legal position has more active features a perspective (a bound, not the maximum).
     pub fn max_active(&self) -> usize {
-        self.blocks.iter().map(|block| block.compiled.max_active()).sum()
+        self.blocks.iter().map(|block| block.compiled.max_active(block.size)).sum()
     }
 
     /// Bytes of the encoder's tables.
@@ -145,23 +144,30 @@ impl FeatureSet {
 
     fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         for block in &self.blocks {
-            block.compiled.active(placement, pov, block.offset, out);
+            block.append(placement, pov, out);
         }
     }
 
     /// One block's active features (indices of the whole set), appended to `out`.
     pub fn active_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        let block = &self.blocks[block];
-        block.compiled.active(&Placement::from(board), pov, block.offset, out);
+        self.blocks[block].append(&Placement::from(board), pov, out);
     }
 
     /// The same by the reference encoder, ascending.
     pub fn reference(&self, board: &Board, pov: Perspective) -> Vec<u32> {
-        let shifted = |block: &Block| {
-            let offset = block.offset;
-            reference::active(&block.spec, board, pov).into_iter().map(move |element| element + offset)
+        let features = |block: &Block| {
+            let elements = reference::active(&block.spec, board, pov).into_iter();
+            elements.filter_map(|element| block.spec.index_of(element)).collect::<Vec<_>>()
         };
-        self.blocks.iter().flat_map(shifted).collect()
+        let mut active: Vec<u32> = self.blocks.iter().flat_map(features).collect();
+        active.sort_unstable();
+        active
+    }
+
+    /// One block's active features by the reference encoder, once for every binding that yields them, with the squares
+    /// and values they stand for; ascending.
+    pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<Explained> {
+        explain::explain(&self.blocks[block].spec, board, pov)
     }
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
@@ -191,10 +197,17 @@ impl FeatureSet {
         removed.clear();
         *refresh = false;
         let mut mv = Move::new(before, change, after, pov);
-        let mut rows = Rows { removed, added };
         for block in &self.blocks {
+            let from = [removed.len(), added.len()];
             *refresh |= block.compiled.refreshes(&mv);
-            block.compiled.delta(&mut mv, block.offset, &mut rows);
+            block.compiled.delta(&mut mv, block.first_element(), &mut Rows { removed, added });
+            block.select(removed, from[0]);
+            block.select(added, from[1]);
+        }
+        // Blocks under one selection share a range of indices.
+        if self.blocks.iter().any(|block| block.spec.kept.is_some()) {
+            removed.sort_unstable();
+            added.sort_unstable();
         }
     }
 
@@ -205,12 +218,41 @@ impl FeatureSet {
     }
 }
 
+impl Block {
+    fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
+        let from = out.len();
+        self.compiled.active(placement, pov, self.first_element(), out);
+        self.select(out, from);
+    }
+
+    /// The number of the product's first element: under a selection it has no index yet.
+    fn first_element(&self) -> u32 {
+        if self.spec.kept.is_some() { 0 } else { self.offset }
+    }
+
+    /// Turns the block's elements from `from` on into indices by the selection, if there is one.
+    fn select(&self, rows: &mut Vec<u32>, from: usize) {
+        let Some(kept) = &self.spec.kept else { return };
+        let mut end = from;
+        for at in from..rows.len() {
+            let index = kept[rows[at] as usize];
+            rows[end] = index.wrapping_add(self.offset);
+            end += usize::from(index != DROPPED);
+        }
+        rows.truncate(end);
+    }
+}
+
 /// The text identities are hashed from: one line a block.
 fn canonical(blocks: &[BlockSpec]) -> String {
     let line = |block: &BlockSpec| {
         let tables: String =
             block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
-        format!("{:?} {:?} {}{tables}\n", block.orientation, block.multiplicity, block.text)
+        let kept = block.kept.as_ref().map_or_else(String::new, |kept| {
+            let kept = kept.iter().enumerate().filter(|(_, index)| **index != DROPPED);
+            format!(" selected {} {:?}", block.offset, kept.collect::<Vec<_>>())
+        });
+        format!("{:?} {:?} {}{tables}{kept}\n", block.orientation, block.multiplicity, block.text)
     };
     blocks.iter().map(line).collect()
 }

@@ -23,6 +23,9 @@ pub enum Multiplicity {
     Bag,
 }
 
+/// In [`BlockSpec::kept`]: the element is no feature.
+pub const DROPPED: u32 = u32::MAX;
+
 /// One block of a set.
 #[derive(Clone, Debug)]
 pub struct BlockSpec {
@@ -37,6 +40,13 @@ pub struct BlockSpec {
     pub binders: Vec<BinderSpec>,
     pub product: ProductSpec,
     pub condition: Option<ConditionSpec>,
+    /// A coarser product over the same variables, whose elements are virtual inputs while training.
+    pub factor: Option<ProductSpec>,
+    /// Where the block's features begin in the set.
+    pub offset: u32,
+    /// Under a selection: of every element of the product its index from `offset` on, or [`DROPPED`]. Without one: the
+    /// element itself.
+    pub kept: Option<Arc<[u32]>>,
 }
 
 /// What a variable stands for.
@@ -172,6 +182,22 @@ impl Entity {
 }
 
 impl BlockSpec {
+    /// The set's index of an element of the product; none when a selection leaves it out.
+    pub fn index_of(&self, element: u32) -> Option<u32> {
+        match &self.kept {
+            None => Some(self.offset + element),
+            Some(kept) => Some(kept[element as usize]).filter(|index| *index != DROPPED).map(|i| self.offset + i),
+        }
+    }
+
+    /// Number of features.
+    pub fn size(&self) -> u32 {
+        match &self.kept {
+            None => self.product.size,
+            Some(kept) => kept.iter().filter(|index| **index != DROPPED).count() as u32,
+        }
+    }
+
     /// The bucket tables the block reads, by name.
     pub fn buckets(&self) -> Vec<&Bucket> {
         let mut found = Vec::new();

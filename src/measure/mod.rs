@@ -4,12 +4,14 @@
 
 mod activity;
 mod error;
+mod frequency;
 mod lines;
 mod speed;
 mod updates;
 
 pub use activity::activity;
 pub use error::{ErrorOptions, error};
+pub use frequency::{Frequencies, frequencies};
 pub use lines::{Line, Reading};
 pub use speed::{SpeedOptions, speed};
 pub use updates::updates;

@@ -3,6 +3,7 @@
 //! Reads `record` only: it builds and runs without libtorch and without the engine. Everything here returns text or
 //! bytes; [`write`] alone touches files.
 
+mod board;
 mod figures;
 mod frames;
 mod html;
@@ -20,6 +21,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+pub use board::{Mark, MarkedBoard, Tone, board_svg};
 pub use frames::Frames;
 pub use html::html;
 pub use markdown::markdown;

@@ -13,7 +13,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     /// Games (PGN, plain or compressed) or an .fsd file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only
     #[arg(long, value_name = "GAMES")]

@@ -43,7 +43,7 @@ fn load(path: &Path) -> Result<NetFile, Failure> {
 }
 
 /// Bad files are bad requests; what goes wrong in the measuring itself is failed work.
-fn failure(error: MeasureError) -> Failure {
+pub(super) fn failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::Disagreement { .. } => Failure::work(error),
         _ => Failure::request(error),

@@ -14,7 +14,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     /// Games (PGN, plain or compressed) or an .fsd file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Times each way is measured, in turns
     #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().repetitions, value_parser = clap::value_parser!(u32).range(2..))]

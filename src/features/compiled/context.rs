@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::chess::{Mirror, Perspective, Square};
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, OWN_KING, Property, SourceSpec,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, OWN_KING, Property, SourceSpec,
 };
 use crate::features::syntax::Direction;
 
@@ -105,6 +105,8 @@ struct Reader<'a> {
     spec: &'a BlockSpec,
     block: &'a CompiledBlock,
     mirrored: bool,
+    /// By element of the product, where only some elements are features: rows are then compared whole.
+    kept: Option<&'a [u32]>,
     /// Each bound variable's slot and a state (with its number) of every class of its states.
     bound: Vec<(usize, Vec<(usize, Entity)>)>,
     /// By term: the counts with a condition.
@@ -120,7 +122,9 @@ struct Counted<'a> {
 impl<'a> Reader<'a> {
     fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> Reader<'a> {
         let mirrored = spec.orientation.mirror != Mirror::None;
-        let mut reader = Reader { spec, block, mirrored, bound: Vec::new(), counted: Vec::new() };
+        let counts = block.terms.iter().any(|term| !term.counts.is_empty());
+        let kept = spec.kept.as_deref().filter(|_| !counts);
+        let mut reader = Reader { spec, block, mirrored, kept, bound: Vec::new(), counted: Vec::new() };
         reader.bound = spec.binders.iter().map(|binder| (binder.slot, reader.classes(binder.slot))).collect();
         let variable = |binder: &BinderSpec| {
             (binder.slot, reader.classes(binder.slot).into_iter().map(|(_, entity)| entity).collect())
@@ -174,13 +178,26 @@ impl<'a> Reader<'a> {
                 let seen = Entity { square: entity.square ^ mask, ..entity };
                 key.extend(properties.iter().map(|property| i64::from(property.of(seen))));
                 let terms = self.block.terms.iter().filter(|term| !term.tables[slot].is_empty());
-                key.extend(terms.map(|term| added(&term.tables[slot], state, *mask)));
+                key.extend(terms.map(|term| self.added(&term.tables[slot], state, *mask)));
             }
             if known.insert(key) {
                 classes.push((state, entity));
             }
         }
         classes
+    }
+
+    /// What a state adds on a mirrored board beyond what it adds on the unmirrored one; the least number where it has
+    /// no entry. A state with an entry on the mirrored board alone adds it all, out of the way of differences, and so
+    /// does every state when rows are compared whole.
+    fn added(&self, table: &[u32], state: usize, mask: u32) -> i64 {
+        let (plain, seen) = (table[state], table[state ^ mask as usize]);
+        match (plain, seen) {
+            (_, NONE) => i64::MIN,
+            (_, seen) if self.kept.is_some() => i64::from(seen),
+            (NONE, seen) => (1 << 40) + i64::from(seen),
+            (plain, seen) => i64::from(seen) - i64::from(plain),
+        }
     }
 
     /// How many assignments a look tries.
@@ -194,6 +211,9 @@ impl<'a> Reader<'a> {
     fn view(&self, kings: &Kings) -> Vec<i32> {
         let men = kings.men();
         let mut seen = vec![kings.mask as i32];
+        if self.kept.is_some() {
+            seen.extend(men.map(|man| man.square as i32));
+        }
         for (property, slot) in self.conditions().flat_map(ConditionSpec::axes) {
             if slot <= ENEMY_KING {
                 seen.push(property.of(men[slot].entity()));
@@ -210,7 +230,8 @@ impl<'a> Reader<'a> {
             entities[OWN_KING] = kings.men()[OWN_KING].entity();
             entities[ENEMY_KING] = kings.men()[ENEMY_KING].entity();
             let hash = blake3::Hasher::new();
-            let mut look = Look { reader: self, term, mask: kings.mask, entities, hash, any: false };
+            let share = self.block.base(&self.block.terms[term], kings);
+            let mut look = Look { reader: self, term, mask: kings.mask, share, entities, hash, any: false };
             look.outer(0, 0);
             look.any.then(|| *look.hash.finalize().as_bytes())
         };
@@ -227,7 +248,7 @@ impl<'a> Reader<'a> {
                 signature.push(u64::from(NONE));
                 continue;
             };
-            signature.push(u64::from(share));
+            signature.push(if self.kept.is_some() { 0 } else { u64::from(share) });
             let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
             signature.extend(hash.chunks(8).map(word));
             let counted = term.counts.iter().flat_map(|count| &count.spec.binders);
@@ -252,22 +273,13 @@ fn product(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.fold(1, usize::saturating_mul)
 }
 
-/// What a state adds on a mirrored board beyond what it adds on the unmirrored one; the least number where it has no
-/// entry. A state with an entry on the mirrored board alone adds it all, out of the way of differences.
-fn added(table: &[u32], state: usize, mask: u32) -> i64 {
-    let (plain, seen) = (table[state], table[state ^ mask as usize]);
-    match (plain, seen) {
-        (_, NONE) => i64::MIN,
-        (NONE, seen) => (1 << 40) + i64::from(seen),
-        (plain, seen) => i64::from(seen) - i64::from(plain),
-    }
-}
-
 /// One look at a term: every assignment of its variables under one placement of the kings.
 struct Look<'a> {
     reader: &'a Reader<'a>,
     term: usize,
     mask: u32,
+    /// What the kings contribute.
+    share: u32,
     entities: Vec<Entity>,
     hash: blake3::Hasher,
     any: bool,
@@ -279,7 +291,7 @@ impl Look<'_> {
         let Some((slot, states)) = reader.bound.get(depth) else { return self.row(sum) };
         let table = &reader.block.terms[self.term].tables[*slot];
         for (state, entity) in states {
-            match added(table, *state, self.mask) {
+            match reader.added(table, *state, self.mask) {
                 i64::MIN => {
                     self.hash.update(&[0]);
                 }
@@ -298,6 +310,17 @@ impl Look<'_> {
             self.hash.update(&[0]);
             return;
         }
+        let sum = match reader.kept {
+            None => sum,
+            Some(_) if self.share == NONE => return,
+            Some(kept) => match kept[self.share as usize + sum as usize] {
+                DROPPED => {
+                    self.hash.update(&[0]);
+                    return;
+                }
+                index => i64::from(index),
+            },
+        };
         self.any = true;
         self.hash.update(&[1]).update(&sum.to_le_bytes());
         for counted in &reader.counted[self.term] {

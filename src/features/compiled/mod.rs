@@ -114,7 +114,7 @@ impl CompiledBlock {
     }
 
     /// Upper bound on the active features of a legal position.
-    pub fn max_active(&self) -> usize {
+    pub fn max_active(&self, size: u32) -> usize {
         // A side has at most nine queens, two rooks, two bishops, two knights and its king (shakmaty's strict
         // validation); on an empty board they reach 27, 14, 13, 8 and 8 squares.
         const REACHED: usize = 2 * (9 * 27 + 2 * 14 + 2 * 13 + 2 * 8 + 8);
@@ -133,7 +133,7 @@ impl CompiledBlock {
             previous_pieces = pieces;
         }
         match self.multiplicity {
-            Multiplicity::Set => bound.min(self.size as usize),
+            Multiplicity::Set => bound.min(size as usize),
             Multiplicity::Bag => bound,
         }
     }

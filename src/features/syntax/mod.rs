@@ -6,7 +6,7 @@ mod print;
 
 use std::ops::Range;
 
-pub use parser::parse;
+pub use parser::{parse, parse_product};
 pub use print::{block_text, factor_text};
 
 /// A byte range of the expression's text.

@@ -23,16 +23,29 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
+    whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
+}
+
+/// Parses a product alone.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_product(text: &str) -> Parsed<Product> {
+    whole(text, "`*` or the end", |parser| parser.product())
+}
+
+fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Parsed<T> {
     if text.len() > MAX_TEXT {
         let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
         return Err(SyntaxError::new(message, 0..0));
     }
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
-    let blocks = parser.set()?;
+    let found = read(&mut parser)?;
     match parser.peek() {
-        Token::End => Ok(blocks),
-        _ => Err(parser.expected("`*`, `+`, `for`, `if` or the end")),
+        Token::End => Ok(found),
+        Token::Symbol("-") => Err(parser.expected(follows).with_help("a difference of axes stands in brackets")),
+        _ => Err(parser.expected(follows)),
     }
 }
 
@@ -167,7 +180,11 @@ impl<'a> Parser<'a> {
             Token::Word("reserved") => {
                 self.advance();
                 self.expect("(")?;
+                let span = self.span();
                 let size = self.integer("the number of reserved indices")?;
+                if size == 0 {
+                    return Err(SyntaxError::new("at least one index is reserved", span));
+                }
                 self.expect(")")?;
                 Ok(Factor::Reserved(size, start..self.end()))
             }

@@ -1,0 +1,76 @@
+//! Active features in words and on the board: which squares a feature looks at, and the axis values it stands for.
+
+use crate::chess::{Board, Perspective, Square};
+
+use super::reference;
+use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec, Property};
+
+/// An active feature, as one binding yields it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Explained {
+    /// Index in the set.
+    pub index: u32,
+    /// As `square(P) = e4, role(P) = pawn`; values on the oriented board.
+    pub values: String,
+    /// Squares of the bound variables, in the order they are bound, on the board as it stands.
+    pub squares: Vec<Square>,
+}
+
+/// A block's active features, ascending, once for every binding that yields them.
+pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explained> {
+    let Some(own_king) = board.king_of(pov.own()) else { return Vec::new() };
+    let mask = block.orientation.mask(own_king, pov);
+    let explained = |(element, squares): (u32, Vec<u32>)| {
+        let squares = squares.into_iter().map(|square| Square::new(square ^ mask)).collect();
+        Some(Explained { index: block.index_of(element)?, values: values(&block.product, element), squares })
+    };
+    let mut found: Vec<Explained> = reference::bound(block, board, pov).into_iter().filter_map(explained).collect();
+    found.sort_by(|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
+    found
+}
+
+/// The axis values of an element of a product.
+fn values(product: &ProductSpec, element: u32) -> String {
+    let mut left = product.size;
+    let mut rest = element;
+    let value = |factor: &FactorSpec| {
+        left /= factor.size;
+        let own = rest / left;
+        rest %= left;
+        self::value(factor, own)
+    };
+    product.factors.iter().map(value).collect::<Vec<_>>().join(", ")
+}
+
+fn value(factor: &FactorSpec, element: u32) -> String {
+    match &factor.kind {
+        FactorKind::Axis(axis) => format!("{} = {}", factor.name, axis_value(axis, element)),
+        FactorKind::Difference(left, _) => {
+            format!("{} = {}", factor.name, i64::from(element) - i64::from(left.size()) + 1)
+        }
+        FactorKind::Reserved | FactorKind::Count(_) => format!("{} = {element}", factor.name),
+        FactorKind::Sum(products) => {
+            let mut offset = 0;
+            for product in products {
+                if element - offset < product.size {
+                    return values(product, element - offset);
+                }
+                offset += product.size;
+            }
+            String::new()
+        }
+    }
+}
+
+fn axis_value(axis: &AxisSpec, element: u32) -> String {
+    const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
+    let plain = axis.domain.as_ref().map_or(element, |domain| domain[element as usize]);
+    match axis.property {
+        Property::Square => Square::new(plain).to_string(),
+        Property::File => char::from(b'a' + plain as u8).to_string(),
+        Property::Rank => (plain + 1).to_string(),
+        Property::Role => ROLES[plain as usize].into(),
+        Property::Color => ["own", "their"][plain as usize].into(),
+        Property::Diagonal | Property::Antidiagonal | Property::Bucket(_) => plain.to_string(),
+    }
+}
