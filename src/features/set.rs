@@ -135,7 +135,7 @@ impl FeatureSet {
 
     /// Both perspectives' active features; the vectors are cleared first.
     pub fn active_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
-        let placement = Placement::from(board);
+        let placement = Placement::packed(board, self.blocks.iter().any(|block| block.compiled.searches()));
         for pov in Perspective::ALL {
             out[pov].clear();
             self.append(&placement, pov, &mut out[pov]);
@@ -196,11 +196,12 @@ impl FeatureSet {
         added.clear();
         removed.clear();
         *refresh = false;
-        let mut mv = Move::new(before, change, after, pov);
+        let mv = Move::new(before, change, after, pov);
+        let mut boards = None;
         for block in &self.blocks {
             let from = [removed.len(), added.len()];
             *refresh |= block.compiled.refreshes(&mv);
-            block.compiled.delta(&mut mv, block.first_element(), &mut Rows { removed, added });
+            block.compiled.delta(&mv, &mut boards, block.first_element(), &mut Rows { removed, added });
             block.select(removed, from[0]);
             block.select(added, from[1]);
         }

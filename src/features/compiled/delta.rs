@@ -17,16 +17,16 @@ use super::{CompiledBlock, Shape};
 /// A move as one perspective sees it.
 pub struct Move<'a> {
     before: &'a Board,
-    change: &'a BoardChange,
     after: &'a Board,
+    removed: Few,
+    added: Few,
     pov: Perspective,
     /// Own and enemy king on the board's own squares, before and after.
     kings: Option<[[u32; 2]; 2]>,
-    boards: Option<Boards>,
 }
 
-/// Both boards turned by one mask.
-struct Boards {
+/// Both boards turned by one mask, made when a block first asks for them.
+pub struct Boards {
     mask: u32,
     before: View,
     after: View,
@@ -43,32 +43,64 @@ pub struct Rows<'a> {
     pub added: &'a mut Vec<u32>,
 }
 
+/// Pieces a move takes off the board or puts on it: relative code · 64 + square, at most two.
+#[derive(Copy, Clone, Default)]
+struct Few {
+    states: [u16; 2],
+    count: usize,
+}
+
+impl Few {
+    fn push(&mut self, square: Square, piece: Piece, pov: Perspective) {
+        let code = PieceCode::of(piece).index() ^ (pov.index() << 3);
+        self.states[self.count & 1] = (code << 6) as u16 | u16::from(square);
+        self.count += 1;
+    }
+
+    fn states(&self) -> &[u16] {
+        &self.states[..self.count.min(2)]
+    }
+}
+
 impl<'a> Move<'a> {
-    pub fn new(before: &'a Board, change: &'a BoardChange, after: &'a Board, pov: Perspective) -> Move<'a> {
+    #[inline]
+    pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board, pov: Perspective) -> Move<'a> {
+        let (mut removed, mut added) = (Few::default(), Few::default());
+        let mut king = false;
+        for (square, piece) in change.removed() {
+            king |= piece.role == Role::King;
+            removed.push(square, piece, pov);
+        }
+        for (square, piece) in change.added() {
+            king |= piece.role == Role::King;
+            added.push(square, piece, pov);
+        }
         let kings = |board: &Board| {
             let king = |color| board.king_of(color).map(u32::from);
             Some([king(pov.own())?, king(pov.other().own())?])
         };
-        let moved = change.removed().chain(change.added()).any(|(_, piece)| piece.role == Role::King);
         let start = kings(before);
-        let end = if moved { kings(after) } else { start };
-        Move { before, change, after, pov, kings: start.zip(end).map(|(start, end)| [start, end]), boards: None }
+        let end = if king { kings(after) } else { start };
+        let kings = start.zip(end).map(|(start, end)| [start, end]);
+        Move { before, after, removed, added, pov, kings }
     }
 
-    fn boards(&mut self, mask: u32) -> &Boards {
-        if self.boards.as_ref().is_none_or(|boards| boards.mask != mask) {
-            let changed = self.change.removed().chain(self.change.added());
-            let changed = changed.fold(0, |changed, (square, _)| changed | 1u64 << (u32::from(square) ^ mask));
-            self.boards = Some(Boards {
+    fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
+        if known.as_ref().is_some_and(|boards| boards.mask != mask) {
+            *known = None;
+        }
+        known.get_or_insert_with(|| {
+            let states = self.removed.states().iter().chain(self.added.states());
+            let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(*state & 63) ^ mask));
+            Boards {
                 mask,
                 before: View::of(self.before, self.pov, mask),
                 after: View::of(self.after, self.pov, mask),
                 changed,
                 attackers: Cell::new(None),
                 movers: Cell::new(None),
-            });
-        }
-        self.boards.as_ref().expect("just made")
+            }
+        })
     }
 }
 
@@ -76,8 +108,8 @@ impl Boards {
     /// Pieces, as they stand before the move, for which a source gives something else after it.
     fn touched(&self, source: SourceSpec) -> u64 {
         let attackers = || {
-            let found = squares(self.changed).fold(0, |found, square| found | self.before.attackers(square));
             self.attackers.get().unwrap_or_else(|| {
+                let found = squares(self.changed).fold(0, |found, square| found | self.before.attackers(square));
                 self.attackers.set(Some(found));
                 found
             })
@@ -100,6 +132,7 @@ impl Boards {
 
 impl CompiledBlock {
     /// Whether the block's context changes.
+    #[inline]
     pub fn refreshes(&self, mv: &Move<'_>) -> bool {
         match mv.kings {
             Some([before, after]) if before == after => false,
@@ -119,18 +152,22 @@ impl CompiledBlock {
     }
 
     /// Appends what the move removes and adds, shifted by `offset`.
-    pub fn delta(&self, mv: &mut Move<'_>, offset: u32, rows: &mut Rows<'_>) {
+    #[inline]
+    pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
         let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
         let kings = self.kings(before[0], before[1], mv.pov);
         if before != after && !self.same_under(&kings, &self.kings(after[0], after[1], mv.pov)) {
             return self.anew(mv, offset, rows);
         }
         match self.shape {
+            Shape::Piece if !self.shares_rows() && self.levels[0].plain() => {
+                self.moved_plainly(mv, &kings, offset, rows)
+            }
             Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
             Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
-                self.touched_pairs(mv, &kings, offset, rows);
+                self.touched_pairs(mv.boards(kings.mask, boards), &kings, offset, rows);
             }
-            Shape::Counts if !self.counts_touched(mv.boards(kings.mask)) => {}
+            Shape::Counts if !self.counts_touched(mv.boards(kings.mask, boards)) => {}
             Shape::Pair | Shape::Counts | Shape::Other => self.anew(mv, offset, rows),
         }
     }
@@ -156,6 +193,35 @@ impl CompiledBlock {
         rows.settle(from);
     }
 
+    /// Blocks of one piece without conditions or shared rows: the table entries of the pieces that moved.
+    #[inline]
+    fn moved_plainly(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let slot = self.levels[0].slot;
+        let turn = kings.mask as u16;
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base == NONE {
+                continue;
+            }
+            let table = &term.tables[slot][..1024];
+            let first = base.wrapping_add(offset);
+            for (few, out) in [(&mv.removed, &mut *rows.removed), (&mv.added, &mut *rows.added)] {
+                for state in few.states() {
+                    let entry = table[usize::from(state ^ turn) & 1023];
+                    if entry != NONE {
+                        out.push(first.wrapping_add(entry));
+                    }
+                }
+            }
+        }
+        // Nearly always one row gives way to another.
+        match (&rows.removed[from[0]..], &rows.added[from[1]..]) {
+            ([old], [new]) if old != new => {}
+            _ => rows.settle(from),
+        }
+    }
+
     /// Blocks of one piece: the rows of the pieces that moved.
     fn moved_pieces(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
@@ -168,8 +234,8 @@ impl CompiledBlock {
                 continue;
             }
             let table = &term.tables[level.slot];
-            let mut row = |(square, piece): (Square, Piece), other: &Board, out: &mut Vec<u32>| {
-                let man = man_of(square, piece, mv.pov, kings.mask);
+            let mut row = |state: &u16, other: &Board, out: &mut Vec<u32>| {
+                let man = Man { code: usize::from(state >> 6), square: u32::from(state & 63) ^ kings.mask };
                 let entry = table[man.code << 6 | man.square as usize];
                 if entry == NONE || !(level.plain() || self.admitted(man, men.get_or_insert_with(|| self.men(kings)))) {
                     return;
@@ -178,8 +244,8 @@ impl CompiledBlock {
                     out.push(base + entry + offset);
                 }
             };
-            mv.change.removed().for_each(|man| row(man, mv.after, rows.removed));
-            mv.change.added().for_each(|man| row(man, mv.before, rows.added));
+            mv.removed.states().iter().for_each(|state| row(state, mv.after, rows.removed));
+            mv.added.states().iter().for_each(|state| row(state, mv.before, rows.added));
         }
         rows.settle(from);
         if shared {
@@ -191,7 +257,8 @@ impl CompiledBlock {
     /// Whether the conditions of the first level hold for a piece.
     fn admitted(&self, man: Man, men: &mut Men) -> bool {
         let level = &self.levels[0];
-        let left = level.left(men).is_none_or(|left| left[man.code] >> man.square & 1 != 0);
+        let mut room = None;
+        let left = level.left(men, &mut room).is_none_or(|left| left[man.code] >> man.square & 1 != 0);
         men[level.slot] = man;
         left && level.admits(men)
     }
@@ -215,9 +282,8 @@ impl CompiledBlock {
     }
 
     /// Blocks of pairs: the pairs of pieces that moved or whose reach holds a changed square.
-    fn touched_pairs(&self, mv: &mut Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+    fn touched_pairs(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
-        let boards = mv.boards(kings.mask);
         let mut men = self.men(kings);
         for term in &self.terms {
             let base = self.base(term, kings);
@@ -308,7 +374,8 @@ impl Pairs<'_> {
         men: &mut [Man],
         visit: &mut dyn FnMut(&mut [Man]),
     ) {
-        for (code, bits) in level.candidates(view, men, mask) {
+        let mut room = None;
+        for (code, bits) in level.candidates(view, men, mask, &mut room) {
             for square in squares(bits & among) {
                 men[level.slot] = Man { code, square };
                 if level.admits(men) {
@@ -322,7 +389,8 @@ impl Pairs<'_> {
     fn partners(&self, view: &View, men: &mut [Man], mask: &Mask) -> u64 {
         let level = self.second();
         let mut partners = 0;
-        for (code, bits) in level.candidates(view, men, mask) {
+        let mut room = None;
+        for (code, bits) in level.candidates(view, men, mask, &mut room) {
             let admitted = |square: &u32| {
                 men[level.slot] = Man { code, square: *square };
                 level.admits(men)
@@ -360,24 +428,28 @@ impl Pairs<'_> {
         let groups = &self.term.groups;
         let seconds = groups[level.slot].fellows(second.state(level.kind));
         let Some((first, man)) = first else { return self.partners(view, men, seconds) != 0 };
-        let mut found = false;
         let firsts = groups[first.slot].fellows(man.state(first.kind));
+        if first.plain() && level.plain() {
+            let reaching =
+                |square| firsts.iter().any(|(code, allowed)| view.reaching(level.source, *code, square) & allowed != 0);
+            return level.reached(view, !0, seconds, None).any(|(_, bits)| squares(bits).any(reaching));
+        }
+        let mut found = false;
         self.each(first, view, firsts, !0, men, &mut |men| found = found || self.partners(view, men, seconds) != 0);
         men[first.slot] = man;
         found
     }
 }
 
-fn man_of(square: Square, piece: Piece, pov: Perspective, mask: u32) -> Man {
-    Man { code: PieceCode::of(piece).index() ^ (pov.index() << 3), square: u32::from(square) ^ mask }
-}
-
 impl Rows<'_> {
     /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
     fn settle(&mut self, from: [usize; 2]) {
         let (left, right) = (&mut *self.removed, &mut *self.added);
-        left[from[0]..].sort_unstable();
-        right[from[1]..].sort_unstable();
+        sort(&mut left[from[0]..]);
+        sort(&mut right[from[1]..]);
+        if left.len() == from[0] || right.len() == from[1] {
+            return;
+        }
         let (mut l, mut r) = (from[0], from[1]);
         let (mut kept_l, mut kept_r) = (l, r);
         while l < left.len() && r < right.len() {
@@ -399,6 +471,15 @@ impl Rows<'_> {
         if kept_r < r {
             right.drain(kept_r..r);
         }
+    }
+}
+
+/// Mostly one or two rows.
+fn sort(rows: &mut [u32]) {
+    match rows {
+        [] | [_] => {}
+        [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
+        rows => rows.sort_unstable(),
     }
 }
 

@@ -31,6 +31,7 @@ impl CompiledBlock {
     }
 
     /// The kings of a perspective, given their squares.
+    #[inline]
     pub fn kings(&self, own: u32, enemy: u32, pov: Perspective) -> Kings {
         let mask = self.orientation.mask(Square::new(own), pov);
         Kings { own: own ^ mask, enemy: enemy ^ mask, mask }
@@ -38,7 +39,13 @@ impl CompiledBlock {
 
     /// What a term sums to before its bound variables: the base and the kings' share. [`NONE`] where conditions over
     /// the kings fail.
+    #[inline]
     pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
+        term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
+    }
+
+    #[inline]
+    fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
         match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
             true => term.king_sum(kings.own, kings.enemy),
             false => NONE,
@@ -63,6 +70,10 @@ impl CompiledBlock {
             }
             let table = Table::of(&term.tables[level.slot]);
             let first = base.wrapping_add(offset);
+            if level.plain() && term.whole[level.slot] {
+                out.extend(men.iter().map(|man| first.wrapping_add(table.entry(man ^ turn))));
+                continue;
+            }
             let mut rows = [0u32; 64];
             let mut count = 0;
             if level.plain() {
@@ -73,7 +84,8 @@ impl CompiledBlock {
                 }
             } else {
                 let mut bound = self.men(kings);
-                let left = level.left(&bound).unwrap_or([!0; 16]);
+                let mut room = None;
+                let left = level.left(&bound, &mut room).unwrap_or(&[!0; 16]);
                 for man in men {
                     let (code, square) = (usize::from((man ^ turn) >> 6 & 15), u32::from((man ^ turn) & 63));
                     let entry = table.entry(man ^ turn);
@@ -219,8 +231,12 @@ impl Search<'_> {
             return self.out.push(row);
         };
         let table = &self.term.tables[level.slot][..];
+        if depth == 0 && self.pairs(sum) {
+            return;
+        }
+        let mut room = None;
         let last = depth + 1 == self.block.levels.len() && self.term.counts.is_empty() && !level.conditional();
-        for (code, bits) in level.candidates(self.view, self.men, &self.term.masks[level.slot]) {
+        for (code, bits) in level.candidates(self.view, self.men, &self.term.masks[level.slot], &mut room) {
             let entries = &table[code << 6..][..64];
             if last {
                 self.out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
@@ -233,5 +249,29 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Pairs of a piece and what it reaches, role by role; false when the block is something else.
+    fn pairs(&mut self, sum: u32) -> bool {
+        let [first, second] = &self.block.levels[..] else { return false };
+        let Some(source) = second.beyond(first).filter(|_| first.plain() && !second.conditional()) else {
+            return false;
+        };
+        if !self.term.counts.is_empty() {
+            return false;
+        }
+        let Term { tables, masks, .. } = self.term;
+        let (view, men, out) = (self.view, &mut *self.men, &mut *self.out);
+        let entries = &tables[second.slot][..];
+        view.each_reach(source, &masks[first.slot], |code, square, reach| {
+            let sum = sum + tables[first.slot][code << 6 | square as usize];
+            let mut room = None;
+            men[first.slot] = Man { code, square };
+            for (code, bits) in second.reached(view, reach, &masks[second.slot], second.left(men, &mut room)) {
+                let entries = &entries[code << 6..][..64];
+                out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
+            }
+        });
+        true
     }
 }

@@ -28,8 +28,11 @@ struct PairMask {
     with_kind: VariableKind,
     /// By the earlier variable's state: which of `masks`.
     class: Vec<u16>,
-    masks: Vec<[u64; 16]>,
+    masks: Vec<Left>,
 }
+
+/// Bitboards by code.
+pub type Left = [u64; 16];
 
 /// A count and what it is multiplied by.
 #[derive(Debug)]
@@ -105,7 +108,7 @@ impl PairMask {
     fn of(condition: &ConditionSpec, with: usize, slot: usize, kinds: &[VariableKind]) -> PairMask {
         let looks = |of: usize| condition.reads_piece(of);
         let (with_pieces, pieces) = (looks(with), looks(slot));
-        let mut known: HashMap<[u64; 16], u16> = HashMap::new();
+        let mut known: HashMap<Left, u16> = HashMap::new();
         let mut masks = Vec::new();
         let mut class: Vec<u16> = Vec::new();
         for (at, earlier) in states(with, kinds[with]).enumerate() {
@@ -135,7 +138,7 @@ impl PairMask {
         PairMask { with, with_kind: kinds[with], class, masks }
     }
 
-    fn mask(&self, man: Man) -> &[u64; 16] {
+    fn mask(&self, man: Man) -> &Left {
         let kings = self.with <= ENEMY_KING;
         let state = if kings { man.square as usize } else { man.state(self.with_kind) };
         &self.masks[usize::from(self.class[state])]
@@ -156,14 +159,26 @@ impl Level {
     /// What the variable can be, by code, given the variables bound before it; [`Level::admits`] decides the rest.
     #[inline]
     pub fn candidates<'a>(
-        &self,
+        &'a self,
         view: &'a View,
         men: &[Man],
         mask: &'a Mask,
+        left: &'a mut Option<Left>,
     ) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         let reach = self.reach(view, men);
+        self.reached(view, reach, mask, self.left(men, left))
+    }
+
+    /// The same for a reach found before.
+    #[inline]
+    pub fn reached<'a>(
+        &self,
+        view: &'a View,
+        reach: u64,
+        mask: &'a Mask,
+        left: Option<&'a Left>,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         let bare = self.kind == VariableKind::Square;
-        let left = self.left(men);
         mask.iter().filter_map(move |(code, allowed)| {
             let present = if bare { !0 } else { view.by_code(*code) };
             let bits = present & reach & allowed & left.map_or(!0, |left| left[*code]);
@@ -171,12 +186,17 @@ impl Level {
         })
     }
 
-    /// What the pair conditions leave; none when there are no such conditions.
-    pub fn left(&self, men: &[Man]) -> Option<[u64; 16]> {
-        let mut masks = self.pairs.iter().map(|pair| pair.mask(men[pair.with]));
-        let mut left = *masks.next()?;
-        for mask in masks {
-            left.iter_mut().zip(mask).for_each(|(left, mask)| *left &= mask);
+    /// What the pair conditions leave, by code; none when there are no such conditions. `room` is for several's
+    /// conjunction.
+    pub fn left<'a>(&'a self, men: &[Man], room: &'a mut Option<Left>) -> Option<&'a Left> {
+        let (first, others) = self.pairs.split_first()?;
+        let first = first.mask(men[first.with]);
+        if others.is_empty() {
+            return Some(first);
+        }
+        let left = room.insert(*first);
+        for pair in others {
+            left.iter_mut().zip(pair.mask(men[pair.with])).for_each(|(left, mask)| *left &= mask);
         }
         Some(left)
     }
@@ -194,6 +214,11 @@ impl Level {
     /// Whether `candidates` alone, without `left` and `admits`, say what the variable can be.
     pub fn plain(&self) -> bool {
         self.pairs.is_empty() && self.residual.is_empty()
+    }
+
+    /// The level's source, when it starts from the pieces of another level.
+    pub fn beyond(&self, first: &Level) -> Option<SourceSpec> {
+        (first.source == SourceSpec::Pieces && self.source.of() == Some(first.slot)).then_some(self.source)
     }
 
     /// Whether the level finds the same from both squares of a king.
@@ -256,7 +281,17 @@ impl CountPlan {
         let Some(level) = self.levels.get(depth) else { return 1 };
         let last = depth + 1 == self.levels.len() && !level.conditional();
         let mut number = 0;
-        for (code, bits) in level.candidates(view, men, &self.masks[depth]) {
+        let mut room = None;
+        if let (true, [first, second]) = (depth == 0, &self.levels[..])
+            && let (true, Some(source)) = (first.plain() && second.plain(), second.beyond(first))
+        {
+            view.each_reach(source, &self.masks[0], |_, _, reach| {
+                number +=
+                    second.reached(view, reach, &self.masks[1], None).map(|(_, bits)| bits.count_ones()).sum::<u32>();
+            });
+            return number;
+        }
+        for (code, bits) in level.candidates(view, men, &self.masks[depth], &mut room) {
             if last {
                 number += bits.count_ones();
                 continue;

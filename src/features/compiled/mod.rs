@@ -100,6 +100,9 @@ impl CompiledBlock {
             injective: expansion.injective,
             contexts: ContextTable::default(),
         };
+        if block.gate.is_empty() {
+            block.terms.iter_mut().for_each(Term::fix);
+        }
         if block.shares_rows() && matches!(block.shape, Shape::Piece | Shape::Pair) {
             for term in &mut block.terms {
                 term.groups = term.tables.iter().map(|table| Groups::of(table)).collect();
@@ -107,6 +110,11 @@ impl CompiledBlock {
         }
         block.contexts = ContextTable::of(spec, &block);
         Ok(block)
+    }
+
+    /// Whether it needs more of a board than the pieces in a row.
+    pub fn searches(&self) -> bool {
+        self.shape != Shape::Piece
     }
 
     pub fn contexts(&self) -> &ContextTable {

@@ -16,11 +16,15 @@ pub const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Term {
     pub base: u32,
+    /// The base, when it is the kings' share wherever they stand.
+    pub fixed: Option<u32>,
     /// By slot. Square variables and kings: 64 entries by oriented square; piece variables: 16 × 64 by relative code,
     /// then oriented square. Empty for the variables of counts.
     pub tables: Vec<Vec<u32>>,
     /// By slot: the states that have an entry.
     pub masks: Vec<Mask>,
+    /// By slot: whether all six roles of both colours have an entry on every square.
+    pub whole: Vec<bool>,
     /// By slot: the states that share an entry. Only where [`super::CompiledBlock::shares_rows`].
     pub groups: Vec<Groups>,
     /// Whether the sum tells each variable's entry: no difference of two bound variables.
@@ -50,6 +54,12 @@ impl Term {
             table.iter_mut().filter(|entry| **entry != NONE).for_each(|entry| *entry -= least);
             self.base += least;
         }
+    }
+
+    /// Notes whether the kings contribute nothing; only where no condition is over the kings.
+    pub fn fix(&mut self) {
+        let nothing = self.tables[..=ENEMY_KING].iter().flatten().all(|entry| *entry == 0);
+        self.fixed = nothing.then_some(self.base);
     }
 
     /// Takes another term into this one's tables: possible when they differ in one bound variable's table alone and
@@ -151,6 +161,8 @@ pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limi
     }
     for term in &mut terms {
         term.masks = term.tables.iter().map(|table| mask(table)).collect();
+        let whole = |mask: &Mask| mask.len() == 12 && mask.iter().all(|(_, squares)| *squares == !0);
+        term.whole = term.masks.iter().map(whole).collect();
     }
     Some(Expansion { terms, injective })
 }
@@ -226,8 +238,10 @@ fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: &Sketch) -
     let mixed = |part: &&Part| differences.iter().any(|other| other.stride == part.stride && other.slot != part.slot);
     Term {
         base: sketch.base,
+        fixed: None,
         tables,
         masks: Vec::new(),
+        whole: Vec::new(),
         groups: Vec::new(),
         separable: !differences.iter().any(mixed),
         counts: sketch.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),

@@ -3,8 +3,10 @@
 use shakmaty::attacks;
 
 use crate::chess::{Bitboard, Board, Color, PackedBoard, Perspective, Piece, PieceCode, Role, Square};
-use crate::features::spec::{Entity, VariableKind};
+use crate::features::spec::{Entity, SourceSpec, VariableKind};
 use crate::features::syntax::Direction;
+
+use super::tables::Mask;
 
 /// A board by [`PieceCode`] (White 0–5, Black 8–13), not turned: sixteen bitboards, and the pieces in a row.
 #[derive(Clone, Debug)]
@@ -37,23 +39,31 @@ impl From<&Board> for Placement {
     }
 }
 
-impl From<&PackedBoard> for Placement {
-    fn from(board: &PackedBoard) -> Placement {
+impl Placement {
+    /// From a packed board. Views are needed by all blocks but those of one piece.
+    #[inline]
+    pub fn packed(board: &PackedBoard, views: bool) -> Placement {
         let mut placement = Placement::empty();
+        // Where a piece of each code was seen last.
+        let mut last = [64u8; 16];
         for (square, code) in board.pieces() {
             let square = u32::from(square);
-            placement.codes[code.index()] |= 1 << square;
             placement.men[placement.count & 63] = (code.index() << 6) as u16 | square as u16;
             placement.count += 1;
+            last[code.index() & 15] = square as u8;
         }
-        let only = |code: usize| Bitboard(placement.codes[code]).single_square().map(u32::from);
-        placement.kings = [only(KING), only(KING | 8)];
+        if views {
+            for man in &placement.men[..placement.count] {
+                placement.codes[usize::from(man >> 6 & 15)] |= 1 << (man & 63);
+            }
+        }
+        let king = |code: usize| Some(u32::from(last[code])).filter(|square| *square < 64);
+        placement.kings = [king(KING), king(KING | 8)];
         placement
     }
-}
 
-impl Placement {
-    const fn empty() -> Placement {
+    #[inline]
+    fn empty() -> Placement {
         Placement { codes: [0; 16], men: [0; 64], count: 0, kings: [None; 2] }
     }
 
@@ -74,6 +84,8 @@ impl Placement {
 }
 
 const KING: usize = 5;
+const SECOND_RANK: u64 = 0xff << 8;
+const SEVENTH_RANK: u64 = 0xff << 48;
 
 /// Every bit moved from its square to `square ^ mask`.
 pub fn turn(board: u64, mask: u32) -> u64 {
@@ -181,6 +193,68 @@ impl View {
         self.attacks(man) & self.sides[1 - side] | once | twice
     }
 
+    /// Calls `visit` with code, square and reach (see [`super::levels::Level::reach`]) of every piece a mask allows.
+    #[inline]
+    pub fn each_reach(&self, source: SourceSpec, mask: &Mask, mut visit: impl FnMut(usize, u32, u64)) {
+        let occupied = Bitboard(self.occupied());
+        for (code, allowed) in mask {
+            let code = *code;
+            let bits = self.codes[code] & allowed;
+            // The role is looked at once for all its pieces.
+            let mut each = |reach: &dyn Fn(Square) -> Bitboard, keep: u64| {
+                for square in squares(bits) {
+                    visit(code, square, reach(Square::new(square)).0 & keep);
+                }
+            };
+            let keep = match source {
+                SourceSpec::Pieces => !0,
+                SourceSpec::Moves(_) if code & 7 != 0 => !self.sides[code >> 3],
+                SourceSpec::Attacks(_) | SourceSpec::Targets(_) => !0,
+                SourceSpec::Moves(_) => {
+                    each(&|square| Bitboard(self.moves(Man { code, square: u32::from(square) })), !0);
+                    continue;
+                }
+                SourceSpec::Next(_, direction) => {
+                    each(&|square| Bitboard(self.first(u32::from(square), direction)), !0);
+                    continue;
+                }
+            };
+            match code & 7 {
+                _ if source == SourceSpec::Pieces => each(&|_| Bitboard(!0), keep),
+                0 => each(&|square| attacks::pawn_attacks(Color::from_white(code < 8), square), keep),
+                1 => each(&attacks::knight_attacks, keep),
+                2 => each(&|square| attacks::bishop_attacks(square, occupied), keep),
+                3 => each(&|square| attacks::rook_attacks(square, occupied), keep),
+                4 => each(&|square| attacks::queen_attacks(square, occupied), keep),
+                _ => each(&attacks::king_attacks, keep),
+            }
+        }
+    }
+
+    /// The pieces of a code whose reach holds `square`; for `next` and `targets` something stands there.
+    pub fn reaching(&self, source: SourceSpec, code: usize, square: u32) -> u64 {
+        let at = Square::new(square);
+        let bit = 1u64 << square;
+        let own = code < 8;
+        let pawns = || attacks::pawn_attacks(Color::from_white(!own), at);
+        let from = match (source, code & 7) {
+            (SourceSpec::Pieces, _) => !0,
+            (SourceSpec::Next(_, direction), _) => self.met_from(square, direction),
+            (SourceSpec::Moves(_), 0) if self.sides[1 - (code >> 3)] & bit != 0 => pawns().0,
+            (SourceSpec::Moves(_), 0) if self.occupied() & bit != 0 => 0,
+            (SourceSpec::Moves(_), 0) => {
+                let between = if own { bit >> 8 } else { bit << 8 };
+                let passes = between & !self.occupied() != 0;
+                between | if passes { if own { bit >> 16 & SECOND_RANK } else { bit << 16 & SEVENTH_RANK } } else { 0 }
+            }
+            (SourceSpec::Moves(_), _) if self.sides[code >> 3] & bit != 0 => 0,
+            (_, 0) => pawns().0,
+            // What a piece attacks from here attacks it from there.
+            _ => self.attacks(Man { code, square }),
+        };
+        from & self.codes[code]
+    }
+
     /// The first square with a piece going in a direction; 0 when there is none.
     pub fn first(&self, from: u32, direction: Direction) -> u64 {
         let met = self.occupied() & RAYS[direction as usize][from as usize];
@@ -214,8 +288,8 @@ impl View {
     /// The pawns whose pushes `square` lets pass or blocks.
     pub fn pushers(&self, square: u32) -> u64 {
         let bit = 1u64 << square;
-        let own = bit >> 8 | (bit >> 16 & 0x0000_0000_0000_ff00);
-        let their = bit << 8 | (bit << 16 & 0x00ff_0000_0000_0000);
+        let own = bit >> 8 | (bit >> 16 & SECOND_RANK);
+        let their = bit << 8 | (bit << 16 & SEVENTH_RANK);
         (own & self.codes[0]) | (their & self.codes[8])
     }
 }
