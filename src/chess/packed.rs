@@ -100,7 +100,8 @@ impl PackedBoard {
     /// The pieces in square order; at most the first 32 occupied squares.
     pub fn pieces(&self) -> impl Iterator<Item = (Square, PieceCode)> + '_ {
         let mut left = self.occupancy();
-        let mut nibbles = u128::from_le_bytes(self.codes);
+        let codes = u128::from_le_bytes(self.codes);
+        let mut nibbles = codes as u64;
         let mut room = 32;
         std::iter::from_fn(move || {
             if left == 0 || room == 0 {
@@ -111,6 +112,9 @@ impl PackedBoard {
             let code = PieceCode((nibbles & 15) as u8);
             nibbles >>= 4;
             room -= 1;
+            if room == 16 {
+                nibbles = (codes >> 64) as u64;
+            }
             Some((square, code))
         })
     }

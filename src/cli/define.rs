@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Failure, Format, print_json};
 use crate::features::analysis::{Activity, Analysis, Lossless, Tally};
-use crate::features::{Block, FactorSpec, FeatureSet};
+use crate::features::{Block, FactorSpec, Factors, FeatureSet};
 
 /// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,12 @@ struct Described<'a> {
     /// Mean share of features active.
     density: f64,
     table_bytes: usize,
+    /// Inputs that exist while training only, when the definition has a factor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtual_inputs: Option<u32>,
     blocks: Vec<DescribedBlock<'a>>,
+    /// What is legal and odd.
+    warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_indices: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +86,14 @@ struct DescribedAxis<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
+    let factors = Factors::of(&set).map_err(Failure::request)?;
     let analysis = analyse(&set);
     let mut described = describe(&set, &analysis);
+    described.virtual_inputs = factors.map(|factors| factors.size);
+    described.warnings = set.warnings(&analysis);
+    for warning in &described.warnings {
+        eprintln!("warning: {warning}");
+    }
     if arguments.list_dead {
         described.dead_indices = Some(analysis.dead());
     }
@@ -133,6 +144,8 @@ fn describe<'a>(set: &'a FeatureSet, analysis: &Analysis) -> Described<'a> {
         active: Active { mean, max, bound: set.max_active(), positions, sample: "random play" },
         density: mean / f64::from(set.num_features()),
         table_bytes: set.table_bytes(),
+        virtual_inputs: None,
+        warnings: Vec::new(),
         blocks: blocks.map(|(at, block)| describe_block(block, analysis.block_tally(at))).collect(),
         dead_indices: None,
         witnesses: None,
@@ -190,6 +203,9 @@ fn text(set: &Described<'_>) -> String {
         grouped(positions as u64)
     );
     out += &format!("density     {:.3} %\n", 100.0 * set.density);
+    if let Some(inputs) = set.virtual_inputs {
+        out += &format!("factor      {} virtual inputs while training\n", grouped(inputs.into()));
+    }
     out += &format!("tables      {} bytes\n", grouped(set.table_bytes as u64));
     out += &format!("identity    {}\n", set.identity);
     if let Some(indices) = &set.dead_indices {

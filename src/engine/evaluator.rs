@@ -116,16 +116,16 @@ impl<'a> Evaluator<'a> {
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         match self.strategy {
             Strategy::Refresh => self.set(after),
-            Strategy::Incremental => Perspective::ALL.into_iter().for_each(|pov| {
-                self.set.delta(before, change, after, pov, &mut self.delta);
-                match self.delta.refresh {
+            Strategy::Incremental => {
+                Perspective::ALL.into_iter().for_each(|pov| match self.set.refreshes(before, change, after, pov) {
                     true => self.refresh(after, pov),
                     false => {
+                        self.set.delta(before, change, after, pov, &mut self.delta);
                         let Delta { added, removed, .. } = &self.delta;
                         self.model.update(self.back_end, &mut self.accumulators[pov], added, removed);
                     }
-                }
-            }),
+                })
+            }
         }
     }
 

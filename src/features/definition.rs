@@ -260,7 +260,9 @@ impl Loader {
         if let Some(carried) = neighbours.carried.and_then(|known| known.get(name)) {
             let text = toml::to_string(carried).expect("strings, numbers and tables are always TOML");
             let source = SourceText::new(format!("definition {name}"), text);
-            return self.enter(name, span, expression, |loader| loader.text(&source, neighbours.folder, name));
+            // A text holds what it carries: no circle leads through it, however its names repeat.
+            let key = format!("{name}, carried {} deep", self.open.len());
+            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.folder, name));
         }
         let beside = neighbours.folder.and_then(|folder| library::in_folder(folder, name));
         let Some(path) = beside.or_else(|| library::find_file(name)) else {

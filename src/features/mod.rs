@@ -10,6 +10,7 @@ mod error;
 mod explain;
 mod factor;
 mod identity;
+mod keep;
 mod library;
 mod reference;
 mod resolve;
@@ -17,6 +18,7 @@ mod selection;
 mod set;
 mod spec;
 mod syntax;
+mod warnings;
 
 pub use error::{Diagnostic, FeatureError};
 pub use explain::Explained;

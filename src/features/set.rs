@@ -1,16 +1,14 @@
 //! A compiled feature set: blocks side by side in one index space.
 
-use crate::chess::{
-    Board, BoardChange, ByPerspective, Mirror, Orientation, PackedBoard, Perspective, PieceCode, Square,
-};
+use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{Bitboards, CompiledBlock, Kings};
+use super::compiled::{CompiledBlock, Move, Placement, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, Explained};
 use super::identity::Identity;
 use super::reference;
-use super::spec::{BlockSpec, DROPPED, Multiplicity};
+use super::spec::{BlockSpec, DROPPED};
 
 /// The part of a set that has its own context: a stretch of indices.
 #[derive(Debug)]
@@ -46,7 +44,7 @@ pub struct FeatureSet {
 }
 
 /// What one move changes for one perspective. Indices ascend.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
     /// Active after and not before (under `bag`: as often as it was added).
     pub added: Vec<u32>,
@@ -54,13 +52,6 @@ pub struct Delta {
     pub removed: Vec<u32>,
     /// Whether some block's context changed.
     pub refresh: bool,
-    scratch: Vec<u32>,
-}
-
-impl PartialEq for Delta {
-    fn eq(&self, other: &Delta) -> bool {
-        (&self.added, &self.removed, self.refresh) == (&other.added, &other.removed, other.refresh)
-    }
 }
 
 impl FeatureSet {
@@ -139,27 +130,27 @@ impl FeatureSet {
     /// The active features of a board as `pov` sees it, block by block; `out` is cleared first.
     pub fn active(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        self.append(&Bitboards::from(board), pov, out);
+        self.append(&Placement::from(board), pov, out);
     }
 
     /// Both perspectives' active features; the vectors are cleared first.
     pub fn active_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
-        let boards = Bitboards::from(board);
+        let placement = Placement::packed(board, self.blocks.iter().any(|block| block.compiled.searches()));
         for pov in Perspective::ALL {
             out[pov].clear();
-            self.append(&boards, pov, &mut out[pov]);
+            self.append(&placement, pov, &mut out[pov]);
         }
     }
 
-    fn append(&self, boards: &Bitboards, pov: Perspective, out: &mut Vec<u32>) {
+    fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         for block in &self.blocks {
-            block.append(boards, pov, out);
+            block.append(placement, pov, out);
         }
     }
 
     /// One block's active features (indices of the whole set), appended to `out`.
     pub fn active_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        self.blocks[block].append(&Bitboards::from(board), pov, out);
+        self.blocks[block].append(&Placement::from(board), pov, out);
     }
 
     /// The same by the reference encoder, ascending.
@@ -181,11 +172,8 @@ impl FeatureSet {
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
     pub fn context(&self, block: usize, board: &Board, pov: Perspective) -> Option<u32> {
-        let block = &self.blocks[block];
-        let turned = |king: Option<Square>| king.map(|square| u32::from(square) ^ turn(&block.spec, pov));
-        let own = turned(board.king_of(pov.own()))?;
-        let enemy = turned(board.king_of(pov.other().own()))?;
-        Some(block.compiled.contexts().id(own, enemy))
+        let king = |pov: Perspective| board.king_of(pov.own()).map(u32::from);
+        Some(self.blocks[block].compiled.context([king(pov)?, king(pov.other())?], pov))
     }
 
     /// Distinct combinations of the blocks' contexts over all placements of the kings (over pairs that are not
@@ -204,118 +192,56 @@ impl FeatureSet {
 
     /// The exact change a move makes, given also when there is a refresh.
     pub fn delta(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
-        out.added.clear();
-        out.removed.clear();
-        out.refresh = false;
-        let boards = [Bitboards::from(before), Bitboards::from(after)];
-        for (at, block) in self.blocks.iter().enumerate() {
-            let refresh = self.context(at, before, pov) != self.context(at, after, pov);
-            out.refresh |= refresh;
-            let from = [out.removed.len(), out.added.len()];
-            match block.moved(&boards, pov) {
-                Some(kings) => block.moved_rows(&kings, change, pov, out),
-                None => {
-                    block.compiled.active(&boards[0], pov, block.offset, &mut out.removed);
-                    block.compiled.active(&boards[1], pov, block.offset, &mut out.added);
-                }
-            }
-            out.removed[from[0]..].sort_unstable();
-            out.added[from[1]..].sort_unstable();
-            cancel(&mut out.removed, from[0], &mut out.added, from[1]);
-            if block.shares_rows() && block.moved(&boards, pov).is_some() {
-                block.keep_changed(&boards, pov, out, from);
-            }
-            block.select(&mut out.removed, from[0]);
-            block.select(&mut out.added, from[1]);
+        let Delta { added, removed, refresh } = out;
+        added.clear();
+        removed.clear();
+        *refresh = false;
+        let mv = Move::new(before, change, after, pov);
+        let mut boards = None;
+        for block in &self.blocks {
+            let from = [removed.len(), added.len()];
+            *refresh |= block.compiled.refreshes(&mv);
+            block.compiled.delta(&mv, &mut boards, block.first_element(), &mut Rows { removed, added });
+            block.select(removed, from[0]);
+            block.select(added, from[1]);
         }
         // Blocks under one selection share a range of indices.
         if self.blocks.iter().any(|block| block.spec.kept.is_some()) {
-            out.removed.sort_unstable();
-            out.added.sort_unstable();
+            removed.sort_unstable();
+            added.sort_unstable();
         }
+    }
+
+    /// Whether a move changes some block's context: what [`FeatureSet::delta`] says, without the change.
+    pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
+        let mv = Move::new(before, change, after, pov);
+        self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
     }
 }
 
 impl Block {
-    fn append(&self, boards: &Bitboards, pov: Perspective, out: &mut Vec<u32>) {
+    fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         let from = out.len();
-        self.compiled.active(boards, pov, self.offset, out);
+        self.compiled.active(placement, pov, self.first_element(), out);
         self.select(out, from);
     }
 
-    /// Renumbers the block's elements from `from` on by the selection, if there is one.
+    /// The number of the product's first element: under a selection it has no index yet.
+    fn first_element(&self) -> u32 {
+        if self.spec.kept.is_some() { 0 } else { self.offset }
+    }
+
+    /// Turns the block's elements from `from` on into indices by the selection, if there is one.
     fn select(&self, rows: &mut Vec<u32>, from: usize) {
         let Some(kept) = &self.spec.kept else { return };
         let mut end = from;
         for at in from..rows.len() {
-            let index = kept[(rows[at] - self.offset) as usize];
+            let index = kept[rows[at] as usize];
             rows[end] = index.wrapping_add(self.offset);
             end += usize::from(index != DROPPED);
         }
         rows.truncate(end);
     }
-
-    /// The kings, when the moved pieces' rows tell the change: tables say everything and the kings' rows stay.
-    fn moved(&self, boards: &[Bitboards; 2], pov: Perspective) -> Option<Kings> {
-        let kings = self.compiled.kings(&boards[0], pov)?;
-        let same = self.compiled.same_rows(&kings, &self.compiled.kings(&boards[1], pov)?);
-        (self.compiled.tabular() && same).then_some(kings)
-    }
-
-    fn moved_rows(&self, kings: &Kings, change: &BoardChange, pov: Perspective, out: &mut Delta) {
-        for (square, piece) in change.removed() {
-            self.compiled.piece_rows(kings, (square, PieceCode::of(piece)), pov, self.offset, &mut out.removed);
-        }
-        for (square, piece) in change.added() {
-            self.compiled.piece_rows(kings, (square, PieceCode::of(piece)), pov, self.offset, &mut out.added);
-        }
-    }
-
-    /// Whether several pieces may yield one row that counts once.
-    fn shares_rows(&self) -> bool {
-        self.compiled.multiplicity() == Multiplicity::Set && !self.compiled.injective()
-    }
-
-    /// Drops rows that another piece still yields after the move, or yielded before it.
-    fn keep_changed(&self, boards: &[Bitboards; 2], pov: Perspective, out: &mut Delta, from: [usize; 2]) {
-        let Delta { added, removed, scratch, .. } = out;
-        for (rows, start, other) in [(removed, from[0], &boards[1]), (added, from[1], &boards[0])] {
-            scratch.clear();
-            self.compiled.active(other, pov, self.offset, scratch);
-            scratch.sort_unstable();
-            let tail = rows.split_off(start);
-            rows.extend(tail.into_iter().filter(|row| scratch.binary_search(row).is_err()));
-            let mut distinct = rows.split_off(start);
-            distinct.dedup();
-            rows.append(&mut distinct);
-        }
-    }
-}
-
-/// The part of an orientation's mask that does not depend on a king.
-fn turn(spec: &BlockSpec, pov: Perspective) -> u32 {
-    Orientation { mirror: Mirror::None, ..spec.orientation }.mask(Square::A1, pov)
-}
-
-/// Removes what stands in both sorted tails, occurrence by occurrence.
-fn cancel(left: &mut Vec<u32>, left_from: usize, right: &mut Vec<u32>, right_from: usize) {
-    let (mut l, mut r) = (left_from, right_from);
-    let (mut kept_l, mut kept_r) = (left_from, right_from);
-    while l < left.len() && r < right.len() {
-        match left[l].cmp(&right[r]) {
-            std::cmp::Ordering::Equal => (l, r) = (l + 1, r + 1),
-            std::cmp::Ordering::Less => {
-                left[kept_l] = left[l];
-                (l, kept_l) = (l + 1, kept_l + 1);
-            }
-            std::cmp::Ordering::Greater => {
-                right[kept_r] = right[r];
-                (r, kept_r) = (r + 1, kept_r + 1);
-            }
-        }
-    }
-    left.drain(kept_l..l);
-    right.drain(kept_r..r);
 }
 
 /// The text identities are hashed from: one line a block.

@@ -82,6 +82,18 @@ pub enum SourceSpec {
     Next(usize, Direction),
 }
 
+impl SourceSpec {
+    /// The slot whose piece the source starts from.
+    pub const fn of(self) -> Option<usize> {
+        match self {
+            SourceSpec::Pieces => None,
+            SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of) | SourceSpec::Next(of, _) => {
+                Some(of)
+            }
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct ProductSpec {
     /// From the slowest stride to the fastest.
@@ -342,11 +354,17 @@ impl ConditionSpec {
         slots
     }
 
+    /// Whether it reads the role or colour of a slot.
+    pub fn reads_piece(&self, slot: usize) -> bool {
+        self.axes().into_iter().any(|(property, of)| of == slot && matches!(property, Property::Role | Property::Color))
+    }
+
     fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
         self.axes().into_iter().for_each(|(property, _)| property.bucket(out));
     }
 
-    fn axes(&self) -> Vec<(&Property, usize)> {
+    /// Every axis read, with its slot.
+    pub fn axes(&self) -> Vec<(&Property, usize)> {
         match self {
             ConditionSpec::Any(of) | ConditionSpec::All(of) => of.iter().flat_map(ConditionSpec::axes).collect(),
             ConditionSpec::Not(of) => of.axes(),

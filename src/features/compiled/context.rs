@@ -1,13 +1,23 @@
 //! Contexts: which placements of the kings a block tells apart.
+//!
+//! Two placements are one context when every assignment of the block's other variables gives the same rows. A row is
+//! the kings' share of a term plus what the assignment adds; the share is compared as a number, what assignments add
+//! (and which of them have a row at all) as a table over classes of states that neither tables nor conditions tell
+//! apart, worked out once for all placements that conditions cannot tell apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::chess::{Mirror, Perspective, Square};
-use crate::features::spec::{ConditionSpec, ENEMY_KING, OWN_KING, SourceSpec};
+use crate::features::spec::{
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, OWN_KING, Property, SourceSpec,
+};
 use crate::features::syntax::Direction;
 
 use super::CompiledBlock;
-use super::tables::{NONE, Term};
+use super::encode::Kings;
+use super::levels::CountPlan;
+use super::tables::{NONE, states};
+use super::view::{ray, turn};
 
 /// A number for every placement of the kings; equal numbers mean that every assignment of the block's other variables
 /// gives the same rows.
@@ -19,39 +29,45 @@ pub struct ContextTable {
     distinct: u32,
 }
 
+/// Conditions are tried on at most this many assignments; beyond, placements that a condition might tell apart are
+/// taken for different.
+const MAX_TRIALS: usize = 1 << 24;
+
 impl ContextTable {
-    pub(super) fn of(block: &CompiledBlock) -> ContextTable {
-        let live: Vec<&Term> = block.terms.iter().filter(|term| !term.dead()).collect();
-        let reads = |slot: usize| {
-            let varies = |term: &&Term| term.tables[slot].windows(2).any(|pair| pair[0] != pair[1]);
-            let conditions = block.king_conditions.iter().chain(&block.residual);
-            let counts = live.iter().flat_map(|term| &term.counts);
-            live.iter().any(varies)
-                || conditions
-                    .chain(counts.clone().flat_map(|(_, count)| &count.condition))
-                    .any(|c| c.slots().contains(&slot))
-                || counts
-                    .flat_map(|(_, count)| &count.binders)
-                    .chain(&block.binders)
-                    .any(|b| binds_from(b.source, slot))
-        };
-        let (own, enemy) = (reads(OWN_KING) || block.orientation.mirror != Mirror::None, reads(ENEMY_KING));
+    pub(super) fn of(spec: &BlockSpec, block: &CompiledBlock) -> ContextTable {
+        let reader = Reader::of(spec, block);
+        let (own, enemy) = (reader.reads(OWN_KING) || reader.mirrored, reader.reads(ENEMY_KING));
         if !own && !enemy {
             return ContextTable { ids: Vec::new(), enemy: false, distinct: 1 };
         }
-        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
         let enemies = if enemy { 64 } else { 1 };
-        let mut ids = Vec::with_capacity(64 * enemies);
-        for own_square in 0..64u32 {
-            for enemy_square in 0..enemies as u32 {
-                if enemy && too_close(own_square, enemy_square) {
-                    ids.push(NONE);
-                    continue;
-                }
-                let signature = signature(block, &live, own_square, enemy_square);
-                let fresh = known.len() as u32;
-                ids.push(*known.entry(signature).or_insert(fresh));
-            }
+        let places: Vec<Option<Kings>> = (0..64u32)
+            .flat_map(|own| (0..enemies as u32).map(move |enemy| (own, enemy)))
+            .map(|(own, other)| {
+                let mask = spec.orientation.mask(Square::new(own), Perspective::White);
+                (!enemy || !too_close(own, other)).then_some(Kings { own: own ^ mask, enemy: other ^ mask, mask })
+            })
+            .collect();
+        let mut views: HashMap<Vec<i32>, usize> = HashMap::new();
+        let seen: Vec<Option<usize>> = places
+            .iter()
+            .map(|kings| {
+                let fresh = views.len();
+                kings.as_ref().map(|kings| *views.entry(reader.view(kings)).or_insert(fresh))
+            })
+            .collect();
+        let mut additions: Vec<Option<Vec<Option<[u8; 32]>>>> = vec![None; views.len()];
+        let exact = reader.trials().saturating_mul(views.len()) <= MAX_TRIALS;
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        let mut ids = Vec::with_capacity(places.len());
+        for (kings, view) in places.iter().zip(seen) {
+            let (Some(kings), Some(view)) = (kings, view) else {
+                ids.push(NONE);
+                continue;
+            };
+            let added = additions[view].get_or_insert_with(|| reader.additions(kings, exact, view));
+            let fresh = known.len() as u32;
+            ids.push(*known.entry(reader.signature(kings, added)).or_insert(fresh));
         }
         ContextTable { ids, enemy, distinct: known.len() as u32 }
     }
@@ -79,53 +95,248 @@ impl ContextTable {
     }
 }
 
-fn binds_from(source: SourceSpec, slot: usize) -> bool {
-    match source {
-        SourceSpec::Pieces => false,
-        SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of) | SourceSpec::Next(of, _) => {
-            of == slot
-        }
-    }
-}
-
 /// Kings on one square or side by side.
 pub fn too_close(a: u32, b: u32) -> bool {
     (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1
 }
 
-/// What the rows depend on: each live term's sum over the kings, whether the board is mirrored where the block can
-/// tell, and the kings themselves where several variables are compared with them.
-fn signature(block: &CompiledBlock, live: &[&Term], own: u32, enemy: u32) -> Vec<u32> {
-    let mask = block.orientation.mask(Square::new(own), Perspective::White);
-    let (own, enemy) = (own ^ mask, enemy ^ mask);
-    let holds = block.kings_hold(own, enemy);
-    let mut sums: Vec<u32> = live.iter().map(|term| if holds { term.king_sum(own, enemy) } else { NONE }).collect();
-    if sums.iter().all(|sum| *sum == NONE) {
-        return vec![NONE];
-    }
-    if mask != 0 && handed(block, live) {
-        sums.push(mask);
-    }
-    let conditions =
-        block.residual.iter().chain(live.iter().flat_map(|term| &term.counts).flat_map(|(_, c)| &c.condition));
-    let sources = block.binders.iter().chain(live.iter().flat_map(|term| &term.counts).flat_map(|(_, c)| &c.binders));
-    let read: Vec<usize> = conditions.flat_map(ConditionSpec::slots).collect();
-    let sources: Vec<SourceSpec> = sources.map(|binder| binder.source).collect();
-    for (slot, square) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
-        if read.contains(&slot) || sources.iter().any(|source| binds_from(*source, slot)) {
-            sums.push(square);
-        }
-    }
-    sums
+/// What a block reads, for one look after another at placements of its kings.
+struct Reader<'a> {
+    spec: &'a BlockSpec,
+    block: &'a CompiledBlock,
+    mirrored: bool,
+    /// By element of the product, where only some elements are features: rows are then compared whole.
+    kept: Option<&'a [u32]>,
+    /// Each bound variable's slot and a state (with its number) of every class of its states.
+    bound: Vec<(usize, Vec<(usize, Entity)>)>,
+    /// By term: the counts with a condition.
+    counted: Vec<Vec<Counted<'a>>>,
 }
 
-/// Whether mirroring the board left to right changes the rows of some assignment.
-fn handed(block: &CompiledBlock, live: &[&Term]) -> bool {
-    let counts = || live.iter().flat_map(|term| &term.counts);
-    let sideways = |source| matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North);
-    let asymmetric = |table: &Vec<u32>| table.iter().enumerate().any(|(at, entry)| *entry != table[at ^ 7]);
-    live.iter().any(|term| term.tables[ENEMY_KING + 1..].iter().any(asymmetric))
-        || !block.residual.is_empty()
-        || counts().any(|(_, count)| count.condition.is_some())
-        || counts().flat_map(|(_, count)| &count.binders).chain(&block.binders).any(|binder| sideways(binder.source))
+/// A count's condition and what its variables can be.
+struct Counted<'a> {
+    condition: &'a ConditionSpec,
+    variables: Vec<(usize, Vec<Entity>)>,
+}
+
+impl<'a> Reader<'a> {
+    fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> Reader<'a> {
+        let mirrored = spec.orientation.mirror != Mirror::None;
+        let counts = block.terms.iter().any(|term| !term.counts.is_empty());
+        let kept = spec.kept.as_deref().filter(|_| !counts);
+        let mut reader = Reader { spec, block, mirrored, kept, bound: Vec::new(), counted: Vec::new() };
+        reader.bound = spec.binders.iter().map(|binder| (binder.slot, reader.classes(binder.slot))).collect();
+        let variable = |binder: &BinderSpec| {
+            (binder.slot, reader.classes(binder.slot).into_iter().map(|(_, entity)| entity).collect())
+        };
+        let counted = |count: &'a CountPlan| {
+            let condition = count.spec.condition.as_ref()?;
+            Some(Counted { condition, variables: count.spec.binders.iter().map(variable).collect() })
+        };
+        reader.counted = block.terms.iter().map(|term| term.counts.iter().filter_map(counted).collect()).collect();
+        reader
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &'a CountSpec> + use<'a> {
+        self.block.terms.iter().flat_map(|term| &term.counts).map(|count| &count.spec)
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &'a ConditionSpec> + use<'a> {
+        self.spec.condition.iter().chain(self.counts().filter_map(|count| count.condition.as_ref()))
+    }
+
+    fn sources(&self) -> impl Iterator<Item = SourceSpec> {
+        self.spec.binders.iter().chain(self.counts().flat_map(|count| &count.binders)).map(|binder| binder.source)
+    }
+
+    fn reads(&self, slot: usize) -> bool {
+        let varies = |table: &Vec<u32>| table.windows(2).any(|pair| pair[0] != pair[1]);
+        self.block.terms.iter().any(|term| varies(&term.tables[slot]))
+            || self.conditions().any(|condition| condition.slots().contains(&slot))
+            || self.sources().any(|source| source.of() == Some(slot))
+    }
+
+    fn masks(&self) -> &'static [u32] {
+        if self.mirrored { &[0, 7] } else { &[0] }
+    }
+
+    /// One state (and its number) for each class that neither mirrored tables nor conditions tell apart.
+    fn classes(&self, slot: usize) -> Vec<(usize, Entity)> {
+        let kind = self.spec.variables[slot];
+        let properties: Vec<&Property> = self
+            .conditions()
+            .flat_map(ConditionSpec::axes)
+            .filter(|(_, of)| *of == slot)
+            .map(|(property, _)| property)
+            .collect();
+        let mut known: HashSet<Vec<i64>> = HashSet::new();
+        let mut classes = Vec::new();
+        for (state, entity) in states(slot, kind).enumerate() {
+            let Some(entity) = entity else { continue };
+            let mut key = Vec::new();
+            for mask in self.masks() {
+                let seen = Entity { square: entity.square ^ mask, ..entity };
+                key.extend(properties.iter().map(|property| i64::from(property.of(seen))));
+                let terms = self.block.terms.iter().filter(|term| !term.tables[slot].is_empty());
+                key.extend(terms.map(|term| self.added(&term.tables[slot], state, *mask)));
+            }
+            if known.insert(key) {
+                classes.push((state, entity));
+            }
+        }
+        classes
+    }
+
+    /// What a state adds on a mirrored board beyond what it adds on the unmirrored one; the least number where it has
+    /// no entry. A state with an entry on the mirrored board alone adds it all, out of the way of differences, and so
+    /// does every state when rows are compared whole.
+    fn added(&self, table: &[u32], state: usize, mask: u32) -> i64 {
+        let (plain, seen) = (table[state], table[state ^ mask as usize]);
+        match (plain, seen) {
+            (_, NONE) => i64::MIN,
+            (_, seen) if self.kept.is_some() => i64::from(seen),
+            (NONE, seen) => (1 << 40) + i64::from(seen),
+            (plain, seen) => i64::from(seen) - i64::from(plain),
+        }
+    }
+
+    /// How many assignments a look tries.
+    fn trials(&self) -> usize {
+        let counted = |of: &Counted<'_>| product(of.variables.iter().map(|(_, states)| states.len()));
+        let inner = self.counted.iter().map(|of| of.iter().map(counted).fold(1, usize::saturating_add));
+        product(self.bound.iter().map(|(_, states)| states.len())).saturating_mul(inner.fold(0, usize::saturating_add))
+    }
+
+    /// All that conditions and sources read of a placement.
+    fn view(&self, kings: &Kings) -> Vec<i32> {
+        let men = kings.men();
+        let mut seen = vec![kings.mask as i32];
+        if self.kept.is_some() {
+            seen.extend(men.map(|man| man.square as i32));
+        }
+        for (property, slot) in self.conditions().flat_map(ConditionSpec::axes) {
+            if slot <= ENEMY_KING {
+                seen.push(property.of(men[slot].entity()));
+            }
+        }
+        seen
+    }
+
+    /// For each term what assignments add to the kings' share, none when no assignment has a row. Where that takes too
+    /// long (not `exact`) every view counts as a value of its own.
+    fn additions(&self, kings: &Kings, exact: bool, view: usize) -> Vec<Option<[u8; 32]>> {
+        let look = |term: usize| {
+            let mut entities = vec![Entity::bare(0); self.spec.variables.len()];
+            entities[OWN_KING] = kings.men()[OWN_KING].entity();
+            entities[ENEMY_KING] = kings.men()[ENEMY_KING].entity();
+            let hash = blake3::Hasher::new();
+            let share = self.block.base(&self.block.terms[term], kings);
+            let mut look = Look { reader: self, term, mask: kings.mask, share, entities, hash, any: false };
+            look.outer(0, 0);
+            look.any.then(|| *look.hash.finalize().as_bytes())
+        };
+        let opaque = || Some(*blake3::hash(&view.to_le_bytes()).as_bytes());
+        (0..self.block.terms.len()).map(|term| if exact { look(term) } else { opaque() }).collect()
+    }
+
+    /// What the rows depend on: each term's share of the kings and what assignments add; then the sources.
+    fn signature(&self, kings: &Kings, additions: &[Option<[u8; 32]>]) -> Vec<u64> {
+        let mut signature = Vec::new();
+        for (term, added) in self.block.terms.iter().zip(additions) {
+            let share = self.block.base(term, kings);
+            let (true, Some(hash)) = (share != NONE, added) else {
+                signature.push(u64::from(NONE));
+                continue;
+            };
+            signature.push(if self.kept.is_some() { 0 } else { u64::from(share) });
+            let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            signature.extend(hash.chunks(8).map(word));
+            let counted = term.counts.iter().flat_map(|count| &count.spec.binders);
+            signature.extend(self.spec.binders.iter().chain(counted).map(|binder| way(binder.source, kings)));
+        }
+        signature
+    }
+}
+
+/// What a source depends on besides the pieces: where a king's begins, and which way `next` runs on the unmirrored board.
+fn way(source: SourceSpec, kings: &Kings) -> u64 {
+    let king = source.of().filter(|of| *of <= ENEMY_KING).map(|of| kings.men()[of].square);
+    match (source, king) {
+        (SourceSpec::Next(_, direction), Some(square)) => turn(ray(square, direction), kings.mask),
+        (SourceSpec::Next(_, direction), None) if direction != Direction::North => u64::from(kings.mask),
+        (_, Some(square)) => u64::from(square ^ kings.mask),
+        _ => 0,
+    }
+}
+
+fn product(sizes: impl Iterator<Item = usize>) -> usize {
+    sizes.fold(1, usize::saturating_mul)
+}
+
+/// One look at a term: every assignment of its variables under one placement of the kings.
+struct Look<'a> {
+    reader: &'a Reader<'a>,
+    term: usize,
+    mask: u32,
+    /// What the kings contribute.
+    share: u32,
+    entities: Vec<Entity>,
+    hash: blake3::Hasher,
+    any: bool,
+}
+
+impl Look<'_> {
+    fn outer(&mut self, depth: usize, sum: i64) {
+        let reader = self.reader;
+        let Some((slot, states)) = reader.bound.get(depth) else { return self.row(sum) };
+        let table = &reader.block.terms[self.term].tables[*slot];
+        for (state, entity) in states {
+            match reader.added(table, *state, self.mask) {
+                i64::MIN => {
+                    self.hash.update(&[0]);
+                }
+                more => {
+                    self.entities[*slot] = Entity { square: entity.square ^ self.mask, ..*entity };
+                    self.outer(depth + 1, sum + more);
+                }
+            }
+        }
+    }
+
+    fn row(&mut self, sum: i64) {
+        let reader = self.reader;
+        let entities = &self.entities;
+        if !reader.spec.condition.as_ref().is_none_or(|condition| condition.holds(&|slot: usize| entities[slot])) {
+            self.hash.update(&[0]);
+            return;
+        }
+        let sum = match reader.kept {
+            None => sum,
+            Some(_) if self.share == NONE => return,
+            Some(kept) => match kept[self.share as usize + sum as usize] {
+                DROPPED => {
+                    self.hash.update(&[0]);
+                    return;
+                }
+                index => i64::from(index),
+            },
+        };
+        self.any = true;
+        self.hash.update(&[1]).update(&sum.to_le_bytes());
+        for counted in &reader.counted[self.term] {
+            self.inner(counted.condition, &counted.variables);
+        }
+    }
+
+    fn inner(&mut self, condition: &ConditionSpec, states: &[(usize, Vec<Entity>)]) {
+        let Some(((slot, states), rest)) = states.split_first() else {
+            let entities = &self.entities;
+            self.hash.update(&[2 + u8::from(condition.holds(&|slot: usize| entities[slot]))]);
+            return;
+        };
+        for entity in states {
+            self.entities[*slot] = Entity { square: entity.square ^ self.mask, ..*entity };
+            self.inner(condition, rest);
+        }
+    }
 }

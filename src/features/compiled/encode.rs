@@ -1,104 +1,11 @@
-//! Finding bindings and summing their rows.
+//! Encoding: a walk over the pieces for blocks of one piece, a search over bitboards for the others.
 
-use crate::chess::{Perspective, PieceCode, Square};
-use crate::features::spec::{
-    BinderSpec, ConditionSpec, ENEMY_KING, Entity, Multiplicity, OWN_KING, SourceSpec, VariableKind,
-};
+use crate::chess::{Perspective, Square};
+use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING};
 
 use super::tables::{NONE, Term, plus};
-use super::view::{Bitboards, Man, View, squares};
-use super::{CompiledBlock, relative};
-
-impl CompiledBlock {
-    /// Appends the block's active features, shifted by `offset`. A board without both kings has none.
-    pub fn active(&self, boards: &Bitboards, pov: Perspective, offset: u32, out: &mut Vec<u32>) {
-        let Some(kings) = self.kings(boards, pov) else { return };
-        let start = out.len();
-        if self.tabular {
-            self.tabulated(boards, pov, &kings, offset, out);
-        } else {
-            self.enumerated(boards, pov, &kings, offset, out);
-        }
-        if self.multiplicity == Multiplicity::Set && !self.injective {
-            sort_dedup_from(out, start);
-        }
-    }
-
-    /// Appends the rows one piece contributes: only for [`CompiledBlock::tabular`] blocks.
-    pub fn piece_rows(
-        &self,
-        kings: &Kings,
-        piece: (Square, PieceCode),
-        pov: Perspective,
-        offset: u32,
-        out: &mut Vec<u32>,
-    ) {
-        let at = relative(piece.1, pov) << 6 | (u32::from(piece.0) ^ kings.mask) as usize;
-        for (term, base) in self.terms.iter().zip(self.bases(kings)) {
-            let row = plus(base, term.tables[self.binders[0].slot][at]);
-            if row != NONE {
-                out.push(row + offset);
-            }
-        }
-    }
-
-    /// Where the kings stand for `pov`, none when one is missing.
-    pub fn kings(&self, boards: &Bitboards, pov: Perspective) -> Option<Kings> {
-        let own = boards.king(pov)?;
-        let enemy = boards.king(pov.other())?;
-        let mask = self.orientation.mask(own, pov);
-        Some(Kings { own: u32::from(own) ^ mask, enemy: u32::from(enemy) ^ mask, mask })
-    }
-
-    /// Whether a piece has the same rows under both placements of the kings.
-    pub fn same_rows(&self, before: &Kings, after: &Kings) -> bool {
-        before.mask == after.mask && self.bases(before).eq(self.bases(after))
-    }
-
-    /// What each term sums to before its variables: the base and the kings' share.
-    fn bases(&self, kings: &Kings) -> impl Iterator<Item = u32> + '_ {
-        let kings = *kings;
-        let holds = self.king_conditions.is_empty() || self.kings_hold(kings.own, kings.enemy);
-        self.terms.iter().map(move |term| if holds { term.king_sum(kings.own, kings.enemy) } else { NONE })
-    }
-
-    /// Whether the conditions over both kings hold.
-    pub(super) fn kings_hold(&self, own: u32, enemy: u32) -> bool {
-        let entity = |slot| Entity { square: if slot == OWN_KING { own } else { enemy }, role: 5, color: slot as u32 };
-        self.king_conditions.iter().all(|condition| condition.holds(&entity))
-    }
-
-    fn tabulated(&self, boards: &Bitboards, pov: Perspective, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
-        let slot = self.binders[0].slot;
-        for (term, base) in self.terms.iter().zip(self.bases(kings)) {
-            if base == NONE {
-                continue;
-            }
-            let table = &term.tables[slot];
-            for (code, board) in boards.relative(pov) {
-                for square in squares(board) {
-                    let entry = table[code << 6 | (square ^ kings.mask) as usize];
-                    if entry != NONE {
-                        out.push(base + entry + offset);
-                    }
-                }
-            }
-        }
-    }
-
-    fn enumerated(&self, boards: &Bitboards, pov: Perspective, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
-        let bases: Vec<u32> = self.bases(kings).collect();
-        if bases.iter().all(|base| *base == NONE) {
-            return;
-        }
-        let mut men = vec![Man { code: 0, square: 0 }; self.variables.len()];
-        men[OWN_KING] = Man { code: 5, square: kings.own };
-        men[ENEMY_KING] = Man { code: 13, square: kings.enemy };
-        let view = boards.view(pov, kings.mask);
-        let mut search = Search { block: self, view: &view, men, offset, out };
-        search.bind(&self.binders, &bases);
-    }
-}
+use super::view::{Man, Placement, View, squares};
+use super::{CompiledBlock, Shape};
 
 /// The kings on the oriented board, and the mask that oriented it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -108,101 +15,263 @@ pub struct Kings {
     pub mask: u32,
 }
 
+impl CompiledBlock {
+    /// Appends the block's active features, shifted by `offset`. A board without both kings has none.
+    pub fn active(&self, placement: &Placement, pov: Perspective, offset: u32, out: &mut Vec<u32>) {
+        let (Some(own), Some(enemy)) = (placement.king(pov), placement.king(pov.other())) else { return };
+        let kings = self.kings(own, enemy, pov);
+        let start = out.len();
+        match self.shape {
+            Shape::Piece => self.walk(placement.men(), pov, &kings, offset, out),
+            _ => self.search(&placement.view(pov, kings.mask), &kings, offset, out),
+        }
+        if self.shares_rows() {
+            self.dedup_from(start, offset, out);
+        }
+    }
+
+    /// The kings of a perspective, given their squares.
+    #[inline]
+    pub fn kings(&self, own: u32, enemy: u32, pov: Perspective) -> Kings {
+        let mask = self.orientation.mask(Square::new(own), pov);
+        Kings { own: own ^ mask, enemy: enemy ^ mask, mask }
+    }
+
+    /// What a term sums to before its bound variables: the base and the kings' share. [`NONE`] where conditions over
+    /// the kings fail.
+    #[inline]
+    pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
+        term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
+    }
+
+    #[inline]
+    fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
+        match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
+            true => term.king_sum(kings.own, kings.enemy),
+            false => NONE,
+        }
+    }
+
+    /// Whether the conditions over both kings hold.
+    pub(super) fn kings_hold(&self, own: u32, enemy: u32) -> bool {
+        let kings = Kings { own, enemy, mask: 0 }.men();
+        self.gate.iter().all(|condition| condition.holds(&|slot: usize| kings[slot].entity()))
+    }
+
+    /// Blocks of one piece: every piece's table entry. `men`: code · 64 + square.
+    fn walk(&self, men: &[u16], pov: Perspective, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
+        let level = &self.levels[0];
+        // Both the relative code and the oriented square come by exclusive or.
+        let turn = (pov.index() << 9) as u16 | kings.mask as u16;
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base == NONE {
+                continue;
+            }
+            let table = Table::of(&term.tables[level.slot]);
+            let first = base.wrapping_add(offset);
+            if level.plain() && term.whole[level.slot] {
+                out.extend(men.iter().map(|man| first.wrapping_add(table.entry(man ^ turn))));
+                continue;
+            }
+            let mut rows = [0u32; 64];
+            let mut count = 0;
+            if level.plain() {
+                for man in men {
+                    let entry = table.entry(man ^ turn);
+                    rows[count & 63] = first.wrapping_add(entry);
+                    count += usize::from(entry != NONE);
+                }
+            } else {
+                let mut bound = self.men(kings);
+                let mut room = None;
+                let left = level.left(&bound, &mut room).unwrap_or(&[!0; 16]);
+                for man in men {
+                    let (code, square) = (usize::from((man ^ turn) >> 6 & 15), u32::from((man ^ turn) & 63));
+                    let entry = table.entry(man ^ turn);
+                    if entry != NONE && left[code] >> square & 1 != 0 {
+                        bound[level.slot] = Man { code, square };
+                        rows[count & 63] = first.wrapping_add(entry);
+                        count += usize::from(level.admits(&bound));
+                    }
+                }
+            }
+            out.extend_from_slice(&rows[..count.min(64)]);
+        }
+    }
+
+    /// A place for every variable, the kings in theirs.
+    pub(super) fn men(&self, kings: &Kings) -> Men {
+        let mut men = Men { few: [Man::default(); FEW], many: Vec::new(), used: self.variables };
+        if self.variables > FEW {
+            men.many.resize(self.variables, Man::default());
+        }
+        men[..2].copy_from_slice(&kings.men());
+        men
+    }
+
+    /// Appends the rows of every binding found on the oriented board; repeats stay.
+    pub(super) fn search(&self, view: &View, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
+        let mut men = self.men(kings);
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base != NONE {
+                let mut search = Search { block: self, term, view, men: &mut men, out };
+                search.bind(0, base + offset);
+            }
+        }
+    }
+
+    /// Removes repeats from `out[start..]`; the order may change.
+    fn dedup_from(&self, start: usize, offset: u32, out: &mut Vec<u32>) {
+        /// Up to here a bitset beats sorting.
+        const BITS: usize = 4096;
+        if self.size as usize > BITS {
+            out[start..].sort_unstable();
+            let mut kept = start;
+            for at in start..out.len() {
+                if at == start || out[at] != out[kept - 1] {
+                    out[kept] = out[at];
+                    kept += 1;
+                }
+            }
+            out.truncate(kept);
+            return;
+        }
+        let mut seen = [0u64; BITS / 64];
+        let mut kept = start;
+        for at in start..out.len() {
+            let row = out[at];
+            let local = row.wrapping_sub(offset) as usize;
+            let word = &mut seen[local / 64 % (BITS / 64)];
+            let fresh = *word >> (local % 64) & 1 == 0;
+            *word |= 1 << (local % 64);
+            out[kept] = row;
+            kept += usize::from(fresh);
+        }
+        out.truncate(kept);
+    }
+
+    /// Whether several bindings may yield one row that counts once.
+    pub(super) fn shares_rows(&self) -> bool {
+        self.multiplicity == Multiplicity::Set && !self.injective
+    }
+}
+
+impl Kings {
+    /// As the first two variables.
+    pub fn men(&self) -> [Man; 2] {
+        [Man { code: 5, square: self.own }, Man { code: 13, square: self.enemy }]
+    }
+}
+
+/// Variables that need no heap.
+const FEW: usize = 8;
+
+/// What each variable is bound to.
+pub struct Men {
+    few: [Man; FEW],
+    many: Vec<Man>,
+    used: usize,
+}
+
+impl std::ops::Deref for Men {
+    type Target = [Man];
+
+    fn deref(&self) -> &[Man] {
+        if self.many.is_empty() { &self.few[..self.used.min(FEW)] } else { &self.many }
+    }
+}
+
+impl std::ops::DerefMut for Men {
+    fn deref_mut(&mut self) -> &mut [Man] {
+        if self.many.is_empty() { &mut self.few[..self.used.min(FEW)] } else { &mut self.many }
+    }
+}
+
+/// A piece variable's table: 16 codes of 64 squares.
+struct Table<'a>(&'a [u32; 1024]);
+
+impl Table<'_> {
+    fn of(table: &[u32]) -> Table<'_> {
+        Table(table.try_into().expect("piece variables have 1,024 states"))
+    }
+
+    fn entry(&self, state: u16) -> u32 {
+        self.0[usize::from(state & 1023)]
+    }
+}
+
 impl Term {
     /// Base plus both kings' entries.
     pub fn king_sum(&self, own: u32, enemy: u32) -> u32 {
         let entries = plus(self.tables[OWN_KING][own as usize], self.tables[ENEMY_KING][enemy as usize]);
         plus(self.base, entries)
     }
+
+    /// The sum of the counts' values, each times its stride.
+    pub fn counted(&self, view: &View, men: &mut [Man]) -> u32 {
+        self.counts.iter().map(|count| count.value(view, men)).sum()
+    }
 }
 
 struct Search<'a> {
     block: &'a CompiledBlock,
+    term: &'a Term,
     view: &'a View,
-    men: Vec<Man>,
-    offset: u32,
+    men: &'a mut [Man],
     out: &'a mut Vec<u32>,
 }
 
 impl Search<'_> {
-    /// Binds the remaining variables in every way; `sums` are the terms' partial sums.
-    fn bind(&mut self, binders: &[BinderSpec], sums: &[u32]) {
-        let Some((binder, rest)) = binders.split_first() else { return self.emit(sums) };
-        let mut next = Vec::with_capacity(sums.len());
-        each(self.view, binder.source, &self.men.clone(), &mut |man| {
-            let at = match self.block.variables[binder.slot] {
-                VariableKind::Piece => man.code << 6 | man.square as usize,
-                VariableKind::Square => man.square as usize,
-            };
-            next.clear();
-            next.extend(self.block.terms.iter().zip(sums).map(|(term, sum)| plus(*sum, term.tables[binder.slot][at])));
-            if next.iter().any(|sum| *sum != NONE) {
-                self.men[binder.slot] = man;
-                self.bind(rest, &next);
-            }
-        });
-    }
-
-    fn emit(&mut self, sums: &[u32]) {
-        if !holds(&self.block.residual, &self.men) {
+    /// Binds the levels from `depth` in every way; `sum` is the row so far.
+    fn bind(&mut self, depth: usize, sum: u32) {
+        let Some(level) = self.block.levels.get(depth) else {
+            let row = sum + self.term.counted(self.view, self.men);
+            return self.out.push(row);
+        };
+        let table = &self.term.tables[level.slot][..];
+        if depth == 0 && self.pairs(sum) {
             return;
         }
-        for (term, sum) in self.block.terms.iter().zip(sums) {
-            if *sum != NONE {
-                let counts: u32 = term
-                    .counts
-                    .iter()
-                    .map(|(stride, count)| {
-                        let condition = count.condition.as_slice();
-                        stride * tally(self.view, &count.binders, condition, &mut self.men.clone()).min(count.max)
-                    })
-                    .sum();
-                self.out.push(sum + counts + self.offset);
+        let mut room = None;
+        let last = depth + 1 == self.block.levels.len() && self.term.counts.is_empty() && !level.conditional();
+        for (code, bits) in level.candidates(self.view, self.men, &self.term.masks[level.slot], &mut room) {
+            let entries = &table[code << 6..][..64];
+            if last {
+                self.out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
+                continue;
+            }
+            for square in squares(bits) {
+                self.men[level.slot] = Man { code, square };
+                if level.admits(self.men) {
+                    self.bind(depth + 1, sum + entries[square as usize & 63]);
+                }
             }
         }
     }
-}
 
-/// Number of bindings that satisfy the conditions.
-fn tally(view: &View, binders: &[BinderSpec], conditions: &[ConditionSpec], men: &mut Vec<Man>) -> u32 {
-    let Some((binder, rest)) = binders.split_first() else { return u32::from(holds(conditions, men)) };
-    let mut number = 0;
-    each(view, binder.source, &men.clone(), &mut |man| {
-        men[binder.slot] = man;
-        number += tally(view, rest, conditions, men);
-    });
-    number
-}
-
-fn holds(conditions: &[ConditionSpec], men: &[Man]) -> bool {
-    let entity = |slot: usize| {
-        let Man { code, square } = men[slot];
-        Entity { square, role: code as u32 & 7, color: code as u32 >> 3 }
-    };
-    conditions.iter().all(|condition| condition.holds(&entity))
-}
-
-/// What a source yields, in turn. Bare squares have code 0.
-fn each(view: &View, source: SourceSpec, men: &[Man], visit: &mut dyn FnMut(Man)) {
-    match source {
-        SourceSpec::Pieces => view.men().for_each(visit),
-        SourceSpec::Moves(of) => squares(view.moves(men[of])).for_each(|square| visit(Man { code: 0, square })),
-        SourceSpec::Attacks(of) => squares(view.attacks(men[of])).for_each(|square| visit(Man { code: 0, square })),
-        SourceSpec::Targets(of) => {
-            squares(view.attacks(men[of]) & view.occupied()).filter_map(|square| view.man_at(square)).for_each(visit);
+    /// Pairs of a piece and what it reaches, role by role; false when the block is something else.
+    fn pairs(&mut self, sum: u32) -> bool {
+        let [first, second] = &self.block.levels[..] else { return false };
+        let Some(source) = second.beyond(first).filter(|_| first.plain() && !second.conditional()) else {
+            return false;
+        };
+        if !self.term.counts.is_empty() {
+            return false;
         }
-        SourceSpec::Next(of, direction) => view.next(men[of].square, direction).into_iter().for_each(visit),
+        let Term { tables, masks, .. } = self.term;
+        let (view, men, out) = (self.view, &mut *self.men, &mut *self.out);
+        let entries = &tables[second.slot][..];
+        view.each_reach(source, &masks[first.slot], |code, square, reach| {
+            let sum = sum + tables[first.slot][code << 6 | square as usize];
+            let mut room = None;
+            men[first.slot] = Man { code, square };
+            for (code, bits) in second.reached(view, reach, &masks[second.slot], second.left(men, &mut room)) {
+                let entries = &entries[code << 6..][..64];
+                out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
+            }
+        });
+        true
     }
-}
-
-fn sort_dedup_from(out: &mut Vec<u32>, start: usize) {
-    out[start..].sort_unstable();
-    let mut kept = start;
-    for at in start..out.len() {
-        if at == start || out[at] != out[kept - 1] {
-            out[kept] = out[at];
-            kept += 1;
-        }
-    }
-    out.truncate(kept);
 }

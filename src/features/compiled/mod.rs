@@ -1,22 +1,29 @@
 //! The compiled encoder. An index is a sum of what each variable contributes, so every block becomes, per term of its
 //! product, a small table a variable; bindings are found on bitboards.
 //!
-//! Equal to [`super::reference`] on every position (`tests/features.rs`).
+//! [`tables`] multiplies products out, [`levels`] turns binders and conditions into bitboards, [`encode`] finds active
+//! features, [`delta`] what a move changes, [`context`] when a refresh is due. Equal to [`super::reference`] on every
+//! position (`tests/features.rs`).
 
 mod context;
+mod delta;
 mod encode;
+mod groups;
+mod levels;
 mod tables;
 mod view;
 
-use crate::chess::{Orientation, Perspective, PieceCode};
+use crate::chess::Orientation;
 
-use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
+use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec};
 use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
-pub use encode::Kings;
-pub use view::Bitboards;
+pub use delta::{Move, Rows};
+pub use view::Placement;
 
+use groups::Groups;
+use levels::{Conditions, Level};
 use tables::Term;
 
 /// One block, ready to encode.
@@ -24,18 +31,49 @@ use tables::Term;
 pub struct CompiledBlock {
     orientation: Orientation,
     multiplicity: Multiplicity,
-    variables: Vec<VariableKind>,
-    binders: Vec<BinderSpec>,
+    size: u32,
+    /// Number of variables, kings and those of counts included.
+    variables: usize,
+    levels: Vec<Level>,
     terms: Vec<Term>,
     /// Conditions over the kings alone.
-    king_conditions: Vec<ConditionSpec>,
-    /// Conditions over several variables that no table can hold.
-    residual: Vec<ConditionSpec>,
-    /// Whether the only binder is `P in pieces` and tables say everything.
-    tabular: bool,
+    gate: Vec<ConditionSpec>,
+    shape: Shape,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
     contexts: ContextTable,
+}
+
+/// What a block's bindings look like, which decides how it is encoded and how it follows a move.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Shape {
+    /// `P in pieces`, no counts: a walk over the pieces.
+    Piece,
+    /// Two variables, the second found from the first or from all pieces; or one found from a king. No counts.
+    Pair,
+    /// No variable, but counts whose variables are found as those of `Piece` and `Pair`.
+    Counts,
+    /// Anything else.
+    Other,
+}
+
+impl Shape {
+    fn of(binders: &[BinderSpec], terms: &[Term]) -> Shape {
+        let counts = terms.iter().any(|term| !term.counts.is_empty());
+        let local = || terms.iter().flat_map(|term| &term.counts).all(levels::CountPlan::local);
+        match binders {
+            [] if counts && local() => Shape::Counts,
+            _ if counts => Shape::Other,
+            [BinderSpec { source: SourceSpec::Pieces, .. }] => Shape::Piece,
+            [_] => Shape::Pair,
+            [BinderSpec { source: SourceSpec::Pieces, slot }, second]
+                if second.source.of().is_none_or(|of| of == *slot) =>
+            {
+                Shape::Pair
+            }
+            _ => Shape::Other,
+        }
+    }
 }
 
 /// Terms a block's product may expand to when its sums are multiplied out.
@@ -45,44 +83,42 @@ impl CompiledBlock {
     /// # Errors
     /// When the product's sums multiply out to more than 4,096 terms.
     pub fn new(spec: &BlockSpec) -> Result<CompiledBlock, SyntaxError> {
-        let conditions = tables::sort_conditions(spec);
-        let Some(terms) = tables::terms(spec, &conditions.by_slot, MAX_TERMS) else {
+        let conditions = Conditions::sort(spec.condition.as_ref(), &spec.binders, |_| true);
+        let Some(expansion) = tables::expand_product(spec, &conditions.by_slot, MAX_TERMS) else {
             let message = format!("the sums in this product multiply out to more than {MAX_TERMS} terms");
             return Err(SyntaxError::new(message, 0..0));
         };
-        let one_piece = matches!(spec.binders[..], [BinderSpec { source: SourceSpec::Pieces, .. }]);
-        let counts = terms.iter().any(|term| !term.counts.is_empty());
         let mut block = CompiledBlock {
             orientation: spec.orientation,
             multiplicity: spec.multiplicity,
-            variables: spec.variables.clone(),
-            binders: spec.binders.clone(),
-            tabular: one_piece && conditions.residual.is_empty() && !counts,
-            injective: tables::injective(spec, &terms),
-            terms,
-            king_conditions: conditions.kings,
-            residual: conditions.residual,
+            size: spec.product.size,
+            variables: spec.variables.len(),
+            levels: conditions.levels(&spec.binders, &spec.variables),
+            shape: Shape::of(&spec.binders, &expansion.terms),
+            terms: expansion.terms,
+            gate: conditions.gate,
+            injective: expansion.injective,
             contexts: ContextTable::default(),
         };
-        block.contexts = ContextTable::of(&block);
+        if block.gate.is_empty() {
+            block.terms.iter_mut().for_each(Term::fix);
+        }
+        if block.shares_rows() && matches!(block.shape, Shape::Piece | Shape::Pair) {
+            for term in &mut block.terms {
+                term.groups = term.tables.iter().map(|table| Groups::of(table)).collect();
+            }
+        }
+        block.contexts = ContextTable::of(spec, &block);
         Ok(block)
+    }
+
+    /// Whether it needs more of a board than the pieces in a row.
+    pub fn searches(&self) -> bool {
+        self.shape != Shape::Piece
     }
 
     pub fn contexts(&self) -> &ContextTable {
         &self.contexts
-    }
-
-    /// Whether a move's change can be read off the moved pieces: see [`CompiledBlock::piece_rows`].
-    pub fn tabular(&self) -> bool {
-        self.tabular
-    }
-
-    pub fn injective(&self) -> bool {
-        self.injective
-    }
-
-    pub fn multiplicity(&self) -> Multiplicity {
-        self.multiplicity
     }
 
     /// Upper bound on the active features of a legal position.
@@ -93,8 +129,8 @@ impl CompiledBlock {
         const PIECES: usize = 32;
         let mut bound = self.terms.len();
         let mut previous_pieces = false;
-        for binder in &self.binders {
-            let (factor, pieces) = match binder.source {
+        for level in &self.levels {
+            let (factor, pieces) = match level.source {
                 SourceSpec::Pieces => (PIECES, true),
                 SourceSpec::Next(..) => (1, false),
                 SourceSpec::Targets(_) => (8, false),
@@ -113,11 +149,6 @@ impl CompiledBlock {
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         let entries: usize = self.terms.iter().map(Term::entries).sum();
-        (entries + self.contexts.entries()) * size_of::<u32>()
+        (entries + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
     }
-}
-
-/// A piece's code in a perspective: own pieces read as White's, their as Black's.
-fn relative(code: PieceCode, pov: Perspective) -> usize {
-    code.index() ^ (pov.index() << 3)
 }

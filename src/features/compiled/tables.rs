@@ -5,64 +5,98 @@ use crate::features::spec::{
     VariableKind,
 };
 
+use super::groups::Groups;
+use super::levels::CountPlan;
+
 /// "No row": outside a domain, or a condition fails.
 pub const NONE: u32 = u32::MAX;
 
-/// One summand of the multiplied-out product: base + Σ over variables of their table's entry.
+/// One summand of the multiplied-out product: base + Σ over variables of their table's entry. No two terms of a block
+/// share an index.
 #[derive(Debug)]
 pub struct Term {
     pub base: u32,
+    /// The base, when it is the kings' share wherever they stand.
+    pub fixed: Option<u32>,
     /// By slot. Square variables and kings: 64 entries by oriented square; piece variables: 16 × 64 by relative code,
-    /// then oriented square.
+    /// then oriented square. Empty for the variables of counts.
     pub tables: Vec<Vec<u32>>,
-    /// What each count is multiplied by.
-    pub counts: Vec<(u32, CountSpec)>,
+    /// By slot: the states that have an entry.
+    pub masks: Vec<Mask>,
+    /// By slot: whether all six roles of both colours have an entry on every square.
+    pub whole: Vec<bool>,
+    /// By slot: the states that share an entry. Only where [`super::CompiledBlock::shares_rows`].
+    pub groups: Vec<Groups>,
+    /// Whether the sum tells each variable's entry: no difference of two bound variables.
+    pub separable: bool,
+    pub counts: Vec<CountPlan>,
 }
+
+/// Bitboards by code of the oriented board, none empty; bare squares have code 0.
+pub type Mask = Vec<(usize, u64)>;
 
 impl Term {
     pub fn entries(&self) -> usize {
-        self.tables.iter().map(Vec::len).sum()
+        self.tables.iter().map(Vec::len).sum::<usize>()
+            + self.groups.iter().map(Groups::entries).sum::<usize>()
+            + self.counts.iter().map(CountPlan::entries).sum::<usize>()
     }
 
     /// A variable that never contributes makes the whole term dead.
-    pub fn dead(&self) -> bool {
-        self.tables.iter().any(|table| table.iter().all(|entry| *entry == NONE))
+    fn dead(&self) -> bool {
+        self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))
     }
+
+    /// Moves each table's least entry into the base, so that tables can be compared.
+    fn normalise(&mut self) {
+        for table in &mut self.tables {
+            let least = table.iter().copied().filter(|entry| *entry != NONE).min().unwrap_or(0);
+            table.iter_mut().filter(|entry| **entry != NONE).for_each(|entry| *entry -= least);
+            self.base += least;
+        }
+    }
+
+    /// Notes whether the kings contribute nothing; only where no condition is over the kings.
+    pub fn fix(&mut self) {
+        let nothing = self.tables[..=ENEMY_KING].iter().flatten().all(|entry| *entry == 0);
+        self.fixed = nothing.then_some(self.base);
+    }
+
+    /// Takes another term into this one's tables: possible when they differ in one bound variable's table alone and
+    /// no state has an entry in both.
+    fn absorb(&mut self, other: &Term) -> bool {
+        let mut differ = (0..self.tables.len()).filter(|slot| self.tables[*slot] != other.tables[*slot]);
+        let (Some(slot), None) = (differ.next(), differ.next()) else { return false };
+        let overlap = || self.tables[slot].iter().zip(&other.tables[slot]).any(|(a, b)| *a != NONE && *b != NONE);
+        if slot <= ENEMY_KING || !self.counts.is_empty() || !other.counts.is_empty() || overlap() {
+            return false;
+        }
+        let base = self.base.min(other.base);
+        let (left, right) = (self.base - base, other.base - base);
+        for (entry, taken) in self.tables[slot].iter_mut().zip(&other.tables[slot]) {
+            *entry = match (*entry, *taken) {
+                (NONE, NONE) => NONE,
+                (NONE, taken) => taken + right,
+                (entry, _) => entry + left,
+            };
+        }
+        self.base = base;
+        self.separable &= other.separable;
+        true
+    }
+}
+
+/// The states of a table that have an entry.
+pub fn mask(table: &[u32]) -> Mask {
+    let bits = |states: &[u32]| {
+        states.iter().enumerate().fold(0u64, |bits, (at, entry)| bits | u64::from(*entry != NONE) << at)
+    };
+    table.chunks(64).map(bits).enumerate().filter(|(_, bits)| *bits != 0).collect()
 }
 
 /// a + b, none if either is.
 pub const fn plus(a: u32, b: u32) -> u32 {
     if a == NONE || b == NONE { NONE } else { a + b }
-}
-
-/// A block's conditions by what they read.
-pub struct Conditions {
-    /// (slot, condition over it alone)
-    pub by_slot: Vec<(usize, ConditionSpec)>,
-    /// Over both kings.
-    pub kings: Vec<ConditionSpec>,
-    /// The rest.
-    pub residual: Vec<ConditionSpec>,
-}
-
-pub fn sort_conditions(spec: &BlockSpec) -> Conditions {
-    let mut sorted = Conditions { by_slot: Vec::new(), kings: Vec::new(), residual: Vec::new() };
-    for condition in spec.condition.iter().flat_map(conjuncts) {
-        match condition.slots()[..] {
-            [] => sorted.kings.push(condition),
-            [slot] => sorted.by_slot.push((slot, condition)),
-            [OWN_KING, ENEMY_KING] => sorted.kings.push(condition),
-            _ => sorted.residual.push(condition),
-        }
-    }
-    sorted
-}
-
-fn conjuncts(condition: &ConditionSpec) -> Vec<ConditionSpec> {
-    match condition {
-        ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
-        other => vec![other.clone()],
-    }
 }
 
 /// A term before its tables are filled.
@@ -101,10 +135,36 @@ impl Part {
     }
 }
 
+/// A block's product, multiplied out.
+pub struct Expansion {
+    /// The terms that can have rows, those that fit together merged.
+    pub terms: Vec<Term>,
+    /// Whether no two bindings of one position yield the same index.
+    pub injective: bool,
+}
+
 /// The block's terms, or none when there are more than `limit`.
-pub fn terms(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limit: usize) -> Option<Vec<Term>> {
+pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limit: usize) -> Option<Expansion> {
     let sketches = expand(&spec.product, 1, limit)?;
-    Some(sketches.into_iter().map(|sketch| fill(spec, by_slot, sketch)).collect())
+    let mut terms: Vec<Term> = Vec::new();
+    let mut injective = true;
+    for sketch in sketches {
+        let mut term = fill(spec, by_slot, &sketch);
+        if term.dead() {
+            continue;
+        }
+        injective &= spec.binders.iter().all(|binder| tells_square(spec, &sketch, &term, binder.slot));
+        term.normalise();
+        if !terms.iter_mut().any(|known| known.absorb(&term)) {
+            terms.push(term);
+        }
+    }
+    for term in &mut terms {
+        term.masks = term.tables.iter().map(|table| mask(table)).collect();
+        let whole = |mask: &Mask| mask.len() == 12 && mask.iter().all(|(_, squares)| *squares == !0);
+        term.whole = term.masks.iter().map(whole).collect();
+    }
+    Some(Expansion { terms, injective })
 }
 
 fn expand(product: &ProductSpec, scale: u32, limit: usize) -> Option<Vec<Sketch>> {
@@ -158,7 +218,7 @@ impl Sketch {
     }
 }
 
-fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: Sketch) -> Term {
+fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: &Sketch) -> Term {
     let table = |slot: usize| {
         let parts: Vec<&Part> = sketch.parts.iter().filter(|part| part.slot == slot).collect();
         let conditions: Vec<_> = by_slot.iter().filter(|(of, _)| *of == slot).map(|(_, condition)| condition).collect();
@@ -169,16 +229,29 @@ fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: Sketch) ->
                 NONE
             }
         };
-        states(spec, slot).map(|state| state.map_or(NONE, entry)).collect()
+        states(slot, spec.variables[slot]).map(|state| state.map_or(NONE, entry)).collect()
     };
-    let tables = (0..spec.variables.len()).map(table).collect();
-    Term { base: sketch.base, tables, counts: sketch.counts }
+    let bound = |slot: usize| slot <= ENEMY_KING || spec.binders.iter().any(|binder| binder.slot == slot);
+    let tables = (0..spec.variables.len()).map(|slot| if bound(slot) { table(slot) } else { Vec::new() }).collect();
+    let free = |part: &&Part| !matches!(part.value, PartValue::Axis(_)) && part.slot > ENEMY_KING;
+    let differences: Vec<&Part> = sketch.parts.iter().filter(free).collect();
+    let mixed = |part: &&Part| differences.iter().any(|other| other.stride == part.stride && other.slot != part.slot);
+    Term {
+        base: sketch.base,
+        fixed: None,
+        tables,
+        masks: Vec::new(),
+        whole: Vec::new(),
+        groups: Vec::new(),
+        separable: !differences.iter().any(mixed),
+        counts: sketch.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),
+    }
 }
 
 /// What a slot can hold, in table order; none for codes that are no piece.
-fn states(spec: &BlockSpec, slot: usize) -> Box<dyn Iterator<Item = Option<Entity>>> {
+pub fn states(slot: usize, kind: VariableKind) -> Box<dyn Iterator<Item = Option<Entity>>> {
     const KING: u32 = 5;
-    match (slot, spec.variables[slot]) {
+    match (slot, kind) {
         (OWN_KING | ENEMY_KING, _) => {
             let color = u32::from(slot == ENEMY_KING);
             Box::new((0..64).map(move |square| Some(Entity { square, role: KING, color })))
@@ -191,15 +264,8 @@ fn states(spec: &BlockSpec, slot: usize) -> Box<dyn Iterator<Item = Option<Entit
     }
 }
 
-/// Whether an index tells its binding: in every term, every bound variable's own axes (differences from a king count)
-/// tell its square. On one board a square tells its piece.
-pub fn injective(spec: &BlockSpec, terms: &[Term]) -> bool {
-    let Some(sketches) = expand(&spec.product, 1, usize::MAX) else { return false };
-    let bound = spec.binders.iter().map(|binder| binder.slot);
-    let mut slots = bound.filter(|slot| *slot > ENEMY_KING);
-    slots.all(|slot| sketches.iter().zip(terms).all(|(sketch, term)| tells_square(spec, sketch, term, slot)))
-}
-
+/// Whether the variable's own axes (differences from a king count) tell its square. On one board a square tells its
+/// piece, so a term whose bound variables all do so yields an index for one binding only.
 fn tells_square(spec: &BlockSpec, sketch: &Sketch, term: &Term, slot: usize) -> bool {
     // A difference of two bound variables tells neither; its parts share a stride.
     let shared = |part: &Part| {
@@ -208,7 +274,7 @@ fn tells_square(spec: &BlockSpec, sketch: &Sketch, term: &Term, slot: usize) -> 
     };
     let parts: Vec<&Part> = sketch.parts.iter().filter(|part| part.slot == slot && !shared(part)).collect();
     let mut seen: Vec<(u32, u32)> = Vec::new();
-    for (entity, entry) in states(spec, slot).zip(&term.tables[slot]) {
+    for (entity, entry) in states(slot, spec.variables[slot]).zip(&term.tables[slot]) {
         if let Some(entity) = entity
             && *entry != NONE
         {

@@ -1,65 +1,94 @@
-//! Boards as bitboards by piece code, and turning them for a perspective.
+//! Boards as bitboards by piece code, turned for a perspective, and what moves on them.
 
 use shakmaty::attacks;
 
 use crate::chess::{Bitboard, Board, Color, PackedBoard, Perspective, Piece, PieceCode, Role, Square};
+use crate::features::spec::{Entity, SourceSpec, VariableKind};
 use crate::features::syntax::Direction;
 
-/// Sixteen bitboards by [`PieceCode`] (White 0–5, Black 8–13).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bitboards {
+use super::tables::Mask;
+
+/// A board by [`PieceCode`] (White 0–5, Black 8–13), not turned: sixteen bitboards, and the pieces in a row.
+#[derive(Clone, Debug)]
+pub struct Placement {
     codes: [u64; 16],
+    /// Code · 64 + square of each piece.
+    men: [u16; 64],
+    count: usize,
+    /// By colour.
+    kings: [Option<u32>; 2],
 }
 
-impl From<&Board> for Bitboards {
-    fn from(board: &Board) -> Bitboards {
-        let mut boards = Bitboards::default();
+impl From<&Board> for Placement {
+    fn from(board: &Board) -> Placement {
+        let mut placement = Placement::empty();
         for color in Color::ALL {
             for role in Role::ALL {
                 let piece = Piece { color, role };
-                boards.codes[PieceCode::of(piece).index()] = board.by_piece(piece).0;
+                let code = PieceCode::of(piece).index();
+                let bits = board.by_piece(piece).0;
+                placement.codes[code] = bits;
+                for square in squares(bits) {
+                    placement.men[placement.count & 63] = (code << 6) as u16 | square as u16;
+                    placement.count += 1;
+                }
             }
         }
-        boards
+        placement.kings = Perspective::ALL.map(|pov| board.king_of(pov.own()).map(u32::from));
+        placement
     }
 }
 
-impl From<&PackedBoard> for Bitboards {
-    fn from(board: &PackedBoard) -> Bitboards {
-        let mut boards = Bitboards::default();
+impl Placement {
+    /// From a packed board. Views are needed by all blocks but those of one piece.
+    #[inline]
+    pub fn packed(board: &PackedBoard, views: bool) -> Placement {
+        let mut placement = Placement::empty();
+        // Where a piece of each code was seen last.
+        let mut last = [64u8; 16];
         for (square, code) in board.pieces() {
-            boards.codes[code.index()] |= 1 << u32::from(square);
+            let square = u32::from(square);
+            placement.men[placement.count & 63] = (code.index() << 6) as u16 | square as u16;
+            placement.count += 1;
+            last[code.index() & 15] = square as u8;
         }
-        boards
+        if views {
+            for man in &placement.men[..placement.count] {
+                placement.codes[usize::from(man >> 6 & 15)] |= 1 << (man & 63);
+            }
+        }
+        let king = |code: usize| Some(u32::from(last[code])).filter(|square| *square < 64);
+        placement.kings = [king(KING), king(KING | 8)];
+        placement
     }
-}
 
-impl Bitboards {
+    #[inline]
+    fn empty() -> Placement {
+        Placement { codes: [0; 16], men: [0; 64], count: 0, kings: [None; 2] }
+    }
+
     /// Square of the king of a perspective; none when the board has none.
-    pub fn king(&self, pov: Perspective) -> Option<Square> {
-        Bitboard(self.codes[pov.index() << 3 | 5]).first()
+    pub fn king(&self, pov: Perspective) -> Option<u32> {
+        self.kings[pov.index()]
     }
 
-    /// Bitboards by code as `pov` sees them, not turned: own pieces first.
-    pub fn relative(&self, pov: Perspective) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let flip = pov.index() << 3;
-        (0..16).map(move |code| (code, self.codes[code ^ flip]))
+    /// Code · 64 + square of each piece.
+    pub fn men(&self) -> &[u16] {
+        &self.men[..self.count]
     }
 
     /// The board turned for `pov` by an orientation's mask (0, 7, 56 or 63).
     pub fn view(&self, pov: Perspective, mask: u32) -> View {
-        let mut view = View { codes: [0; 16], sides: [0; 2] };
-        for (code, board) in self.relative(pov) {
-            let turned = turn(board, mask);
-            view.codes[code] = turned;
-            view.sides[code >> 3] |= turned;
-        }
-        view
+        View::new(|code| self.codes[code], pov, mask)
     }
 }
 
+const KING: usize = 5;
+const SECOND_RANK: u64 = 0xff << 8;
+const SEVENTH_RANK: u64 = 0xff << 48;
+
 /// Every bit moved from its square to `square ^ mask`.
-fn turn(board: u64, mask: u32) -> u64 {
+pub fn turn(board: u64, mask: u32) -> u64 {
     match mask {
         0 => board,
         56 => board.swap_bytes(),
@@ -75,25 +104,59 @@ pub struct View {
     sides: [u64; 2],
 }
 
-/// A piece on the oriented board: relative code and square.
-#[derive(Copy, Clone)]
+/// What a variable is bound to: relative code and square on the oriented board. Bare squares have code 0.
+#[derive(Copy, Clone, Debug, Default)]
 pub struct Man {
     pub code: usize,
     pub square: u32,
 }
 
+impl Man {
+    /// Its place in the tables of its kind.
+    pub fn state(self, kind: VariableKind) -> usize {
+        match kind {
+            VariableKind::Piece => self.code << 6 | self.square as usize,
+            VariableKind::Square => self.square as usize,
+        }
+    }
+
+    pub fn entity(self) -> Entity {
+        Entity { square: self.square, role: self.code as u32 & 7, color: self.code as u32 >> 3 }
+    }
+}
+
 impl View {
+    /// From bitboards by code, not turned.
+    pub fn new(codes: impl Fn(usize) -> u64, pov: Perspective, mask: u32) -> View {
+        let mut view = View { codes: [0; 16], sides: [0; 2] };
+        for code in (0..16).filter(|code| code & 7 <= KING) {
+            let turned = turn(codes(code ^ (pov.index() << 3)), mask);
+            view.codes[code] = turned;
+            view.sides[code >> 3] |= turned;
+        }
+        view
+    }
+
+    /// The turned view of a board.
+    pub fn of(board: &Board, pov: Perspective, mask: u32) -> View {
+        let piece = |code: usize| {
+            let color = Color::from_white(code < 8);
+            board.by_color(color).0 & board.by_role(Role::ALL[code & 7]).0
+        };
+        View::new(piece, pov, mask)
+    }
+
     pub fn occupied(&self) -> u64 {
         self.sides[0] | self.sides[1]
     }
 
-    pub fn men(&self) -> impl Iterator<Item = Man> + '_ {
-        self.codes.iter().enumerate().flat_map(|(code, board)| squares(*board).map(move |square| Man { code, square }))
+    pub fn by_code(&self, code: usize) -> u64 {
+        self.codes[code]
     }
 
-    pub fn man_at(&self, square: u32) -> Option<Man> {
-        let code = self.codes.iter().position(|board| board >> square & 1 != 0)?;
-        Some(Man { code, square })
+    /// The code of what stands on an occupied square.
+    pub fn code_at(&self, square: u32) -> usize {
+        self.codes.iter().position(|board| board >> square & 1 != 0).unwrap_or(0)
     }
 
     /// Attacked squares, own-held ones included.
@@ -130,28 +193,142 @@ impl View {
         self.attacks(man) & self.sides[1 - side] | once | twice
     }
 
-    /// The first piece met going in a direction.
-    pub fn next(&self, from: u32, direction: Direction) -> Option<Man> {
-        let ray = self.occupied() & ray(from, direction);
+    /// Calls `visit` with code, square and reach (see [`super::levels::Level::reach`]) of every piece a mask allows.
+    #[inline]
+    pub fn each_reach(&self, source: SourceSpec, mask: &Mask, mut visit: impl FnMut(usize, u32, u64)) {
+        let occupied = Bitboard(self.occupied());
+        for (code, allowed) in mask {
+            let code = *code;
+            let bits = self.codes[code] & allowed;
+            // The role is looked at once for all its pieces.
+            let mut each = |reach: &dyn Fn(Square) -> Bitboard, keep: u64| {
+                for square in squares(bits) {
+                    visit(code, square, reach(Square::new(square)).0 & keep);
+                }
+            };
+            let keep = match source {
+                SourceSpec::Pieces => !0,
+                SourceSpec::Moves(_) if code & 7 != 0 => !self.sides[code >> 3],
+                SourceSpec::Attacks(_) | SourceSpec::Targets(_) => !0,
+                SourceSpec::Moves(_) => {
+                    each(&|square| Bitboard(self.moves(Man { code, square: u32::from(square) })), !0);
+                    continue;
+                }
+                SourceSpec::Next(_, direction) => {
+                    each(&|square| Bitboard(self.first(u32::from(square), direction)), !0);
+                    continue;
+                }
+            };
+            match code & 7 {
+                _ if source == SourceSpec::Pieces => each(&|_| Bitboard(!0), keep),
+                0 => each(&|square| attacks::pawn_attacks(Color::from_white(code < 8), square), keep),
+                1 => each(&attacks::knight_attacks, keep),
+                2 => each(&|square| attacks::bishop_attacks(square, occupied), keep),
+                3 => each(&|square| attacks::rook_attacks(square, occupied), keep),
+                4 => each(&|square| attacks::queen_attacks(square, occupied), keep),
+                _ => each(&attacks::king_attacks, keep),
+            }
+        }
+    }
+
+    /// The pieces of a code whose reach holds `square`; for `next` and `targets` something stands there.
+    pub fn reaching(&self, source: SourceSpec, code: usize, square: u32) -> u64 {
+        let at = Square::new(square);
+        let bit = 1u64 << square;
+        let own = code < 8;
+        let pawns = || attacks::pawn_attacks(Color::from_white(!own), at);
+        let from = match (source, code & 7) {
+            (SourceSpec::Pieces, _) => !0,
+            (SourceSpec::Next(_, direction), _) => self.met_from(square, direction),
+            (SourceSpec::Moves(_), 0) if self.sides[1 - (code >> 3)] & bit != 0 => pawns().0,
+            (SourceSpec::Moves(_), 0) if self.occupied() & bit != 0 => 0,
+            (SourceSpec::Moves(_), 0) => {
+                let between = if own { bit >> 8 } else { bit << 8 };
+                let passes = between & !self.occupied() != 0;
+                between | if passes { if own { bit >> 16 & SECOND_RANK } else { bit << 16 & SEVENTH_RANK } } else { 0 }
+            }
+            (SourceSpec::Moves(_), _) if self.sides[code >> 3] & bit != 0 => 0,
+            (_, 0) => pawns().0,
+            // What a piece attacks from here attacks it from there.
+            _ => self.attacks(Man { code, square }),
+        };
+        from & self.codes[code]
+    }
+
+    /// The first square with a piece going in a direction; 0 when there is none.
+    pub fn first(&self, from: u32, direction: Direction) -> u64 {
+        let met = self.occupied() & RAYS[direction as usize][from as usize];
         // All four directions run towards higher squares.
-        (ray != 0).then(|| self.man_at(ray.trailing_zeros())).flatten()
+        met & met.wrapping_neg()
+    }
+
+    /// The pieces whose [`View::first`] is `square`, or would be were there a piece.
+    pub fn met_from(&self, square: u32, direction: Direction) -> u64 {
+        let behind = self.occupied() & BACK[direction as usize][square as usize];
+        match behind {
+            0 => 0,
+            _ => 1 << (63 - behind.leading_zeros()),
+        }
+    }
+
+    /// The pieces that attack `square` (pawns: were it held by the other side), whoever holds it.
+    pub fn attackers(&self, square: u32) -> u64 {
+        let occupied = Bitboard(self.occupied());
+        let both = |role: usize| self.codes[role] | self.codes[role | 8];
+        let at = Square::new(square);
+        let queens = both(4);
+        (attacks::rook_attacks(at, occupied).0 & (both(3) | queens))
+            | (attacks::bishop_attacks(at, occupied).0 & (both(2) | queens))
+            | (attacks::knight_attacks(at).0 & both(1))
+            | (attacks::king_attacks(at).0 & both(5))
+            | (attacks::pawn_attacks(Color::Black, at).0 & self.codes[0])
+            | (attacks::pawn_attacks(Color::White, at).0 & self.codes[8])
+    }
+
+    /// The pawns whose pushes `square` lets pass or blocks.
+    pub fn pushers(&self, square: u32) -> u64 {
+        let bit = 1u64 << square;
+        let own = bit >> 8 | (bit >> 16 & SECOND_RANK);
+        let their = bit << 8 | (bit << 16 & SEVENTH_RANK);
+        (own & self.codes[0]) | (their & self.codes[8])
     }
 }
 
-fn ray(from: u32, direction: Direction) -> u64 {
-    let (files, ranks) = direction.step();
-    let (mut file, mut rank) = (from as i32 & 7, from as i32 >> 3);
-    let mut squares = 0;
-    loop {
-        (file, rank) = (file + files, rank + ranks);
-        if !(0..8).contains(&file) || !(0..8).contains(&rank) {
-            return squares;
+/// Squares on the way from a square, by direction.
+static RAYS: [[u64; 64]; 4] = rays(1);
+/// The same the other way round.
+static BACK: [[u64; 64]; 4] = rays(-1);
+
+const fn rays(sign: i32) -> [[u64; 64]; 4] {
+    let directions = [Direction::East, Direction::North, Direction::Northeast, Direction::Northwest];
+    let mut rays = [[0; 64]; 4];
+    let mut direction = 0;
+    while direction < 4 {
+        let (files, ranks) = directions[direction].step();
+        let mut from = 0;
+        while from < 64 {
+            let (mut file, mut rank) = (from % 8, from / 8);
+            loop {
+                (file, rank) = (file + sign * files, rank + sign * ranks);
+                if file < 0 || file > 7 || rank < 0 || rank > 7 {
+                    break;
+                }
+                rays[direction][from as usize] |= 1 << (file + 8 * rank);
+            }
+            from += 1;
         }
-        squares |= 1 << (file + 8 * rank);
+        direction += 1;
     }
+    rays
+}
+
+/// The squares on the way from a square on an empty board.
+pub fn ray(from: u32, direction: Direction) -> u64 {
+    RAYS[direction as usize][from as usize]
 }
 
 /// The squares of a bitboard, ascending.
+#[inline]
 pub fn squares(board: u64) -> impl Iterator<Item = u32> {
     Bitboard(board).into_iter().map(u32::from)
 }

@@ -1,0 +1,143 @@
+//! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
+//!
+//! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements) a
+//! second for `encode`, in moves a second for `delta`; `compile` gives the time of one whole set.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first surprise")]
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
+use fsbench::data::games;
+use fsbench::features::{Delta, FeatureSet, shipped_names};
+use shakmaty::Position;
+
+/// Positions taken from the start of the games.
+const POSITIONS: usize = 20_000;
+
+/// Definitions that need not be shipped: name and text.
+fn definitions() -> Vec<(&'static str, String)> {
+    let inline = |features: &str| format!("features = \"{features}\"\n");
+    let halves: Vec<String> = (0..64i32)
+        .map(|square| (square & 7, square >> 3))
+        .map(|(file, rank)| if file < 4 { "-1".into() } else { (4 * (7 - rank) + 7 - file).to_string() })
+        .collect();
+    let half_ka = format!(
+        "features = \"bucket(K, half) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces\"\n\
+         mirror = \"king-right\"\n[buckets]\nhalf = [{}]\n",
+        halves.join(", ")
+    );
+    let counted: Vec<String> = ["own", "their"]
+        .into_iter()
+        .flat_map(|color| {
+            let roles = [("pawn", 8), ("knight", 15), ("bishop", 16), ("rook", 25), ("queen", 25), ("king", 8)];
+            roles.map(|(role, most)| {
+                format!("count({most} for P in pieces, M in moves(P) if role(P) == {role} and color(P) == {color})")
+            })
+        })
+        .collect();
+    vec![
+        ("piece", inline("piece")),
+        ("king-piece", inline("king-piece")),
+        ("half-ka-v2-hm", half_ka),
+        ("compact", inline("compact")),
+        ("piece-move", inline("piece-move")),
+        ("mobility-bitset", inline("square(M) * role(P) * color(P) for P in pieces, M in moves(P)")),
+        ("pairs-h", inline("rank(P) * role(P) * color(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)")),
+        ("mobility-count", inline(&counted.join(" + "))),
+    ]
+}
+
+fn sets() -> Vec<(&'static str, FeatureSet)> {
+    let parse = |text: &str| FeatureSet::from_definition(text).unwrap_or_else(|error| panic!("{error}"));
+    definitions().into_iter().map(|(name, text)| (name, parse(&text))).collect()
+}
+
+/// A move and the boards on either side of it.
+struct Step {
+    before: Board,
+    change: BoardChange,
+    after: Board,
+}
+
+fn steps() -> Vec<Step> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart/games.pgn.zst");
+    let mut steps = Vec::with_capacity(POSITIONS);
+    for game in games(&path).unwrap() {
+        let game = game.unwrap();
+        let mut position = game.start;
+        for played in game.moves {
+            let before = position.board().clone();
+            let change = BoardChange::of(played.mv, position.turn());
+            position.play_unchecked(played.mv);
+            steps.push(Step { before, change, after: position.board().clone() });
+            if steps.len() == POSITIONS {
+                return steps;
+            }
+        }
+    }
+    steps
+}
+
+fn encode(criterion: &mut Criterion) {
+    let boards: Vec<PackedBoard> = steps().iter().map(|step| PackedBoard::pack(&step.before).unwrap()).collect();
+    let mut group = criterion.benchmark_group("encode");
+    group.throughput(Throughput::Elements(boards.len() as u64));
+    for (name, set) in sets() {
+        let mut active = ByPerspective::<Vec<u32>>::default();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for board in &boards {
+                    set.active_packed(board, &mut active);
+                    black_box(&active);
+                }
+            });
+        });
+    }
+}
+
+fn delta(criterion: &mut Criterion) {
+    let steps = steps();
+    let mut group = criterion.benchmark_group("delta");
+    group.throughput(Throughput::Elements(steps.len() as u64));
+    for (name, set) in sets() {
+        let mut delta = Delta::default();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for step in &steps {
+                    for pov in Perspective::ALL {
+                        set.delta(&step.before, &step.change, &step.after, pov, &mut delta);
+                        black_box(&delta);
+                    }
+                }
+            });
+        });
+    }
+}
+
+fn compile(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("compile");
+    let shipped = shipped_names().into_iter().map(|name| {
+        let text = FeatureSet::resolve(&name).unwrap_or_else(|error| panic!("{error}")).definition().to_owned();
+        (name, text)
+    });
+    let inline = definitions().into_iter().map(|(name, text)| (name.to_owned(), text));
+    let mut all: Vec<(String, String)> = shipped.chain(inline).collect();
+    all.sort();
+    all.dedup_by(|a, b| a.0 == b.0);
+    for (name, text) in all {
+        group.bench_function(name, |bencher| bencher.iter(|| FeatureSet::from_definition(black_box(&text)).unwrap()));
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    targets = encode, delta, compile
+}
+criterion_main!(benches);

@@ -1,0 +1,496 @@
+//! What a move changes. Blocks of one piece look at the pieces that moved; blocks of pairs at the pieces whose reach
+//! touches a changed square as well; counts ask whether any such piece is counted. Everything else, and a block whose
+//! kings have changed, is encoded before and after the move and compared.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+
+use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Piece, PieceCode, Role, Square};
+use crate::features::spec::{SourceSpec, VariableKind};
+
+use super::encode::{Kings, Men};
+use super::levels::{self, Level};
+use super::tables::{Mask, NONE, Term};
+use super::view::{Man, Placement, View, squares, turn};
+use super::{CompiledBlock, Shape};
+
+/// A move as one perspective sees it.
+pub struct Move<'a> {
+    before: &'a Board,
+    after: &'a Board,
+    removed: Few,
+    added: Few,
+    pov: Perspective,
+    /// Own and enemy king on the board's own squares, before and after.
+    kings: Option<[[u32; 2]; 2]>,
+}
+
+/// Both boards turned by one mask, made when a block first asks for them.
+pub struct Boards {
+    mask: u32,
+    before: View,
+    after: View,
+    /// Squares on which something else stands.
+    changed: u64,
+    /// Pieces that attack a changed square before the move, and those whose moves it touches.
+    attackers: Cell<Option<u64>>,
+    movers: Cell<Option<u64>>,
+}
+
+/// Where the changes go: ascending from where the lists ended before.
+pub struct Rows<'a> {
+    pub removed: &'a mut Vec<u32>,
+    pub added: &'a mut Vec<u32>,
+}
+
+/// Pieces a move takes off the board or puts on it: relative code · 64 + square, at most two.
+#[derive(Copy, Clone, Default)]
+struct Few {
+    states: [u16; 2],
+    count: usize,
+}
+
+impl Few {
+    fn push(&mut self, square: Square, piece: Piece, pov: Perspective) {
+        let code = PieceCode::of(piece).index() ^ (pov.index() << 3);
+        self.states[self.count & 1] = (code << 6) as u16 | u16::from(square);
+        self.count += 1;
+    }
+
+    fn states(&self) -> &[u16] {
+        &self.states[..self.count.min(2)]
+    }
+}
+
+impl<'a> Move<'a> {
+    #[inline]
+    pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board, pov: Perspective) -> Move<'a> {
+        let (mut removed, mut added) = (Few::default(), Few::default());
+        let mut king = false;
+        for (square, piece) in change.removed() {
+            king |= piece.role == Role::King;
+            removed.push(square, piece, pov);
+        }
+        for (square, piece) in change.added() {
+            king |= piece.role == Role::King;
+            added.push(square, piece, pov);
+        }
+        let kings = |board: &Board| {
+            let king = |color| board.king_of(color).map(u32::from);
+            Some([king(pov.own())?, king(pov.other().own())?])
+        };
+        let start = kings(before);
+        let end = if king { kings(after) } else { start };
+        let kings = start.zip(end).map(|(start, end)| [start, end]);
+        Move { before, after, removed, added, pov, kings }
+    }
+
+    fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
+        if known.as_ref().is_some_and(|boards| boards.mask != mask) {
+            *known = None;
+        }
+        known.get_or_insert_with(|| {
+            let states = self.removed.states().iter().chain(self.added.states());
+            let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(*state & 63) ^ mask));
+            Boards {
+                mask,
+                before: View::of(self.before, self.pov, mask),
+                after: View::of(self.after, self.pov, mask),
+                changed,
+                attackers: Cell::new(None),
+                movers: Cell::new(None),
+            }
+        })
+    }
+}
+
+impl Boards {
+    /// Pieces, as they stand before the move, for which a source gives something else after it.
+    fn touched(&self, source: SourceSpec) -> u64 {
+        let attackers = || {
+            self.attackers.get().unwrap_or_else(|| {
+                let found = squares(self.changed).fold(0, |found, square| found | self.before.attackers(square));
+                self.attackers.set(Some(found));
+                found
+            })
+        };
+        match source {
+            SourceSpec::Pieces => !0,
+            SourceSpec::Attacks(_) | SourceSpec::Targets(_) => attackers(),
+            SourceSpec::Moves(_) => self.movers.get().unwrap_or_else(|| {
+                let pushers = squares(self.changed).fold(0, |found, square| found | self.before.pushers(square));
+                let found = attackers() | pushers;
+                self.movers.set(Some(found));
+                found
+            }),
+            SourceSpec::Next(_, direction) => {
+                squares(self.changed).fold(0, |found, square| found | self.before.met_from(square, direction))
+            }
+        }
+    }
+}
+
+impl CompiledBlock {
+    /// Whether the block's context changes.
+    #[inline]
+    pub fn refreshes(&self, mv: &Move<'_>) -> bool {
+        match mv.kings {
+            Some([before, after]) if before == after => false,
+            Some([before, after]) => self.context(before, mv.pov) != self.context(after, mv.pov),
+            None => {
+                let kings =
+                    |board: &Board| board.king_of(Color::White).is_some() && board.king_of(Color::Black).is_some();
+                kings(mv.before) != kings(mv.after)
+            }
+        }
+    }
+
+    /// The context of the squares of own and enemy king.
+    pub fn context(&self, [own, enemy]: [u32; 2], pov: Perspective) -> u32 {
+        let turned = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
+        self.contexts.id(own ^ turned, enemy ^ turned)
+    }
+
+    /// Appends what the move removes and adds, shifted by `offset`.
+    #[inline]
+    pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
+        let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
+        let kings = self.kings(before[0], before[1], mv.pov);
+        if before != after && !self.same_under(&kings, &self.kings(after[0], after[1], mv.pov)) {
+            return self.anew(mv, offset, rows);
+        }
+        match self.shape {
+            Shape::Piece if !self.shares_rows() && self.levels[0].plain() => {
+                self.moved_plainly(mv, &kings, offset, rows)
+            }
+            Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
+            Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
+                self.touched_pairs(mv.boards(kings.mask, boards), &kings, offset, rows);
+            }
+            Shape::Counts if !self.counts_touched(mv.boards(kings.mask, boards)) => {}
+            Shape::Pair | Shape::Counts | Shape::Other => self.anew(mv, offset, rows),
+        }
+    }
+
+    /// Whether both placements of the kings give every binding the same row.
+    fn same_under(&self, before: &Kings, after: &Kings) -> bool {
+        let king = |slot: usize, from: u32, to: u32| {
+            let counts = || self.terms.iter().flat_map(|term| &term.counts);
+            from == to || levels::same(&self.levels, slot, from, to) && counts().all(|count| count.same(slot, from, to))
+        };
+        before.mask == after.mask
+            && self.terms.iter().all(|term| self.base(term, before) == self.base(term, after))
+            && king(0, before.own, after.own)
+            && king(1, before.enemy, after.enemy)
+    }
+
+    /// Both encodings, less what they share.
+    fn anew(&self, mv: &Move<'_>, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        for (board, out) in [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)] {
+            self.active(&Placement::from(board), mv.pov, offset, out);
+        }
+        rows.settle(from);
+    }
+
+    /// Blocks of one piece without conditions or shared rows: the table entries of the pieces that moved.
+    #[inline]
+    fn moved_plainly(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let slot = self.levels[0].slot;
+        let turn = kings.mask as u16;
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base == NONE {
+                continue;
+            }
+            let table = &term.tables[slot][..1024];
+            let first = base.wrapping_add(offset);
+            for (few, out) in [(&mv.removed, &mut *rows.removed), (&mv.added, &mut *rows.added)] {
+                for state in few.states() {
+                    let entry = table[usize::from(state ^ turn) & 1023];
+                    if entry != NONE {
+                        out.push(first.wrapping_add(entry));
+                    }
+                }
+            }
+        }
+        // Nearly always one row gives way to another.
+        match (&rows.removed[from[0]..], &rows.added[from[1]..]) {
+            ([old], [new]) if old != new => {}
+            _ => rows.settle(from),
+        }
+    }
+
+    /// Blocks of one piece: the rows of the pieces that moved.
+    fn moved_pieces(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let level = &self.levels[0];
+        let shared = self.shares_rows();
+        let mut men = None;
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base == NONE {
+                continue;
+            }
+            let table = &term.tables[level.slot];
+            let mut row = |state: &u16, other: &Board, out: &mut Vec<u32>| {
+                let man = Man { code: usize::from(state >> 6), square: u32::from(state & 63) ^ kings.mask };
+                let entry = table[man.code << 6 | man.square as usize];
+                if entry == NONE || !(level.plain() || self.admitted(man, men.get_or_insert_with(|| self.men(kings)))) {
+                    return;
+                }
+                if !(shared && self.yields_piece(term, man, other, mv.pov, kings)) {
+                    out.push(base + entry + offset);
+                }
+            };
+            mv.removed.states().iter().for_each(|state| row(state, mv.after, rows.removed));
+            mv.added.states().iter().for_each(|state| row(state, mv.before, rows.added));
+        }
+        rows.settle(from);
+        if shared {
+            dedup_from(rows.removed, from[0]);
+            dedup_from(rows.added, from[1]);
+        }
+    }
+
+    /// Whether the conditions of the first level hold for a piece.
+    fn admitted(&self, man: Man, men: &mut Men) -> bool {
+        let level = &self.levels[0];
+        let mut room = None;
+        let left = level.left(men, &mut room).is_none_or(|left| left[man.code] >> man.square & 1 != 0);
+        men[level.slot] = man;
+        left && level.admits(men)
+    }
+
+    /// Blocks of one piece: whether some piece of a board yields the row that `man` yields.
+    fn yields_piece(&self, term: &Term, man: Man, board: &Board, pov: Perspective, kings: &Kings) -> bool {
+        let level = &self.levels[0];
+        let fellows = term.groups[level.slot].fellows(man.code << 6 | man.square as usize);
+        let present = |code: usize, allowed: u64| {
+            let color = Color::from_white(code ^ (pov.index() << 3) < 8);
+            board.by_color(color).0 & board.by_role(Role::ALL[code & 7]).0 & turn(allowed, kings.mask)
+        };
+        if level.plain() {
+            return fellows.iter().any(|(code, allowed)| present(*code, *allowed) != 0);
+        }
+        let mut men = self.men(kings);
+        fellows.iter().any(|(code, allowed)| {
+            squares(present(*code, *allowed))
+                .any(|square| self.admitted(Man { code: *code, square: square ^ kings.mask }, &mut men))
+        })
+    }
+
+    /// Blocks of pairs: the pairs of pieces that moved or whose reach holds a changed square.
+    fn touched_pairs(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let mut men = self.men(kings);
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base != NONE {
+                let starts = [rows.removed.len(), rows.added.len()];
+                let pairs = Pairs { block: self, term, base: base + offset, shared: self.shares_rows() };
+                pairs.changes(boards, &mut men, [&mut *rows.removed, &mut *rows.added], starts);
+            }
+        }
+        rows.settle(from);
+        if self.shares_rows() {
+            dedup_from(rows.removed, from[0]);
+            dedup_from(rows.added, from[1]);
+        }
+    }
+
+    /// Whether a count may differ: some piece it counts moved, or was touched.
+    fn counts_touched(&self, boards: &Boards) -> bool {
+        self.terms.iter().flat_map(|term| &term.counts).any(|count| {
+            let touched = count.levels().get(1).map_or(0, |second| boards.touched(second.source));
+            let counted = |view: &View, which: u64| {
+                count.first_mask().iter().any(|(code, allowed)| view.by_code(*code) & allowed & which != 0)
+            };
+            counted(&boards.before, touched | boards.changed) || counted(&boards.after, boards.changed)
+        })
+    }
+}
+
+/// The bindings of a block of pairs in one term: from a piece (or king) to its partners.
+struct Pairs<'a> {
+    block: &'a CompiledBlock,
+    term: &'a Term,
+    /// With the set's offset.
+    base: u32,
+    /// Whether a row another pair yields has not changed.
+    shared: bool,
+}
+
+impl Pairs<'_> {
+    fn second(&self) -> &Level {
+        &self.block.levels[self.block.levels.len() - 1]
+    }
+
+    /// The level of the first variable; none when that is a king.
+    fn first(&self) -> Option<&Level> {
+        self.block.levels.split_last().and_then(|(_, first)| first.first())
+    }
+
+    /// Appends rows of pairs that are gone to `out[0]`, of new ones to `out[1]`; this term's begin at `starts`.
+    fn changes(&self, boards: &Boards, men: &mut [Man], out: [&mut Vec<u32>; 2], starts: [usize; 2]) {
+        let [removed, added] = out;
+        let second = self.second();
+        let mask = &self.term.masks[second.slot];
+        // A bare square is the same square whatever stands there.
+        let replaced = if second.kind == VariableKind::Piece { boards.changed } else { 0 };
+        let stays = boards.touched(second.source) & !boards.changed;
+        let (before, after) = (&boards.before, &boards.after);
+        self.each_first(before, stays, men, &mut |men| {
+            let partners = [before, after].map(|view| self.partners(view, men, mask));
+            let common = partners[0] & partners[1] & !replaced;
+            self.emit([before, after], men, partners[0] & !common, removed, starts[0]);
+            self.emit([after, before], men, partners[1] & !common, added, starts[1]);
+        });
+        if self.first().is_some() {
+            self.each_first(before, boards.changed, men, &mut |men| {
+                let partners = self.partners(before, men, mask);
+                self.emit([before, after], men, partners, removed, starts[0]);
+            });
+            self.each_first(after, boards.changed, men, &mut |men| {
+                let partners = self.partners(after, men, mask);
+                self.emit([after, before], men, partners, added, starts[1]);
+            });
+        }
+    }
+
+    /// Binds the first variable to each piece on the squares `among`; a first variable that is a king is bound already.
+    fn each_first(&self, view: &View, among: u64, men: &mut [Man], visit: &mut dyn FnMut(&mut [Man])) {
+        let Some(first) = self.first() else { return visit(men) };
+        self.each(first, view, &self.term.masks[first.slot], among, men, visit);
+    }
+
+    fn each(
+        &self,
+        level: &Level,
+        view: &View,
+        mask: &Mask,
+        among: u64,
+        men: &mut [Man],
+        visit: &mut dyn FnMut(&mut [Man]),
+    ) {
+        let mut room = None;
+        for (code, bits) in level.candidates(view, men, mask, &mut room) {
+            for square in squares(bits & among) {
+                men[level.slot] = Man { code, square };
+                if level.admits(men) {
+                    visit(men);
+                }
+            }
+        }
+    }
+
+    /// Squares of what the second variable can be.
+    fn partners(&self, view: &View, men: &mut [Man], mask: &Mask) -> u64 {
+        let level = self.second();
+        let mut partners = 0;
+        let mut room = None;
+        for (code, bits) in level.candidates(view, men, mask, &mut room) {
+            let admitted = |square: &u32| {
+                men[level.slot] = Man { code, square: *square };
+                level.admits(men)
+            };
+            partners |= match level.conditional() {
+                false => bits,
+                true => squares(bits).filter(admitted).fold(0, |found, square| found | 1 << square),
+            };
+        }
+        partners
+    }
+
+    /// Appends the rows of the bound first variable with its partners on the first board, less those that some pair
+    /// yields on the second.
+    fn emit(&self, [view, other]: [&View; 2], men: &mut [Man], partners: u64, out: &mut Vec<u32>, start: usize) {
+        let level = self.second();
+        let tables = &self.term.tables;
+        let first = self.first().map(|first| (first, men[first.slot]));
+        let sum = self.base + first.map_or(0, |(first, man)| tables[first.slot][man.state(first.kind)]);
+        for square in squares(partners) {
+            let code = if level.kind == VariableKind::Piece { view.code_at(square) } else { 0 };
+            let man = Man { code, square };
+            let row = sum + tables[level.slot][man.state(level.kind)];
+            let known = || out[start..].contains(&row);
+            if self.shared && (known() || self.yields(other, men, first, man)) {
+                continue;
+            }
+            out.push(row);
+        }
+    }
+
+    /// Whether some pair of a board yields the row of `first` (bound in `men`) and `second`.
+    fn yields(&self, view: &View, men: &mut [Man], first: Option<(&Level, Man)>, second: Man) -> bool {
+        let level = self.second();
+        let groups = &self.term.groups;
+        let seconds = groups[level.slot].fellows(second.state(level.kind));
+        let Some((first, man)) = first else { return self.partners(view, men, seconds) != 0 };
+        let firsts = groups[first.slot].fellows(man.state(first.kind));
+        if first.plain() && level.plain() {
+            let reaching =
+                |square| firsts.iter().any(|(code, allowed)| view.reaching(level.source, *code, square) & allowed != 0);
+            return level.reached(view, !0, seconds, None).any(|(_, bits)| squares(bits).any(reaching));
+        }
+        let mut found = false;
+        self.each(first, view, firsts, !0, men, &mut |men| found = found || self.partners(view, men, seconds) != 0);
+        men[first.slot] = man;
+        found
+    }
+}
+
+impl Rows<'_> {
+    /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
+    fn settle(&mut self, from: [usize; 2]) {
+        let (left, right) = (&mut *self.removed, &mut *self.added);
+        sort(&mut left[from[0]..]);
+        sort(&mut right[from[1]..]);
+        if left.len() == from[0] || right.len() == from[1] {
+            return;
+        }
+        let (mut l, mut r) = (from[0], from[1]);
+        let (mut kept_l, mut kept_r) = (l, r);
+        while l < left.len() && r < right.len() {
+            match left[l].cmp(&right[r]) {
+                Ordering::Equal => (l, r) = (l + 1, r + 1),
+                Ordering::Less => {
+                    left[kept_l] = left[l];
+                    (l, kept_l) = (l + 1, kept_l + 1);
+                }
+                Ordering::Greater => {
+                    right[kept_r] = right[r];
+                    (r, kept_r) = (r + 1, kept_r + 1);
+                }
+            }
+        }
+        if kept_l < l {
+            left.drain(kept_l..l);
+        }
+        if kept_r < r {
+            right.drain(kept_r..r);
+        }
+    }
+}
+
+/// Mostly one or two rows.
+fn sort(rows: &mut [u32]) {
+    match rows {
+        [] | [_] => {}
+        [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
+        rows => rows.sort_unstable(),
+    }
+}
+
+/// Drops repeats from a sorted tail.
+fn dedup_from(rows: &mut Vec<u32>, start: usize) {
+    let mut kept = start;
+    for at in start..rows.len() {
+        if at == start || rows[at] != rows[kept - 1] {
+            rows[kept] = rows[at];
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
+}

@@ -1,0 +1,339 @@
+//! How bindings are found: a level a variable, with the states that conditions leave it as bitboards.
+
+use std::collections::HashMap;
+
+use crate::features::spec::{
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, SourceSpec, VariableKind,
+};
+
+use super::tables::{Mask, NONE, mask, states};
+use super::view::{Man, View, squares};
+
+/// A variable to bind.
+#[derive(Debug)]
+pub struct Level {
+    pub slot: usize,
+    pub source: SourceSpec,
+    pub kind: VariableKind,
+    /// Conditions over this variable and one bound before it.
+    pairs: Vec<PairMask>,
+    /// Conditions over more variables, this one bound last.
+    residual: Vec<ConditionSpec>,
+}
+
+/// What a condition leaves of a variable, by the state of an earlier one.
+#[derive(Debug)]
+struct PairMask {
+    with: usize,
+    with_kind: VariableKind,
+    /// By the earlier variable's state: which of `masks`.
+    class: Vec<u16>,
+    masks: Vec<Left>,
+}
+
+/// Bitboards by code.
+pub type Left = [u64; 16];
+
+/// A count and what it is multiplied by.
+#[derive(Debug)]
+pub struct CountPlan {
+    pub spec: CountSpec,
+    stride: u32,
+    max: u32,
+    /// Conditions over outer variables alone.
+    gate: Vec<ConditionSpec>,
+    levels: Vec<Level>,
+    /// By level.
+    masks: Vec<Mask>,
+}
+
+/// A block's or count's conditions by where they are decided.
+pub struct Conditions {
+    /// Over no variable of the binders.
+    pub gate: Vec<ConditionSpec>,
+    /// Over one variable: (slot, condition).
+    pub by_slot: Vec<(usize, ConditionSpec)>,
+    /// Over several, the last of the binders.
+    several: Vec<ConditionSpec>,
+}
+
+impl Conditions {
+    /// `single` says which slots' own conditions are folded into tables or masks.
+    pub fn sort(condition: Option<&ConditionSpec>, bound: &[BinderSpec], single: impl Fn(usize) -> bool) -> Conditions {
+        let mut sorted = Conditions { gate: Vec::new(), by_slot: Vec::new(), several: Vec::new() };
+        for condition in condition.into_iter().flat_map(conjuncts) {
+            let slots = condition.slots();
+            match slots[..] {
+                [slot] if single(slot) => sorted.by_slot.push((slot, condition)),
+                _ if slots.iter().all(|slot| bound.iter().all(|binder| binder.slot != *slot)) => {
+                    sorted.gate.push(condition);
+                }
+                _ => sorted.several.push(condition),
+            }
+        }
+        sorted
+    }
+
+    /// The binders as levels, each with the conditions decided there.
+    pub fn levels(&self, binders: &[BinderSpec], kinds: &[VariableKind]) -> Vec<Level> {
+        let level = |binder: &BinderSpec| {
+            let last = |condition: &&ConditionSpec| condition.slots().last() == Some(&binder.slot);
+            let mut level = Level {
+                slot: binder.slot,
+                source: binder.source,
+                kind: kinds[binder.slot],
+                pairs: Vec::new(),
+                residual: Vec::new(),
+            };
+            for condition in self.several.iter().filter(last) {
+                match condition.slots()[..] {
+                    [with, slot] => level.pairs.push(PairMask::of(condition, with, slot, kinds)),
+                    _ => level.residual.push(condition.clone()),
+                }
+            }
+            level
+        };
+        binders.iter().map(level).collect()
+    }
+}
+
+fn conjuncts(condition: &ConditionSpec) -> Vec<ConditionSpec> {
+    match condition {
+        ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
+        other => vec![other.clone()],
+    }
+}
+
+impl PairMask {
+    fn of(condition: &ConditionSpec, with: usize, slot: usize, kinds: &[VariableKind]) -> PairMask {
+        let looks = |of: usize| condition.reads_piece(of);
+        let (with_pieces, pieces) = (looks(with), looks(slot));
+        let mut known: HashMap<Left, u16> = HashMap::new();
+        let mut masks = Vec::new();
+        let mut class: Vec<u16> = Vec::new();
+        for (at, earlier) in states(with, kinds[with]).enumerate() {
+            // A condition that reads squares alone is the same for all pieces.
+            if at >= 64 && !with_pieces {
+                class.push(class[at & 63]);
+                continue;
+            }
+            let earlier = earlier.unwrap_or(Entity::bare(0));
+            let mut bits = [0u64; 16];
+            for (state, entity) in states(slot, kinds[slot]).enumerate() {
+                let code = state / 64;
+                if state >= 64 && !pieces {
+                    bits[code] = bits[0];
+                } else if let Some(entity) = entity {
+                    let holds = condition.holds(&|of| if of == with { earlier } else { entity });
+                    bits[code] |= u64::from(holds) << (state & 63);
+                }
+            }
+            let fresh = masks.len() as u16;
+            let number = *known.entry(bits).or_insert(fresh);
+            if number == fresh {
+                masks.push(bits);
+            }
+            class.push(number);
+        }
+        PairMask { with, with_kind: kinds[with], class, masks }
+    }
+
+    fn mask(&self, man: Man) -> &Left {
+        let kings = self.with <= ENEMY_KING;
+        let state = if kings { man.square as usize } else { man.state(self.with_kind) };
+        &self.masks[usize::from(self.class[state])]
+    }
+}
+
+impl Level {
+    /// Squares the source reaches, whatever stands there.
+    pub fn reach(&self, view: &View, men: &[Man]) -> u64 {
+        match self.source {
+            SourceSpec::Pieces => !0,
+            SourceSpec::Moves(of) => view.moves(men[of]),
+            SourceSpec::Attacks(of) | SourceSpec::Targets(of) => view.attacks(men[of]),
+            SourceSpec::Next(of, direction) => view.first(men[of].square, direction),
+        }
+    }
+
+    /// What the variable can be, by code, given the variables bound before it; [`Level::admits`] decides the rest.
+    #[inline]
+    pub fn candidates<'a>(
+        &'a self,
+        view: &'a View,
+        men: &[Man],
+        mask: &'a Mask,
+        left: &'a mut Option<Left>,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'a> {
+        let reach = self.reach(view, men);
+        self.reached(view, reach, mask, self.left(men, left))
+    }
+
+    /// The same for a reach found before.
+    #[inline]
+    pub fn reached<'a>(
+        &self,
+        view: &'a View,
+        reach: u64,
+        mask: &'a Mask,
+        left: Option<&'a Left>,
+    ) -> impl Iterator<Item = (usize, u64)> + use<'a> {
+        let bare = self.kind == VariableKind::Square;
+        mask.iter().filter_map(move |(code, allowed)| {
+            let present = if bare { !0 } else { view.by_code(*code) };
+            let bits = present & reach & allowed & left.map_or(!0, |left| left[*code]);
+            (bits != 0).then_some((*code, bits))
+        })
+    }
+
+    /// What the pair conditions leave, by code; none when there are no such conditions. `room` is for several's
+    /// conjunction.
+    pub fn left<'a>(&'a self, men: &[Man], room: &'a mut Option<Left>) -> Option<&'a Left> {
+        let (first, others) = self.pairs.split_first()?;
+        let first = first.mask(men[first.with]);
+        if others.is_empty() {
+            return Some(first);
+        }
+        let left = room.insert(*first);
+        for pair in others {
+            left.iter_mut().zip(pair.mask(men[pair.with])).for_each(|(left, mask)| *left &= mask);
+        }
+        Some(left)
+    }
+
+    /// Whether the conditions over several variables hold; this one is bound.
+    pub fn admits(&self, men: &[Man]) -> bool {
+        self.residual.is_empty() || holds(&self.residual, men)
+    }
+
+    /// Whether [`Level::admits`] has anything to decide.
+    pub fn conditional(&self) -> bool {
+        !self.residual.is_empty()
+    }
+
+    /// Whether `candidates` alone, without `left` and `admits`, say what the variable can be.
+    pub fn plain(&self) -> bool {
+        self.pairs.is_empty() && self.residual.is_empty()
+    }
+
+    /// The level's source, when it starts from the pieces of another level.
+    pub fn beyond(&self, first: &Level) -> Option<SourceSpec> {
+        (first.source == SourceSpec::Pieces && self.source.of() == Some(first.slot)).then_some(self.source)
+    }
+
+    /// Whether the level finds the same from both squares of a king.
+    fn same(&self, king: usize, before: u32, after: u32) -> bool {
+        let class = |pair: &PairMask| pair.class[before as usize] == pair.class[after as usize];
+        self.source.of() != Some(king)
+            && self.pairs.iter().filter(|pair| pair.with == king).all(class)
+            && !self.residual.iter().any(|condition| condition.slots().contains(&king))
+    }
+
+    fn entries(&self) -> usize {
+        self.pairs.iter().map(|pair| pair.class.len() / 2 + 32 * pair.masks.len()).sum()
+    }
+}
+
+/// Whether all levels find the same from both squares of a king.
+pub fn same(levels: &[Level], king: usize, before: u32, after: u32) -> bool {
+    levels.iter().all(|level| level.same(king, before, after))
+}
+
+/// Size of the levels' masks in table entries.
+pub fn entries(levels: &[Level]) -> usize {
+    levels.iter().map(Level::entries).sum()
+}
+
+/// Whether the conditions hold for bound variables.
+pub fn holds(conditions: &[ConditionSpec], men: &[Man]) -> bool {
+    conditions.iter().all(|condition| condition.holds(&|slot: usize| men[slot].entity()))
+}
+
+impl CountPlan {
+    pub fn of(stride: u32, count: &CountSpec, block: &BlockSpec) -> CountPlan {
+        let bound = |slot: usize| count.binders.iter().any(|binder| binder.slot == slot);
+        let conditions = Conditions::sort(count.condition.as_ref(), &count.binders, bound);
+        let mask_of = |binder: &BinderSpec| {
+            let own: Vec<&ConditionSpec> =
+                conditions.by_slot.iter().filter(|(slot, _)| *slot == binder.slot).map(|(_, of)| of).collect();
+            let holds = |entity: Entity| own.iter().all(|condition| condition.holds(&|_| entity));
+            let state = |entity: Option<Entity>| if entity.is_some_and(holds) { 0 } else { NONE };
+            mask(&states(binder.slot, block.variables[binder.slot]).map(state).collect::<Vec<u32>>())
+        };
+        CountPlan {
+            spec: count.clone(),
+            stride,
+            max: count.max,
+            levels: conditions.levels(&count.binders, &block.variables),
+            masks: count.binders.iter().map(mask_of).collect(),
+            gate: conditions.gate,
+        }
+    }
+
+    /// stride · min(bindings, max). The count's variables in `men` are overwritten.
+    pub fn value(&self, view: &View, men: &mut [Man]) -> u32 {
+        let counts = self.max > 0 && holds(&self.gate, men);
+        self.stride * if counts { self.tally(0, view, men).min(self.max) } else { 0 }
+    }
+
+    /// Bindings of the levels from `depth`; counting stops early beyond the maximum.
+    fn tally(&self, depth: usize, view: &View, men: &mut [Man]) -> u32 {
+        let Some(level) = self.levels.get(depth) else { return 1 };
+        let last = depth + 1 == self.levels.len() && !level.conditional();
+        let mut number = 0;
+        let mut room = None;
+        if let (true, [first, second]) = (depth == 0, &self.levels[..])
+            && let (true, Some(source)) = (first.plain() && second.plain(), second.beyond(first))
+        {
+            view.each_reach(source, &self.masks[0], |_, _, reach| {
+                number +=
+                    second.reached(view, reach, &self.masks[1], None).map(|(_, bits)| bits.count_ones()).sum::<u32>();
+            });
+            return number;
+        }
+        for (code, bits) in level.candidates(view, men, &self.masks[depth], &mut room) {
+            if last {
+                number += bits.count_ones();
+                continue;
+            }
+            for square in squares(bits) {
+                men[level.slot] = Man { code, square };
+                if level.admits(men) {
+                    number += self.tally(depth + 1, view, men);
+                }
+            }
+            if number >= self.max {
+                return number;
+            }
+        }
+        number
+    }
+
+    /// Whether the count can differ between two boards with the same kings only where a piece of `touched` is bound
+    /// first and its moves, attacks, … have changed; see [`super::delta`].
+    pub fn local(&self) -> bool {
+        match &self.levels[..] {
+            [first] => first.source == SourceSpec::Pieces,
+            [first, second] => first.source == SourceSpec::Pieces && second.source.of() == Some(first.slot),
+            _ => false,
+        }
+    }
+
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// What the first variable can be.
+    pub fn first_mask(&self) -> &Mask {
+        &self.masks[0]
+    }
+
+    /// Whether the count is the same from both squares of a king.
+    pub fn same(&self, king: usize, before: u32, after: u32) -> bool {
+        !self.gate.iter().any(|condition| condition.slots().contains(&king)) && same(&self.levels, king, before, after)
+    }
+
+    pub fn entries(&self) -> usize {
+        entries(&self.levels) + self.masks.iter().map(|mask| 4 * mask.len()).sum::<usize>()
+    }
+}
