@@ -1,13 +1,17 @@
 //! Training through the samples service: resuming, refusing, stopping.
 #![cfg(feature = "train")]
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use fsbench::chess::Perspective;
 use fsbench::data::{Method, open_or_build};
+use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile};
 use fsbench::train::{
     EpochMetrics, EvalLoss, Observer, Outcome, PqrLoss, Run, Silent, Step, TrainConfig, TrainError, folder,
@@ -59,6 +63,7 @@ impl Bench {
             validation: 0.2,
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
+            compact_dead: false,
             threads: 2,
         }
     }
@@ -206,6 +211,32 @@ fn a_killed_run_goes_on() {
     let text = fs::read_to_string(&metrics).expect("metrics");
     let epochs = text.lines().map(|line| serde_json::from_str::<EpochMetrics>(line).expect("a line").epoch);
     assert!(epochs.eq(1..=12), "{text}");
+}
+
+#[test]
+fn without_dead_features_the_scores_are_the_same() {
+    let bench = Bench::new();
+    let whole = bench.config(Method::Eval);
+    let compact = TrainConfig { compact_dead: true, ..whole.clone() };
+    let a = bench.run(&whole, "whole", false, &mut Silent).expect("trained");
+    bench.run(&compact, "compact", false, &mut StopAt::new(8)).expect_err("stopped");
+    let b = bench.run(&compact, "compact", true, &mut Silent).expect("trained");
+    assert_eq!((a.num_features, b.num_features), (768, 736));
+    assert_ne!(a.identity, b.identity);
+    assert_eq!(a.validation_loss.to_bits(), b.validation_loss.to_bits());
+    let load = |name: &str| NetFile::load(&bench.path(name).join(folder::NETWORK)).expect("a network");
+    let (a, b) = (load("whole"), load("compact"));
+    let (whole, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
+    let mut position = Chess::default();
+    for mv in common::random_game(7, 80) {
+        let raw = |net: &NetFile, set: &FeatureSet| {
+            let [stm, nstm] = [position.turn(), position.turn().other()].map(Perspective::of);
+            let views = [stm, nstm].map(|pov| set.reference(position.board(), pov));
+            net::forward_integer(&net.net, &views[0], &views[1])
+        };
+        assert_eq!(raw(&a, &whole), raw(&b, &compact));
+        position.play_unchecked(mv);
+    }
 }
 
 #[test]

@@ -1,15 +1,26 @@
-//! `fsbench define`: what a definition means.
+//! `fsbench define`: what a definition means, and what can be proved of it.
 
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{Failure, Format, print_json};
-use crate::features::{Block, FactorSpec, FeatureSet};
+use crate::features::analysis::{Activity, Analysis, Lossless, Tally};
+use crate::features::{Block, FactorSpec, Factors, FeatureSet};
 
-/// Show what a feature-set definition means: sizes, strides, contexts, identity
+/// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     set: String,
+    /// List the indices proved dead
+    #[arg(long)]
+    list_dead: bool,
+    /// Give a legal position (FEN) for every live feature, active for White
+    #[arg(long)]
+    witnesses: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -22,10 +33,37 @@ struct Described<'a> {
     num_features: u32,
     identity: String,
     contexts: usize,
-    /// Bound on the active features of a legal position, a perspective.
-    max_active: usize,
+    dead: Tally,
+    /// yes, no or unknown: do both perspectives' features determine where the pieces stand?
+    lossless: &'static str,
+    /// Two positions that look the same, when they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterexample: Option<[String; 2]>,
+    active: Active,
+    /// Mean share of features active.
+    density: f64,
     table_bytes: usize,
+    /// Inputs that exist while training only, when the definition has a factor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    virtual_inputs: Option<u32>,
     blocks: Vec<DescribedBlock<'a>>,
+    /// What is legal and odd.
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_indices: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witnesses: Option<BTreeMap<u32, String>>,
+}
+
+/// Active features a perspective.
+#[derive(Serialize)]
+struct Active {
+    mean: f64,
+    max: usize,
+    /// No legal position has more.
+    bound: usize,
+    positions: usize,
+    sample: &'static str,
 }
 
 #[derive(Serialize)]
@@ -34,6 +72,7 @@ struct DescribedBlock<'a> {
     offset: u32,
     size: u32,
     contexts: u32,
+    dead: Tally,
     formula: String,
     axes: Vec<DescribedAxis<'a>>,
 }
@@ -47,7 +86,21 @@ struct DescribedAxis<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let described = describe(&set);
+    let factors = Factors::of(&set).map_err(Failure::request)?;
+    let analysis = analyse(&set);
+    let mut described = describe(&set, &analysis);
+    described.virtual_inputs = factors.map(|factors| factors.size);
+    described.warnings = set.warnings(&analysis);
+    for warning in &described.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if arguments.list_dead {
+        described.dead_indices = Some(analysis.dead());
+    }
+    if arguments.witnesses {
+        let witness = |index| Some((index, analysis.witness(index)?.fen()));
+        described.witnesses = Some((0..set.num_features()).filter_map(witness).collect());
+    }
     match arguments.format {
         Format::Text => print!("{}", text(&described)),
         Format::Json => print_json(&described)?,
@@ -55,20 +108,51 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn describe(set: &FeatureSet) -> Described<'_> {
+/// Examines the set; what takes a while says so on stderr.
+fn analyse(set: &FeatureSet) -> Analysis {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let start = Instant::now();
+    let bar = ProgressBar::new_spinner();
+    let analysis = Analysis::of(set, |block, left| {
+        if start.elapsed() > PATIENCE {
+            let name = &set.blocks()[block].name;
+            bar.set_message(format!("{name}: {} features to examine", grouped(left as u64)));
+            bar.tick();
+        }
+    });
+    bar.finish_and_clear();
+    analysis
+}
+
+fn describe<'a>(set: &'a FeatureSet, analysis: &Analysis) -> Described<'a> {
+    let lossless = Lossless::of(set);
+    let counterexample = match &lossless {
+        Lossless::No(pair) => Some([pair[0].fen(), pair[1].fen()]),
+        Lossless::Yes | Lossless::Unknown => None,
+    };
+    let Activity { positions, mean, max } = Activity::of(set);
+    let blocks = set.blocks().iter().enumerate();
     Described {
         name: set.name(),
         about: set.about(),
         num_features: set.num_features(),
         identity: set.identity().to_string(),
         contexts: set.contexts(),
-        max_active: set.max_active(),
+        dead: analysis.tally(),
+        lossless: lossless.word(),
+        counterexample,
+        active: Active { mean, max, bound: set.max_active(), positions, sample: "random play" },
+        density: mean / f64::from(set.num_features()),
         table_bytes: set.table_bytes(),
-        blocks: set.blocks().iter().map(describe_block).collect(),
+        virtual_inputs: None,
+        warnings: Vec::new(),
+        blocks: blocks.map(|(at, block)| describe_block(block, analysis.block_tally(at))).collect(),
+        dead_indices: None,
+        witnesses: None,
     }
 }
 
-fn describe_block(block: &Block) -> DescribedBlock<'_> {
+fn describe_block(block: &Block, dead: Tally) -> DescribedBlock<'_> {
     let product = &block.spec().product;
     let mut stride = product.size;
     let axis = |factor: &'_ FactorSpec| {
@@ -82,6 +166,7 @@ fn describe_block(block: &Block) -> DescribedBlock<'_> {
         offset: block.offset,
         size: block.size,
         contexts: block.contexts(),
+        dead,
         formula: formula(&block.spec().text),
         axes: axes.map(|(factor, stride)| DescribedAxis { name: &factor.name, size: factor.size, stride }).collect(),
     }
@@ -89,7 +174,16 @@ fn describe_block(block: &Block) -> DescribedBlock<'_> {
 
 /// Canonical text in mathematical notation.
 fn formula(text: &str) -> String {
-    text.replace(" * ", " × ").replace(" + ", " ⊕ ")
+    let symbols = [
+        (" * ", " × "),
+        (" + ", " ⊕ "),
+        (" - ", " − "),
+        (" in ", " ∈ "),
+        (" != ", " ≠ "),
+        (" <= ", " ≤ "),
+        (" >= ", " ≥ "),
+    ];
+    symbols.iter().fold(text.to_owned(), |text, (typed, printed)| text.replace(typed, printed))
 }
 
 fn text(set: &Described<'_>) -> String {
@@ -98,29 +192,72 @@ fn text(set: &Described<'_>) -> String {
         out += &format!("{about}\n");
     }
     for block in &set.blocks {
-        let range = format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size));
-        out += &format!(
-            "\n{}  [{range}], {} features, {}\n",
-            block.name,
-            grouped(block.size.into()),
-            contexts(block.contexts as usize)
-        );
-        out += &format!("  {}\n", block.formula);
-        let width = block.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0);
-        for axis in &block.axes {
-            out += &format!(
-                "    {:width$}  size {:>6}  stride {:>8}\n",
-                axis.name,
-                grouped(axis.size.into()),
-                grouped(axis.stride.into())
-            );
-        }
+        out += &block_text(block);
     }
-    out += &format!("\ncontexts    {}\n", contexts(set.contexts));
-    out += &format!("active      at most {} a perspective\n", set.max_active);
+    out += &format!("\nfeatures    {}\n", tally(set.dead));
+    out += &format!("contexts    {}\n", contexts(set.contexts));
+    out += &format!("lossless    {}\n", lossless(set));
+    let Active { mean, max, bound, positions, sample } = set.active;
+    out += &format!(
+        "active      {mean:.1} a perspective on average, {max} at most over {} positions of {sample}; bound {bound}\n",
+        grouped(positions as u64)
+    );
+    out += &format!("density     {:.3} %\n", 100.0 * set.density);
+    if let Some(inputs) = set.virtual_inputs {
+        out += &format!("factor      {} virtual inputs while training\n", grouped(inputs.into()));
+    }
     out += &format!("tables      {} bytes\n", grouped(set.table_bytes as u64));
     out += &format!("identity    {}\n", set.identity);
+    if let Some(indices) = &set.dead_indices {
+        out += &format!("\ndead        {}\n", ranges(indices));
+    }
+    for (index, fen) in set.witnesses.iter().flatten() {
+        out += &format!("{index:>10}  {fen}\n");
+    }
     out
+}
+
+fn block_text(block: &DescribedBlock<'_>) -> String {
+    let range = format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size));
+    let mut out = format!("\n{}  [{range}], {} features", block.name, grouped(block.size.into()));
+    out += &format!(", {}\n", contexts(block.contexts as usize));
+    out += &format!("  {}\n", block.formula);
+    let names: Vec<String> = block.axes.iter().map(|axis| formula(axis.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (name, axis) in names.iter().zip(&block.axes) {
+        let (size, stride) = (grouped(axis.size.into()), grouped(axis.stride.into()));
+        out += &format!("    {name:width$}  size {size:>6}  stride {stride:>8}\n");
+    }
+    out += &format!("  {}\n", tally(block.dead));
+    out
+}
+
+fn tally(tally: Tally) -> String {
+    let [dead, live, unresolved] = [tally.dead, tally.live, tally.unresolved].map(|count| grouped(count.into()));
+    format!("{dead} dead, {live} live, {unresolved} unresolved")
+}
+
+fn lossless(set: &Described<'_>) -> String {
+    match &set.counterexample {
+        Some([a, b]) => format!("no: these look the same\n              {a}\n              {b}"),
+        None => set.lossless.to_owned(),
+    }
+}
+
+/// Runs of indices, `4..7` for 4, 5 and 6.
+fn ranges(indices: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for index in indices {
+        match runs.last_mut() {
+            Some((_, end)) if *end == *index => *end += 1,
+            _ => runs.push((*index, index + 1)),
+        }
+    }
+    let run = |(start, end): &(u32, u32)| match end - start {
+        1 => start.to_string(),
+        _ => format!("{start}..{end}"),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
 fn contexts(count: usize) -> String {

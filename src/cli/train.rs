@@ -58,6 +58,9 @@ pub struct Arguments {
     /// Threads of the trainer; the samples service has as many of its own [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
+    /// Leave out the rows of features that no legal position activates: no score changes, the network is smaller
+    #[arg(long)]
+    compact_dead: bool,
     /// Go on with the run in OUT where it stopped
     #[arg(long, conflicts_with = "force")]
     resume: bool,
@@ -122,6 +125,7 @@ impl Arguments {
                 lambda: self.lambda,
             },
             pqr_loss: PqrLoss { kappa: self.kappa, output_scale: self.output_scale },
+            compact_dead: self.compact_dead,
             threads: self.threads.unwrap_or_else(Request::available_threads),
         }
     }

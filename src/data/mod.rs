@@ -12,6 +12,7 @@ pub mod generate;
 mod info;
 mod input;
 mod manifest;
+mod outline;
 mod output;
 mod pgn;
 mod record;

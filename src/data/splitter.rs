@@ -5,6 +5,7 @@
 use std::io;
 
 use super::input::Input;
+use super::outline::{self, BOM};
 
 /// The text of one game (tags and movetext), or what stands where a game should.
 pub struct GameText {
@@ -48,7 +49,7 @@ impl Splitter {
             return Ok(None);
         }
         let mut bytes = std::mem::take(&mut self.pending);
-        let mut in_movetext = !bytes.is_empty() && !is_tag(&bytes);
+        let mut in_movetext = holds_movetext(&bytes);
         loop {
             let start = bytes.len();
             let read = self.input.line(LONGEST, &mut bytes).inspect_err(|_| {
@@ -60,14 +61,11 @@ impl Splitter {
                 break;
             }
             let line = bytes.get(start..).unwrap_or_default();
-            if is_tag(line) {
-                if in_movetext {
-                    self.pending = bytes.split_off(start);
-                    break;
-                }
-            } else if !line.trim_ascii().is_empty() {
-                in_movetext = true;
+            if in_movetext && is_tag(line) {
+                self.pending = bytes.split_off(start);
+                break;
             }
+            in_movetext = in_movetext || holds_movetext(line);
             if bytes.len() >= LONGEST {
                 break;
             }
@@ -80,10 +78,22 @@ impl Splitter {
 
 /// `[` and a letter: comments such as `[%eval 0.3]` may begin a line too.
 fn is_tag(line: &[u8]) -> bool {
-    matches!(line.trim_ascii_start().strip_prefix(BOM).unwrap_or(line.trim_ascii_start()), [b'[', c, ..] if c.is_ascii_alphabetic())
+    matches!(trim(line), [b'[', c, ..] if c.is_ascii_alphabetic())
 }
 
-pub const BOM: &[u8] = b"\xef\xbb\xbf";
+/// Whether there is anything but tags, or what should be tags.
+fn holds_movetext(line: &[u8]) -> bool {
+    let mut rest = trim(line);
+    while let Some(tag) = outline::tag(rest) {
+        rest = trim(&rest[tag.end..]);
+    }
+    !(rest.is_empty() || is_tag(rest) || line.starts_with(b"%"))
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii();
+    line.strip_prefix(BOM).unwrap_or(line)
+}
 
 #[cfg(test)]
 mod tests {
@@ -108,6 +118,9 @@ mod tests {
             "[A \"1\"]\n1. e4 {\n[%eval 1]} *\n[A \"2\"]\n*",
             &[(0, "[A \"1\"]\n1. e4 {\n[%eval 1]} *\n"), (29, "[A \"2\"]\n*")],
         );
+        check("[A \"1\"] 1. e4 *\n[A \"2\"]\n*", &[(0, "[A \"1\"] 1. e4 *\n"), (16, "[A \"2\"]\n*")]);
+        check("% x\n[A \"1\"]\n%\n[B \"2\"]\n*", &[(0, "% x\n[A \"1\"]\n%\n[B \"2\"]\n*")]);
+        check("[A \"1\"]\n[B bad\n[C \"3\"]\n*", &[(0, "[A \"1\"]\n[B bad\n[C \"3\"]\n*")]);
         check("[A \"1\"]\n\n{ open\n\n[A \"2\"]\n\n*\n", &[(0, "[A \"1\"]\n\n{ open\n\n"), (17, "[A \"2\"]\n\n*\n")]);
     }
 }

@@ -198,6 +198,7 @@ impl PlannedRun {
             validation: settings.validation,
             eval_loss: settings.eval_loss,
             pqr_loss: settings.pqr_loss,
+            compact_dead: settings.compact_dead,
             threads: settings.threads.unwrap_or_else(machine::cores),
         }
     }

@@ -113,6 +113,9 @@ pub struct TrainSettings {
     pub decay: f64,
     /// Share of games kept for validation.
     pub validation: f64,
+    /// Leave out the rows of features that are proved dead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_dead: bool,
     /// Threads of the trainer; absent = as many as the machine has cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,

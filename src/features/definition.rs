@@ -13,7 +13,7 @@ use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::{self, Unknown};
 use super::resolve::{self, MAX_FEATURES, Surroundings};
 use super::selection::Selection;
-use super::spec::{BlockSpec, Bucket, Multiplicity, ProductSpec};
+use super::spec::{BlockFactor, BlockSpec, Bucket, Multiplicity};
 use super::syntax::{self, BlockExpr, Span, SyntaxError, Written};
 
 /// Names that may nest inside one another before it is called a mistake.
@@ -260,7 +260,9 @@ impl Loader {
         if let Some(carried) = neighbours.carried.and_then(|known| known.get(name)) {
             let text = toml::to_string(carried).expect("strings, numbers and tables are always TOML");
             let source = SourceText::new(format!("definition {name}"), text);
-            return self.enter(name, span, expression, |loader| loader.text(&source, neighbours.folder, name));
+            // A text holds what it carries: no circle leads through it, however its names repeat.
+            let key = format!("{name}, carried {} deep", self.open.len());
+            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.folder, name));
         }
         let beside = neighbours.folder.and_then(|folder| library::in_folder(folder, name));
         let Some(path) = beside.or_else(|| library::find_file(name)) else {
@@ -323,11 +325,12 @@ struct FactorText {
 }
 
 impl FactorText {
-    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<ProductSpec, FeatureError> {
+    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<BlockFactor, FeatureError> {
         let product = syntax::parse_product(&self.content);
-        product
+        let product = product
             .and_then(|product| resolve::factor(term, &product, surroundings))
-            .map_err(|error| self.text.error(error))
+            .map_err(|error| self.text.error(error))?;
+        Ok(BlockFactor { product, content: self.content.clone(), text: self.text.clone() })
     }
 }
 

@@ -3,11 +3,14 @@
 //! [`syntax`] reads the expression language; [`definition`] finds files and names; [`resolve`] gives every name its
 //! meaning ([`spec`]); [`reference`] encodes by the book and [`compiled`] fast; [`set`] is what the rest of fsbench uses.
 
+pub mod analysis;
 mod compiled;
 mod definition;
 mod error;
 mod explain;
+mod factor;
 mod identity;
+mod keep;
 mod library;
 mod reference;
 mod resolve;
@@ -15,9 +18,11 @@ mod selection;
 mod set;
 mod spec;
 mod syntax;
+mod warnings;
 
 pub use error::{Diagnostic, FeatureError};
 pub use explain::Explained;
+pub use factor::Factors;
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use set::{Block, Delta, FeatureSet};

@@ -40,6 +40,14 @@ pub fn bound(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Ve
     out
 }
 
+/// The elements of a product without counts, for one binding of its variables.
+pub fn elements(of: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
+    let mut entities = entities.to_vec();
+    let mut out = Vec::new();
+    product(&View { squares: [None; 64] }, of, &mut entities, &mut out);
+    out
+}
+
 /// The oriented board: what stands on each square, colours relative to the perspective.
 struct View {
     squares: [Option<Entity>; 64],

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chess::Orientation;
 
+use super::error::ExpressionText;
 use super::syntax::{Comparison, Direction};
 
 /// Slot of the own king and of the enemy king; a block's own variables follow in the order they are bound.
@@ -41,12 +42,20 @@ pub struct BlockSpec {
     pub product: ProductSpec,
     pub condition: Option<ConditionSpec>,
     /// A coarser product over the same variables, whose elements are virtual inputs while training.
-    pub factor: Option<ProductSpec>,
+    pub factor: Option<BlockFactor>,
     /// Where the block's features begin in the set.
     pub offset: u32,
     /// Under a selection: of every element of the product its index from `offset` on, or [`DROPPED`]. Without one: the
     /// element itself.
     pub kept: Option<Arc<[u32]>>,
+}
+
+/// A block's factor, and where it is written.
+#[derive(Clone, Debug)]
+pub struct BlockFactor {
+    pub product: ProductSpec,
+    pub content: String,
+    pub text: ExpressionText,
 }
 
 /// What a variable stands for.
@@ -166,7 +175,7 @@ pub enum TermSpec {
 }
 
 /// What a variable is bound to: a square of the oriented board and, for pieces, what stands there.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entity {
     /// 0–63 on the oriented board.
     pub square: u32,
@@ -210,6 +219,29 @@ impl BlockSpec {
 }
 
 impl ProductSpec {
+    /// Whether an axis or difference reads the slot.
+    pub fn reads(&self, slot: usize) -> bool {
+        self.factors.iter().any(|factor| match &factor.kind {
+            FactorKind::Axis(axis) => axis.slot == slot,
+            FactorKind::Difference(left, right) => left.slot == slot || right.slot == slot,
+            FactorKind::Sum(products) => products.iter().any(|product| product.reads(slot)),
+            FactorKind::Reserved | FactorKind::Count(_) => false,
+        })
+    }
+
+    /// Every count, at whatever depth.
+    pub fn counts(&self) -> Vec<&CountSpec> {
+        let mut found = Vec::new();
+        for factor in &self.factors {
+            match &factor.kind {
+                FactorKind::Count(count) => found.push(count),
+                FactorKind::Sum(products) => found.extend(products.iter().flat_map(ProductSpec::counts)),
+                FactorKind::Axis(_) | FactorKind::Difference(..) | FactorKind::Reserved => {}
+            }
+        }
+        found
+    }
+
     fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
         for factor in &self.factors {
             match &factor.kind {

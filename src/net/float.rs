@@ -49,6 +49,16 @@ impl FloatNet {
         }
     }
 
+    /// The network with these features' rows only, in this order (all below `shape.features`).
+    #[must_use]
+    pub fn keeping(self, kept: &[u32]) -> FloatNet {
+        let l1 = self.shape.l1;
+        let row = |feature: &u32| &self.ft_weights[*feature as usize * l1..][..l1];
+        let ft_weights = kept.iter().flat_map(row).copied().collect();
+        let shape = Shape { features: kept.len() as u32, ..self.shape.clone() };
+        FloatNet { shape, ft_weights, ..self }
+    }
+
     /// Trainable numbers.
     #[must_use]
     pub fn parameters(&self) -> u64 {

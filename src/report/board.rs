@@ -91,7 +91,8 @@ fn height(board: &MarkedBoard) -> usize {
 }
 
 fn draw_legend(out: &mut String, rows: &[Vec<MarkedBoard>], top: usize) {
-    let mut tones: Vec<Tone> = rows.iter().flatten().flat_map(|board| &board.marks).map(|mark| mark.tone).collect();
+    let drawn = rows.iter().flatten().flat_map(|board| &board.marks).filter(|mark| !mark.squares.is_empty());
+    let mut tones: Vec<Tone> = drawn.map(|mark| mark.tone).collect();
     tones.sort_unstable();
     tones.dedup();
     for (place, tone) in tones.into_iter().enumerate() {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{Header, MAX_SLOTS, ServiceError};
 
@@ -147,6 +148,12 @@ impl Control {
         while state.ending.is_none() && state.held.contains(&true) {
             state = self.wait(state);
         }
+    }
+
+    /// Waits until the stream has ended, `longest` at most.
+    pub(super) fn wait_for_the_end(&self, longest: Duration) {
+        let state = self.lock();
+        drop(self.changed.wait_timeout_while(state, longest, |state| state.ending.is_none()));
     }
 
     /// The first ending counts.

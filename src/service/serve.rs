@@ -19,6 +19,9 @@ use crate::chess::Perspective;
 use crate::data::{Method, Record, Split, SplitRule};
 use crate::features::FeatureSet;
 
+/// How long an empty stream's memory waits for a consumer to map it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
 const BOUNDED_SLOT: usize = 16 << 20;
 /// Records looked at to size such slots.
@@ -298,14 +301,22 @@ fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Res
 fn announce(line: &str, control: &Control, output: &mut impl Write) -> io::Result<()> {
     output.write_all(line.as_bytes())?;
     output.flush()?;
+    let mut announced = false;
     loop {
         match control.next_filled() {
-            Next::Announce(slot, _) => output.write_all(&[slot])?,
+            Next::Announce(slot, _) => {
+                output.write_all(&[slot])?;
+                announced = true;
+            }
             Next::Complete => {
                 output.write_all(&[END])?;
                 output.flush()?;
-                // The memory stays reachable until the consumer has copied the last batch.
-                control.all_given_back();
+                // The memory stays reachable until the consumer has copied the last batch; where there is none, until it
+                // has had time to map it.
+                match announced {
+                    true => control.all_given_back(),
+                    false => control.wait_for_the_end(PATIENCE),
+                }
                 control.end(Ending::Finished);
                 return Ok(());
             }

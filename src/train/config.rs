@@ -33,6 +33,9 @@ pub struct TrainConfig {
     pub validation: f64,
     pub eval_loss: EvalLoss,
     pub pqr_loss: PqrLoss,
+    /// Leave out the rows of features that are proved dead: no score changes, the network is smaller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_dead: bool,
     /// Threads of the trainer; the service has as many of its own.
     pub threads: usize,
 }

@@ -11,6 +11,8 @@ use super::{EpochMetrics, TrainError};
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
+/// The feature set's definition when it is not the one that was asked for: without dead features.
+pub const DEFINITION: &str = "definition.toml";
 /// The last state, from which a run continues.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 /// The float network with the lowest validation loss.
@@ -36,7 +38,7 @@ impl Folder {
     pub fn create(path: &Path, force: bool) -> Result<Folder, TrainError> {
         let folder = Folder::open(path)?;
         // The outcome goes first: without it nothing else looks finished.
-        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, CONFIG] {
+        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, DEFINITION, CONFIG] {
             let file = folder.path(name);
             if force && file.exists() {
                 fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
@@ -89,6 +91,14 @@ impl Folder {
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), TrainError> {
         let json = serde_json::to_string_pretty(value).map_err(|error| self.damaged(name, error.to_string()))?;
         self.write(name, format!("{json}\n").as_bytes())
+    }
+
+    /// Writes a text, atomically.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), TrainError> {
+        self.write(name, text.as_bytes())
     }
 
     /// A JSON document; none when there is no such file.

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use super::batch::{Batch, Labels};
 use super::checkpoint::{self, Progress, Validation};
-use super::folder::{BEST, CHECKPOINT, CONFIG, Folder, NETWORK, OUTCOME};
+use super::folder::{BEST, CHECKPOINT, CONFIG, DEFINITION, Folder, NETWORK, OUTCOME};
 use super::init;
 use super::loss::{Loss, eval_baseline, pqr_baseline};
 use super::model::{Model, Sums};
-use super::stream::Stream;
+use super::stream::{Served, Stream};
 use super::validator::Validator;
 use super::{EpochMetrics, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
 use crate::data::Method;
@@ -25,12 +25,12 @@ impl Run<'_> {
     pub fn train(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let config = self.config;
         config.validate()?;
-        let set = FeatureSet::resolve(&config.set)?;
+        let set = Reduced::of(config)?;
         let folder = match self.resume {
             true => Folder::open(self.folder)?,
             false => Folder::create(self.folder, self.force)?,
         };
-        if let Some(outcome) = finished(&folder, config, &set)? {
+        if let Some(outcome) = finished(&folder, config, &set.set)? {
             return Ok(outcome);
         }
         let program = match self.service {
@@ -52,6 +52,7 @@ fn finished(folder: &Folder, config: &TrainConfig, set: &FeatureSet) -> Result<O
 struct Session<'a> {
     config: &'a TrainConfig,
     set: FeatureSet,
+    served: Served,
     origin: Origin,
     scheme: Scheme,
     folder: Folder,
@@ -66,11 +67,13 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn begin(
         config: &'a TrainConfig,
-        set: FeatureSet,
+        reduced: Reduced,
         folder: Folder,
         program: PathBuf,
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
+        let served = reduced.serve(config, &folder)?;
+        let Reduced { set, kept, whole } = reduced;
         let stored = match path.exists() {
             true => Some(checkpoint::load(&path, &set, config)?),
             false => None,
@@ -80,7 +83,7 @@ impl<'a> Session<'a> {
             checkpoint::same_run(&begun, config).map_err(mismatch)?;
         }
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
-        let training = Stream::training(&program, config, set.identity(), start)?;
+        let training = Stream::training(&program, config, &served, start)?;
         let scheme = Scheme::stockfish();
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let fresh = Progress::new(config, training.description());
@@ -96,13 +99,30 @@ impl<'a> Session<'a> {
                 (model, Progress { config: config.clone(), ..state.progress })
             }
             None => {
-                (Model::new(init::fresh(&shape(config, &set)?, config.seed), loss, &scheme, config.threads)?, fresh)
+                let net = match &kept {
+                    None => init::fresh(&shape(config, whole)?, config.seed),
+                    Some(kept) => init::fresh(&shape(config, whole)?, config.seed).keeping(kept),
+                };
+                (Model::new(net, loss, &scheme, config.threads)?, fresh)
             }
         };
         let metrics = folder.rewind_metrics(progress.epochs)?;
         folder.write_json(CONFIG, config)?;
         let (origin, validator) = (Origin::of(&set), Validator::default());
-        Ok(Session { config, set, origin, scheme, folder, program, model, training, validator, progress, metrics })
+        Ok(Session {
+            config,
+            set,
+            served,
+            origin,
+            scheme,
+            folder,
+            program,
+            model,
+            training,
+            validator,
+            progress,
+            metrics,
+        })
     }
 
     fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
@@ -204,11 +224,11 @@ impl<'a> Session<'a> {
 
     /// Loss over the whole validation split, and that of the best constant output.
     fn validate(&mut self, observer: &dyn Observer) -> Result<(Sums, f64), TrainError> {
-        let Session { config, set, folder, program, model, validator, progress, .. } = self;
+        let Session { config, served, folder, program, model, validator, progress, .. } = self;
         let interrupted = || TrainError::Interrupted { step: progress.step, folder: folder.root().into() };
         let known = progress.validation.map(|known| known.baseline);
         let (mut sums, mut targets) = (Sums::default(), Vec::new());
-        let open = || Stream::validation(program, config, set.identity());
+        let open = || Stream::validation(program, config, served);
         validator.each(open, &mut |batch| {
             if observer.interrupted() {
                 return Err(interrupted());
@@ -266,13 +286,39 @@ impl<'a> Session<'a> {
     }
 }
 
-fn shape(config: &TrainConfig, set: &FeatureSet) -> Result<Shape, TrainError> {
-    let shape = Shape {
-        features: set.num_features(),
-        l1: config.l1,
-        hidden: config.hidden.clone(),
-        activation: Activation::Crelu,
-    };
+/// The set a run trains on: the one asked for, or what is left of it without dead features.
+struct Reduced {
+    set: FeatureSet,
+    /// Of the features of the set asked for.
+    kept: Option<Vec<u32>>,
+    /// Number of features of the set asked for.
+    whole: u32,
+}
+
+impl Reduced {
+    fn of(config: &TrainConfig) -> Result<Reduced, TrainError> {
+        let set = FeatureSet::resolve(&config.set)?;
+        let whole = set.num_features();
+        let kept = config.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
+        let set = kept.as_ref().map_or(Ok(None), |kept| set.keeping(kept).map(Some))?.unwrap_or(set);
+        Ok(Reduced { set, kept, whole })
+    }
+
+    /// How a service is asked for the set: a reduced one by a file in the run's folder.
+    fn serve(&self, config: &TrainConfig, folder: &Folder) -> Result<Served, TrainError> {
+        let request = match self.kept {
+            None => config.set.clone(),
+            Some(_) => {
+                folder.write_text(DEFINITION, self.set.definition())?;
+                folder.path(DEFINITION).display().to_string()
+            }
+        };
+        Ok(Served { request, identity: self.set.identity().clone() })
+    }
+}
+
+fn shape(config: &TrainConfig, features: u32) -> Result<Shape, TrainError> {
+    let shape = Shape { features, l1: config.l1, hidden: config.hidden.clone(), activation: Activation::Crelu };
     shape.validate()?;
     Ok(shape)
 }

@@ -13,6 +13,14 @@ use crate::units::Seed;
 /// same data, whatever their seed and feature set: their validation losses can be compared.
 const VALIDATION_SEED: Seed = Seed(0);
 
+/// The feature set as a service is asked for it.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// A name, a path or an expression.
+    pub request: String,
+    pub identity: Identity,
+}
+
 /// A running service and the loss its labels are made for.
 pub struct Stream {
     client: Client,
@@ -26,42 +34,33 @@ impl Stream {
     ///
     /// # Errors
     /// When the service does not start or serves another feature set.
-    pub fn training(
-        program: &Path,
-        config: &TrainConfig,
-        identity: &Identity,
-        start: u64,
-    ) -> Result<Stream, TrainError> {
+    pub fn training(program: &Path, config: &TrainConfig, set: &Served, start: u64) -> Result<Stream, TrainError> {
         let request = Request {
             split: Split::Train,
             seed: config.seed,
             epochs: config.epochs,
             epoch_samples: config.epoch_samples,
             start_batch: start,
-            ..request(config)
+            ..request(config, set)
         };
-        Stream::open(program, &request, config, identity)
+        Stream::open(program, &request, config, set)
     }
 
     /// All of the validation split, once.
     ///
     /// # Errors
     /// As [`Stream::training`].
-    pub fn validation(program: &Path, config: &TrainConfig, identity: &Identity) -> Result<Stream, TrainError> {
-        let request = Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config) };
-        Stream::open(program, &request, config, identity)
+    pub fn validation(program: &Path, config: &TrainConfig, set: &Served) -> Result<Stream, TrainError> {
+        let request =
+            Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, set) };
+        Stream::open(program, &request, config, set)
     }
 
-    fn open(
-        program: &Path,
-        request: &Request,
-        config: &TrainConfig,
-        identity: &Identity,
-    ) -> Result<Stream, TrainError> {
+    fn open(program: &Path, request: &Request, config: &TrainConfig, set: &Served) -> Result<Stream, TrainError> {
         let client = Client::spawn(program, request)?;
         let description = client.description();
-        if description.identity != *identity {
-            let (served, set) = (&description.identity, &config.set);
+        if description.identity != set.identity {
+            let (served, Served { request: set, identity }) = (&description.identity, set);
             return Err(TrainError::Config(format!(
                 "the samples service serves feature set {served} under the name `{set}`, the trainer has {identity}; \
                  use one build and one definition for both"
@@ -103,7 +102,7 @@ impl Stream {
     }
 }
 
-fn request(config: &TrainConfig) -> Request {
+fn request(config: &TrainConfig, set: &Served) -> Request {
     let threads = config.threads;
     Request {
         batch_size: config.batch_size,
@@ -111,7 +110,7 @@ fn request(config: &TrainConfig) -> Request {
         validation: config.validation,
         split_seed: VALIDATION_SEED,
         threads,
-        ..Request::new(config.set.clone(), config.data.clone(), config.method)
+        ..Request::new(set.request.clone(), config.data.clone(), config.method)
     }
 }
 

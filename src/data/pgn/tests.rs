@@ -1,0 +1,328 @@
+//! What is read, what is refused and where, and that nothing is swallowed.
+
+use shakmaty::uci::UciMove;
+
+use super::*;
+use crate::data::input::Input;
+use crate::data::splitter::Splitter;
+
+fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
+    let mut games = Vec::new();
+    parse(text.as_bytes(), 100, &mut games);
+    games
+}
+
+fn only(text: &str) -> Game {
+    let mut games = parsed(text);
+    assert_eq!(games.len(), 1, "{text}");
+    games.remove(0).unwrap_or_else(|skipped| panic!("{text}: {skipped}"))
+}
+
+fn moves(game: &Game) -> String {
+    let text: Vec<_> =
+        game.moves.iter().map(|m| UciMove::from_move(m.mv, CastlingMode::Standard).to_string()).collect();
+    text.join(" ")
+}
+
+#[test]
+fn movetext() {
+    let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
+    check("1. e4 e5 2. Nf3 *", "e2e4 e7e5 g1f3");
+    check("\u{feff}1.e4 e5 2.Nf3!? Nc6?! *", "e2e4 e7e5 g1f3 b8c6");
+    check("1. e4 $1 {good} (1. d4 {[%eval 9]} d5 (1... Nf6)) 1... e5 ! ; 2. d4\n2. Nf3 1-0", "e2e4 e7e5 g1f3");
+    check("1. e4\n% 1. d4\ne5 *", "e2e4 e7e5");
+    check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. 0-0! *", "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1");
+    check("*", "");
+    assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
+    assert!(parsed(" \n\n ").is_empty());
+}
+
+#[test]
+fn results() {
+    let check = |text: &str, expected| assert_eq!(only(text).result, expected, "{text}");
+    check("1. e4 1-0", Some(GameResult::Win));
+    check("1. e4 0-1", Some(GameResult::Loss));
+    check("1. e4 1/2-1/2", Some(GameResult::Draw));
+    check("1. e4 *", None);
+    check("[Result \"0-1\"]\n\n1. e4 *", Some(GameResult::Loss));
+    check("[Result \"?\"]\n\n1. e4 1-0", Some(GameResult::Win));
+}
+
+#[test]
+fn evals() {
+    let check = |comment: &str, expected| {
+        assert_eq!(only(&format!("1. e4 {{ {comment} }} *")).moves[0].eval, expected, "{comment}");
+    };
+    let score = |centipawns| Some(Eval::Score(Centipawn(centipawns)));
+    check("[%eval 0.35]", score(35));
+    check("[%eval -1.2] [%clk 0:01:00]", score(-120));
+    check("[%clk 0:01:00] [%eval 0.0]", score(0));
+    check("book [%eval 12.34,18]", score(1234));
+    check("[%eval #3]", Some(Eval::Mate(3)));
+    check("[%eval #-3]", Some(Eval::Mate(-3)));
+    check("nothing", None);
+    assert_eq!(only("{[%eval 1]} 1. e4 *").moves[0].eval, None);
+}
+
+#[test]
+fn one_number_orders_mates_beyond_scores() {
+    let check = |eval: Eval, expected| assert_eq!(eval.centipawns(), expected, "{eval:?}");
+    check(Eval::Score(Centipawn(-35)), -35);
+    check(Eval::Score(Centipawn(40_000)), 30_000);
+    check(Eval::Mate(1), 31_998);
+    check(Eval::Mate(-3), -31_994);
+    check(Eval::Mate(5_000), 30_002);
+    check(Eval::Mate(i32::MIN), -30_002);
+}
+
+#[test]
+fn starting_positions() {
+    let game = only("[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 20\"]\n\n20... Kd8 21. e4 *");
+    assert_eq!(moves(&game), "e8d8 e2e4");
+    assert_eq!(game.first_ply(), Ply(39));
+    assert_eq!(only("1. e4 *").first_ply(), Ply(0));
+}
+
+#[test]
+fn broken_games_say_why_and_where() {
+    let check = |text: &str, reason, offset: u64, excerpt: &str| {
+        let skipped = parsed(text).remove(0).expect_err(text);
+        assert_eq!((skipped.reason, skipped.offset), (reason, 100 + offset), "{text}");
+        assert_eq!((skipped.game_offset, skipped.text.as_str()), (100, excerpt), "{text}");
+    };
+    check("1. e4 e5 2. Ke3 *", SkipReason::IllegalMove, 12, "Ke3");
+    check("1. e4 @#!x e5 *", SkipReason::Garbage, 6, "@#!x");
+    check("1. e4 e5) *", SkipReason::Garbage, 8, ")");
+    check("1. e4 12x *", SkipReason::Garbage, 6, "12x");
+    check("1. e4 e5", SkipReason::Unfinished, 8, "");
+    check("1. e4 { never closed", SkipReason::Unfinished, 6, "{");
+    check("1. e4 {[%eval x]} *", SkipReason::MalformedEval, 6, "{[%eval");
+    check("1. e4 e5e.p.\n\n1. e4", SkipReason::Unfinished, 12, "");
+    check("[Event x]\n\n1. e4 *", SkipReason::MalformedTag, 0, "[Event");
+    assert_eq!(parsed("1. e4 *\n\n1. e4 e4\n2. d4 *\n\n1. d4 *").iter().flatten().count(), 2);
+    assert_eq!(parsed("[Variant \"Atomic\"]\n\n1. e4 *\n\n1. d4 *").len(), 1);
+    check("[Variant \"Atomic\"]\n\n1. e4 *", SkipReason::Variant, 0, "[Variant");
+    check("[FEN \"no\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+    check("[FEN \"8/8/8/8/8/8/8/8 w - - 0 1\"]\n\n1. e4 *", SkipReason::StartPosition, 0, "[FEN");
+}
+
+#[test]
+fn what_programs_write_is_read() {
+    let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
+    check("[Result \"1-0\"]\r\n\r\n1. e4 e5\r\n2. Nf3 1-0\r\n\r\n", "e2e4 e7e5 g1f3");
+    check("\u{feff}[Result \"*\"]\n\n1.e4 e5$1$14 *", "e2e4 e7e5");
+    check("% written by hand\n1. e4 {e5} 1... e5\n*", "e2e4 e7e5");
+    check("[A \"\"]\n% between tags\n[B \"\"]\n\n% before moves\n1. e4 *", "e2e4");
+    check("1. e4 Nf6 2. e5 d5 3. exd6 e.p. exd6 *", "e2e4 g8f6 e4e5 d7d5 e5d6 e7d6");
+    check("1. e4 Nf6 2. e5 d5 3. exd6e.p. exd6 *", "e2e4 g8f6 e4e5 d7d5 e5d6 e7d6");
+    check("1. d4 d5 2. Nc3 Nc6 3. Bf4 Bf5 4. Qd2 Qd7 5. 0-0-0+ 0-0-0 *", LONG_CASTLING);
+    check("1. e4 e5 {[%csl Ga1]\n[%eval 0.1]} 2. Nf3 *", "e2e4 e7e5 g1f3");
+    // Where pgn-reader would end the game.
+    check("1. e4 e5\n\n2. Nf3 *", "e2e4 e7e5 g1f3");
+    check("1. e4 e5 ; open\n\r\n\n\n% x\n\n2. Nf3 (2. d4\n\nd5) *", "e2e4 e7e5 g1f3");
+    check("[A \"\"]\n\n{an introduction}\n\n1. e4\n\n1. ... e5 *", "e2e4 e7e5");
+    // Quotes and backslashes without escapes, as python-chess takes them too.
+    check("[A \"the \"open\"\"]\n[B \"C:\\\"]\n[C \"a \\\"b\\\" \\\\\"] [D \"\"]\n[ E  \"\" ]\n\n1. e4 *", "e2e4");
+    // What goes beyond the reader's buffers.
+    let long = "x".repeat(70_000);
+    check(
+        &format!("[A \"{long}\"]\n[B \"{long}\"]\n\n1. e4 {{{long}}} e5 ; {long}\n(({long})) 2. Nf3 *"),
+        "e2e4 e7e5 g1f3",
+    );
+    let game = only(&format!("1. e4 {{{long}[%eval 0.5]{long}}} *"));
+    assert_eq!(game.moves[0].eval, Some(Eval::Score(Centipawn(50))));
+}
+
+const LONG_CASTLING: &str = "d2d4 d7d5 b1c3 b8c6 c1f4 c8f5 d1d2 d8d7 e1c1 e8c8";
+
+/// Where blanks or order are unusual, pgn-reader is the measure.
+#[test]
+fn what_pgn_reader_reads_is_read() {
+    let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
+    check("[Result \"*\"][FEN \"4k3/8/8/8/8/8/4P3/4K3 w - -\"] 1. e4 *", "e2e4");
+    check("1.e4!e5*", "e2e4 e7e5");
+    check("1. e4 !e5$2 2. Nf3. *", "e2e4 e7e5 g1f3");
+    // It skips variations without reading them, and the evaluations of `;` comments.
+    check("1. e4 (1. @#!x $ [%eval 12x] 1-0 }) e5 *", "e2e4 e7e5");
+    assert_eq!(only("1. e4 ; [%eval 0.5]\n*").moves[0].eval, None);
+    assert!(parsed("% nothing\n%\n").is_empty());
+}
+
+#[test]
+fn what_pgn_reader_passes_over_is_garbage() {
+    let check = |movetext: &str, bad: &str| {
+        let text = format!("1. e4 {movetext} 1-0");
+        let skipped = parsed(&text).remove(0).expect_err(&text);
+        assert_eq!(skipped.reason, SkipReason::Garbage, "{text}");
+        assert_eq!(skipped.offset, 100 + text.find(bad).unwrap() as u64, "{text}");
+        assert!(skipped.text.starts_with(bad), "{text}: {}", skipped.text);
+    };
+    check("e5 2. Nf3Nc6 Nc6", "Nf3Nc6");
+    check("e5 2. Nf3 Nc61-0", "Nc61-0");
+    check("e5 2. Nf3 Nc6x", "Nc6x");
+    check("e5++", "e5++");
+    check("e7-e5", "e7-e5");
+    check("$", "$");
+    check("$x e5", "$x");
+    check("$1e5", "$1e5");
+    check("1.. 1e5", "1e5");
+    check("1-1", "1-1");
+    check("½-½", "½-½");
+    check("1-0x e5", "1-0x");
+    check("0-1-0", "0-1-0");
+    check("0-0x", "0-0x");
+    check("} e5", "}");
+    check("\n[e5", "[e5");
+    check("(1. d4\n[) e5", "[)");
+    check("\n\n[%x] e5", "[%x]");
+    check("\n %x", "%x");
+    check("\u{a0}e5", "\u{a0}e5");
+    check("ee.p.", "ee.p.");
+    check("e.p.e5", "e.p.e5");
+}
+
+#[test]
+fn the_rest_of_a_game_is_no_game() {
+    let check = |text: &str, offset: u64| {
+        let games = parsed(text);
+        assert_eq!(games.iter().flatten().count(), 0, "{text}");
+        let skipped = games[0].clone().expect_err(text);
+        assert_eq!((skipped.reason, skipped.offset), (SkipReason::Garbage, 100 + offset), "{text}");
+    };
+    check("2. Nf3 Nc6 *", 0);
+    check("{cut off} 7. Nf3 Nc6 *", 10);
+    check("1... Nf3 *", 0);
+    check("1. e4 ) e5\n\n2. Nf3 *\n\n1-0", 6);
+    check("1. e4 e5 0-0x\n\n{so} 2. Nf3\n\n*", 9);
+}
+
+#[test]
+fn no_game_swallows_the_next() {
+    const BROKEN: [&str; 16] = [
+        "1. e4 e5",
+        "1. e4 e5 2.",
+        "1. e4 {[%eval 1",
+        "1. e4 (1. d4",
+        "(",
+        "1. e4 )",
+        "1. e4 @",
+        "1. e4 e4 0-1",
+        "1. e4 e4",
+        "1. e4 {[%eval x]} 1-0",
+        "e4 ; e5",
+        "1. e4 \u{fffd}\u{1}garbage",
+        "1. e4 12x",
+        "1. e4 Nf6Nf6",
+        "2. e4 e5",
+        "1. e4 1-0x",
+    ];
+    for broken in BROKEN {
+        // Without tags only an empty line tells; a comment without an end takes what it gets.
+        let text = format!("1. d4 1-0\n\n{broken}\n\n1. c4 {} 0-1", if broken.contains('{') { "" } else { "{}" });
+        let games = parsed(&text);
+        let (first, last) = (games.first().unwrap(), games.last().unwrap());
+        assert_eq!((games.len(), games[1].is_err()), (3, true), "{text}: {games:?}");
+        assert_eq!(moves(first.as_ref().unwrap()) + &moves(last.as_ref().unwrap()), "d2d4c2c4", "{text}");
+
+        let tags = "[A \"\"]\n\n";
+        let text = format!("{tags}1. d4 1-0\n\n{tags}{broken}\n{tags}1. c4 {{}} 0-1");
+        let games = split(text.as_bytes());
+        assert_eq!((games.len(), games[1].is_err()), (3, true), "{text}: {games:?}");
+        assert_eq!(moves(games[2].as_ref().unwrap()), "c2c4", "{text}");
+    }
+    assert_eq!(parsed("1. e4 e4 * 1. d4 *").iter().flatten().count(), 1);
+    assert_eq!(parsed("1. e4 e4 * 1-0").iter().flatten().count(), 0);
+}
+
+fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
+    let mut splitter = Splitter::new(Input::from_bytes(text.to_vec()));
+    let mut games = Vec::new();
+    while let Some(text) = splitter.next().unwrap() {
+        parse(&text.bytes, text.offset, &mut games);
+    }
+    games
+}
+
+const LINE: [&str; 8] = ["e4", "e5", "Nf3", "Nc6", "Bc4", "Bc5", "0-0", "Nf6"];
+const DECORATIONS: [&str; 14] = [
+    "",
+    "1.",
+    "7...",
+    "$1",
+    "!?",
+    "{c}",
+    "{\n\n[x}",
+    "(d4 (x) {)})",
+    "(\n\n12x)",
+    "; (x\n",
+    "\n% {x\n",
+    "\n\n",
+    "\r\n",
+    ".",
+];
+const GARBAGE: [&str; 12] = ["@x", "12x", ")", "}", "$", "e4Nf3", "Ke", "[x", "½-½", "e4++", "0-0-1", "1-0x"];
+
+proptest::proptest! {
+    /// Whatever the bytes: no panic, and offsets inside the text.
+    #[test]
+    fn any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), cut in 0usize..60) {
+        let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
+        text.extend(bytes);
+        let mut games = Vec::new();
+        parse(&text, 0, &mut games);
+        for skipped in games.into_iter().filter_map(Result::err) {
+            assert!(skipped.offset <= text.len() as u64);
+        }
+    }
+
+    /// Between moves anything may stand that is no move, and garbage is found wherever it stands.
+    #[test]
+    fn decorated(
+        decorations in proptest::collection::vec(0..DECORATIONS.len(), 8 * LINE.len()),
+        garbage in (0..LINE.len(), 0..GARBAGE.len()),
+    ) {
+        let (mut good, mut bad, mut at) = (String::new(), String::new(), 0);
+        for (ply, decorations) in decorations.chunks(8).enumerate() {
+            let decorations: Vec<_> = decorations.iter().map(|index| DECORATIONS[*index]).collect();
+            // After an empty line, 1. would begin another game.
+            let between = format!(" {} ", decorations.join(" ")).replace("1.", if ply > 0 { "2." } else { "1." });
+            for text in [&mut good, &mut bad] {
+                text.push_str(if ply == 0 { "1. " } else { &between });
+            }
+            if ply == garbage.0 {
+                at = bad.len();
+                bad += GARBAGE[garbage.1];
+                bad += &between;
+            }
+            for text in [&mut good, &mut bad] {
+                text.push_str(LINE[ply]);
+            }
+        }
+        assert_eq!(moves(&only(&(good + " *"))), "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1 g8f6");
+        let skipped = parsed(&(bad + " *"))[0].clone().unwrap_err();
+        assert_eq!((skipped.reason, skipped.offset), (SkipReason::Garbage, 100 + at as u64));
+    }
+
+    /// Good games before and after a damaged one survive.
+    #[test]
+    fn damage_stays_where_it_is(
+        edits in proptest::collection::vec((0usize..100, 0usize..4, "[ -~\n]|[\n1.*(){};%$!0e-]"), 1..6),
+    ) {
+        let mut damaged = b"1. e4 {[%eval 0.2]} e5 2. Nf3 $1 (2. f4\n% x\n) Nc6 ; c\n3. Bc4! Bc5 4. 0-0 1-0".to_vec();
+        for (at, length, text) in edits {
+            let at = at.min(damaged.len());
+            damaged.splice(at..(at + length).min(damaged.len()), text.bytes());
+        }
+        // What looks like a tag begins a game.
+        let damaged = String::from_utf8(damaged).unwrap().replace('[', "<");
+        let text = format!("[A \"\"]\n\n1. d4 1-0\n\n[A \"\"]\n\n1. {damaged}\n\n[A \"\"]\n\n1. c4 {{x}} 0-1\n");
+        let games = split(text.as_bytes());
+        assert_eq!(moves(games.first().unwrap().as_ref().unwrap()), "d2d4", "{text}");
+        assert_eq!(moves(games.last().unwrap().as_ref().unwrap()), "c2c4", "{text}");
+        // Without tags too, but for an open comment.
+        let text = format!("1. d4 1-0\n\n{}\n\n1. c4 {{x}} 0-1\n", damaged.replace('{', "<"));
+        let games = split(text.as_bytes());
+        assert_eq!(moves(games.first().unwrap().as_ref().unwrap()), "d2d4", "{text}");
+        assert_eq!(moves(games.last().unwrap().as_ref().unwrap()), "c2c4", "{text}");
+    }
+}

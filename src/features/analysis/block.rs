@@ -1,0 +1,208 @@
+//! One block's features, each dead, live or unresolved.
+//!
+//! Random positions settle most of a block at once; the rest is taken index by index: every binding that could yield
+//! it is followed, and where there is one, a witness is built from it. The answer depends on the block alone, not on
+//! the number of threads.
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use crate::chess::Perspective;
+use crate::features::reference;
+use crate::features::spec::BlockSpec;
+
+use super::construct::{self, Found};
+use super::count::{self, Counter};
+use super::legal::Witness;
+use super::positions::{random_game, stream, strewn};
+use super::search::{Ended, Frame, Steps};
+use super::{Purpose, Status};
+
+/// Random positions drawn together.
+const BATCH: u64 = 256;
+const MAX_BATCHES: u64 = 400;
+/// Every so many batches is a random game.
+const GAME_EVERY: u64 = 8;
+/// New features a position below which drawing more is not worth it.
+const WORTH: f64 = 0.25;
+/// Indices examined together.
+const CHUNK: usize = 1024;
+/// What one index may take, to be searched and to be shown: little at first, so that hard ones do not spend what the
+/// others need.
+const INDEX_BUDGETS: [Steps; 2] = [1 << 14, 1 << 21];
+/// Tries at a witness for one index, and for one of its bindings.
+const ATTEMPTS: u32 = 512;
+const ATTEMPTS_A_BINDING: u32 = 24;
+
+const NO_WITNESS: u32 = u32::MAX;
+
+/// The statuses of the elements of a block's product, with a witness for each live one. What a selection leaves out
+/// stays unresolved.
+#[derive(Debug)]
+pub struct Settled {
+    pub statuses: Vec<Status>,
+    /// By index, into `witnesses`.
+    witness_of: Vec<u32>,
+    witnesses: Vec<Witness>,
+}
+
+impl Settled {
+    pub fn witness(&self, index: u32) -> Option<&Witness> {
+        self.witnesses.get(*self.witness_of.get(index as usize)? as usize)
+    }
+
+    fn new(size: u32) -> Settled {
+        let size = size as usize;
+        Settled { statuses: vec![Status::Unresolved; size], witness_of: vec![NO_WITNESS; size], witnesses: Vec::new() }
+    }
+
+    /// Marks what is active in a position; the number of the block's features not seen before.
+    fn note(&mut self, block: &BlockSpec, witness: &Witness, active: &[u32]) -> usize {
+        let number = self.witnesses.len() as u32;
+        let mut new = 0;
+        for index in active {
+            let status = &mut self.statuses[*index as usize];
+            if *status != Status::Live && block.index_of(*index).is_some() {
+                *status = Status::Live;
+                self.witness_of[*index as usize] = number;
+                new += 1;
+            }
+        }
+        if new > 0 {
+            self.witnesses.push(witness.clone());
+        }
+        new
+    }
+
+    fn pending(&self, block: &BlockSpec) -> Vec<u32> {
+        let open = self.statuses.iter().zip(0..).filter(|(status, _)| **status == Status::Unresolved);
+        open.map(|(_, index)| index).filter(|index| block.index_of(*index).is_some()).collect()
+    }
+}
+
+/// Settles every index of a block; `screen` gives a board's active elements quickly, and is never trusted alone.
+/// When `budget` is spent, what is left stays unresolved. `progress` is told how many indices are left.
+pub fn settle(
+    block: &BlockSpec,
+    purpose: Purpose,
+    budget: Steps,
+    screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
+    progress: &mut dyn FnMut(usize),
+) -> Settled {
+    let frame = Frame::new(block);
+    let mut settled = Settled::new(block.product.size);
+    let mut steps = budget - draw(&frame, budget / 4, screen, &mut settled);
+    for index_budget in INDEX_BUDGETS {
+        let pending = settled.pending(block);
+        let mut left = pending.len();
+        for chunk in pending.chunks(CHUNK) {
+            progress(left);
+            left -= chunk.len();
+            if steps == 0 {
+                break;
+            }
+            let unresolved = |index: &u32| settled.statuses[*index as usize] == Status::Unresolved;
+            let open: Vec<u32> = chunk.iter().copied().filter(unresolved).collect();
+            let examined = open.par_iter().map(|index| examine(&frame, *index, purpose, index_budget));
+            let outcomes: Vec<(Outcome, Steps)> = examined.collect();
+            for (index, (outcome, cost)) in open.into_iter().zip(outcomes) {
+                steps = steps.saturating_sub(cost);
+                match outcome {
+                    Outcome::Dead => settled.statuses[index as usize] = Status::Dead,
+                    Outcome::Live(found) if settled.statuses[index as usize] != Status::Live => {
+                        settled.note(block, &found.witness, &found.active);
+                    }
+                    Outcome::Live(_) | Outcome::Unresolved => {}
+                }
+            }
+        }
+    }
+    settled
+}
+
+/// Random positions, batch by batch while they bring enough. Gives the steps taken.
+fn draw(
+    frame: &Frame<'_>,
+    budget: Steps,
+    screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
+    settled: &mut Settled,
+) -> Steps {
+    let mut steps = 0;
+    let mut left = frame.block.size() as usize;
+    for batch in 0..MAX_BATCHES {
+        let seen = |witness: Witness| {
+            let mut active = Vec::new();
+            screen(&witness, &mut active);
+            (witness, active)
+        };
+        let positions: Vec<(Witness, Vec<u32>)> = if batch % GAME_EVERY == GAME_EVERY - 1 {
+            let boards: Vec<_> =
+                random_game(batch).iter().map(|position| shakmaty::Position::board(position).clone()).collect();
+            boards.into_par_iter().filter_map(Witness::of).map(seen).collect()
+        } else {
+            let strew = |number: u64| strewn(&frame.pieces, &mut stream("strewn", batch * BATCH + number));
+            (0..BATCH).into_par_iter().filter_map(strew).map(seen).collect()
+        };
+        let (drawn, mut new) = (positions.len(), 0);
+        for (witness, active) in positions {
+            if active.iter().any(|index| settled.statuses[*index as usize] != Status::Live) {
+                // Only the reference encoder's word counts.
+                let active = reference::active(frame.block, witness.board(), Perspective::White);
+                new += settled.note(frame.block, &witness, &active);
+            }
+        }
+        left -= new;
+        steps += BATCH * frame.encoding_steps();
+        if left == 0 || (new as f64) < WORTH * drawn as f64 || steps > budget {
+            break;
+        }
+    }
+    steps.min(budget)
+}
+
+enum Outcome {
+    Dead,
+    Live(Found),
+    Unresolved,
+}
+
+/// One index: dead when no binding could yield it, live when a witness can be built. Gives the steps taken, too.
+fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
+    let Some(goal) = frame.goal(index) else { return (Outcome::Dead, 1) };
+    let counting: Steps = goal.counts.iter().map(|(spec, _)| count::steps(spec)).sum();
+    let mut rng = None;
+    let mut attempts = 0;
+    let mut reachable = false;
+    let mut found = None;
+    let (mut searching, mut showing) = (budget, budget);
+    let ended = frame.bindings(&goal, &mut searching, &mut |partial, entities| {
+        showing = showing.saturating_sub(counting);
+        let values = |spec| Counter::possible(spec, &frame.pieces, partial, entities);
+        if !goal.counts.iter().all(|(spec, value)| count::admits(&values(spec), *value)) {
+            return if showing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        }
+        reachable = true;
+        if purpose == Purpose::DeadOnly {
+            return ControlFlow::Break(());
+        }
+        let rng = rng.get_or_insert_with(|| stream("witness", index.into()));
+        for number in 0..ATTEMPTS_A_BINDING {
+            if attempts >= ATTEMPTS || showing == 0 {
+                return ControlFlow::Break(());
+            }
+            attempts += 1;
+            found = construct::attempt(frame, &goal, index, partial, number, rng, &mut showing);
+            if found.is_some() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    let outcome = match (found, ended) {
+        (Some(found), _) => Outcome::Live(found),
+        (None, Ended::Exhausted) if !reachable => Outcome::Dead,
+        (None, _) => Outcome::Unresolved,
+    };
+    (outcome, 2 * budget - searching - showing)
+}

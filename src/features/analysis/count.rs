@@ -1,0 +1,242 @@
+//! Which values a count may take when part of the board is known: a superset of those that legal positions give.
+
+use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, SourceSpec};
+
+use super::domain::{Domain, Squares};
+use super::legal::{FLEXIBLE, UNPROMOTED};
+use super::partial::{KING, Partial};
+use super::reach::{attacked, push_squares, ray, rays};
+use super::search::{Steps, origin};
+use super::values::Values;
+
+/// Largest count that is followed value by value; beyond, everything counts as possible.
+const MAX_FOLLOWED: u32 = 1 << 10;
+/// What following a count may take.
+const MAX_STEPS: Steps = 1 << 20;
+
+/// What following a count takes.
+pub fn steps(spec: &CountSpec) -> Steps {
+    let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
+    spec.binders.iter().map(size).fold(1, Steps::saturating_mul)
+}
+
+/// Whether `value` is among those found.
+pub fn admits(values: &Values, value: u32) -> bool {
+    value > MAX_FOLLOWED || values.contains(value)
+}
+
+/// Follows a count's binders over what is known of the board.
+pub struct Counter<'a> {
+    /// What may stand on the board.
+    pieces: &'a Domain,
+    partial: &'a Partial,
+    condition: Option<&'a ConditionSpec>,
+    max: u32,
+}
+
+impl Counter<'_> {
+    /// Values the count may take given a binding of the outer variables.
+    pub fn possible(spec: &CountSpec, pieces: &Domain, partial: &Partial, entities: &[Entity]) -> Values {
+        if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
+            return Values::all(spec.max.min(MAX_FOLLOWED));
+        }
+        let counter = Counter { pieces, partial, condition: spec.condition.as_ref(), max: spec.max };
+        counter.bindings(&spec.binders, &mut entities.to_vec())
+    }
+
+    fn only(&self, value: u32) -> Values {
+        Values::only(value, self.max)
+    }
+
+    fn none(&self) -> Values {
+        Values::none(self.max)
+    }
+
+    fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> Values {
+        let Some((binder, rest)) = binders.split_first() else {
+            let holds = self.condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]));
+            return self.only(u32::from(holds));
+        };
+        let from = origin(binder.source).map(|of| entities[of]);
+        let mut inner = |entity: Entity| {
+            entities[binder.slot] = entity;
+            self.bindings(rest, entities)
+        };
+        match (binder.source, from) {
+            (SourceSpec::Moves(_), Some(from)) => self.moves(from, &mut |square| inner(Entity::bare(square))),
+            (SourceSpec::Attacks(_), Some(from)) => self.attacks(from, &mut |square| inner(Entity::bare(square))),
+            (SourceSpec::Targets(_), Some(from)) => {
+                let mut sum = self.only(0);
+                rays(from).for_each(|line| sum.plus(&self.first_met(&line, &mut inner)));
+                sum
+            }
+            (SourceSpec::Next(_, direction), Some(from)) => {
+                let line: Vec<u32> = Squares(ray(from.square, direction)).collect();
+                self.first_met(&line, &mut inner)
+            }
+            _ => self.all_pieces(&mut inner),
+        }
+    }
+
+    /// Squares of each ray up to the first held one. A square may be passed unless it is surely held, and may stop the
+    /// ray unless it is surely empty.
+    fn attacks(&self, from: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+        let mut sum = self.only(0);
+        for line in rays(from) {
+            let mut reached = self.only(0);
+            let mut ends = self.none();
+            let last = line.len() - 1;
+            for (at, square) in line.into_iter().enumerate() {
+                reached.plus(&inner(square));
+                if at == last || self.partial.may_be_occupied(square) {
+                    ends.or(&reached);
+                }
+                if !self.partial.may_be_empty(square) {
+                    break;
+                }
+            }
+            sum.plus(&ends);
+        }
+        sum
+    }
+
+    fn moves(&self, from: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+        let other = 1 - from.color;
+        if from.role == 0 {
+            let mut sum = self.pushes(from, inner);
+            for square in Squares(attacked(from)) {
+                let mut capture = self.none();
+                if self.partial.may_be_held(other, square) {
+                    capture.or(&inner(square));
+                }
+                if !self.partial.surely_held(other, square) {
+                    capture.or(&self.only(0));
+                }
+                sum.plus(&capture);
+            }
+            return sum;
+        }
+        let mut sum = self.only(0);
+        for line in rays(from) {
+            let mut reached = self.only(0);
+            let mut ends = self.none();
+            let mut open = true;
+            for square in line {
+                if self.partial.may_be_held(from.color, square) {
+                    ends.or(&reached);
+                }
+                open = self.partial.may_be_empty(square);
+                if self.partial.surely_held(from.color, square) {
+                    break;
+                }
+                reached.plus(&inner(square));
+                if self.partial.may_be_held(other, square) {
+                    ends.or(&reached);
+                }
+                if !open {
+                    break;
+                }
+            }
+            if open {
+                ends.or(&reached);
+            }
+            sum.plus(&ends);
+        }
+        sum
+    }
+
+    fn pushes(&self, pawn: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+        let mut squares: Vec<u32> = Squares(push_squares(pawn)).collect();
+        if pawn.color == 1 {
+            squares.reverse();
+        }
+        let mut reached = self.only(0);
+        let mut ends = self.none();
+        for square in squares {
+            if self.partial.may_be_occupied(square) {
+                ends.or(&reached);
+            }
+            if !self.partial.may_be_empty(square) {
+                return ends;
+            }
+            reached.plus(&inner(square));
+        }
+        ends.or(&reached);
+        ends
+    }
+
+    /// The first piece on a line, or none.
+    fn first_met(&self, line: &[u32], inner: &mut dyn FnMut(Entity) -> Values) -> Values {
+        let mut ends = self.none();
+        for square in line {
+            for entity in self.candidates(*square) {
+                ends.or(&inner(entity));
+            }
+            if !self.partial.may_be_empty(*square) {
+                return ends;
+            }
+        }
+        ends.or(&self.only(0));
+        ends
+    }
+
+    /// Pieces that may stand on a square.
+    fn candidates(&self, square: u32) -> Vec<Entity> {
+        match self.partial.at(square) {
+            Some(known) => vec![known],
+            None if !self.partial.may_be_occupied(square) => Vec::new(),
+            None => self.pieces.at(square).filter(|entity| self.partial.may_be(*entity)).collect(),
+        }
+    }
+
+    /// Two bounds at once: no square holds two pieces, and no side has more pieces than it may.
+    fn all_pieces(&self, inner: &mut dyn FnMut(Entity) -> Values) -> Values {
+        let mut by_square = self.only(0);
+        let mut known = self.only(0);
+        let mut by_kind: [[Values; 6]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| self.none()));
+        for square in 0..64 {
+            if let Some(piece) = self.partial.at(square) {
+                let values = inner(piece);
+                by_square.plus(&values);
+                known.plus(&values);
+                continue;
+            }
+            let mut here = if self.partial.may_be_empty(square) { self.only(0) } else { self.none() };
+            for entity in self.candidates(square) {
+                let values = inner(entity);
+                by_kind[entity.color as usize][entity.role as usize].or(&values);
+                here.or(&values);
+            }
+            by_square.plus(&here);
+        }
+        let mut by_material = known;
+        for (color, kinds) in by_kind.into_iter().enumerate() {
+            by_material.plus(&self.side(color as u32, kinds));
+        }
+        by_square.and(&by_material);
+        by_square
+    }
+
+    /// What a side's unknown pieces may add, `kinds` being what one of each role adds.
+    fn side(&self, color: u32, kinds: [Values; 6]) -> Values {
+        let mut total = match self.partial.king(color) {
+            Some(_) => self.only(0),
+            None => kinds[KING as usize].clone(),
+        };
+        let zero = self.only(0);
+        let optional = kinds.map(|mut kind| {
+            kind.or(&zero);
+            kind
+        });
+        let mut anyone = zero.clone();
+        let mut flexible = FLEXIBLE;
+        for (role, unpromoted) in UNPROMOTED.into_iter().enumerate() {
+            let known = self.partial.squares(color)[role].count_ones();
+            flexible = flexible.saturating_sub(known.saturating_sub(unpromoted));
+            total.plus_times(&optional[role], unpromoted.saturating_sub(known));
+            anyone.or(&optional[role]);
+        }
+        total.plus_times(&anyone, flexible);
+        total
+    }
+}

@@ -1,0 +1,96 @@
+//! What a variable may stand for while one index is examined: squares by colour and role.
+
+use crate::features::spec::{ENEMY_KING, Entity, OWN_KING, VariableKind};
+
+use super::legal::END_RANKS;
+use super::partial::KING;
+
+/// Squares by colour · 6 + role. Bare squares are kept under code 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Domain([u64; 12]);
+
+impl Domain {
+    /// Everything a slot may hold; `half` are the squares the own king may stand on.
+    pub fn of_slot(slot: usize, kind: VariableKind, half: u64) -> Domain {
+        let mut domain = Domain::default();
+        match (slot, kind) {
+            (OWN_KING, _) => domain.0[5] = half,
+            (ENEMY_KING, _) => domain.0[11] = !0,
+            (_, VariableKind::Square) => domain.0[0] = !0,
+            (_, VariableKind::Piece) => {
+                domain = Domain([!0; 12]);
+                (domain.0[0], domain.0[6]) = (!END_RANKS, !END_RANKS);
+                domain.0[5] = half;
+            }
+        }
+        domain
+    }
+
+    pub fn entities(&self) -> impl Iterator<Item = Entity> + '_ {
+        let square = |code: u32, squares: u64| Squares(squares).map(move |square| coded(code, square));
+        self.0.iter().zip(0..).flat_map(move |(squares, code)| square(code, *squares))
+    }
+
+    /// Those of one square.
+    pub fn at(&self, square: u32) -> impl Iterator<Item = Entity> + '_ {
+        let held = self.0.iter().zip(0..).filter(move |(squares, _)| **squares >> square & 1 != 0);
+        held.map(move |(_, code)| coded(code, square))
+    }
+
+    pub fn insert(&mut self, entity: Entity) {
+        self.0[code(entity)] |= 1 << entity.square;
+    }
+
+    pub fn contains(&self, entity: Entity) -> bool {
+        self.0[code(entity)] >> entity.square & 1 != 0
+    }
+
+    #[must_use]
+    pub fn and(&self, other: &Domain) -> Domain {
+        Domain(std::array::from_fn(|code| self.0[code] & other.0[code]))
+    }
+
+    #[must_use]
+    pub fn filtered(&self, mut keep: impl FnMut(Entity) -> bool) -> Domain {
+        let mut kept = Domain::default();
+        self.entities().filter(|entity| keep(*entity)).for_each(|entity| kept.insert(entity));
+        kept
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|squares| *squares == 0)
+    }
+
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|squares| squares.count_ones()).sum()
+    }
+
+    /// Squares a king of this colour may stand on.
+    pub fn king_squares(&self, color: u32) -> u64 {
+        self.0[(color * 6 + KING) as usize]
+    }
+}
+
+const fn coded(code: u32, square: u32) -> Entity {
+    Entity { square, role: code % 6, color: code / 6 }
+}
+
+const fn code(entity: Entity) -> usize {
+    (entity.color * 6 + entity.role) as usize
+}
+
+/// Set bits, ascending.
+pub struct Squares(pub u64);
+
+impl Iterator for Squares {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        if self.0 == 0 {
+            return None;
+        }
+        let square = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(square)
+    }
+}

@@ -1,0 +1,207 @@
+//! What can be proved of a definition: which features no legal position activates, which one does, and whether the
+//! features determine where the pieces stand.
+//!
+//! Everything is argued on the language's meaning ([`search`]) and shown on the reference encoder ([`construct`]); no
+//! feature set is known by name here.
+
+mod activity;
+mod block;
+mod collide;
+mod construct;
+mod count;
+mod domain;
+mod index;
+mod legal;
+mod outlook;
+mod partial;
+mod positions;
+mod reach;
+mod search;
+mod told;
+mod values;
+
+use std::collections::BTreeMap;
+
+use crate::chess::Perspective;
+
+use super::set::{Block, FeatureSet};
+use block::Settled;
+
+pub(super) use search::{Ended, Frame};
+
+pub use activity::Activity;
+pub use legal::Witness;
+
+/// Indices a set may have to be examined one by one; blocks beyond are left unresolved.
+const MAX_EXAMINED: u64 = 1 << 24;
+
+/// What all blocks may take together: about half a minute on one core.
+const BUDGET: search::Steps = 1 << 30;
+
+/// What is known of a feature.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Proved: no legal position activates it.
+    Dead,
+    /// A legal position activates it.
+    Live,
+    /// Neither proved nor shown.
+    Unresolved,
+}
+
+/// What an analysis is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A witness for every live feature.
+    Witnesses,
+    /// Only what is dead.
+    DeadOnly,
+}
+
+/// How many features are dead, live, unresolved.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    pub dead: u32,
+    pub live: u32,
+    pub unresolved: u32,
+}
+
+/// The features of a set, each dead, live or unresolved.
+#[derive(Debug)]
+pub struct Analysis {
+    blocks: Vec<Examined>,
+}
+
+#[derive(Debug)]
+struct Examined {
+    offset: u32,
+    size: u32,
+    /// Under a selection: each feature's element in the block's product, by the set's index.
+    elements: Option<BTreeMap<u32, u32>>,
+    /// None when the set is too large.
+    settled: Option<Settled>,
+}
+
+impl Analysis {
+    /// Examines every feature. `progress` is told a block's number and how many of its features are left.
+    pub fn of(set: &FeatureSet, progress: impl FnMut(usize, usize)) -> Analysis {
+        Analysis::with(set, Purpose::Witnesses, progress)
+    }
+
+    fn with(set: &FeatureSet, purpose: Purpose, mut progress: impl FnMut(usize, usize)) -> Analysis {
+        let mut total = 0;
+        let budget = BUDGET / set.blocks().len().max(1) as u64;
+        let examine = |(at, block): (usize, &Block)| {
+            let mut examined = Examined::unsettled(block);
+            total += u64::from(block.spec().product.size);
+            if total <= MAX_EXAMINED {
+                let screen = |witness: &Witness, out: &mut Vec<u32>| {
+                    set.active_block(at, witness.board(), Perspective::White, out);
+                    out.iter_mut().for_each(|index| *index = examined.element(*index).unwrap_or(0));
+                };
+                let mut left = |left| progress(at, left);
+                examined.settled = Some(block::settle(block.spec(), purpose, budget, &screen, &mut left));
+            }
+            examined
+        };
+        Analysis { blocks: set.blocks().iter().enumerate().map(examine).collect() }
+    }
+
+    pub fn status(&self, index: u32) -> Status {
+        let known = self.locate(index).map(|(settled, element)| settled.statuses[element as usize]);
+        known.unwrap_or(Status::Unresolved)
+    }
+
+    /// A legal position that activates a live feature for White.
+    pub fn witness(&self, index: u32) -> Option<&Witness> {
+        self.locate(index).and_then(|(settled, element)| settled.witness(element))
+    }
+
+    /// Ascending.
+    pub fn dead(&self) -> Vec<u32> {
+        let mut dead: Vec<u32> = self.blocks.iter().flat_map(|block| block.with(Status::Dead)).collect();
+        dead.sort_unstable();
+        dead
+    }
+
+    pub fn tally(&self) -> Tally {
+        (0..self.blocks.len()).map(|block| self.block_tally(block)).fold(Tally::default(), |sum, block| Tally {
+            dead: sum.dead + block.dead,
+            live: sum.live + block.live,
+            unresolved: sum.unresolved + block.unresolved,
+        })
+    }
+
+    pub fn block_tally(&self, block: usize) -> Tally {
+        let block = &self.blocks[block];
+        let [dead, live] = [Status::Dead, Status::Live].map(|status| block.with(status).count() as u32);
+        Tally { dead, live, unresolved: block.size - dead - live }
+    }
+
+    /// The block that has a feature, and the feature's element there.
+    fn locate(&self, index: u32) -> Option<(&Settled, u32)> {
+        let found = self.blocks.iter().find_map(|block| Some((block, block.element(index)?)));
+        found.and_then(|(block, element)| Some((block.settled.as_ref()?, element)))
+    }
+}
+
+impl Examined {
+    fn unsettled(block: &Block) -> Examined {
+        let spec = block.spec();
+        let numbered = || (0..spec.product.size).filter_map(|element| Some((spec.index_of(element)?, element)));
+        let elements = spec.kept.as_ref().map(|_| numbered().collect());
+        Examined { offset: block.offset, size: block.size, elements, settled: None }
+    }
+
+    /// The element that is the set's feature `index`.
+    fn element(&self, index: u32) -> Option<u32> {
+        match &self.elements {
+            Some(elements) => elements.get(&index).copied(),
+            None => index.checked_sub(self.offset).filter(|element| *element < self.size),
+        }
+    }
+
+    /// The set's indices of a status.
+    fn with(&self, status: Status) -> impl Iterator<Item = u32> + '_ {
+        let statuses = self.settled.iter().flat_map(|settled| &settled.statuses);
+        let plain = statuses.zip(0u32..).filter(move |(of, _)| **of == status && self.elements.is_none());
+        let selected = self.elements.iter().flatten().filter(move |(_, element)| {
+            self.settled.as_ref().is_some_and(|settled| settled.statuses[**element as usize] == status)
+        });
+        plain.map(|(_, element)| self.offset + element).chain(selected.map(|(index, _)| *index))
+    }
+}
+
+/// The features proved dead, ascending: rows that may be dropped without changing any score. Looks for no witnesses
+/// beyond what random positions show, so it is quicker than a whole [`Analysis`].
+pub fn dead(set: &FeatureSet) -> Vec<u32> {
+    Analysis::with(set, Purpose::DeadOnly, |_, _| {}).dead()
+}
+
+/// Whether both perspectives' features together determine where the pieces stand.
+#[derive(Debug)]
+pub enum Lossless {
+    /// Proved.
+    Yes,
+    /// Two legal positions that look the same.
+    No(Box<[Witness; 2]>),
+    Unknown,
+}
+
+impl Lossless {
+    pub fn of(set: &FeatureSet) -> Lossless {
+        if told::everything(set) {
+            return Lossless::Yes;
+        }
+        collide::pair(set).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
+    }
+
+    /// `yes`, `no` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Lossless::Yes => "yes",
+            Lossless::No(_) => "no",
+            Lossless::Unknown => "unknown",
+        }
+    }
+}

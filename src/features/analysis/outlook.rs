@@ -1,0 +1,68 @@
+//! What a count may be at all, given only the outer variables it reads: computed once for each, it rules out most
+//! indices before the board is looked at.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::features::spec::{BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
+
+use super::count::{self, Counter};
+use super::domain::Domain;
+use super::partial::Partial;
+use super::search::{Steps, origin};
+use super::values::Values;
+
+/// What all values of the outer variables together may take to be looked at.
+const MAX_STEPS: Steps = 1 << 27;
+
+/// A count with the outer variables it reads.
+pub struct Outlook<'a> {
+    pub count: &'a CountSpec,
+    /// Outer slots read.
+    pub slots: Vec<usize>,
+    /// Whether there are few enough of their values.
+    worthwhile: bool,
+    known: Mutex<HashMap<Vec<Entity>, Arc<Values>>>,
+}
+
+impl<'a> Outlook<'a> {
+    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain]) -> Outlook<'a> {
+        let own = |slot: &usize| count.binders.iter().any(|binder| binder.slot == *slot);
+        let origins = count.binders.iter().filter_map(|binder| origin(binder.source));
+        let read = count.condition.iter().flat_map(ConditionSpec::slots).chain(origins);
+        let mut slots: Vec<usize> = read.filter(|slot| !own(slot)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
+        let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
+        let worthwhile = keys.saturating_mul(count::steps(count)) <= MAX_STEPS;
+        Outlook { count, slots, worthwhile, known: Mutex::default() }
+    }
+
+    /// Whether the count may have this value for the outer variables' values in `entities`.
+    pub fn admits(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity], value: u32) -> bool {
+        if !self.worthwhile {
+            return true;
+        }
+        let key: Vec<Entity> = self.slots.iter().map(|slot| entities[*slot]).collect();
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(&key).cloned();
+        let values = found.unwrap_or_else(|| {
+            let values = Arc::new(self.values(block, pieces, entities));
+            known().insert(key, Arc::clone(&values));
+            values
+        });
+        count::admits(&values, value)
+    }
+
+    fn values(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity]) -> Values {
+        let mut partial = Partial::default();
+        let piece = |slot: &usize| *slot <= ENEMY_KING || block.variables[*slot] == VariableKind::Piece;
+        let placed = self.slots.iter().filter(|slot| piece(slot)).all(|slot| partial.place(entities[*slot]));
+        if placed {
+            Counter::possible(self.count, pieces, &partial, entities)
+        } else {
+            Values::none(self.count.max.min(1))
+        }
+    }
+}

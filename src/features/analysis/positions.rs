@@ -1,0 +1,100 @@
+//! Legal positions by the thousand: random play, and pieces strewn about.
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+use shakmaty::Position;
+
+use crate::chess::{Board, Chess, Move};
+use crate::features::spec::Entity;
+use crate::units::Seed;
+
+use super::domain::{Domain, Squares};
+use super::legal::{END_RANKS, FLEXIBLE, Witness, piece, too_close};
+use super::partial::KING;
+
+const SEED: Seed = Seed(20_240_603);
+/// Plies of a random game.
+const PLIES: usize = 160;
+
+/// The generator of one purpose and index.
+pub fn stream(name: &str, index: u64) -> ChaCha8Rng {
+    SEED.stream(name, index)
+}
+
+/// Every position of a random game from the initial position; captures, promotions and castlings are preferred now and
+/// then, so that games reach endings.
+pub fn random_game(index: u64) -> Vec<Chess> {
+    let mut rng = stream("random play", index);
+    let mut position = Chess::default();
+    let mut positions = vec![position.clone()];
+    for _ in 0..PLIES {
+        let moves = position.legal_moves();
+        let lively = |mv: &&Move| mv.is_capture() || mv.is_promotion() || mv.is_castle();
+        let sharp: Vec<Move> = moves.iter().filter(lively).copied().collect();
+        let chosen =
+            if !sharp.is_empty() && rng.random_bool(0.3) { sharp.choose(&mut rng) } else { moves.choose(&mut rng) };
+        let Some(mv) = chosen else { break };
+        position.play_unchecked(*mv);
+        positions.push(position.clone());
+    }
+    positions
+}
+
+/// Kings on squares `allowed` has, up to 30 more pieces anywhere; none when the throw is not legal.
+pub fn strewn(allowed: &Domain, rng: &mut ChaCha8Rng) -> Option<Witness> {
+    let extras = [rng.random_range(0..=15), rng.random_range(0..=15)];
+    scattered(allowed, extras, rng)
+}
+
+/// The same with so many more pieces a side.
+pub fn scattered(allowed: &Domain, extras: [u32; 2], rng: &mut ChaCha8Rng) -> Option<Witness> {
+    let pawns_of_8 = rng.random_range(2..=8);
+    let mut board = Board::empty();
+    let mut free = !0u64;
+    let mut put = |entity: Entity, free: &mut u64| {
+        *free &= !(1 << entity.square);
+        board.set_piece_at(shakmaty::Square::new(entity.square), piece(entity));
+    };
+    let own = pick(allowed.king_squares(0), rng)?;
+    let apart = Squares(allowed.king_squares(1)).filter(|square| !too_close(own, *square));
+    let enemy = pick(apart.fold(0, |all, square| all | 1 << square), rng)?;
+    for (color, square) in [(0, own), (1, enemy)] {
+        put(Entity { square, role: KING, color }, &mut free);
+    }
+    for (color, count) in extras.into_iter().enumerate() {
+        for role in roles(count, pawns_of_8, rng) {
+            let allowed = if role == 0 { free & !END_RANKS } else { free };
+            if let Some(square) = pick(allowed, rng) {
+                put(Entity { square, role, color: color as u32 }, &mut free);
+            }
+        }
+    }
+    Witness::of(board)
+}
+
+/// Roles for so many pieces of one side, at most eight of them pawns or promoted.
+fn roles(count: u32, pawns_of_8: u32, rng: &mut ChaCha8Rng) -> Vec<u32> {
+    let mut left = vec![1, 1, 2, 2, 3, 3, 4];
+    let mut flexible = FLEXIBLE;
+    let mut chosen = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let unpromoted = !left.is_empty() && (flexible == 0 || rng.random_bool(0.47));
+        if unpromoted {
+            chosen.push(left.swap_remove(rng.random_range(0..left.len())));
+        } else if flexible > 0 {
+            flexible -= 1;
+            chosen.push(if rng.random_range(0..8) < pawns_of_8 { 0 } else { rng.random_range(1..=4) });
+        }
+    }
+    chosen
+}
+
+/// One of the squares.
+pub fn pick(squares: u64, rng: &mut ChaCha8Rng) -> Option<u32> {
+    let count = squares.count_ones();
+    if count == 0 {
+        return None;
+    }
+    Squares(squares).nth(rng.random_range(0..count) as usize)
+}

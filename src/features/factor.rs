@@ -1,0 +1,150 @@
+//! Factors: coarser features that share what rows have in common. While training, each is a virtual input beside the
+//! real ones; on export a real row receives the sum of its virtual rows.
+
+use std::ops::ControlFlow;
+
+use super::analysis::{Ended, Frame};
+use super::error::FeatureError;
+use super::reference;
+use super::set::FeatureSet;
+use super::spec::BlockFactor;
+
+/// Steps of the search for bindings a block may take.
+const BUDGET: u64 = 1 << 32;
+
+/// Which virtual inputs every feature of a set has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Factors {
+    /// Number of virtual inputs: the blocks' factors side by side.
+    pub size: u32,
+    /// Feature i has `inputs[starts[i]..starts[i + 1]]`, ascending.
+    starts: Vec<u32>,
+    inputs: Vec<u32>,
+}
+
+impl Factors {
+    /// None when no block has a factor.
+    ///
+    /// # Errors
+    /// When two bindings yield the same feature and different virtual inputs: the factor then says more than the
+    /// feature does.
+    pub fn of(set: &FeatureSet) -> Result<Option<Factors>, FeatureError> {
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); set.num_features() as usize];
+        let mut size = 0u32;
+        for block in set.blocks() {
+            let spec = block.spec();
+            let Some(factor) = &spec.factor else { continue };
+            let at = |why: String| factor.text.at(why, 0..factor.content.len());
+            let (frame, mut budget) = (Frame::new(spec), BUDGET);
+            for element in 0..spec.product.size {
+                let Some(index) = spec.index_of(element) else { continue };
+                let own = inputs(&frame, factor, element, &mut budget).map_err(at)?;
+                rows[index as usize] = own.into_iter().map(|input| input + size).collect();
+            }
+            let sum = size.checked_add(factor.product.size);
+            size = sum.ok_or_else(|| at("the factors have more than 2^32 − 1 values".into()))?;
+        }
+        let mut starts = vec![0u32];
+        let mut all = Vec::new();
+        for row in rows {
+            all.extend(row);
+            starts.push(all.len() as u32);
+        }
+        Ok((size > 0).then_some(Factors { size, starts, inputs: all }))
+    }
+
+    /// The virtual inputs of a feature; none for features that are never active and in blocks without a factor.
+    #[must_use]
+    pub fn inputs(&self, feature: u32) -> &[u32] {
+        let [start, end] = [feature, feature + 1].map(|at| self.starts[at as usize] as usize);
+        &self.inputs[start..end]
+    }
+}
+
+/// The factor's elements for one element of the block, over every binding that can yield it.
+fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, String> {
+    let Some(goal) = frame.goal(element) else { return Ok(Vec::new()) };
+    let mut found: Option<Vec<u32>> = None;
+    let mut other = None;
+    let ended = frame.bindings(&goal, budget, &mut |_, entities| {
+        let mut values = reference::elements(&factor.product, entities);
+        values.sort_unstable();
+        match &found {
+            Some(known) if *known != values => {
+                other = Some(values);
+                return ControlFlow::Break(());
+            }
+            _ => found = Some(values),
+        }
+        ControlFlow::Continue(())
+    });
+    let known = found.unwrap_or_default();
+    match (ended, other) {
+        (Ended::OutOfBudget, _) => {
+            Err("the block has too many bindings to tell whether its features determine this factor".into())
+        }
+        (_, Some(other)) => Err(format!(
+            "feature {element} of the block does not determine this factor: different positions give it the values {known:?} and {other:?}"
+        )),
+        _ => Ok(known),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn factors(text: &str) -> Result<Factors, String> {
+        let set = FeatureSet::from_definition(text).expect("a definition");
+        Factors::of(&set).map(|factors| factors.expect("a factor")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_piece_on_its_square_without_the_king() {
+        let half_kp = "features = \"square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces\"\nfactor = \"role(P, pawn..queen) * color(P) * square(P)\"\n";
+        let factors = factors(half_kp).expect("determined");
+        assert_eq!(factors.size, 640);
+        assert_eq!(factors.inputs(0), [] as [u32; 0], "reserved");
+        // An own knight on c3 seen from e1, and the same on the king's own square, where it never stands.
+        assert_eq!(factors.inputs(641 * 4 + 1 + 128 + 18), [128 + 18]);
+        assert_eq!(factors.inputs(641 * 4 + 1 + 128 + 4), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn the_kings_plane_tells_whose_king_it_is() {
+        let half_ka = "features = \"square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces\"\nfactor = \"role(P) * color(P) * square(P)\"\n";
+        let factors = factors(half_ka).expect("determined");
+        let feature = |king: u32, plane: u32, square: u32| king * 704 + plane * 64 + square;
+        assert_eq!(factors.size, 768);
+        assert_eq!(factors.inputs(feature(4, 10, 4)), [10 * 64 + 4]);
+        assert_eq!(factors.inputs(feature(4, 10, 60)), [11 * 64 + 60]);
+        assert_eq!(factors.inputs(feature(4, 10, 12)), [] as [u32; 0], "the kings would touch");
+        assert_eq!(factors.inputs(feature(4, 2, 33)), [2 * 64 + 33]);
+    }
+
+    #[test]
+    fn sums_give_several_inputs_and_terms_have_their_own() {
+        let text = "features = \"square(P) * role(P) for P in pieces + file(P) for P in pieces + axis-v\"\nfactor = [\"(square(P) + role(P))\", \"\"]\n";
+        let factors = factors(text).expect("determined");
+        assert_eq!(factors.size, 70);
+        assert_eq!(factors.inputs(9 * 6 + 3), [9, 64 + 3]);
+        assert_eq!(factors.inputs(384), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn a_factor_that_says_more_than_the_feature_is_refused() {
+        let check = |features: &str, factor: &str, expected: &str| {
+            let text = format!("features = \"{features}\"\nfactor = \"{factor}\"\n");
+            let error = factors(&text).expect_err("says more");
+            assert!(error.contains(expected), "{error}");
+        };
+        check(
+            "square(P) * color(P) for P in pieces",
+            "role(P)",
+            "feature 0 of the block does not determine this factor",
+        );
+        check("file(P) for P in pieces", "square(P)", "does not determine");
+        check("square(P) for P in pieces", "square(K)", "does not determine");
+        check("(file(K) - file(P)) for P in pieces", "file(P)", "does not determine");
+    }
+}
