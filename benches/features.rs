@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
+use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard};
 use fsbench::data::games;
 use fsbench::features::{Delta, FeatureSet, shipped_names};
 use shakmaty::Position;
@@ -103,14 +103,12 @@ fn delta(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("delta");
     group.throughput(Throughput::Elements(steps.len() as u64));
     for (name, set) in sets() {
-        let mut delta = Delta::default();
+        let mut delta = ByPerspective::<Delta>::default();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for step in &steps {
-                    for pov in Perspective::ALL {
-                        set.delta(&step.before, &step.change, &step.after, pov, &mut delta);
-                        black_box(&delta);
-                    }
+                    set.deltas(&step.before, &step.change, &step.after, &mut delta);
+                    black_box(&delta);
                 }
             });
         });

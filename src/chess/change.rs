@@ -49,6 +49,11 @@ impl BoardChange {
         self.added.iter().flatten().copied()
     }
 
+    /// [`BoardChange::removed`] and [`BoardChange::added`] as they are kept, for loops that must not branch.
+    pub fn slots(&self) -> [&[Option<Placed>; 2]; 2] {
+        [&self.removed, &self.added]
+    }
+
     /// The board after the change.
     #[must_use]
     pub fn applied_to(&self, board: &Board) -> Board {

@@ -2,7 +2,7 @@
 
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{CompiledBlock, Move, Placement, Rows};
+use super::compiled::{CompiledBlock, Move, Needs, Placement, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, Explained};
@@ -38,6 +38,9 @@ pub struct FeatureSet {
     name: String,
     about: Option<String>,
     blocks: Vec<Block>,
+    needs: Needs,
+    /// Whether some block is under a selection.
+    selects: bool,
     num_features: u32,
     identity: Identity,
     definition: String,
@@ -84,6 +87,8 @@ impl FeatureSet {
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
+            needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
+            selects: blocks.iter().any(|block| block.spec.kept.is_some()),
             blocks,
             num_features: definition.size,
             identity,
@@ -130,12 +135,12 @@ impl FeatureSet {
     /// The active features of a board as `pov` sees it, block by block; `out` is cleared first.
     pub fn active(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
-        self.append(&Placement::from(board), pov, out);
+        self.append(&Placement::of(board, self.needs), pov, out);
     }
 
     /// Both perspectives' active features; the vectors are cleared first.
     pub fn active_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
-        let placement = Placement::packed(board, self.blocks.iter().any(|block| block.compiled.searches()));
+        let placement = Placement::packed(board, self.needs);
         for pov in Perspective::ALL {
             out[pov].clear();
             self.append(&placement, pov, &mut out[pov]);
@@ -150,7 +155,8 @@ impl FeatureSet {
 
     /// One block's active features (indices of the whole set), appended to `out`.
     pub fn active_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
-        self.blocks[block].append(&Placement::from(board), pov, out);
+        let block = &self.blocks[block];
+        block.append(&Placement::of(board, block.compiled.needs()), pov, out);
     }
 
     /// The same by the reference encoder, ascending.
@@ -192,30 +198,45 @@ impl FeatureSet {
 
     /// The exact change a move makes, given also when there is a refresh.
     pub fn delta(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
-        let Delta { added, removed, refresh } = out;
-        added.clear();
-        removed.clear();
-        *refresh = false;
-        let mv = Move::new(before, change, after, pov);
-        let mut boards = None;
-        for block in &self.blocks {
-            let from = [removed.len(), added.len()];
-            *refresh |= block.compiled.refreshes(&mv);
-            block.compiled.delta(&mv, &mut boards, block.first_element(), &mut Rows { removed, added });
-            block.select(removed, from[0]);
-            block.select(added, from[1]);
-        }
-        // Blocks under one selection share a range of indices.
-        if self.blocks.iter().any(|block| block.spec.kept.is_some()) {
-            removed.sort_unstable();
-            added.sort_unstable();
+        self.follow(&Move::new(before, change, after).seen_by(pov), out);
+    }
+
+    /// [`FeatureSet::delta`] for both perspectives.
+    pub fn deltas(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
+        let mv = Move::new(before, change, after);
+        for pov in Perspective::ALL {
+            self.follow(&mv.seen_by(pov), &mut out[pov]);
         }
     }
 
     /// Whether a move changes some block's context: what [`FeatureSet::delta`] says, without the change.
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
-        let mv = Move::new(before, change, after, pov);
+        let mv = Move::new(before, change, after).seen_by(pov);
         self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
+    }
+
+    fn follow(&self, mv: &Move<'_>, out: &mut Delta) {
+        let Delta { added, removed, refresh } = out;
+        added.clear();
+        removed.clear();
+        *refresh = false;
+        let mut boards = None;
+        for block in &self.blocks {
+            *refresh |= block.compiled.refreshes(mv);
+            if self.selects {
+                let from = [removed.len(), added.len()];
+                block.compiled.delta(mv, &mut boards, block.first_element(), &mut Rows { removed, added });
+                block.select(removed, from[0]);
+                block.select(added, from[1]);
+            } else {
+                block.compiled.delta(mv, &mut boards, block.offset, &mut Rows { removed, added });
+            }
+        }
+        if self.selects {
+            // Blocks under one selection share a range of indices.
+            removed.sort_unstable();
+            added.sort_unstable();
+        }
     }
 }
 

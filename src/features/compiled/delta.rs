@@ -15,6 +15,7 @@ use super::view::{Man, Placement, View, squares, turn};
 use super::{CompiledBlock, Shape};
 
 /// A move as one perspective sees it.
+#[derive(Copy, Clone)]
 pub struct Move<'a> {
     before: &'a Board,
     after: &'a Board,
@@ -23,13 +24,15 @@ pub struct Move<'a> {
     pov: Perspective,
     /// Own and enemy king on the board's own squares, before and after.
     kings: Option<[[u32; 2]; 2]>,
+    /// Whether both kings stand where they stood.
+    kings_stay: bool,
 }
 
 /// Both boards turned by one mask, made when a block first asks for them.
 pub struct Boards {
     mask: u32,
-    before: View,
-    after: View,
+    before: View<'static>,
+    after: View<'static>,
     /// Squares on which something else stands.
     changed: u64,
     /// Pieces that attack a changed square before the move, and those whose moves it touches.
@@ -43,46 +46,81 @@ pub struct Rows<'a> {
     pub added: &'a mut Vec<u32>,
 }
 
-/// Pieces a move takes off the board or puts on it: relative code · 64 + square, at most two.
-#[derive(Copy, Clone, Default)]
-struct Few {
-    states: [u16; 2],
-    count: usize,
-}
+/// Pieces a move takes off the board or puts on it: relative code · 64 + square; [`NOBODY`] where there is none.
+#[derive(Copy, Clone)]
+struct Few([u16; 2]);
+
+/// A state no table has an entry for.
+const NOBODY: u16 = 1023;
 
 impl Few {
-    fn push(&mut self, square: Square, piece: Piece, pov: Perspective) {
-        let code = PieceCode::of(piece).index() ^ (pov.index() << 3);
-        self.states[self.count & 1] = (code << 6) as u16 | u16::from(square);
-        self.count += 1;
+    /// As White sees them.
+    #[inline(always)]
+    fn of(slots: &[Option<(Square, Piece)>; 2]) -> Few {
+        let state = |slot: &Option<(Square, Piece)>| match slot {
+            Some((square, piece)) => (PieceCode::of(*piece).index() << 6) as u16 | u16::from(*square),
+            None => NOBODY,
+        };
+        Few([state(&slots[0]), state(&slots[1])])
     }
 
-    fn states(&self) -> &[u16] {
-        &self.states[..self.count.min(2)]
+    /// The same with own and their exchanged.
+    #[inline(always)]
+    fn exchanged(self) -> Few {
+        let state = |state: u16| if state == NOBODY { NOBODY } else { state ^ 8 << 6 };
+        Few([state(self.0[0]), state(self.0[1])])
+    }
+
+    fn states(&self) -> impl Iterator<Item = &u16> {
+        self.0.iter().filter(|state| **state != NOBODY)
+    }
+
+    fn has_king(self) -> bool {
+        self.0.iter().any(|state| state >> 6 & 7 == 5)
+    }
+
+    /// The entries of a table, ascending, those there are first.
+    #[inline(always)]
+    fn entries(self, table: &[u32], turn: u16) -> (u32, u32) {
+        let entry = |state: u16| table[usize::from(state ^ turn) & 1023];
+        let (a, b) = (entry(self.0[0]), entry(self.0[1]));
+        // "No entry" is the greatest number.
+        (a.min(b), a.max(b))
     }
 }
 
 impl<'a> Move<'a> {
-    #[inline]
-    pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board, pov: Perspective) -> Move<'a> {
-        let (mut removed, mut added) = (Few::default(), Few::default());
-        let mut king = false;
-        for (square, piece) in change.removed() {
-            king |= piece.role == Role::King;
-            removed.push(square, piece, pov);
-        }
-        for (square, piece) in change.added() {
-            king |= piece.role == Role::King;
-            added.push(square, piece, pov);
-        }
-        let kings = |board: &Board| {
-            let king = |color| board.king_of(color).map(u32::from);
-            Some([king(pov.own())?, king(pov.other().own())?])
-        };
+    /// As White sees it.
+    #[inline(always)]
+    pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board) -> Move<'a> {
+        let [removed, added] = change.slots();
+        let (removed, added) = (Few::of(removed), Few::of(added));
+        let kings =
+            |board: &Board| Some([u32::from(board.king_of(Color::White)?), u32::from(board.king_of(Color::Black)?)]);
         let start = kings(before);
-        let end = if king { kings(after) } else { start };
-        let kings = start.zip(end).map(|(start, end)| [start, end]);
-        Move { before, after, removed, added, pov, kings }
+        let end = if removed.has_king() || added.has_king() { kings(after) } else { start };
+        let kings = match (start, end) {
+            (Some(start), Some(end)) => Some([start, end]),
+            _ => None,
+        };
+        let kings_stay = kings.is_some_and(|[before, after]| before == after);
+        Move { before, after, removed, added, pov: Perspective::White, kings, kings_stay }
+    }
+
+    /// White's move as a perspective sees it.
+    #[inline(always)]
+    #[must_use]
+    pub fn seen_by(self, pov: Perspective) -> Move<'a> {
+        match pov {
+            Perspective::White => self,
+            Perspective::Black => Move {
+                removed: self.removed.exchanged(),
+                added: self.added.exchanged(),
+                kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]),
+                pov,
+                ..self
+            },
+        }
     }
 
     fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
@@ -90,7 +128,7 @@ impl<'a> Move<'a> {
             *known = None;
         }
         known.get_or_insert_with(|| {
-            let states = self.removed.states().iter().chain(self.added.states());
+            let states = self.removed.states().chain(self.added.states());
             let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(*state & 63) ^ mask));
             Boards {
                 mask,
@@ -132,10 +170,14 @@ impl Boards {
 
 impl CompiledBlock {
     /// Whether the block's context changes.
-    #[inline]
+    #[inline(always)]
     pub fn refreshes(&self, mv: &Move<'_>) -> bool {
+        !mv.kings_stay && self.changes_context(mv)
+    }
+
+    #[inline(never)]
+    fn changes_context(&self, mv: &Move<'_>) -> bool {
         match mv.kings {
-            Some([before, after]) if before == after => false,
             Some([before, after]) => self.context(before, mv.pov) != self.context(after, mv.pov),
             None => {
                 let kings =
@@ -154,21 +196,29 @@ impl CompiledBlock {
     /// Appends what the move removes and adds, shifted by `offset`.
     #[inline]
     pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
+        if let (true, true, Some([[own, enemy], _])) = (self.walks, mv.kings_stay || self.blind, mv.kings) {
+            return self.moved_plainly(mv, &self.kings(own, enemy, mv.pov), offset, rows);
+        }
+        self.delta_of_shape(mv, boards, offset, rows);
+    }
+
+    #[inline(never)]
+    fn delta_of_shape(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
         let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
         let kings = self.kings(before[0], before[1], mv.pov);
         if before != after && !self.same_under(&kings, &self.kings(after[0], after[1], mv.pov)) {
             return self.anew(mv, offset, rows);
         }
         match self.shape {
-            Shape::Piece if !self.shares_rows() && self.levels[0].plain() => {
-                self.moved_plainly(mv, &kings, offset, rows)
-            }
             Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
+            Shape::Pair if self.united => self.touched_codes(mv.boards(kings.mask, boards), &kings, offset, rows),
             Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
                 self.touched_pairs(mv.boards(kings.mask, boards), &kings, offset, rows);
             }
             Shape::Counts if !self.counts_touched(mv.boards(kings.mask, boards)) => {}
-            Shape::Pair | Shape::Counts | Shape::Other => self.anew(mv, offset, rows),
+            Shape::Pair | Shape::Counts | Shape::Other => {
+                self.search_both(mv.boards(kings.mask, boards), &kings, offset, rows);
+            }
         }
     }
 
@@ -187,18 +237,48 @@ impl CompiledBlock {
     /// Both encodings, less what they share.
     fn anew(&self, mv: &Move<'_>, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
-        for (board, out) in [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)] {
-            self.active(&Placement::from(board), mv.pov, offset, out);
+        let kings = mv.kings.map_or([None; 2], |kings| kings.map(Some));
+        let sides = [(mv.before, kings[0], &mut *rows.removed), (mv.after, kings[1], &mut *rows.added)];
+        for (board, kings, out) in sides {
+            match (self.shape, kings) {
+                (Shape::Piece, _) | (_, None) => {
+                    self.active(&Placement::of(board, self.needs()), mv.pov, offset, out);
+                }
+                (_, Some([own, enemy])) => {
+                    let kings = self.kings(own, enemy, mv.pov);
+                    self.search(&View::of(board, mv.pov, kings.mask), &kings, offset, out);
+                }
+            }
+        }
+        self.settle(from, rows);
+    }
+
+    /// The same where the kings have not changed and the boards are at hand.
+    fn search_both(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        self.search(&boards.before, kings, offset, rows.removed);
+        self.search(&boards.after, kings, offset, rows.added);
+        self.settle(from, rows);
+    }
+
+    /// Sorts what came after `from`, drops repeats that do not count and what stands on both sides.
+    fn settle(&self, from: [usize; 2], rows: &mut Rows<'_>) {
+        if self.shares_rows() {
+            for (rows, start) in [(&mut *rows.removed, from[0]), (&mut *rows.added, from[1])] {
+                rows[start..].sort_unstable();
+                dedup_from(rows, start);
+            }
         }
         rows.settle(from);
     }
 
     /// Blocks of one piece without conditions or shared rows: the table entries of the pieces that moved.
-    #[inline]
+    #[inline(always)]
     fn moved_plainly(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
         let slot = self.levels[0].slot;
         let turn = kings.mask as u16;
+        let mut settled = self.terms.len() == 1;
         for term in &self.terms {
             let base = self.base(term, kings);
             if base == NONE {
@@ -206,19 +286,20 @@ impl CompiledBlock {
             }
             let table = &term.tables[slot][..1024];
             let first = base.wrapping_add(offset);
-            for (few, out) in [(&mv.removed, &mut *rows.removed), (&mv.added, &mut *rows.added)] {
-                for state in few.states() {
-                    let entry = table[usize::from(state ^ turn) & 1023];
-                    if entry != NONE {
-                        out.push(first.wrapping_add(entry));
+            let (old, new) = (mv.removed.entries(table, turn), mv.added.entries(table, turn));
+            for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
+                if one != NONE {
+                    out.push(first.wrapping_add(one));
+                    if other != NONE {
+                        out.push(first.wrapping_add(other));
                     }
                 }
             }
+            let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
+            settled &= !(crosses(old.0) | crosses(old.1));
         }
-        // Nearly always one row gives way to another.
-        match (&rows.removed[from[0]..], &rows.added[from[1]..]) {
-            ([old], [new]) if old != new => {}
-            _ => rows.settle(from),
+        if !settled {
+            rows.settle(from);
         }
     }
 
@@ -244,14 +325,10 @@ impl CompiledBlock {
                     out.push(base + entry + offset);
                 }
             };
-            mv.removed.states().iter().for_each(|state| row(state, mv.after, rows.removed));
-            mv.added.states().iter().for_each(|state| row(state, mv.before, rows.added));
+            mv.removed.states().for_each(|state| row(state, mv.after, rows.removed));
+            mv.added.states().for_each(|state| row(state, mv.before, rows.added));
         }
-        rows.settle(from);
-        if shared {
-            dedup_from(rows.removed, from[0]);
-            dedup_from(rows.added, from[1]);
-        }
+        self.settle(from, rows);
     }
 
     /// Whether the conditions of the first level hold for a piece.
@@ -293,11 +370,36 @@ impl CompiledBlock {
                 pairs.changes(boards, &mut men, [&mut *rows.removed, &mut *rows.added], starts);
             }
         }
-        rows.settle(from);
-        if self.shares_rows() {
-            dedup_from(rows.removed, from[0]);
-            dedup_from(rows.added, from[1]);
+        self.settle(from, rows);
+    }
+
+    /// Blocks whose rows are those of a code's pieces together: the codes of touched pieces, before against after.
+    fn touched_codes(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let [first, second] = &self.levels[..] else { return };
+        let touched = boards.touched(second.source) | boards.changed;
+        for term in &self.terms {
+            let base = self.base(term, kings);
+            if base == NONE {
+                continue;
+            }
+            let only = term.masks[second.slot].first().map_or(0, |(_, allowed)| *allowed);
+            let entries = term.by_code.iter().flatten();
+            for ((code, allowed), (_, entry)) in term.masks[first.slot].iter().zip(entries) {
+                let reached = |view: &View| {
+                    let men = squares(view.by_code(*code) & allowed).map(|square| Man { code: *code, square });
+                    men.fold(0, |all, man| all | view.reach(second.source, man)) & only
+                };
+                let concerned = (boards.before.by_code(*code) | boards.after.by_code(*code)) & allowed & touched;
+                if concerned != 0 {
+                    let [before, after] = [reached(&boards.before), reached(&boards.after)];
+                    let row = |square: u32| base + offset + entry + term.tables[second.slot][square as usize];
+                    rows.removed.extend(squares(before & !after).map(row));
+                    rows.added.extend(squares(after & !before).map(row));
+                }
+            }
         }
+        rows.settle(from);
     }
 
     /// Whether a count may differ: some piece it counts moved, or was touched.
@@ -443,6 +545,7 @@ impl Pairs<'_> {
 
 impl Rows<'_> {
     /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
+    #[inline(never)]
     fn settle(&mut self, from: [usize; 2]) {
         let (left, right) = (&mut *self.removed, &mut *self.added);
         sort(&mut left[from[0]..]);

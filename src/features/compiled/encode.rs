@@ -1,7 +1,7 @@
 //! Encoding: a walk over the pieces for blocks of one piece, a search over bitboards for the others.
 
 use crate::chess::{Perspective, Square};
-use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING};
+use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};
 
 use super::tables::{NONE, Term, plus};
 use super::view::{Man, Placement, View, squares};
@@ -25,7 +25,7 @@ impl CompiledBlock {
             Shape::Piece => self.walk(placement.men(), pov, &kings, offset, out),
             _ => self.search(&placement.view(pov, kings.mask), &kings, offset, out),
         }
-        if self.shares_rows() {
+        if self.shares_rows() && !self.united {
             self.dedup_from(start, offset, out);
         }
     }
@@ -44,7 +44,7 @@ impl CompiledBlock {
         term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
     }
 
-    #[inline]
+    #[inline(never)]
     fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
         match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
             true => term.king_sum(kings.own, kings.enemy),
@@ -218,7 +218,7 @@ impl Term {
 struct Search<'a> {
     block: &'a CompiledBlock,
     term: &'a Term,
-    view: &'a View,
+    view: &'a View<'a>,
     men: &'a mut [Man],
     out: &'a mut Vec<u32>,
 }
@@ -251,7 +251,7 @@ impl Search<'_> {
         }
     }
 
-    /// Pairs of a piece and what it reaches, role by role; false when the block is something else.
+    /// Pairs of a piece and what it reaches; false when the block is something else.
     fn pairs(&mut self, sum: u32) -> bool {
         let [first, second] = &self.block.levels[..] else { return false };
         let Some(source) = second.beyond(first).filter(|_| first.plain() && !second.conditional()) else {
@@ -260,16 +260,35 @@ impl Search<'_> {
         if !self.term.counts.is_empty() {
             return false;
         }
-        let Term { tables, masks, .. } = self.term;
+        let Term { tables, masks, by_code, .. } = self.term;
         let (view, men, out) = (self.view, &mut *self.men, &mut *self.out);
-        let entries = &tables[second.slot][..];
+        let (entries, mask) = (&tables[second.slot][..], &masks[second.slot]);
+        let only = mask.first().map_or(0, |(_, allowed)| *allowed);
+        let mut emit = |sum: u32, code: usize, bits: u64| {
+            let entries = &entries[code << 6..][..64];
+            for square in squares(bits) {
+                out.push(sum + entries[square as usize & 63]);
+            }
+        };
+        if let Some(by_code) = by_code {
+            let mut reaches = [0u64; 16];
+            view.each_reach(source, &masks[first.slot], |code, _, reach| reaches[code] |= reach);
+            for (code, entry) in by_code {
+                emit(sum + entry, 0, reaches[*code] & only);
+            }
+            return true;
+        }
+        let plain = second.plain();
+        let bare = second.kind == VariableKind::Square;
         view.each_reach(source, &masks[first.slot], |code, square, reach| {
             let sum = sum + tables[first.slot][code << 6 | square as usize];
+            if bare && plain {
+                return emit(sum, 0, reach & only);
+            }
             let mut room = None;
             men[first.slot] = Man { code, square };
-            for (code, bits) in second.reached(view, reach, &masks[second.slot], second.left(men, &mut room)) {
-                let entries = &entries[code << 6..][..64];
-                out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
+            for (code, bits) in second.reached(view, reach, mask, second.left(men, &mut room)) {
+                emit(sum, code, bits);
             }
         });
         true

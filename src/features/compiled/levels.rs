@@ -147,20 +147,16 @@ impl PairMask {
 
 impl Level {
     /// Squares the source reaches, whatever stands there.
-    pub fn reach(&self, view: &View, men: &[Man]) -> u64 {
-        match self.source {
-            SourceSpec::Pieces => !0,
-            SourceSpec::Moves(of) => view.moves(men[of]),
-            SourceSpec::Attacks(of) | SourceSpec::Targets(of) => view.attacks(men[of]),
-            SourceSpec::Next(of, direction) => view.first(men[of].square, direction),
-        }
+    #[inline]
+    fn reach(&self, view: &View, men: &[Man]) -> u64 {
+        view.reach(self.source, self.source.of().map_or(Man::default(), |of| men[of]))
     }
 
     /// What the variable can be, by code, given the variables bound before it; [`Level::admits`] decides the rest.
     #[inline]
     pub fn candidates<'a>(
         &'a self,
-        view: &'a View,
+        view: &'a View<'a>,
         men: &[Man],
         mask: &'a Mask,
         left: &'a mut Option<Left>,
@@ -173,7 +169,7 @@ impl Level {
     #[inline]
     pub fn reached<'a>(
         &self,
-        view: &'a View,
+        view: &'a View<'a>,
         reach: u64,
         mask: &'a Mask,
         left: Option<&'a Left>,

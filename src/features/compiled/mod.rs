@@ -13,17 +13,17 @@ mod levels;
 mod tables;
 mod view;
 
-use crate::chess::Orientation;
+use crate::chess::{Mirror, Orientation};
 
-use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec};
+use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
 use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
-pub use view::Placement;
+pub use view::{Needs, Placement};
 
 use groups::Groups;
-use levels::{Conditions, Level};
+use levels::{Conditions, CountPlan, Level};
 use tables::Term;
 
 /// One block, ready to encode.
@@ -41,6 +41,12 @@ pub struct CompiledBlock {
     shape: Shape,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
+    /// Whether the tables of the pieces that move say all that a move changes while the kings stay.
+    walks: bool,
+    /// Whether the kings stand for nothing, wherever they stand; only where it `walks`.
+    blind: bool,
+    /// Whether rows shared by pieces of one code are found once, and others are not shared.
+    united: bool,
     contexts: ContextTable,
 }
 
@@ -60,7 +66,7 @@ enum Shape {
 impl Shape {
     fn of(binders: &[BinderSpec], terms: &[Term]) -> Shape {
         let counts = terms.iter().any(|term| !term.counts.is_empty());
-        let local = || terms.iter().flat_map(|term| &term.counts).all(levels::CountPlan::local);
+        let local = || terms.iter().flat_map(|term| &term.counts).all(CountPlan::local);
         match binders {
             [] if counts && local() => Shape::Counts,
             _ if counts => Shape::Other,
@@ -98,6 +104,9 @@ impl CompiledBlock {
             terms: expansion.terms,
             gate: conditions.gate,
             injective: expansion.injective,
+            walks: false,
+            blind: false,
+            united: false,
             contexts: ContextTable::default(),
         };
         if block.gate.is_empty() {
@@ -108,13 +117,34 @@ impl CompiledBlock {
                 term.groups = term.tables.iter().map(|table| Groups::of(table)).collect();
             }
         }
+        block.walks = block.shape == Shape::Piece && !block.shares_rows() && block.levels[0].plain();
+        block.blind = block.orientation.mirror == Mirror::None && block.terms.iter().all(|term| term.fixed.is_some());
+        block.unite();
         block.contexts = ContextTable::of(spec, &block);
         Ok(block)
     }
 
-    /// Whether it needs more of a board than the pieces in a row.
-    pub fn searches(&self) -> bool {
-        self.shape != Shape::Piece
+    /// Finds pairs that differ in nothing but the square of their first piece: a row for all its moves at once.
+    fn unite(&mut self) {
+        let [first, second] = &self.levels[..] else { return };
+        let bare = second.kind == VariableKind::Square && second.beyond(first).is_some();
+        if !(self.shape == Shape::Pair && self.shares_rows() && bare && first.plain() && second.plain()) {
+            return;
+        }
+        for term in &mut self.terms {
+            term.unite(first.slot);
+        }
+        let distinct = |term: &Term| term.separable && term.by_code.is_some() && term.tells(first.slot, second.slot);
+        self.united = self.terms.iter().all(distinct);
+    }
+
+    /// What it needs of a board to be encoded.
+    pub fn needs(&self) -> Needs {
+        let counted = self.terms.iter().flat_map(|term| &term.counts).flat_map(CountPlan::levels);
+        let attacking = |level: &Level| {
+            matches!(level.source, SourceSpec::Moves(_) | SourceSpec::Attacks(_) | SourceSpec::Targets(_))
+        };
+        Needs { views: self.shape != Shape::Piece, attacks: self.levels.iter().chain(counted).any(attacking) }
     }
 
     pub fn contexts(&self) -> &ContextTable {

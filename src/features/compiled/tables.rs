@@ -25,6 +25,8 @@ pub struct Term {
     pub masks: Vec<Mask>,
     /// By slot: whether all six roles of both colours have an entry on every square.
     pub whole: Vec<bool>,
+    /// Code and entry of the first bound variable, where the square makes no difference and rows count once.
+    pub by_code: Option<Vec<(usize, u32)>>,
     /// By slot: the states that share an entry. Only where [`super::CompiledBlock::shares_rows`].
     pub groups: Vec<Groups>,
     /// Whether the sum tells each variable's entry: no difference of two bound variables.
@@ -45,6 +47,30 @@ impl Term {
     /// A variable that never contributes makes the whole term dead.
     fn dead(&self) -> bool {
         self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))
+    }
+
+    /// Fills in [`Term::by_code`] for the variable in `slot`, if its square makes no difference.
+    pub fn unite(&mut self, slot: usize) {
+        let table = &self.tables[slot];
+        let entry = |(code, allowed): &(usize, u64)| {
+            let entry = table[code << 6 | allowed.trailing_zeros() as usize];
+            let same =
+                (0..64).filter(|square| allowed >> square & 1 != 0).all(|square| table[code << 6 | square] == entry);
+            same.then_some((*code, entry))
+        };
+        self.by_code = self.masks[slot].iter().map(entry).collect();
+    }
+
+    /// Whether every code of the first variable has an entry of its own, and every square of the second.
+    pub fn tells(&self, first: usize, second: usize) -> bool {
+        let all_differ = |mut entries: Vec<u32>| {
+            entries.sort_unstable();
+            entries.windows(2).all(|pair| pair[0] != pair[1] || pair[0] == NONE)
+        };
+        let codes = self.masks[first]
+            .iter()
+            .map(|(code, squares)| self.tables[first][code << 6 | squares.trailing_zeros() as usize]);
+        all_differ(codes.collect()) && all_differ(self.tables[second].clone())
     }
 
     /// Moves each table's least entry into the base, so that tables can be compared.
@@ -242,6 +268,7 @@ fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: &Sketch) -
         tables,
         masks: Vec::new(),
         whole: Vec::new(),
+        by_code: None,
         groups: Vec::new(),
         separable: !differences.iter().any(mixed),
         counts: sketch.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),

@@ -8,63 +8,91 @@ use crate::features::syntax::Direction;
 
 use super::tables::Mask;
 
-/// A board by [`PieceCode`] (White 0–5, Black 8–13), not turned: sixteen bitboards, and the pieces in a row.
+/// A board by [`PieceCode`] (White 0–5, Black 8–13), not turned: the pieces in a row and what blocks need besides.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    codes: [u64; 16],
     /// Code · 64 + square of each piece.
     men: [u16; 64],
     count: usize,
     /// By colour.
     kings: [Option<u32>; 2],
+    needs: Needs,
+    codes: [u64; 16],
+    /// By square: what the piece there attacks, worked out once for both perspectives.
+    attacks: [u64; 64],
 }
 
-impl From<&Board> for Placement {
-    fn from(board: &Board) -> Placement {
-        let mut placement = Placement::empty();
-        for color in Color::ALL {
-            for role in Role::ALL {
-                let piece = Piece { color, role };
-                let code = PieceCode::of(piece).index();
-                let bits = board.by_piece(piece).0;
-                placement.codes[code] = bits;
-                for square in squares(bits) {
-                    placement.men[placement.count & 63] = (code << 6) as u16 | square as u16;
-                    placement.count += 1;
-                }
-            }
-        }
-        placement.kings = Perspective::ALL.map(|pov| board.king_of(pov.own()).map(u32::from));
-        placement
+/// What blocks need of a placement besides the pieces in a row.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Bitboards: all but blocks of one piece.
+    pub views: bool,
+    /// What pieces attack.
+    pub attacks: bool,
+}
+
+impl Needs {
+    #[must_use]
+    pub fn and(self, other: Needs) -> Needs {
+        Needs { views: self.views || other.views, attacks: self.attacks || other.attacks }
     }
 }
 
 impl Placement {
-    /// From a packed board. Views are needed by all blocks but those of one piece.
-    #[inline]
-    pub fn packed(board: &PackedBoard, views: bool) -> Placement {
-        let mut placement = Placement::empty();
-        // Where a piece of each code was seen last.
-        let mut last = [64u8; 16];
-        for (square, code) in board.pieces() {
-            let square = u32::from(square);
-            placement.men[placement.count & 63] = (code.index() << 6) as u16 | square as u16;
-            placement.count += 1;
-            last[code.index() & 15] = square as u8;
-        }
-        if views {
-            for man in &placement.men[..placement.count] {
-                placement.codes[usize::from(man >> 6 & 15)] |= 1 << (man & 63);
+    pub fn of(board: &Board, needs: Needs) -> Placement {
+        let mut placement = Placement::empty(needs);
+        for color in Color::ALL {
+            for role in Role::ALL {
+                let piece = Piece { color, role };
+                for square in board.by_piece(piece) {
+                    placement.push(PieceCode::of(piece), square);
+                }
             }
         }
-        let king = |code: usize| Some(u32::from(last[code])).filter(|square| *square < 64);
-        placement.kings = [king(KING), king(KING | 8)];
+        placement.kings = Perspective::ALL.map(|pov| board.king_of(pov.own()).map(u32::from));
+        placement.prepare();
         placement
     }
 
     #[inline]
-    fn empty() -> Placement {
-        Placement { codes: [0; 16], men: [0; 64], count: 0, kings: [None; 2] }
+    pub fn packed(board: &PackedBoard, needs: Needs) -> Placement {
+        let mut placement = Placement::empty(needs);
+        // Where a piece of each code was seen last.
+        let mut last = [64u8; 16];
+        for (square, code) in board.pieces() {
+            placement.push(code, square);
+            last[code.index() & 15] = u32::from(square) as u8;
+        }
+        let king = |code: usize| Some(u32::from(last[code])).filter(|square| *square < 64);
+        placement.kings = [king(KING), king(KING | 8)];
+        placement.prepare();
+        placement
+    }
+
+    #[inline]
+    fn empty(needs: Needs) -> Placement {
+        Placement { men: [0; 64], count: 0, kings: [None; 2], needs, codes: [0; 16], attacks: [0; 64] }
+    }
+
+    #[inline]
+    fn push(&mut self, code: PieceCode, square: Square) {
+        self.men[self.count & 63] = (code.index() << 6) as u16 | u16::from(square);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn prepare(&mut self) {
+        if self.needs.views {
+            for man in &self.men[..self.count] {
+                self.codes[usize::from(man >> 6 & 15)] |= 1 << (man & 63);
+            }
+        }
+        if self.needs.attacks {
+            let occupied = Bitboard(self.codes.iter().fold(0, |all, board| all | board));
+            for (code, board) in self.codes.iter().enumerate() {
+                attacks_of(code, *board, occupied, &mut self.attacks);
+            }
+        }
     }
 
     /// Square of the king of a perspective; none when the board has none.
@@ -78,8 +106,26 @@ impl Placement {
     }
 
     /// The board turned for `pov` by an orientation's mask (0, 7, 56 or 63).
-    pub fn view(&self, pov: Perspective, mask: u32) -> View {
-        View::new(|code| self.codes[code], pov, mask)
+    pub fn view(&self, pov: Perspective, mask: u32) -> View<'_> {
+        View { known: self.needs.attacks.then_some(&self.attacks), ..View::new(|code| self.codes[code], pov, mask) }
+    }
+}
+
+/// Fills in what the pieces of a code attack; the role is looked at once for all of them.
+fn attacks_of(code: usize, board: u64, occupied: Bitboard, out: &mut [u64; 64]) {
+    #[inline]
+    fn each(board: u64, out: &mut [u64; 64], attacks: impl Fn(Square) -> Bitboard) {
+        for square in Bitboard(board) {
+            out[usize::from(square)] = attacks(square).0;
+        }
+    }
+    match code & 7 {
+        0 => each(board, out, |square| attacks::pawn_attacks(Color::from_white(code < 8), square)),
+        1 => each(board, out, attacks::knight_attacks),
+        2 => each(board, out, |square| attacks::bishop_attacks(square, occupied)),
+        3 => each(board, out, |square| attacks::rook_attacks(square, occupied)),
+        4 => each(board, out, |square| attacks::queen_attacks(square, occupied)),
+        _ => each(board, out, attacks::king_attacks),
     }
 }
 
@@ -99,9 +145,13 @@ pub fn turn(board: u64, mask: u32) -> u64 {
 }
 
 /// The oriented board: own pieces have codes 0–5 and play upwards.
-pub struct View {
+pub struct View<'a> {
     codes: [u64; 16],
     sides: [u64; 2],
+    /// The mask that turned it.
+    mask: u32,
+    /// Attacks by square, not turned, where they are known.
+    known: Option<&'a [u64; 64]>,
 }
 
 /// What a variable is bound to: relative code and square on the oriented board. Bare squares have code 0.
@@ -125,10 +175,10 @@ impl Man {
     }
 }
 
-impl View {
+impl View<'_> {
     /// From bitboards by code, not turned.
-    pub fn new(codes: impl Fn(usize) -> u64, pov: Perspective, mask: u32) -> View {
-        let mut view = View { codes: [0; 16], sides: [0; 2] };
+    fn new<'a>(codes: impl Fn(usize) -> u64, pov: Perspective, mask: u32) -> View<'a> {
+        let mut view = View { codes: [0; 16], sides: [0; 2], mask, known: None };
         for code in (0..16).filter(|code| code & 7 <= KING) {
             let turned = turn(codes(code ^ (pov.index() << 3)), mask);
             view.codes[code] = turned;
@@ -138,7 +188,7 @@ impl View {
     }
 
     /// The turned view of a board.
-    pub fn of(board: &Board, pov: Perspective, mask: u32) -> View {
+    pub fn of<'a>(board: &Board, pov: Perspective, mask: u32) -> View<'a> {
         let piece = |code: usize| {
             let color = Color::from_white(code < 8);
             board.by_color(color).0 & board.by_role(Role::ALL[code & 7]).0
@@ -160,7 +210,15 @@ impl View {
     }
 
     /// Attacked squares, own-held ones included.
+    #[inline]
     pub fn attacks(&self, man: Man) -> u64 {
+        match self.known {
+            Some(attacks) => turn(attacks[(man.square ^ self.mask) as usize & 63], self.mask),
+            None => self.attacks_anew(man),
+        }
+    }
+
+    fn attacks_anew(&self, man: Man) -> u64 {
         let square = Square::new(man.square);
         let occupied = Bitboard(self.occupied());
         let attacked = match man.code & 7 {
@@ -175,6 +233,7 @@ impl View {
     }
 
     /// Squares it could move to were it its turn, ignoring checks and pins.
+    #[inline]
     pub fn moves(&self, man: Man) -> u64 {
         let side = man.code >> 3;
         if man.code & 7 != 0 {
@@ -193,41 +252,24 @@ impl View {
         self.attacks(man) & self.sides[1 - side] | once | twice
     }
 
-    /// Calls `visit` with code, square and reach (see [`super::levels::Level::reach`]) of every piece a mask allows.
+    /// Calls `visit` with code, square and reach of every piece a mask allows.
     #[inline]
     pub fn each_reach(&self, source: SourceSpec, mask: &Mask, mut visit: impl FnMut(usize, u32, u64)) {
-        let occupied = Bitboard(self.occupied());
         for (code, allowed) in mask {
-            let code = *code;
-            let bits = self.codes[code] & allowed;
-            // The role is looked at once for all its pieces.
-            let mut each = |reach: &dyn Fn(Square) -> Bitboard, keep: u64| {
-                for square in squares(bits) {
-                    visit(code, square, reach(Square::new(square)).0 & keep);
-                }
-            };
-            let keep = match source {
-                SourceSpec::Pieces => !0,
-                SourceSpec::Moves(_) if code & 7 != 0 => !self.sides[code >> 3],
-                SourceSpec::Attacks(_) | SourceSpec::Targets(_) => !0,
-                SourceSpec::Moves(_) => {
-                    each(&|square| Bitboard(self.moves(Man { code, square: u32::from(square) })), !0);
-                    continue;
-                }
-                SourceSpec::Next(_, direction) => {
-                    each(&|square| Bitboard(self.first(u32::from(square), direction)), !0);
-                    continue;
-                }
-            };
-            match code & 7 {
-                _ if source == SourceSpec::Pieces => each(&|_| Bitboard(!0), keep),
-                0 => each(&|square| attacks::pawn_attacks(Color::from_white(code < 8), square), keep),
-                1 => each(&attacks::knight_attacks, keep),
-                2 => each(&|square| attacks::bishop_attacks(square, occupied), keep),
-                3 => each(&|square| attacks::rook_attacks(square, occupied), keep),
-                4 => each(&|square| attacks::queen_attacks(square, occupied), keep),
-                _ => each(&attacks::king_attacks, keep),
+            for square in squares(self.codes[*code] & allowed) {
+                visit(*code, square, self.reach(source, Man { code: *code, square }));
             }
+        }
+    }
+
+    /// The squares a source reaches from a piece, whatever stands there.
+    #[inline]
+    pub fn reach(&self, source: SourceSpec, man: Man) -> u64 {
+        match source {
+            SourceSpec::Pieces => !0,
+            SourceSpec::Moves(_) => self.moves(man),
+            SourceSpec::Attacks(_) | SourceSpec::Targets(_) => self.attacks(man),
+            SourceSpec::Next(_, direction) => self.first(man.square, direction),
         }
     }
 
@@ -250,7 +292,7 @@ impl View {
             (SourceSpec::Moves(_), _) if self.sides[code >> 3] & bit != 0 => 0,
             (_, 0) => pawns().0,
             // What a piece attacks from here attacks it from there.
-            _ => self.attacks(Man { code, square }),
+            _ => self.attacks_anew(Man { code, square }),
         };
         from & self.codes[code]
     }

@@ -40,7 +40,7 @@ fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Par
         return Err(SyntaxError::new(message, 0..0));
     }
     let tokens = tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
     let found = read(&mut parser)?;
     match parser.peek() {
         Token::End => Ok(found),
@@ -53,6 +53,8 @@ struct Parser<'a> {
     tokens: &'a [(Token<'a>, Span)],
     at: usize,
     depth: u32,
+    /// Brackets open: outside any, `+` ends a block.
+    open: u32,
 }
 
 /// A condition and an integer term look alike until an operator tells them apart.
@@ -109,7 +111,15 @@ impl<'a> Parser<'a> {
         if self.eat(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
+    /// Reads what stands in brackets.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.open += 1;
+        let result = self.deeper(inner);
+        self.open -= 1;
+        result
+    }
+
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_DEPTH {
             return Err(SyntaxError::new(format!("brackets nest deeper than {MAX_DEPTH}"), self.span()));
         }
@@ -424,7 +434,7 @@ impl<'a> Parser<'a> {
             return self.comparison();
         }
         let start = self.span().start;
-        let inner = self.nested(Parser::negation)?;
+        let inner = self.deeper(Parser::negation)?;
         Ok(Value::Truth(Condition::Not(Box::new(self.truth(inner, start)?))))
     }
 
@@ -459,7 +469,7 @@ impl<'a> Parser<'a> {
         let mut terms = 1;
         loop {
             let join = match self.peek() {
-                Token::Symbol("+") => Term::Sum,
+                Token::Symbol("+") if self.open > 0 => Term::Sum,
                 Token::Symbol("-") => Term::Difference,
                 _ => return Ok(left),
             };
@@ -478,7 +488,7 @@ impl<'a> Parser<'a> {
     fn unary(&mut self) -> Parsed<Value> {
         let start = self.span();
         if self.eat("-") {
-            let inner = self.nested(Parser::unary)?;
+            let inner = self.deeper(Parser::unary)?;
             return Ok(Value::Number(Term::Negative(Box::new(self.number(inner, start.end)?))));
         }
         if self.eat("(") {

@@ -157,7 +157,12 @@ impl Printer<'_> {
                 self.term(of, f)?;
                 f.write_str(")")
             }
-            Term::Sum(left, right) => self.binary(left, " + ", right, f),
+            // Outside brackets `+` would end the block.
+            Term::Sum(left, right) => {
+                f.write_str("(")?;
+                self.binary(left, " + ", right, f)?;
+                f.write_str(")")
+            }
             Term::Difference(left, right) => self.binary(left, " - ", right, f),
         }
     }
@@ -165,7 +170,7 @@ impl Printer<'_> {
     fn binary(&self, left: &Term, symbol: &str, right: &Term, f: &mut Formatter<'_>) -> fmt::Result {
         self.term(left, f)?;
         f.write_str(symbol)?;
-        if matches!(right, Term::Sum(..) | Term::Difference(..)) {
+        if matches!(right, Term::Difference(..)) {
             f.write_str("(")?;
             self.term(right, f)?;
             f.write_str(")")

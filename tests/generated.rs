@@ -1,0 +1,319 @@
+//! What must hold for every feature set the language can say, tried on generated definitions, over random play and (where
+//! `FSBENCH_DATA` is set) real games: compiled = reference, deltas, refreshes, perspectives, the algebra, the printer.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
+
+mod generator;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
+use fsbench::data::games;
+use fsbench::features::{Delta, FeatureSet};
+use fsbench::units::Seed;
+use generator::{Generated, Taste};
+use rand::RngExt;
+use rayon::prelude::*;
+use shakmaty::Position;
+
+/// Definitions generated.
+const DEFINITIONS: u64 = 400;
+/// Positions wanted over all definitions.
+const POSITIONS: u64 = 100_000;
+
+fn generated(name: &str, number: u64, taste: Taste) -> Generated {
+    generator::definition(&mut Seed(17).stream(name, number), taste)
+}
+
+fn parse(text: &str) -> FeatureSet {
+    FeatureSet::from_definition(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Positions tried and moves by kind.
+#[derive(Default, Debug)]
+struct Tally {
+    positions: u64,
+    refreshes: u64,
+    changes: u64,
+    kinds: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    fn plus(mut self, other: Tally) -> Tally {
+        self.positions += other.positions;
+        self.refreshes += other.refreshes;
+        self.changes += other.changes;
+        other.kinds.into_iter().for_each(|(kind, count)| *self.kinds.entry(kind).or_default() += count);
+        self
+    }
+}
+
+/// Follows a set along lines of play and checks every position and move.
+struct Follower<'a> {
+    set: &'a FeatureSet,
+    /// The reference encodings of the position last reached.
+    known: Option<ByPerspective<Vec<u32>>>,
+    delta: Delta,
+    deltas: ByPerspective<Delta>,
+    active: Vec<u32>,
+    packed: ByPerspective<Vec<u32>>,
+    tally: Tally,
+}
+
+impl<'a> Follower<'a> {
+    fn new(set: &'a FeatureSet) -> Self {
+        Follower {
+            set,
+            known: None,
+            delta: Delta::default(),
+            deltas: ByPerspective::default(),
+            active: Vec::new(),
+            packed: ByPerspective::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    fn start(&mut self, board: &Board) {
+        self.known = Some(self.encodings(board));
+    }
+
+    /// The reference encodings, equal to the compiled ones.
+    fn encodings(&mut self, board: &Board) -> ByPerspective<Vec<u32>> {
+        let set = self.set;
+        self.tally.positions += 1;
+        set.active_packed(&PackedBoard::pack(board).unwrap(), &mut self.packed);
+        ByPerspective::new_with(|pov| {
+            let expected = set.reference(board, pov);
+            let context = || format!("{pov:?} {board:?}\n{}", set.definition());
+            assert!(expected.last().is_none_or(|index| *index < set.num_features()), "{}", context());
+            assert!(expected.len() <= set.max_active(), "{} > {} {}", expected.len(), set.max_active(), context());
+            set.active(board, pov, &mut self.active);
+            self.active.sort_unstable();
+            assert_eq!(self.active, expected, "{}", context());
+            self.packed[pov].sort_unstable();
+            assert_eq!(self.packed[pov], expected, "packed {}", context());
+            expected
+        })
+    }
+
+    fn play(&mut self, before: &Board, mv: Move, change: &BoardChange, after: &Board) {
+        let set = self.set;
+        let kind = match mv {
+            Move::Castle { .. } => "castling",
+            Move::EnPassant { .. } => "en passant",
+            _ if mv.is_promotion() => "promotion",
+            _ => "other",
+        };
+        *self.tally.kinds.entry(kind).or_default() += 1;
+        let old = self.known.take().unwrap();
+        let new = self.encodings(after);
+        set.deltas(before, change, after, &mut self.deltas);
+        for pov in Perspective::ALL {
+            let context = || format!("{pov:?} {mv:?} {before:?}\n{}", set.definition());
+            set.delta(before, change, after, pov, &mut self.delta);
+            assert_eq!(self.delta.added, without(&new[pov], &old[pov]), "{}", context());
+            assert_eq!(self.delta.removed, without(&old[pov], &new[pov]), "{}", context());
+            let changed = |block| set.context(block, before, pov) != set.context(block, after, pov);
+            assert_eq!(self.delta.refresh, (0..set.blocks().len()).any(changed), "{}", context());
+            assert_eq!(self.delta, self.deltas[pov]);
+            assert_eq!(self.delta.refresh, set.refreshes(before, change, after, pov));
+            self.tally.refreshes += u64::from(self.delta.refresh);
+            self.tally.changes += u64::from(!self.delta.added.is_empty());
+        }
+        self.known = Some(new);
+    }
+
+    /// White's view of a position is Black's view of it with colours exchanged, seen from the other side.
+    fn both_views(&self, board: &Board) {
+        let set = self.set;
+        let turned = seen_from_the_other_side(board, set);
+        for pov in Perspective::ALL {
+            let context = || format!("{pov:?} {board:?}\n{}", set.definition());
+            assert_eq!(set.reference(board, pov), set.reference(&turned, pov.other()), "{}", context());
+            let contexts = |board, pov| (0..set.blocks().len()).map(|b| set.context(b, board, pov)).collect::<Vec<_>>();
+            assert_eq!(contexts(board, pov), contexts(&turned, pov.other()), "{}", context());
+        }
+    }
+}
+
+fn seen_from_the_other_side(board: &Board, set: &FeatureSet) -> Board {
+    let mut turned = board.clone();
+    match set.blocks()[0].spec().orientation.black {
+        BlackView::Flip => turned.flip_vertical(),
+        BlackView::Rotate => turned.rotate_180(),
+    }
+    turned.swap_colors();
+    turned
+}
+
+/// Sorted multiset difference.
+fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
+    let mut counts: HashMap<u32, i32> = HashMap::new();
+    right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
+    let gone = |index: &&u32| {
+        let count = counts.entry(**index).or_default();
+        *count -= 1;
+        *count < 0
+    };
+    left.iter().filter(gone).copied().collect()
+}
+
+/// Random games with a liking for captures, promotions and castling, up to so many positions.
+fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&Chess, Option<(Move, &Chess)>)) {
+    let mut rng = Seed(23).stream(name, number);
+    let mut left = positions;
+    while left > 0 {
+        let mut position = Chess::default();
+        visit(&position, None);
+        for _ in 0..rng.random_range(20..200) {
+            let moves = position.legal_moves();
+            if moves.is_empty() || left == 0 {
+                break;
+            }
+            let sharp: Vec<Move> = moves
+                .iter()
+                .copied()
+                .filter(|mv| mv.is_capture() || mv.is_promotion() || mv.is_castle() || mv.is_en_passant())
+                .collect();
+            let passing = sharp.iter().copied().find(|mv| mv.is_en_passant());
+            let pool = if !sharp.is_empty() && rng.random_bool(0.3) { &sharp[..] } else { &moves[..] };
+            let mv = passing.unwrap_or(pool[rng.random_range(0..pool.len())]);
+            let after = position.clone().play(mv).unwrap();
+            visit(&position, Some((mv, &after)));
+            left -= 1;
+            position = after;
+        }
+    }
+}
+
+/// How many positions a definition gets: the dear ones few, the cheap ones more.
+fn shares() -> Vec<(Generated, u64)> {
+    let all: Vec<Generated> = (0..DEFINITIONS).map(|number| generated("definition", number, Taste::ALL)).collect();
+    let weight = |generated: &Generated| 1.0 / (20 + generated.cost()) as f64;
+    let total: f64 = all.iter().map(weight).sum();
+    let share = |generated: &Generated| 12 + (POSITIONS as f64 * weight(generated) / total) as u64;
+    all.into_iter()
+        .map(|generated| (share(&generated), generated))
+        .map(|(share, generated)| (generated, share))
+        .collect()
+}
+
+#[test]
+fn encodings_deltas_and_refreshes_over_random_play() {
+    let follow = |(number, (generated, positions)): (usize, (Generated, u64))| {
+        let set = parse(&generated.text());
+        let mut follower = Follower::new(&set);
+        random_play("play", number as u64, positions, |before, step| match step {
+            None => follower.start(before.board()),
+            Some((mv, after)) => {
+                let change = BoardChange::of(mv, before.turn());
+                follower.play(before.board(), mv, &change, after.board());
+                if follower.tally.positions % 8 == 0 {
+                    follower.both_views(after.board());
+                }
+            }
+        });
+        follower.tally
+    };
+    let tally = shares().into_par_iter().enumerate().map(follow).reduce(Tally::default, Tally::plus);
+    println!("{tally:?}");
+    assert!(tally.positions >= POSITIONS, "{tally:?}");
+    for kind in ["castling", "en passant", "promotion", "other"] {
+        assert!(tally.kinds.get(kind).is_some_and(|count| *count >= 100), "{tally:?}");
+    }
+    // Neither everything nor nothing refreshes, and most moves change something.
+    assert!(tally.refreshes * 50 > tally.positions && tally.refreshes < tally.positions, "{tally:?}");
+    assert!(tally.changes > tally.positions / 2, "{tally:?}");
+}
+
+#[test]
+fn encodings_deltas_and_refreshes_over_real_games() {
+    let Some(data) = std::env::var_os("FSBENCH_DATA").map(PathBuf::from) else {
+        println!("skipped: FSBENCH_DATA is not set");
+        return;
+    };
+    let games: Vec<_> = games(&data.join("lichess-plain.pgn.zst")).unwrap().take(200).map(Result::unwrap).collect();
+    let follow = |(number, game): (usize, &fsbench::data::Game)| {
+        let generated = generated("real games", number as u64, Taste { binders: 2, ..Taste::ALL });
+        let set = parse(&generated.text());
+        let mut follower = Follower::new(&set);
+        let mut position = game.start.clone();
+        follower.start(position.board());
+        for played in &game.moves {
+            let after = position.clone().play(played.mv).unwrap();
+            follower.play(position.board(), played.mv, &BoardChange::of(played.mv, position.turn()), after.board());
+            position = after;
+        }
+        follower.tally
+    };
+    let tally = games.par_iter().enumerate().map(follow).reduce(Tally::default, Tally::plus);
+    println!("{tally:?}");
+    assert!(tally.kinds.len() >= 3 && tally.positions > 5_000, "{tally:?}");
+}
+
+/// The strides of a product are those of mixed radix, so that elements and indices are one to one.
+#[test]
+fn strides_are_bijective() {
+    for number in 0..DEFINITIONS {
+        let text = generated("definition", number, Taste::ALL).text();
+        let set = parse(&text);
+        let mut offset = 0;
+        for block in set.blocks() {
+            let sizes: u64 = block.spec().product.factors.iter().map(|factor| u64::from(factor.size)).product();
+            assert_eq!((block.offset, u64::from(block.size)), (offset, sizes), "{text}");
+            offset += block.size;
+        }
+        assert_eq!(offset, set.num_features(), "{text}");
+    }
+}
+
+#[test]
+fn printing_and_parsing_again_gives_the_same_set() {
+    for number in 0..2 * DEFINITIONS {
+        let generated = generated("printed", number, Taste::ALL);
+        let set = parse(&generated.text());
+        let carried = parse(set.definition());
+        assert_eq!(set.identity(), carried.identity(), "{}", set.definition());
+        let printed: Vec<&str> = set.blocks().iter().map(|block| block.spec().text.as_str()).collect();
+        let again = parse(&generated.with(&printed.join(" + ")));
+        assert_eq!(set.identity(), again.identity(), "{}\n{}", generated.text(), printed.join(" + "));
+        assert_eq!(set.num_features(), again.num_features());
+        let other = if generated.keys.contains("\"set\"") { ("\"set\"", "\"bag\"") } else { ("\"bag\"", "\"set\"") };
+        let keys = generated.keys.replace(other.0, other.1);
+        assert_ne!(set.identity(), parse(&Generated { keys, ..generated }.text()).identity());
+    }
+}
+
+/// Two definitions with the same numbering, by both encoders.
+fn same_features(left: &FeatureSet, right: &FeatureSet, number: u64) {
+    assert_eq!(left.num_features(), right.num_features(), "{}\n{}", left.definition(), right.definition());
+    random_play("laws", number, 12, |position, _| {
+        for pov in Perspective::ALL {
+            let features = [left, right].map(|set| {
+                let mut active = Vec::new();
+                set.active(position.board(), pov, &mut active);
+                active.sort_unstable();
+                assert_eq!(active, set.reference(position.board(), pov), "{}", set.definition());
+                active
+            });
+            assert_eq!(features[0], features[1], "{}\n{}", left.definition(), right.definition());
+        }
+    });
+}
+
+#[test]
+fn laws_of_the_algebra() {
+    (0..300u64).into_par_iter().for_each(|number| {
+        let (generated, [a, b, c], tail) = generator::three_products(&mut Seed(17).stream("laws", number));
+        let check = |left: &str, right: &str| {
+            same_features(&parse(&generated.with(left)), &parse(&generated.with(right)), number);
+        };
+        // Distribution from the right keeps the numbering; inside brackets as well as over blocks.
+        check(&format!("({a} + {b}) * {c}{tail}"), &format!("{a} * {c}{tail} + {b} * {c}{tail}"));
+        check(&format!("({a} + {b}) * {c}{tail}"), &format!("({a} * {c} + {b} * {c}){tail}"));
+        // Both operations are associative, and a sum in brackets is a sum of blocks.
+        check(&format!("({a} * {b}) * {c}{tail}"), &format!("{a} * ({b} * {c}){tail}"));
+        check(&format!("(({a} + {b}) + {c}){tail}"), &format!("({a} + ({b} + {c})){tail}"));
+        check(&format!("({a} + {b} + {c}){tail}"), &format!("{a}{tail} + {b}{tail} + {c}{tail}"));
+    });
+}

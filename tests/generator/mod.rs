@@ -1,0 +1,351 @@
+//! Random definitions over the whole grammar: valid by construction, small enough to encode by the book.
+
+use std::fmt::Write;
+
+use rand::{Rng, RngExt};
+
+/// How large a product may grow.
+const MAX_SIZE: u64 = 1 << 24;
+
+/// What a generated definition may contain.
+#[derive(Copy, Clone, Debug)]
+pub struct Taste {
+    pub blocks: usize,
+    pub binders: usize,
+    pub counts: bool,
+    /// Whether variables may be bound from a king.
+    pub king_sources: bool,
+}
+
+impl Taste {
+    pub const ALL: Taste = Taste { blocks: 3, binders: 3, counts: true, king_sources: true };
+}
+
+/// A definition in its parts.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// Every key but `features`.
+    pub keys: String,
+    /// The tables `keys` is followed by.
+    pub buckets: String,
+    pub blocks: Vec<Block>,
+}
+
+/// `product tail`, the tail with its binders and condition.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub product: String,
+    pub tail: String,
+    /// Roughly how many bindings a position has.
+    pub cost: u64,
+}
+
+impl Generated {
+    pub fn features(&self) -> String {
+        self.blocks.iter().map(|block| format!("{}{}", block.product, block.tail)).collect::<Vec<_>>().join("\n  + ")
+    }
+
+    pub fn text(&self) -> String {
+        self.with(&self.features())
+    }
+
+    /// Other features under the same keys.
+    pub fn with(&self, features: &str) -> String {
+        format!("features = \"\"\"\n{features}\"\"\"\n{}{}", self.keys, self.buckets)
+    }
+
+    pub fn cost(&self) -> u64 {
+        self.blocks.iter().map(|block| block.cost).sum()
+    }
+}
+
+/// A definition to `taste`.
+pub fn definition(rng: &mut impl Rng, taste: Taste) -> Generated {
+    let keys = format!(
+        "black = \"{}\"\nmirror = \"{}\"\nmultiplicity = \"{}\"\n",
+        pick(rng, &["flip", "rotate"]),
+        pick(rng, &["none", "none", "king-left", "king-right"]),
+        pick(rng, &["set", "set", "bag"]),
+    );
+    let mut buckets = String::from("[buckets]\n");
+    let mut bucket_sizes = [0u64; 2];
+    for (name, size) in ["half", "zone"].into_iter().zip(&mut bucket_sizes) {
+        let most = rng.random_range(0..6i64);
+        let table: Vec<i64> =
+            (0..64).map(|square| if square == 9 { most } else { rng.random_range(-1..=most) }).collect();
+        *size = most as u64 + 1;
+        writeln!(buckets, "{name} = {table:?}").unwrap();
+    }
+    let count = rng.random_range(1..=taste.blocks);
+    let blocks = (0..count).map(|_| Writer::new(rng, taste, bucket_sizes).block()).collect();
+    Generated { keys, buckets, blocks }
+}
+
+/// Three products over the same variables, and the tail that binds them.
+pub fn three_products(rng: &mut impl Rng) -> (Generated, [String; 3], String) {
+    let mut generated = definition(rng, Taste { blocks: 1, binders: 2, ..Taste::ALL });
+    let sizes = bucket_sizes(&generated.buckets);
+    let mut writer = Writer::new(rng, Taste { counts: false, ..Taste::ALL }, sizes);
+    let (binders, cost) = writer.binders(2);
+    let condition = writer.tail_condition();
+    let products = [(); 3].map(|()| writer.product(2, 256).0);
+    generated.blocks = vec![Block { product: String::new(), tail: String::new(), cost }];
+    (generated, products, format!("{binders}{condition}"))
+}
+
+fn bucket_sizes(tables: &str) -> [u64; 2] {
+    let mut sizes = tables.lines().filter_map(|line| line.split_once('[').filter(|(name, _)| !name.is_empty())).map(
+        |(_, numbers)| {
+            let numbers = numbers.trim_end_matches(']').split(", ");
+            numbers.map(|number| number.parse::<i64>().unwrap() + 1).max().unwrap() as u64
+        },
+    );
+    [sizes.next().unwrap(), sizes.next().unwrap()]
+}
+
+fn pick<'a>(rng: &mut impl Rng, of: &[&'a str]) -> &'a str {
+    of[rng.random_range(0..of.len())]
+}
+
+/// A variable in scope.
+#[derive(Copy, Clone)]
+struct Variable {
+    letter: char,
+    piece: bool,
+}
+
+struct Writer<'a, R> {
+    rng: &'a mut R,
+    taste: Taste,
+    bucket_sizes: [u64; 2],
+    scope: Vec<Variable>,
+    letters: Vec<char>,
+}
+
+impl<'a, R: Rng> Writer<'a, R> {
+    fn new(rng: &'a mut R, taste: Taste, bucket_sizes: [u64; 2]) -> Self {
+        let mut letters: Vec<char> = ('A'..='Z').filter(|letter| !['K', 'E'].contains(letter)).collect();
+        for at in (1..letters.len()).rev() {
+            letters.swap(at, rng.random_range(0..=at));
+        }
+        let scope = ['K', 'E'].map(|letter| Variable { letter, piece: true }).to_vec();
+        Writer { rng, taste, bucket_sizes, scope, letters }
+    }
+
+    fn block(&mut self) -> Block {
+        let most = self.taste.binders;
+        let wanted = *[0, 1, 1, 1, 1, 2, 2, 2, 3].map(|count: usize| count.min(most)).get(self.below(9)).unwrap();
+        let (binders, cost) = self.binders(wanted);
+        let product = self.product(3, MAX_SIZE).0;
+        let condition = self.tail_condition();
+        let counts = 1 + 60 * product.matches("count(").count() as u64;
+        Block { product, tail: format!("{binders}{condition}"), cost: cost * counts }
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.rng.random_range(0..end)
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_ratio(percent, 100)
+    }
+
+    /// ` for …` and roughly how many bindings there are.
+    fn binders(&mut self, count: usize) -> (String, u64) {
+        let mut text = String::new();
+        let mut cost = 1;
+        for at in 0..count {
+            let pieces: Vec<char> = {
+                let kings = if self.taste.king_sources { 0 } else { 2 };
+                self.scope[kings..].iter().filter(|variable| variable.piece).map(|variable| variable.letter).collect()
+            };
+            let (source, piece, bindings) =
+                if cost >= 1000 || (!pieces.is_empty() && self.chance(if at == 0 { 15 } else { 75 })) {
+                    if pieces.is_empty() {
+                        break;
+                    }
+                    // The piece bound last comes up most often.
+                    let of = if self.chance(60) { pieces[pieces.len() - 1] } else { pieces[self.below(pieces.len())] };
+                    match self.below(4) {
+                        0 => (format!("moves({of})"), false, 4),
+                        1 => (format!("attacks({of})"), false, 5),
+                        2 => (format!("targets({of})"), true, 2),
+                        _ => {
+                            let direction = pick(self.rng, &["east", "north", "northeast", "northwest"]);
+                            (format!("next({of}, {direction})"), true, 1)
+                        }
+                    }
+                } else {
+                    ("pieces".to_owned(), true, 28)
+                };
+            cost *= bindings;
+            let letter = self.letters.pop().unwrap();
+            self.scope.push(Variable { letter, piece });
+            let lead = if at == 0 { " for " } else { ", " };
+            write!(text, "{lead}{letter} in {source}").unwrap();
+        }
+        (text, cost)
+    }
+
+    /// A product and its size, at most `room` (or one factor).
+    fn product(&mut self, depth: usize, room: u64) -> (String, u64) {
+        let mut factors = Vec::new();
+        let mut size = 1;
+        for _ in 0..=self.below(4) {
+            let (text, factor) = self.factor(depth, (room / size).max(1));
+            if size * factor > room && !factors.is_empty() {
+                break;
+            }
+            size *= factor;
+            factors.push(text);
+        }
+        (factors.join(" * "), size)
+    }
+
+    fn factor(&mut self, depth: usize, room: u64) -> (String, u64) {
+        match self.below(20) {
+            0..=2 if depth > 0 => {
+                let products: Vec<(String, u64)> =
+                    (0..2 + self.below(2)).map(|_| self.product(depth - 1, (room / 4).max(1))).collect();
+                let size = products.iter().map(|(_, size)| size).sum();
+                let texts: Vec<String> = products.into_iter().map(|(text, _)| text).collect();
+                (format!("({})", texts.join(" + ")), size)
+            }
+            3 => {
+                let size = 1 + self.below(4) as u64;
+                (format!("reserved({size})"), size)
+            }
+            4..=6 => self.difference(),
+            7 if self.taste.counts => self.count(),
+            _ => self.axis(),
+        }
+    }
+
+    fn variable(&mut self) -> Variable {
+        // The variables bound here come up more often than the kings.
+        let from = if self.scope.len() > 2 && self.chance(70) { 2 } else { 0 };
+        let at = from + self.below(self.scope.len() - from);
+        self.scope[at]
+    }
+
+    fn axis(&mut self) -> (String, u64) {
+        let variable = self.variable();
+        let letter = variable.letter;
+        let axes = ["square", "file", "rank", "diagonal", "antidiagonal", "bucket", "role", "color"];
+        let axis = axes[self.below(if variable.piece { 8 } else { 6 })];
+        if axis == "bucket" {
+            let which = self.below(2);
+            return (format!("bucket({letter}, {})", ["half", "zone"][which]), self.bucket_sizes[which]);
+        }
+        let values = values(axis);
+        if !self.chance(30) {
+            return (format!("{axis}({letter})"), values.len() as u64);
+        }
+        let (domain, size) = self.domain(&values);
+        (format!("{axis}({letter}, {domain})"), size)
+    }
+
+    /// Some of the values: ranges and single ones, in any order.
+    fn domain(&mut self, values: &[String]) -> (String, u64) {
+        let mut items = Vec::new();
+        let (mut at, mut size) = (self.below(values.len().min(4)), 0);
+        while at < values.len() && items.len() < 3 {
+            let length = 1 + self.below(values.len() - at);
+            let end = at + length - 1;
+            items.push(if length > 1 { format!("{}..{}", values[at], values[end]) } else { values[at].clone() });
+            size += length as u64;
+            at = end + 1 + self.below(3);
+        }
+        if self.chance(50) {
+            items.reverse();
+        }
+        (items.join(", "), size)
+    }
+
+    fn difference(&mut self) -> (String, u64) {
+        let axes = [
+            ("square", 64),
+            ("file", 8),
+            ("rank", 8),
+            ("diagonal", 15),
+            ("antidiagonal", 15),
+            ("role", 6),
+            ("color", 2),
+        ];
+        let (left, right) = (self.variable(), self.variable());
+        let (axis, size) = axes[self.below(if left.piece && right.piece { 7 } else { 5 })];
+        (format!("({axis}({}) - {axis}({}))", left.letter, right.letter), 2 * size - 1)
+    }
+
+    fn count(&mut self) -> (String, u64) {
+        let outer = self.scope.len();
+        let most = self.below(10) as u64;
+        let wanted = 1 + self.below(2);
+        let (binders, _) = self.binders(wanted);
+        let condition = self.tail_condition();
+        self.scope.truncate(outer);
+        // Without any binder there is nothing to count.
+        match binders.is_empty() {
+            true => self.axis(),
+            false => (format!("count({most}{binders}{condition})"), most + 1),
+        }
+    }
+
+    fn tail_condition(&mut self) -> String {
+        if self.chance(45) { format!(" if {}", self.condition(2)) } else { String::new() }
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        match self.below(if depth > 0 { 10 } else { 6 }) {
+            0..=5 => self.comparison(),
+            6 => format!("not ({})", self.condition(depth - 1)),
+            7 | 8 => format!("({}) and ({})", self.condition(depth - 1), self.condition(depth - 1)),
+            _ => format!("{} or {}", self.comparison(), self.condition(depth - 1)),
+        }
+    }
+
+    fn comparison(&mut self) -> String {
+        let comparison = pick(self.rng, &["==", "!=", "<", "<=", ">", ">="]);
+        if self.chance(40) {
+            // A named value of the axis.
+            let variable = self.variable();
+            let axes = ["square", "file", "role", "color"];
+            let axis = axes[self.below(if variable.piece { 4 } else { 2 })];
+            let values = values(axis);
+            let value = &values[self.below(values.len())];
+            return format!("{axis}({}) {comparison} {value}", variable.letter);
+        }
+        format!("{} {comparison} {}", self.term(2), self.term(1))
+    }
+
+    fn term(&mut self, depth: usize) -> String {
+        match self.below(if depth > 0 { 10 } else { 6 }) {
+            0 => self.below(12).to_string(),
+            1..=5 => {
+                let variable = self.variable();
+                let axes = ["file", "rank", "diagonal", "antidiagonal", "square", "bucket", "role", "color"];
+                match axes[self.below(if variable.piece { 8 } else { 6 })] {
+                    "bucket" => format!("bucket({}, {})", variable.letter, pick(self.rng, &["half", "zone"])),
+                    axis => format!("{axis}({})", variable.letter),
+                }
+            }
+            6 => format!("abs({})", self.term(depth - 1)),
+            7 => format!("-{}", self.term(0)),
+            8 => format!("({} + {})", self.term(depth - 1), self.term(depth - 1)),
+            _ => format!("({} - {})", self.term(depth - 1), self.term(depth - 1)),
+        }
+    }
+}
+
+/// The names of an axis's values, from 0.
+fn values(axis: &str) -> Vec<String> {
+    let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect();
+    match axis {
+        "square" => (0..64u8).map(|at| format!("{}{}", (b'a' + at % 8) as char, at / 8 + 1)).collect(),
+        "file" => ('a'..='h').map(String::from).collect(),
+        "rank" => (1..=8).map(|rank| rank.to_string()).collect(),
+        "role" => names(&["pawn", "knight", "bishop", "rook", "queen", "king"]),
+        "color" => names(&["own", "their"]),
+        _ => (0..15).map(|at| at.to_string()).collect(),
+    }
+}
