@@ -24,7 +24,7 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
     let tokens = limited_tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
     let blocks = parser.set()?;
     parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
 }
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
     let tokens = limited_tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
     let product = parser.product()?;
     parser.finish("`*` or the end").map(|()| product)
 }
