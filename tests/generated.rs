@@ -208,7 +208,7 @@ fn encodings_deltas_and_refreshes_over_random_play() {
             Some((mv, after)) => {
                 let change = BoardChange::of(mv, before.turn());
                 follower.play(before.board(), mv, &change, after.board());
-                if follower.tally.positions % 8 == 0 {
+                if follower.tally.positions.is_multiple_of(8) {
                     follower.both_views(after.board());
                 }
             }

@@ -117,14 +117,15 @@ impl<'a> Evaluator<'a> {
         match self.strategy {
             Strategy::Refresh => self.set(after),
             Strategy::Incremental => {
-                Perspective::ALL.into_iter().for_each(|pov| match self.set.refreshes(before, change, after, pov) {
-                    true => self.refresh(after, pov),
-                    false => {
-                        self.set.delta(before, change, after, pov, &mut self.delta);
-                        let Delta { added, removed, .. } = &self.delta;
-                        self.model.update(self.back_end, &mut self.accumulators[pov], added, removed);
+                for pov in Perspective::ALL {
+                    if self.set.refreshes(before, change, after, pov) {
+                        self.refresh(after, pov);
+                        continue;
                     }
-                })
+                    self.set.delta(before, change, after, pov, &mut self.delta);
+                    let Delta { added, removed, .. } = &self.delta;
+                    self.model.update(self.back_end, &mut self.accumulators[pov], added, removed);
+                }
             }
         }
     }

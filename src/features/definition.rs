@@ -348,11 +348,11 @@ fn read_factors(source: &SourceText, factors: Option<&Spanned<Factors>>) -> Vec<
 }
 
 /// The factor of each written term in turn; none where there is none.
-fn factors_of_terms<'a>(
-    factors: &'a [FactorText],
+fn factors_of_terms(
+    factors: &[FactorText],
     for_all: bool,
     terms: usize,
-) -> Result<impl Iterator<Item = Option<&'a FactorText>>, FeatureError> {
+) -> Result<impl Iterator<Item = Option<&FactorText>>, FeatureError> {
     let each = match factors {
         [one] if for_all => vec![one; terms],
         [first, ..] if factors.len() != terms => {

@@ -23,6 +23,7 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
     whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
 }
 
@@ -31,6 +32,7 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
     whole(text, "`*` or the end", |parser| parser.product())
 }
 
