@@ -340,3 +340,97 @@ impl Look<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::features::definition;
+    use crate::features::reference;
+    use crate::units::Seed;
+
+    use super::super::generator::{self, Taste};
+
+    /// An assignment: a state of the unmirrored board for each bound variable.
+    type Assignment = Vec<(usize, Entity)>;
+
+    /// The rows of an assignment by the book; with the mask where the way `next` runs belongs to what is told apart.
+    fn rows(spec: &BlockSpec, kings: &Kings, assignment: &Assignment) -> Vec<u32> {
+        let mut entities = vec![Entity::bare(0); spec.variables.len()];
+        let [own, enemy] = kings.men();
+        (entities[OWN_KING], entities[ENEMY_KING]) = (own.entity(), enemy.entity());
+        for (slot, entity) in assignment {
+            entities[*slot] = Entity { square: entity.square ^ kings.mask, ..*entity };
+        }
+        if !spec.condition.as_ref().is_none_or(|condition| condition.holds(&|slot: usize| entities[slot])) {
+            return Vec::new();
+        }
+        let mut rows = reference::elements(&spec.product, &entities);
+        let sideways = |source| matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North);
+        if !rows.is_empty() && spec.binders.iter().any(|binder| sideways(binder.source)) {
+            rows.push(u32::MAX - kings.mask);
+        }
+        rows
+    }
+
+    fn every_assignment(spec: &BlockSpec) -> Box<dyn Iterator<Item = Assignment> + '_> {
+        let all = |slot: usize| states(slot, spec.variables[slot]).flatten().map(move |entity| (slot, entity));
+        match spec.binders[..] {
+            [] => Box::new(std::iter::once(Vec::new())),
+            [ref only] => Box::new(all(only.slot).map(|state| vec![state])),
+            [ref first, ref second, ..] => {
+                Box::new(all(first.slot).flat_map(move |one| all(second.slot).map(move |other| vec![one, other])))
+            }
+        }
+    }
+
+    /// Placements share a context exactly when no assignment tells them apart.
+    #[test]
+    fn contexts_are_what_assignments_tell_apart() {
+        let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: false };
+        let (mut several, mut pairs) = (0, 0);
+        for number in 0..250 {
+            let mut rng = Seed(31).stream("contexts", number);
+            let text = generator::definition(&mut rng, taste).text();
+            let spec = &definition::parse(&text).expect("generated definitions are valid").blocks[0];
+            let block = CompiledBlock::new(spec).expect("few terms");
+            let sample: Vec<Assignment> = match spec.binders.len() {
+                0 | 1 => every_assignment(spec).collect(),
+                _ => {
+                    let mut pick = |slot: usize| loop {
+                        let states: Vec<Option<Entity>> = states(slot, spec.variables[slot]).collect();
+                        if let Some(entity) = states[rng.random_range(0..states.len())] {
+                            return (slot, entity);
+                        }
+                    };
+                    (0..1000).map(|_| spec.binders.iter().map(|binder| pick(binder.slot)).collect()).collect()
+                }
+            };
+            let mut known: HashMap<u32, (Kings, Vec<Vec<u32>>)> = HashMap::new();
+            for own in 0..64u32 {
+                // One enemy king each; a table that does not read it must not care.
+                let enemy = (0..).map(|_| rng.random_range(0..64)).find(|enemy| !too_close(own, *enemy)).unwrap_or(0);
+                let mask = spec.orientation.mask(Square::new(own), Perspective::White);
+                let kings = Kings { own: own ^ mask, enemy: enemy ^ mask, mask };
+                let seen: Vec<Vec<u32>> = sample.iter().map(|assignment| rows(spec, &kings, assignment)).collect();
+                match known.entry(block.contexts().id(own, enemy)) {
+                    std::collections::hash_map::Entry::Occupied(same) => assert_eq!(same.get().1, seen, "{text}"),
+                    std::collections::hash_map::Entry::Vacant(new) => {
+                        new.insert((kings, seen));
+                    }
+                }
+            }
+            let found: Vec<&(Kings, Vec<Vec<u32>>)> = known.values().collect();
+            several += usize::from(found.len() > 1);
+            for (at, (kings, seen)) in found.iter().enumerate() {
+                for (other, elsewhere) in &found[..at] {
+                    let apart = |assignment| rows(spec, kings, &assignment) != rows(spec, other, &assignment);
+                    assert!(seen != elsewhere || every_assignment(spec).any(apart), "{kings:?} {other:?} {text}");
+                    pairs += 1;
+                }
+            }
+        }
+        assert!(several > 80 && pairs > 10_000, "{several} {pairs}");
+    }
+}

@@ -8,6 +8,10 @@
 mod context;
 mod delta;
 mod encode;
+#[cfg(test)]
+#[path = "../../../tests/generator/mod.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
+mod generator;
 mod groups;
 mod levels;
 mod tables;

@@ -23,10 +23,15 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
+<<<<<<< HEAD
     let tokens = limited_tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
     let blocks = parser.set()?;
     parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
+=======
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+    whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
+>>>>>>> fast
 }
 
 /// Parses a product alone.
@@ -34,10 +39,15 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
+<<<<<<< HEAD
     let tokens = limited_tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
     let product = parser.product()?;
     parser.finish("`*` or the end").map(|()| product)
+=======
+    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
+    whole(text, "`*` or the end", |parser| parser.product())
+>>>>>>> fast
 }
 
 fn limited_tokens(text: &str) -> Parsed<Vec<(Token<'_>, Span)>> {
