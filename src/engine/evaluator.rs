@@ -120,19 +120,11 @@ impl<'a> Evaluator<'a> {
                 for pov in Perspective::ALL {
                     if self.set.refreshes(before, change, after, pov) {
                         self.refresh(after, pov);
-<<<<<<< HEAD
-                    } else {
-                        self.set.delta(before, change, after, pov, &mut self.delta);
-                        let Delta { added, removed, .. } = &self.delta;
-                        self.model.update(self.back_end, &mut self.accumulators[pov], added, removed);
-                    }
-=======
                         continue;
                     }
                     self.set.delta(before, change, after, pov, &mut self.delta);
                     let Delta { added, removed, .. } = &self.delta;
                     self.model.update(self.back_end, &mut self.accumulators[pov], added, removed);
->>>>>>> fast
                 }
             }
         }

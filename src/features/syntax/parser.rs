@@ -23,15 +23,8 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
-<<<<<<< HEAD
-    let tokens = limited_tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
-    let blocks = parser.set()?;
-    parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
-=======
     #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
     whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
->>>>>>> fast
 }
 
 /// Parses a product alone.
@@ -39,23 +32,23 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
-<<<<<<< HEAD
-    let tokens = limited_tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
-    let product = parser.product()?;
-    parser.finish("`*` or the end").map(|()| product)
-=======
     #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
     whole(text, "`*` or the end", |parser| parser.product())
->>>>>>> fast
 }
 
-fn limited_tokens(text: &str) -> Parsed<Vec<(Token<'_>, Span)>> {
+fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Parsed<T> {
     if text.len() > MAX_TEXT {
         let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
         return Err(SyntaxError::new(message, 0..0));
     }
-    tokens(text)
+    let tokens = tokens(text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
+    let found = read(&mut parser)?;
+    match parser.peek() {
+        Token::End => Ok(found),
+        Token::Symbol("-") => Err(parser.expected(follows).with_help("a difference of axes stands in brackets")),
+        _ => Err(parser.expected(follows)),
+    }
 }
 
 struct Parser<'a> {
@@ -93,15 +86,6 @@ impl<'a> Parser<'a> {
     fn advance(&mut self) {
         if self.at + 1 < self.tokens.len() {
             self.at += 1;
-        }
-    }
-
-    /// Nothing may follow but `what`.
-    fn finish(&self, what: &str) -> Parsed<()> {
-        match self.peek() {
-            Token::End => Ok(()),
-            Token::Symbol("-") => Err(self.expected(what).with_help("a difference of axes stands in brackets")),
-            _ => Err(self.expected(what)),
         }
     }
 
