@@ -11,8 +11,8 @@ use crate::features::spec::{SourceSpec, VariableKind};
 use super::encode::{Kings, Men};
 use super::levels::{self, Level};
 use super::tables::{Mask, NONE, Term};
-use super::view::{Man, Placement, View, squares, turn};
-use super::{CompiledBlock, Shape};
+use super::view::{Man, Needs, Placement, View, squares, turn};
+use super::{CompiledBlock, Shape, Walk};
 
 /// A move as one perspective sees it.
 #[derive(Copy, Clone)]
@@ -81,7 +81,7 @@ impl Few {
 
     /// The entries of a table, ascending, those there are first.
     #[inline(always)]
-    fn entries(self, table: &[u32], turn: u16) -> (u32, u32) {
+    fn entries(self, table: &[u32; 1024], turn: u16) -> (u32, u32) {
         let entry = |state: u16| table[usize::from(state ^ turn) & 1023];
         let (a, b) = (entry(self.0[0]), entry(self.0[1]));
         // "No entry" is the greatest number.
@@ -196,8 +196,10 @@ impl CompiledBlock {
     /// Appends what the move removes and adds, shifted by `offset`.
     #[inline]
     pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
-        if let (true, true, Some([[own, enemy], _])) = (self.walks, mv.kings_stay || self.blind, mv.kings) {
-            return self.moved_plainly(mv, &self.kings(own, enemy, mv.pov), offset, rows);
+        if let (Some(walk), Some([kings, _])) = (&self.walk, mv.kings)
+            && (mv.kings_stay || walk.blind)
+        {
+            return self.moved_plainly(walk, mv, kings, offset, rows);
         }
         self.delta_of_shape(mv, boards, offset, rows);
     }
@@ -206,8 +208,14 @@ impl CompiledBlock {
     fn delta_of_shape(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
         let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
         let kings = self.kings(before[0], before[1], mv.pov);
-        if before != after && !self.same_under(&kings, &self.kings(after[0], after[1], mv.pov)) {
-            return self.anew(mv, offset, rows);
+        if before != after {
+            let moved = self.kings(after[0], after[1], mv.pov);
+            match (self.same_under(&kings, &moved), &self.walk) {
+                (true, Some(walk)) => return self.moved_plainly(walk, mv, before, offset, rows),
+                (true, None) => {}
+                (false, Some(walk)) if walk.small => return self.walked_anew(walk, mv, [&kings, &moved], offset, rows),
+                (false, _) => return self.anew(mv, offset, rows),
+            }
         }
         match self.shape {
             Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
@@ -253,6 +261,34 @@ impl CompiledBlock {
         self.settle(from, rows);
     }
 
+    /// The same for a small table: entries fall into place by themselves, and mostly the kings set the rows apart.
+    fn walked_anew(&self, walk: &Walk, mv: &Move<'_>, kings: [&Kings; 2], offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let term = &self.terms[0];
+        let bases = kings.map(|kings| self.base(term, kings));
+        let sides = [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)];
+        for ((board, out), (kings, base)) in sides.into_iter().zip(kings.into_iter().zip(bases)) {
+            if base == NONE {
+                continue;
+            }
+            let turn = (mv.pov.index() << 9) as u16 | kings.mask as u16;
+            let mut entries = [0u64; 16];
+            for man in Placement::of(board, Needs::default()).men() {
+                let entry = walk.table[usize::from(man ^ turn) & 1023];
+                if entry != NONE {
+                    entries[entry as usize / 64 & 15] |= 1 << (entry & 63);
+                }
+            }
+            for (word, bits) in (0u32..).zip(entries) {
+                out.extend(squares(bits).map(|bit| base + offset + word * 64 + bit));
+            }
+        }
+        let apart = bases[0].abs_diff(bases[1]) >= 1024;
+        if !apart {
+            rows.settle(from);
+        }
+    }
+
     /// The same where the kings have not changed and the boards are at hand.
     fn search_both(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
@@ -272,33 +308,28 @@ impl CompiledBlock {
         rows.settle(from);
     }
 
-    /// Blocks of one piece without conditions or shared rows: the table entries of the pieces that moved.
+    /// Blocks that are one table: the entries of the pieces that moved.
     #[inline(always)]
-    fn moved_plainly(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+    fn moved_plainly(&self, walk: &Walk, mv: &Move<'_>, [own, enemy]: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
+        let kings = self.kings(own, enemy, mv.pov);
+        let base = walk.base.unwrap_or_else(|| self.base(&self.terms[0], &kings));
+        if base == NONE {
+            return;
+        }
         let from = [rows.removed.len(), rows.added.len()];
-        let slot = self.levels[0].slot;
+        let first = base.wrapping_add(offset);
         let turn = kings.mask as u16;
-        let mut settled = self.terms.len() == 1;
-        for term in &self.terms {
-            let base = self.base(term, kings);
-            if base == NONE {
-                continue;
-            }
-            let table = &term.tables[slot][..1024];
-            let first = base.wrapping_add(offset);
-            let (old, new) = (mv.removed.entries(table, turn), mv.added.entries(table, turn));
-            for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
-                if one != NONE {
-                    out.push(first.wrapping_add(one));
-                    if other != NONE {
-                        out.push(first.wrapping_add(other));
-                    }
+        let (old, new) = (mv.removed.entries(&walk.table, turn), mv.added.entries(&walk.table, turn));
+        for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
+            if one != NONE {
+                out.push(first.wrapping_add(one));
+                if other != NONE {
+                    out.push(first.wrapping_add(other));
                 }
             }
-            let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
-            settled &= !(crosses(old.0) | crosses(old.1));
         }
-        if !settled {
+        let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
+        if crosses(old.0) | crosses(old.1) {
             rows.settle(from);
         }
     }
