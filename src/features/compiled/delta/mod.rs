@@ -2,15 +2,22 @@
 //! touches a changed square as well; counts ask whether any such piece is counted. Everything else, and a block whose
 //! kings have changed, is encoded before and after the move and compared.
 
+mod pairs;
+mod rows;
+
 use std::cell::Cell;
-use std::cmp::Ordering;
 
 use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Piece, PieceCode, Role, Square};
-use crate::features::spec::{SourceSpec, VariableKind};
+use crate::features::spec::SourceSpec;
 
 use super::encode::{Kings, Men};
-use super::levels::{self, Level};
-use super::tables::{Mask, NONE, Term};
+use super::levels;
+use super::tables::{NONE, Term};
+pub use rows::Rows;
+
+use pairs::Pairs;
+use rows::dedup_from;
+
 use super::view::{Man, Needs, Placement, View, squares, turn};
 use super::{CompiledBlock, Shape, Walk};
 
@@ -38,12 +45,6 @@ pub struct Boards {
     /// Pieces that attack a changed square before the move, and those whose moves it touches.
     attackers: Cell<Option<u64>>,
     movers: Cell<Option<u64>>,
-}
-
-/// Where the changes go: ascending from where the lists ended before.
-pub struct Rows<'a> {
-    pub removed: &'a mut Vec<u32>,
-    pub added: &'a mut Vec<u32>,
 }
 
 /// Pieces a move takes off the board or puts on it: relative code · 64 + square; [`NOBODY`] where there is none.
@@ -276,7 +277,7 @@ impl CompiledBlock {
             for man in Placement::of(board, Needs::default()).men() {
                 let entry = walk.table[usize::from(man ^ turn) & 1023];
                 if entry != NONE {
-                    entries[entry as usize / 64 & 15] |= 1 << (entry & 63);
+                    entries[(entry / 64) as usize & 15] |= 1 << (entry & 63);
                 }
             }
             for (word, bits) in (0u32..).zip(entries) {
@@ -443,188 +444,4 @@ impl CompiledBlock {
             counted(&boards.before, touched | boards.changed) || counted(&boards.after, boards.changed)
         })
     }
-}
-
-/// The bindings of a block of pairs in one term: from a piece (or king) to its partners.
-struct Pairs<'a> {
-    block: &'a CompiledBlock,
-    term: &'a Term,
-    /// With the set's offset.
-    base: u32,
-    /// Whether a row another pair yields has not changed.
-    shared: bool,
-}
-
-impl Pairs<'_> {
-    fn second(&self) -> &Level {
-        &self.block.levels[self.block.levels.len() - 1]
-    }
-
-    /// The level of the first variable; none when that is a king.
-    fn first(&self) -> Option<&Level> {
-        self.block.levels.split_last().and_then(|(_, first)| first.first())
-    }
-
-    /// Appends rows of pairs that are gone to `out[0]`, of new ones to `out[1]`; this term's begin at `starts`.
-    fn changes(&self, boards: &Boards, men: &mut [Man], out: [&mut Vec<u32>; 2], starts: [usize; 2]) {
-        let [removed, added] = out;
-        let second = self.second();
-        let mask = &self.term.masks[second.slot];
-        // A bare square is the same square whatever stands there.
-        let replaced = if second.kind == VariableKind::Piece { boards.changed } else { 0 };
-        let stays = boards.touched(second.source) & !boards.changed;
-        let (before, after) = (&boards.before, &boards.after);
-        self.each_first(before, stays, men, &mut |men| {
-            let partners = [before, after].map(|view| self.partners(view, men, mask));
-            let common = partners[0] & partners[1] & !replaced;
-            self.emit([before, after], men, partners[0] & !common, removed, starts[0]);
-            self.emit([after, before], men, partners[1] & !common, added, starts[1]);
-        });
-        if self.first().is_some() {
-            self.each_first(before, boards.changed, men, &mut |men| {
-                let partners = self.partners(before, men, mask);
-                self.emit([before, after], men, partners, removed, starts[0]);
-            });
-            self.each_first(after, boards.changed, men, &mut |men| {
-                let partners = self.partners(after, men, mask);
-                self.emit([after, before], men, partners, added, starts[1]);
-            });
-        }
-    }
-
-    /// Binds the first variable to each piece on the squares `among`; a first variable that is a king is bound already.
-    fn each_first(&self, view: &View, among: u64, men: &mut [Man], visit: &mut dyn FnMut(&mut [Man])) {
-        let Some(first) = self.first() else { return visit(men) };
-        self.each(first, view, &self.term.masks[first.slot], among, men, visit);
-    }
-
-    fn each(
-        &self,
-        level: &Level,
-        view: &View,
-        mask: &Mask,
-        among: u64,
-        men: &mut [Man],
-        visit: &mut dyn FnMut(&mut [Man]),
-    ) {
-        let mut room = None;
-        for (code, bits) in level.candidates(view, men, mask, &mut room) {
-            for square in squares(bits & among) {
-                men[level.slot] = Man { code, square };
-                if level.admits(men) {
-                    visit(men);
-                }
-            }
-        }
-    }
-
-    /// Squares of what the second variable can be.
-    fn partners(&self, view: &View, men: &mut [Man], mask: &Mask) -> u64 {
-        let level = self.second();
-        let mut partners = 0;
-        let mut room = None;
-        for (code, bits) in level.candidates(view, men, mask, &mut room) {
-            let admitted = |square: &u32| {
-                men[level.slot] = Man { code, square: *square };
-                level.admits(men)
-            };
-            partners |= match level.conditional() {
-                false => bits,
-                true => squares(bits).filter(admitted).fold(0, |found, square| found | 1 << square),
-            };
-        }
-        partners
-    }
-
-    /// Appends the rows of the bound first variable with its partners on the first board, less those that some pair
-    /// yields on the second.
-    fn emit(&self, [view, other]: [&View; 2], men: &mut [Man], partners: u64, out: &mut Vec<u32>, start: usize) {
-        let level = self.second();
-        let tables = &self.term.tables;
-        let first = self.first().map(|first| (first, men[first.slot]));
-        let sum = self.base + first.map_or(0, |(first, man)| tables[first.slot][man.state(first.kind)]);
-        for square in squares(partners) {
-            let code = if level.kind == VariableKind::Piece { view.code_at(square) } else { 0 };
-            let man = Man { code, square };
-            let row = sum + tables[level.slot][man.state(level.kind)];
-            let known = || out[start..].contains(&row);
-            if self.shared && (known() || self.yields(other, men, first, man)) {
-                continue;
-            }
-            out.push(row);
-        }
-    }
-
-    /// Whether some pair of a board yields the row of `first` (bound in `men`) and `second`.
-    fn yields(&self, view: &View, men: &mut [Man], first: Option<(&Level, Man)>, second: Man) -> bool {
-        let level = self.second();
-        let groups = &self.term.groups;
-        let seconds = groups[level.slot].fellows(second.state(level.kind));
-        let Some((first, man)) = first else { return self.partners(view, men, seconds) != 0 };
-        let firsts = groups[first.slot].fellows(man.state(first.kind));
-        if first.plain() && level.plain() {
-            let reaching =
-                |square| firsts.iter().any(|(code, allowed)| view.reaching(level.source, *code, square) & allowed != 0);
-            return level.reached(view, !0, seconds, None).any(|(_, bits)| squares(bits).any(reaching));
-        }
-        let mut found = false;
-        self.each(first, view, firsts, !0, men, &mut |men| found = found || self.partners(view, men, seconds) != 0);
-        men[first.slot] = man;
-        found
-    }
-}
-
-impl Rows<'_> {
-    /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
-    #[inline(never)]
-    fn settle(&mut self, from: [usize; 2]) {
-        let (left, right) = (&mut *self.removed, &mut *self.added);
-        sort(&mut left[from[0]..]);
-        sort(&mut right[from[1]..]);
-        if left.len() == from[0] || right.len() == from[1] {
-            return;
-        }
-        let (mut l, mut r) = (from[0], from[1]);
-        let (mut kept_l, mut kept_r) = (l, r);
-        while l < left.len() && r < right.len() {
-            match left[l].cmp(&right[r]) {
-                Ordering::Equal => (l, r) = (l + 1, r + 1),
-                Ordering::Less => {
-                    left[kept_l] = left[l];
-                    (l, kept_l) = (l + 1, kept_l + 1);
-                }
-                Ordering::Greater => {
-                    right[kept_r] = right[r];
-                    (r, kept_r) = (r + 1, kept_r + 1);
-                }
-            }
-        }
-        if kept_l < l {
-            left.drain(kept_l..l);
-        }
-        if kept_r < r {
-            right.drain(kept_r..r);
-        }
-    }
-}
-
-/// Mostly one or two rows.
-fn sort(rows: &mut [u32]) {
-    match rows {
-        [] | [_] => {}
-        [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
-        rows => rows.sort_unstable(),
-    }
-}
-
-/// Drops repeats from a sorted tail.
-fn dedup_from(rows: &mut Vec<u32>, start: usize) {
-    let mut kept = start;
-    for at in start..rows.len() {
-        if at == start || rows[at] != rows[kept - 1] {
-            rows[kept] = rows[at];
-            kept += 1;
-        }
-    }
-    rows.truncate(kept);
 }
