@@ -44,7 +44,7 @@ impl CompiledBlock {
         term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
     }
 
-    #[inline(never)]
+    #[inline]
     fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
         match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
             true => term.king_sum(kings.own, kings.enemy),

@@ -28,7 +28,7 @@ pub use view::{Needs, Placement};
 
 use groups::Groups;
 use levels::{Conditions, CountPlan, Level};
-use tables::Term;
+use tables::{NONE, Term};
 
 /// One block, ready to encode.
 #[derive(Debug)]
@@ -45,10 +45,8 @@ pub struct CompiledBlock {
     shape: Shape,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
-    /// Whether the tables of the pieces that move say all that a move changes while the kings stay.
-    walks: bool,
-    /// Whether the kings stand for nothing, wherever they stand; only where it `walks`.
-    blind: bool,
+    /// Where the tables of the pieces that move say all that a move changes while the kings stay.
+    walk: Option<Walk>,
     /// Whether rows shared by pieces of one code are found once, and others are not shared.
     united: bool,
     contexts: ContextTable,
@@ -86,6 +84,18 @@ impl Shape {
     }
 }
 
+/// A block that is one table over pieces.
+#[derive(Debug)]
+struct Walk {
+    table: Box<[u32; 1024]>,
+    /// The base, when the kings contribute nothing.
+    base: Option<u32>,
+    /// Whether the kings stand for nothing, wherever they stand.
+    blind: bool,
+    /// Whether no two pieces share an entry and all entries lie below the number of states.
+    small: bool,
+}
+
 /// Terms a block's product may expand to when its sums are multiplied out.
 const MAX_TERMS: usize = 4096;
 
@@ -108,8 +118,7 @@ impl CompiledBlock {
             terms: expansion.terms,
             gate: conditions.gate,
             injective: expansion.injective,
-            walks: false,
-            blind: false,
+            walk: None,
             united: false,
             contexts: ContextTable::default(),
         };
@@ -121,11 +130,25 @@ impl CompiledBlock {
                 term.groups = term.tables.iter().map(|table| Groups::of(table)).collect();
             }
         }
-        block.walks = block.shape == Shape::Piece && !block.shares_rows() && block.levels[0].plain();
-        block.blind = block.orientation.mirror == Mirror::None && block.terms.iter().all(|term| term.fixed.is_some());
+        block.walk = block.as_walk();
         block.unite();
         block.contexts = ContextTable::of(spec, &block);
         Ok(block)
+    }
+
+    /// The block as one table, if it is one piece without conditions or shared rows, in one term.
+    fn as_walk(&self) -> Option<Walk> {
+        let ([level], [term]) = (&self.levels[..], &self.terms[..]) else { return None };
+        if self.shape != Shape::Piece || self.shares_rows() || !level.plain() {
+            return None;
+        }
+        let entries = &term.tables[level.slot];
+        Some(Walk {
+            table: entries.clone().into_boxed_slice().try_into().ok()?,
+            base: term.fixed,
+            blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,
+            small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
+        })
     }
 
     /// Finds pairs that differ in nothing but the square of their first piece: a row for all its moves at once.
@@ -183,6 +206,7 @@ impl CompiledBlock {
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         let entries: usize = self.terms.iter().map(Term::entries).sum();
-        (entries + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
+        let walk = self.walk.as_ref().map_or(0, |walk| walk.table.len());
+        (entries + walk + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
     }
 }

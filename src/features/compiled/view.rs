@@ -39,6 +39,7 @@ impl Needs {
 }
 
 impl Placement {
+    #[inline]
     pub fn of(board: &Board, needs: Needs) -> Placement {
         let mut placement = Placement::empty(needs);
         for color in Color::ALL {

@@ -2,17 +2,24 @@
 //! touches a changed square as well; counts ask whether any such piece is counted. Everything else, and a block whose
 //! kings have changed, is encoded before and after the move and compared.
 
+mod pairs;
+mod rows;
+
 use std::cell::Cell;
-use std::cmp::Ordering;
 
 use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Piece, PieceCode, Role, Square};
-use crate::features::spec::{SourceSpec, VariableKind};
+use crate::features::spec::SourceSpec;
 
 use super::encode::{Kings, Men};
-use super::levels::{self, Level};
-use super::tables::{Mask, NONE, Term};
-use super::view::{Man, Placement, View, squares, turn};
-use super::{CompiledBlock, Shape};
+use super::levels;
+use super::tables::{NONE, Term};
+pub use rows::Rows;
+
+use pairs::Pairs;
+use rows::dedup_from;
+
+use super::view::{Man, Needs, Placement, View, squares, turn};
+use super::{CompiledBlock, Shape, Walk};
 
 /// A move as one perspective sees it.
 #[derive(Copy, Clone)]
@@ -38,12 +45,6 @@ pub struct Boards {
     /// Pieces that attack a changed square before the move, and those whose moves it touches.
     attackers: Cell<Option<u64>>,
     movers: Cell<Option<u64>>,
-}
-
-/// Where the changes go: ascending from where the lists ended before.
-pub struct Rows<'a> {
-    pub removed: &'a mut Vec<u32>,
-    pub added: &'a mut Vec<u32>,
 }
 
 /// Pieces a move takes off the board or puts on it: relative code · 64 + square; [`NOBODY`] where there is none.
@@ -81,7 +82,7 @@ impl Few {
 
     /// The entries of a table, ascending, those there are first.
     #[inline(always)]
-    fn entries(self, table: &[u32], turn: u16) -> (u32, u32) {
+    fn entries(self, table: &[u32; 1024], turn: u16) -> (u32, u32) {
         let entry = |state: u16| table[usize::from(state ^ turn) & 1023];
         let (a, b) = (entry(self.0[0]), entry(self.0[1]));
         // "No entry" is the greatest number.
@@ -196,8 +197,10 @@ impl CompiledBlock {
     /// Appends what the move removes and adds, shifted by `offset`.
     #[inline]
     pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
-        if let (true, true, Some([[own, enemy], _])) = (self.walks, mv.kings_stay || self.blind, mv.kings) {
-            return self.moved_plainly(mv, &self.kings(own, enemy, mv.pov), offset, rows);
+        if let (Some(walk), Some([kings, _])) = (&self.walk, mv.kings)
+            && (mv.kings_stay || walk.blind)
+        {
+            return self.moved_plainly(walk, mv, kings, offset, rows);
         }
         self.delta_of_shape(mv, boards, offset, rows);
     }
@@ -206,8 +209,14 @@ impl CompiledBlock {
     fn delta_of_shape(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
         let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
         let kings = self.kings(before[0], before[1], mv.pov);
-        if before != after && !self.same_under(&kings, &self.kings(after[0], after[1], mv.pov)) {
-            return self.anew(mv, offset, rows);
+        if before != after {
+            let moved = self.kings(after[0], after[1], mv.pov);
+            match (self.same_under(&kings, &moved), &self.walk) {
+                (true, Some(walk)) => return self.moved_plainly(walk, mv, before, offset, rows),
+                (true, None) => {}
+                (false, Some(walk)) if walk.small => return self.walked_anew(walk, mv, [&kings, &moved], offset, rows),
+                (false, _) => return self.anew(mv, offset, rows),
+            }
         }
         match self.shape {
             Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
@@ -253,6 +262,34 @@ impl CompiledBlock {
         self.settle(from, rows);
     }
 
+    /// The same for a small table: entries fall into place by themselves, and mostly the kings set the rows apart.
+    fn walked_anew(&self, walk: &Walk, mv: &Move<'_>, kings: [&Kings; 2], offset: u32, rows: &mut Rows<'_>) {
+        let from = [rows.removed.len(), rows.added.len()];
+        let term = &self.terms[0];
+        let bases = kings.map(|kings| self.base(term, kings));
+        let sides = [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)];
+        for ((board, out), (kings, base)) in sides.into_iter().zip(kings.into_iter().zip(bases)) {
+            if base == NONE {
+                continue;
+            }
+            let turn = (mv.pov.index() << 9) as u16 | kings.mask as u16;
+            let mut entries = [0u64; 16];
+            for man in Placement::of(board, Needs::default()).men() {
+                let entry = walk.table[usize::from(man ^ turn) & 1023];
+                if entry != NONE {
+                    entries[(entry / 64) as usize & 15] |= 1 << (entry & 63);
+                }
+            }
+            for (word, bits) in (0u32..).zip(entries) {
+                out.extend(squares(bits).map(|bit| base + offset + word * 64 + bit));
+            }
+        }
+        let apart = bases[0].abs_diff(bases[1]) >= 1024;
+        if !apart {
+            rows.settle(from);
+        }
+    }
+
     /// The same where the kings have not changed and the boards are at hand.
     fn search_both(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
         let from = [rows.removed.len(), rows.added.len()];
@@ -272,33 +309,28 @@ impl CompiledBlock {
         rows.settle(from);
     }
 
-    /// Blocks of one piece without conditions or shared rows: the table entries of the pieces that moved.
+    /// Blocks that are one table: the entries of the pieces that moved.
     #[inline(always)]
-    fn moved_plainly(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
+    fn moved_plainly(&self, walk: &Walk, mv: &Move<'_>, [own, enemy]: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
+        let kings = self.kings(own, enemy, mv.pov);
+        let base = walk.base.unwrap_or_else(|| self.base(&self.terms[0], &kings));
+        if base == NONE {
+            return;
+        }
         let from = [rows.removed.len(), rows.added.len()];
-        let slot = self.levels[0].slot;
+        let first = base.wrapping_add(offset);
         let turn = kings.mask as u16;
-        let mut settled = self.terms.len() == 1;
-        for term in &self.terms {
-            let base = self.base(term, kings);
-            if base == NONE {
-                continue;
-            }
-            let table = &term.tables[slot][..1024];
-            let first = base.wrapping_add(offset);
-            let (old, new) = (mv.removed.entries(table, turn), mv.added.entries(table, turn));
-            for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
-                if one != NONE {
-                    out.push(first.wrapping_add(one));
-                    if other != NONE {
-                        out.push(first.wrapping_add(other));
-                    }
+        let (old, new) = (mv.removed.entries(&walk.table, turn), mv.added.entries(&walk.table, turn));
+        for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
+            if one != NONE {
+                out.push(first.wrapping_add(one));
+                if other != NONE {
+                    out.push(first.wrapping_add(other));
                 }
             }
-            let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
-            settled &= !(crosses(old.0) | crosses(old.1));
         }
-        if !settled {
+        let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
+        if crosses(old.0) | crosses(old.1) {
             rows.settle(from);
         }
     }
@@ -412,188 +444,4 @@ impl CompiledBlock {
             counted(&boards.before, touched | boards.changed) || counted(&boards.after, boards.changed)
         })
     }
-}
-
-/// The bindings of a block of pairs in one term: from a piece (or king) to its partners.
-struct Pairs<'a> {
-    block: &'a CompiledBlock,
-    term: &'a Term,
-    /// With the set's offset.
-    base: u32,
-    /// Whether a row another pair yields has not changed.
-    shared: bool,
-}
-
-impl Pairs<'_> {
-    fn second(&self) -> &Level {
-        &self.block.levels[self.block.levels.len() - 1]
-    }
-
-    /// The level of the first variable; none when that is a king.
-    fn first(&self) -> Option<&Level> {
-        self.block.levels.split_last().and_then(|(_, first)| first.first())
-    }
-
-    /// Appends rows of pairs that are gone to `out[0]`, of new ones to `out[1]`; this term's begin at `starts`.
-    fn changes(&self, boards: &Boards, men: &mut [Man], out: [&mut Vec<u32>; 2], starts: [usize; 2]) {
-        let [removed, added] = out;
-        let second = self.second();
-        let mask = &self.term.masks[second.slot];
-        // A bare square is the same square whatever stands there.
-        let replaced = if second.kind == VariableKind::Piece { boards.changed } else { 0 };
-        let stays = boards.touched(second.source) & !boards.changed;
-        let (before, after) = (&boards.before, &boards.after);
-        self.each_first(before, stays, men, &mut |men| {
-            let partners = [before, after].map(|view| self.partners(view, men, mask));
-            let common = partners[0] & partners[1] & !replaced;
-            self.emit([before, after], men, partners[0] & !common, removed, starts[0]);
-            self.emit([after, before], men, partners[1] & !common, added, starts[1]);
-        });
-        if self.first().is_some() {
-            self.each_first(before, boards.changed, men, &mut |men| {
-                let partners = self.partners(before, men, mask);
-                self.emit([before, after], men, partners, removed, starts[0]);
-            });
-            self.each_first(after, boards.changed, men, &mut |men| {
-                let partners = self.partners(after, men, mask);
-                self.emit([after, before], men, partners, added, starts[1]);
-            });
-        }
-    }
-
-    /// Binds the first variable to each piece on the squares `among`; a first variable that is a king is bound already.
-    fn each_first(&self, view: &View, among: u64, men: &mut [Man], visit: &mut dyn FnMut(&mut [Man])) {
-        let Some(first) = self.first() else { return visit(men) };
-        self.each(first, view, &self.term.masks[first.slot], among, men, visit);
-    }
-
-    fn each(
-        &self,
-        level: &Level,
-        view: &View,
-        mask: &Mask,
-        among: u64,
-        men: &mut [Man],
-        visit: &mut dyn FnMut(&mut [Man]),
-    ) {
-        let mut room = None;
-        for (code, bits) in level.candidates(view, men, mask, &mut room) {
-            for square in squares(bits & among) {
-                men[level.slot] = Man { code, square };
-                if level.admits(men) {
-                    visit(men);
-                }
-            }
-        }
-    }
-
-    /// Squares of what the second variable can be.
-    fn partners(&self, view: &View, men: &mut [Man], mask: &Mask) -> u64 {
-        let level = self.second();
-        let mut partners = 0;
-        let mut room = None;
-        for (code, bits) in level.candidates(view, men, mask, &mut room) {
-            let admitted = |square: &u32| {
-                men[level.slot] = Man { code, square: *square };
-                level.admits(men)
-            };
-            partners |= match level.conditional() {
-                false => bits,
-                true => squares(bits).filter(admitted).fold(0, |found, square| found | 1 << square),
-            };
-        }
-        partners
-    }
-
-    /// Appends the rows of the bound first variable with its partners on the first board, less those that some pair
-    /// yields on the second.
-    fn emit(&self, [view, other]: [&View; 2], men: &mut [Man], partners: u64, out: &mut Vec<u32>, start: usize) {
-        let level = self.second();
-        let tables = &self.term.tables;
-        let first = self.first().map(|first| (first, men[first.slot]));
-        let sum = self.base + first.map_or(0, |(first, man)| tables[first.slot][man.state(first.kind)]);
-        for square in squares(partners) {
-            let code = if level.kind == VariableKind::Piece { view.code_at(square) } else { 0 };
-            let man = Man { code, square };
-            let row = sum + tables[level.slot][man.state(level.kind)];
-            let known = || out[start..].contains(&row);
-            if self.shared && (known() || self.yields(other, men, first, man)) {
-                continue;
-            }
-            out.push(row);
-        }
-    }
-
-    /// Whether some pair of a board yields the row of `first` (bound in `men`) and `second`.
-    fn yields(&self, view: &View, men: &mut [Man], first: Option<(&Level, Man)>, second: Man) -> bool {
-        let level = self.second();
-        let groups = &self.term.groups;
-        let seconds = groups[level.slot].fellows(second.state(level.kind));
-        let Some((first, man)) = first else { return self.partners(view, men, seconds) != 0 };
-        let firsts = groups[first.slot].fellows(man.state(first.kind));
-        if first.plain() && level.plain() {
-            let reaching =
-                |square| firsts.iter().any(|(code, allowed)| view.reaching(level.source, *code, square) & allowed != 0);
-            return level.reached(view, !0, seconds, None).any(|(_, bits)| squares(bits).any(reaching));
-        }
-        let mut found = false;
-        self.each(first, view, firsts, !0, men, &mut |men| found = found || self.partners(view, men, seconds) != 0);
-        men[first.slot] = man;
-        found
-    }
-}
-
-impl Rows<'_> {
-    /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
-    #[inline(never)]
-    fn settle(&mut self, from: [usize; 2]) {
-        let (left, right) = (&mut *self.removed, &mut *self.added);
-        sort(&mut left[from[0]..]);
-        sort(&mut right[from[1]..]);
-        if left.len() == from[0] || right.len() == from[1] {
-            return;
-        }
-        let (mut l, mut r) = (from[0], from[1]);
-        let (mut kept_l, mut kept_r) = (l, r);
-        while l < left.len() && r < right.len() {
-            match left[l].cmp(&right[r]) {
-                Ordering::Equal => (l, r) = (l + 1, r + 1),
-                Ordering::Less => {
-                    left[kept_l] = left[l];
-                    (l, kept_l) = (l + 1, kept_l + 1);
-                }
-                Ordering::Greater => {
-                    right[kept_r] = right[r];
-                    (r, kept_r) = (r + 1, kept_r + 1);
-                }
-            }
-        }
-        if kept_l < l {
-            left.drain(kept_l..l);
-        }
-        if kept_r < r {
-            right.drain(kept_r..r);
-        }
-    }
-}
-
-/// Mostly one or two rows.
-fn sort(rows: &mut [u32]) {
-    match rows {
-        [] | [_] => {}
-        [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
-        rows => rows.sort_unstable(),
-    }
-}
-
-/// Drops repeats from a sorted tail.
-fn dedup_from(rows: &mut Vec<u32>, start: usize) {
-    let mut kept = start;
-    for at in start..rows.len() {
-        if at == start || rows[at] != rows[kept - 1] {
-            rows[kept] = rows[at];
-            kept += 1;
-        }
-    }
-    rows.truncate(kept);
 }

@@ -1,0 +1,64 @@
+//! The lists of changed rows.
+
+use std::cmp::Ordering;
+
+/// Where the changes go: ascending from where the lists ended before.
+pub struct Rows<'a> {
+    pub removed: &'a mut Vec<u32>,
+    pub added: &'a mut Vec<u32>,
+}
+
+impl Rows<'_> {
+    /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
+    #[inline(never)]
+    pub fn settle(&mut self, from: [usize; 2]) {
+        let (left, right) = (&mut *self.removed, &mut *self.added);
+        sort(&mut left[from[0]..]);
+        sort(&mut right[from[1]..]);
+        if left.len() == from[0] || right.len() == from[1] {
+            return;
+        }
+        let (mut l, mut r) = (from[0], from[1]);
+        let (mut kept_l, mut kept_r) = (l, r);
+        while l < left.len() && r < right.len() {
+            match left[l].cmp(&right[r]) {
+                Ordering::Equal => (l, r) = (l + 1, r + 1),
+                Ordering::Less => {
+                    left[kept_l] = left[l];
+                    (l, kept_l) = (l + 1, kept_l + 1);
+                }
+                Ordering::Greater => {
+                    right[kept_r] = right[r];
+                    (r, kept_r) = (r + 1, kept_r + 1);
+                }
+            }
+        }
+        if kept_l < l {
+            left.drain(kept_l..l);
+        }
+        if kept_r < r {
+            right.drain(kept_r..r);
+        }
+    }
+}
+
+/// Mostly one or two rows.
+fn sort(rows: &mut [u32]) {
+    match rows {
+        [] | [_] => {}
+        [a, b] => (*a, *b) = ((*a).min(*b), (*a).max(*b)),
+        rows => rows.sort_unstable(),
+    }
+}
+
+/// Drops repeats from a sorted tail.
+pub fn dedup_from(rows: &mut Vec<u32>, start: usize) {
+    let mut kept = start;
+    for at in start..rows.len() {
+        if at == start || rows[at] != rows[kept - 1] {
+            rows[kept] = rows[at];
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
+}
