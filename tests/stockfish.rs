@@ -1,0 +1,73 @@
+//! Stockfish's own numbering of features, written from its published formulas, against the shipped definitions.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use fsbench::chess::{Board, Chess, Color, Perspective, Role, Square};
+use fsbench::features::FeatureSet;
+use shakmaty::Position;
+
+/// Square of the perspective's own king, and every piece as (role from pawn = 0, whether it is the perspective's, square).
+fn view(board: &Board, pov: Perspective) -> (u32, Vec<(u32, bool, u32)>) {
+    let own = if pov == Perspective::White { Color::White } else { Color::Black };
+    let pieces = Square::ALL.into_iter().filter_map(|square| Some((square, board.piece_at(square)?)));
+    let pieces = pieces.map(|(square, piece)| (piece.role as u32 - 1, piece.color == own, u32::from(square)));
+    (u32::from(board.king_of(own).unwrap()), pieces.collect())
+}
+
+/// Plane of a piece: own pawn, their pawn, own knight, …
+fn plane(role: u32, own: bool) -> u32 {
+    2 * role + u32::from(!own)
+}
+
+const KING: u32 = Role::King as u32 - 1;
+
+/// Stockfish 12 (half_kp): 641 indices a king square, the first unused; Black's board rotated.
+fn half_kp(board: &Board, pov: Perspective) -> Vec<u32> {
+    let turn = if pov == Perspective::White { 0 } else { 63 };
+    let (king, pieces) = view(board, pov);
+    let pieces = pieces.into_iter().filter(|(role, ..)| *role != KING);
+    pieces.map(|(role, own, square)| 641 * (king ^ turn) + 1 + 64 * plane(role, own) + (square ^ turn)).collect()
+}
+
+/// Stockfish 14 (half_ka_v2): 11 planes a king square, the kings in the last; Black's board flipped.
+fn half_ka_v2(board: &Board, pov: Perspective) -> Vec<u32> {
+    let turn = if pov == Perspective::White { 0 } else { 56 };
+    let (king, pieces) = view(board, pov);
+    let plane = |role, own| if role == KING { 10 } else { plane(role, own) };
+    pieces
+        .into_iter()
+        .map(|(role, own, square)| 704 * (king ^ turn) + 64 * plane(role, own) + (square ^ turn))
+        .collect()
+}
+
+/// Stockfish 15 (half_ka_v2_hm): as before, mirrored when the king stands on the files a–d, over 32 king buckets.
+fn half_ka_v2_hm(board: &Board, pov: Perspective) -> Vec<u32> {
+    let flip = if pov == Perspective::White { 0 } else { 56 };
+    let (king, pieces) = view(board, pov);
+    let turn = flip ^ if king % 8 < 4 { 7 } else { 0 };
+    let oriented = king ^ turn;
+    let bucket = 4 * (7 - oriented / 8) + (7 - oriented % 8);
+    let plane = |role, own| if role == KING { 10 } else { plane(role, own) };
+    pieces.into_iter().map(|(role, own, square)| 704 * bucket + 64 * plane(role, own) + (square ^ turn)).collect()
+}
+
+#[test]
+fn features_are_numbered_as_stockfish_does() {
+    let formulas: [(&str, fn(&Board, Perspective) -> Vec<u32>); 3] =
+        [("half-kp", half_kp), ("half-ka-v2", half_ka_v2), ("half-ka-v2-hm", half_ka_v2_hm)];
+    for (name, formula) in formulas {
+        let set = FeatureSet::resolve(name).unwrap();
+        for game in 0..30 {
+            let mut position = Chess::default();
+            for mv in common::random_game(game, 120) {
+                position.play_unchecked(mv);
+                for pov in Perspective::ALL {
+                    let mut expected = formula(position.board(), pov);
+                    expected.sort_unstable();
+                    assert_eq!(set.reference(position.board(), pov), expected, "{name} {pov:?} {:?}", position.board());
+                }
+            }
+        }
+    }
+}
