@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
-printf 'quickstart: building (about ten minutes on two cores the first time)\n' >&2
+printf 'quickstart: building (about fifteen minutes on two cores the first time)\n' >&2
 cargo build --release
 cargo run --quiet --release -- run experiments/quickstart.toml "$@"
 cargo run --quiet --release -- report results/quickstart
