@@ -1,8 +1,11 @@
 //! The compiled encoder, deltas and contexts against the reference encoder, over random games.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod common;
+
 use std::collections::HashMap;
 
+use common::without;
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
 use fsbench::features::{Delta, FeatureSet, shipped_names};
 use fsbench::units::Seed;
@@ -130,18 +133,6 @@ fn deltas_are_the_difference_and_apply_to_every_move() {
         }
     });
     assert_eq!(kinds.len(), 4, "{kinds:?}");
-}
-
-/// Sorted multiset difference.
-fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
-    let mut counts: HashMap<u32, i32> = HashMap::new();
-    right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
-    let gone = |index: &&u32| {
-        let count = counts.entry(**index).or_default();
-        *count -= 1;
-        *count < 0
-    };
-    left.iter().filter(gone).copied().collect()
 }
 
 /// White's view of a position is Black's view of the position with colours exchanged and the board turned.

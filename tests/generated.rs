@@ -2,11 +2,13 @@
 //! `FSBENCH_DATA` is set) real games: compiled = reference, deltas, refreshes, perspectives, the algebra, the printer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
+mod common;
 mod generator;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use common::without;
 use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
 use fsbench::data::games;
 use fsbench::features::{Delta, FeatureSet};
@@ -144,18 +146,6 @@ fn seen_from_the_other_side(board: &Board, set: &FeatureSet) -> Board {
     }
     turned.swap_colors();
     turned
-}
-
-/// Sorted multiset difference.
-fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
-    let mut counts: HashMap<u32, i32> = HashMap::new();
-    right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
-    let gone = |index: &&u32| {
-        let count = counts.entry(**index).or_default();
-        *count -= 1;
-        *count < 0
-    };
-    left.iter().filter(gone).copied().collect()
 }
 
 /// Random games with a liking for captures, promotions and castling, up to so many positions.

@@ -52,9 +52,11 @@ fn half_ka_v2_hm(board: &Board, pov: Perspective) -> Vec<u32> {
     pieces.into_iter().map(|(role, own, square)| 704 * bucket + 64 * plane(role, own) + (square ^ turn)).collect()
 }
 
+type Formula = fn(&Board, Perspective) -> Vec<u32>;
+
 #[test]
 fn features_are_numbered_as_stockfish_does() {
-    let formulas: [(&str, fn(&Board, Perspective) -> Vec<u32>); 3] =
+    let formulas: [(&str, Formula); 3] =
         [("half-kp", half_kp), ("half-ka-v2", half_ka_v2), ("half-ka-v2-hm", half_ka_v2_hm)];
     for (name, formula) in formulas {
         let set = FeatureSet::resolve(name).unwrap();

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Failure, Format, print_json};
 use crate::features::analysis::{Activity, Analysis, Lossless, Tally};
-use crate::features::{Block, FactorSpec, Factors, FeatureSet};
+use crate::features::{Block, FactorSpec, Factors, FeatureSet, runs};
 
 /// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
 #[derive(Debug, clap::Args)]
@@ -246,18 +246,11 @@ fn lossless(set: &Described<'_>) -> String {
 
 /// Runs of indices, `4..7` for 4, 5 and 6.
 fn ranges(indices: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for index in indices {
-        match runs.last_mut() {
-            Some((_, end)) if *end == *index => *end += 1,
-            _ => runs.push((*index, index + 1)),
-        }
-    }
-    let run = |(start, end): &(u32, u32)| match end - start {
-        1 => start.to_string(),
-        _ => format!("{start}..{end}"),
+    let run = |(first, last): (u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}..{}", u64::from(last) + 1),
     };
-    runs.iter().map(run).collect::<Vec<_>>().join(" ")
+    runs(indices.iter().copied()).into_iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
 fn contexts(count: usize) -> String {

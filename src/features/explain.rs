@@ -3,7 +3,8 @@
 use crate::chess::{Board, Perspective, Square};
 
 use super::reference;
-use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec, Property};
+use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec};
+use super::syntax::value_name;
 
 /// An active feature, as one binding yields it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,14 +64,6 @@ fn value(factor: &FactorSpec, element: u32) -> String {
 }
 
 fn axis_value(axis: &AxisSpec, element: u32) -> String {
-    const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
     let plain = axis.domain.as_ref().map_or(element, |domain| domain[element as usize]);
-    match axis.property {
-        Property::Square => Square::new(plain).to_string(),
-        Property::File => char::from(b'a' + plain as u8).to_string(),
-        Property::Rank => (plain + 1).to_string(),
-        Property::Role => ROLES[plain as usize].into(),
-        Property::Color => ["own", "their"][plain as usize].into(),
-        Property::Diagonal | Property::Antidiagonal | Property::Bucket(_) => plain.to_string(),
-    }
+    value_name(&axis.property.kind(), plain)
 }

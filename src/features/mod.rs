@@ -1,7 +1,8 @@
 //! From a few lines of TOML to encoders.
 //!
-//! [`syntax`] reads the expression language; [`definition`] finds files and names; [`resolve`] gives every name its
-//! meaning ([`spec`]); [`reference`] encodes by the book and [`compiled`] fast; [`set`] is what the rest of fsbench uses.
+//! [`syntax`] reads the expression language; [`definition`] reads files, [`library`] finds them, [`selection`] keeps a part;
+//! [`resolve`] gives every name its meaning ([`spec`]); [`reference`] encodes by the book and [`compiled`] fast; [`set`] is
+//! what the rest of fsbench uses. [`analysis`], [`factor`], [`explain`] and [`warnings`] tell what a definition implies.
 
 pub mod analysis;
 mod compiled;
@@ -25,5 +26,6 @@ pub use explain::Explained;
 pub use factor::Factors;
 pub use identity::Identity;
 pub use library::shipped_names;
+pub use selection::runs;
 pub use set::{Block, Delta, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

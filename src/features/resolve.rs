@@ -72,12 +72,14 @@ fn count_in(product: &Product) -> Option<Span> {
     })
 }
 
+/// Names of a block's variables in its canonical text, in the order they are bound.
+pub const LETTERS: [char; 24] = [
+    'P', 'Q', 'R', 'S', 'T', 'U', 'V', 'W', 'X', 'Y', 'Z', 'A', 'B', 'C', 'D', 'F', 'G', 'H', 'I', 'J', 'L', 'M', 'N',
+    'O',
+];
+
 /// The block's text with its variables renamed P, Q, R … in the order they are bound, so that letters do not matter.
 fn canonical(written: &Written) -> String {
-    const LETTERS: [char; 24] = [
-        'P', 'Q', 'R', 'S', 'T', 'U', 'V', 'W', 'X', 'Y', 'Z', 'A', 'B', 'C', 'D', 'F', 'G', 'H', 'I', 'J', 'L', 'M',
-        'N', 'O',
-    ];
     let mut bound = Vec::new();
     let mut note = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
     note(&written.binders);

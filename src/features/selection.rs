@@ -111,8 +111,8 @@ impl Selection {
     }
 }
 
-/// As [`Selection::ranges`].
-pub fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
+/// Runs of indices that follow on each other, first and last.
+pub fn runs(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for index in indices {
         match runs.last_mut() {
@@ -120,9 +120,14 @@ pub fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
             _ => runs.push((index, index)),
         }
     }
+    runs
+}
+
+/// As [`Selection::ranges`].
+pub fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
     let run = |(first, last): (u32, u32)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
+    runs(indices).into_iter().map(run).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::chess::Orientation;
 
 use super::error::ExpressionText;
-use super::syntax::{Comparison, Direction};
+use super::syntax::{AxisKind, Comparison, Direction};
 
 /// Slot of the own king and of the enemy king; a block's own variables follow in the order they are bound.
 pub const OWN_KING: usize = 0;
@@ -277,6 +277,20 @@ impl Property {
             Property::Role => entity.role as i32,
             Property::Color => entity.color as i32,
             Property::Bucket(bucket) => bucket.table[entity.square as usize],
+        }
+    }
+
+    /// What it is called in the language.
+    pub fn kind(&self) -> AxisKind {
+        match self {
+            Property::Square => AxisKind::Square,
+            Property::File => AxisKind::File,
+            Property::Rank => AxisKind::Rank,
+            Property::Diagonal => AxisKind::Diagonal,
+            Property::Antidiagonal => AxisKind::Antidiagonal,
+            Property::Role => AxisKind::Role,
+            Property::Color => AxisKind::Color,
+            Property::Bucket(bucket) => AxisKind::Bucket(bucket.name.clone()),
         }
     }
 

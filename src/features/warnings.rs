@@ -5,6 +5,7 @@ use shakmaty::Piece;
 use crate::chess::{Board, Color, Perspective, Role, Square};
 
 use super::analysis::Analysis;
+use super::resolve::LETTERS;
 use super::set::FeatureSet;
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, SourceSpec};
 
@@ -61,8 +62,7 @@ fn unused(block: &BlockSpec) -> Vec<char> {
             || reads(&block.binders, block.condition.as_ref(), slot)
             || counts.iter().any(|count| reads(&count.binders, count.condition.as_ref(), slot))
     };
-    let letters = "PQRSTUVWXYZABCDFGHIJLMNO".chars();
-    block.binders.iter().zip(letters).filter(|(binder, _)| !used(binder.slot)).map(|(_, letter)| letter).collect()
+    block.binders.iter().zip(LETTERS).filter(|(binder, _)| !used(binder.slot)).map(|(_, letter)| letter).collect()
 }
 
 fn kinds() -> impl Iterator<Item = (Color, Role)> {

@@ -1,6 +1,8 @@
 //! Random games and networks for integration tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
 
+use std::collections::HashMap;
+
 use fsbench::chess::{Chess, Move};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, Shape};
@@ -86,4 +88,16 @@ pub fn sets() -> Vec<FeatureSet> {
         false => FeatureSet::resolve(text).unwrap(),
     });
     shipped.chain(more).collect()
+}
+
+/// Sorted multiset difference.
+pub fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
+    let mut counts: HashMap<u32, i32> = HashMap::new();
+    right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
+    let gone = |index: &&u32| {
+        let count = counts.entry(**index).or_default();
+        *count -= 1;
+        *count < 0
+    };
+    left.iter().filter(gone).copied().collect()
 }

@@ -7,7 +7,7 @@ mod print;
 use std::ops::Range;
 
 pub use parser::{parse, parse_product};
-pub use print::{block_text, factor_text};
+pub use print::{block_text, factor_text, value_name};
 
 /// A byte range of the expression's text.
 pub type Span = Range<usize>;

@@ -1,9 +1,11 @@
-//! Recursive descent over the grammar of feature sets.
+//! Recursive descent over the grammar of feature sets; [`condition`] reads what stands behind `if`.
+
+mod condition;
 
 use super::lexer::{Token, tokens};
 use super::{
-    Axis, AxisKind, Binder, BlockExpr, Comparison, Condition, Count, Direction, Factor, Letter, Product, SourceExpr,
-    Span, SyntaxError, Term, Variable, Written,
+    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, SourceExpr, Span, SyntaxError,
+    Variable, Written,
 };
 
 type Parsed<T> = Result<T, SyntaxError>;
@@ -23,8 +25,10 @@ const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "cou
 /// # Errors
 /// The first thing that does not fit the grammar, with its span.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
-    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
-    whole(text, "`*`, `+`, `for`, `if` or the end", |parser| parser.set())
+    let tokens = limited_tokens(text)?;
+    let mut parser = Parser::new(&tokens);
+    let blocks = parser.set()?;
+    parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
 }
 
 /// Parses a product alone.
@@ -32,23 +36,18 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_product(text: &str) -> Parsed<Product> {
-    #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
-    whole(text, "`*` or the end", |parser| parser.product())
+    let tokens = limited_tokens(text)?;
+    let mut parser = Parser::new(&tokens);
+    let product = parser.product()?;
+    parser.finish("`*` or the end").map(|()| product)
 }
 
-fn whole<T>(text: &str, follows: &str, read: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Parsed<T> {
+fn limited_tokens(text: &str) -> Parsed<Vec<(Token<'_>, Span)>> {
     if text.len() > MAX_TEXT {
         let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
         return Err(SyntaxError::new(message, 0..0));
     }
-    let tokens = tokens(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, open: 0 };
-    let found = read(&mut parser)?;
-    match parser.peek() {
-        Token::End => Ok(found),
-        Token::Symbol("-") => Err(parser.expected(follows).with_help("a difference of axes stands in brackets")),
-        _ => Err(parser.expected(follows)),
-    }
+    tokens(text)
 }
 
 struct Parser<'a> {
@@ -59,13 +58,20 @@ struct Parser<'a> {
     open: u32,
 }
 
-/// A condition and an integer term look alike until an operator tells them apart.
-enum Value {
-    Truth(Condition),
-    Number(Term),
-}
-
 impl<'a> Parser<'a> {
+    fn new(tokens: &'a [(Token<'a>, Span)]) -> Parser<'a> {
+        Parser { tokens, at: 0, depth: 0, open: 0 }
+    }
+
+    /// Nothing may follow but `what`.
+    fn finish(&self, what: &str) -> Parsed<()> {
+        match self.peek() {
+            Token::End => Ok(()),
+            Token::Symbol("-") => Err(self.expected(what).with_help("a difference of axes stands in brackets")),
+            _ => Err(self.expected(what)),
+        }
+    }
+
     fn peek(&self) -> Token<'a> {
         self.tokens[self.at].0
     }
@@ -392,154 +398,6 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         Ok(*direction)
-    }
-
-    fn condition(&mut self) -> Parsed<Condition> {
-        let start = self.span().start;
-        match self.either()? {
-            Value::Truth(condition) => Ok(condition),
-            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())
-                .with_help("compare it: `file(P) == 3`")),
-        }
-    }
-
-    fn either(&mut self) -> Parsed<Value> {
-        self.joined("or", Parser::both, Condition::Any)
-    }
-
-    fn both(&mut self) -> Parsed<Value> {
-        self.joined("and", Parser::negation, Condition::All)
-    }
-
-    fn joined(
-        &mut self,
-        word: &str,
-        operand: fn(&mut Self) -> Parsed<Value>,
-        join: fn(Vec<Condition>) -> Condition,
-    ) -> Parsed<Value> {
-        let start = self.span().start;
-        let first = operand(self)?;
-        if !matches!(self.peek(), Token::Word(found) if found == word) {
-            return Ok(first);
-        }
-        let mut conditions = vec![self.truth(first, start)?];
-        while self.eat_word(word) {
-            let start = self.span().start;
-            let next = operand(self)?;
-            conditions.push(self.truth(next, start)?);
-        }
-        Ok(Value::Truth(join(conditions)))
-    }
-
-    fn negation(&mut self) -> Parsed<Value> {
-        if !self.eat_word("not") {
-            return self.comparison();
-        }
-        let start = self.span().start;
-        let inner = self.deeper(Parser::negation)?;
-        Ok(Value::Truth(Condition::Not(Box::new(self.truth(inner, start)?))))
-    }
-
-    fn comparison(&mut self) -> Parsed<Value> {
-        let start = self.span().start;
-        let left = self.sum()?;
-        let Some(comparison) = self.comparison_symbol() else { return Ok(left) };
-        let left = self.number(left, start)?;
-        let start = self.span().start;
-        let right = self.sum()?;
-        let right = self.number(right, start)?;
-        Ok(Value::Truth(Condition::Compare(left, comparison, right)))
-    }
-
-    fn comparison_symbol(&mut self) -> Option<Comparison> {
-        let comparison = match self.peek() {
-            Token::Symbol("==") => Comparison::Equal,
-            Token::Symbol("!=") => Comparison::Unequal,
-            Token::Symbol("<") => Comparison::Less,
-            Token::Symbol("<=") => Comparison::LessEqual,
-            Token::Symbol(">") => Comparison::Greater,
-            Token::Symbol(">=") => Comparison::GreaterEqual,
-            _ => return None,
-        };
-        self.advance();
-        Some(comparison)
-    }
-
-    fn sum(&mut self) -> Parsed<Value> {
-        let start = self.span().start;
-        let mut left = self.unary()?;
-        let mut terms = 1;
-        loop {
-            let join = match self.peek() {
-                Token::Symbol("+") if self.open > 0 => Term::Sum,
-                Token::Symbol("-") => Term::Difference,
-                _ => return Ok(left),
-            };
-            terms += 1;
-            if terms > MAX_DEPTH {
-                return Err(SyntaxError::new(format!("a sum has more than {MAX_DEPTH} terms"), self.span()));
-            }
-            self.advance();
-            let first = self.number(left, start)?;
-            let start = self.span().start;
-            let second = self.unary()?;
-            left = Value::Number(join(Box::new(first), Box::new(self.number(second, start)?)));
-        }
-    }
-
-    fn unary(&mut self) -> Parsed<Value> {
-        let start = self.span();
-        if self.eat("-") {
-            let inner = self.deeper(Parser::unary)?;
-            return Ok(Value::Number(Term::Negative(Box::new(self.number(inner, start.end)?))));
-        }
-        if self.eat("(") {
-            let inner = self.nested(Parser::either)?;
-            self.expect(")")?;
-            return Ok(inner);
-        }
-        match self.peek() {
-            Token::Integer(value) => {
-                self.advance();
-                let value = i64::from(
-                    i32::try_from(value).map_err(|_| SyntaxError::new("this number is too large to compare", start))?,
-                );
-                Ok(Value::Number(Term::Number(value)))
-            }
-            Token::Word("abs") => {
-                self.advance();
-                self.expect("(")?;
-                let start = self.span().start;
-                let inner = self.nested(Parser::either)?;
-                let inner = self.number(inner, start)?;
-                self.expect(")")?;
-                Ok(Value::Number(Term::Absolute(Box::new(inner))))
-            }
-            Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Value::Number(Term::Axis(self.axis()?))),
-            Token::Word(word) => {
-                let kinds = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
-                let Some(value) = kinds.iter().find_map(|kind| named_value(kind, word)) else {
-                    return Err(self.expected("an axis, a number or the name of a value"));
-                };
-                self.advance();
-                Ok(Value::Number(Term::Number(i64::from(value))))
-            }
-            _ => Err(self.expected("an axis, a number or the name of a value")),
-        }
-    }
-
-    fn truth(&self, value: Value, start: usize) -> Parsed<Condition> {
-        match value {
-            Value::Truth(condition) => Ok(condition),
-            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())),
-        }
-    }
-
-    fn number(&self, value: Value, start: usize) -> Parsed<Term> {
-        match value {
-            Value::Number(term) => Ok(term),
-            Value::Truth(_) => Err(SyntaxError::new("expected a number, found a comparison", start..self.end())),
-        }
     }
 }
 
