@@ -1,6 +1,7 @@
 //! `fsbench dataset`: make, build and look at training data.
 
 mod build;
+mod filters;
 mod generate;
 mod info;
 

@@ -4,8 +4,8 @@
 
 use std::io;
 
-use super::input::Input;
 use super::outline::{self, BOM};
+use crate::data::input::Input;
 
 /// The text of one game (tags and movetext), or what stands where a game should.
 pub struct GameText {
@@ -36,8 +36,8 @@ impl Splitter {
         self.offset + self.pending.len() as u64
     }
 
-    pub fn compression(&self) -> &'static str {
-        self.input.compression.name()
+    pub fn input(&self) -> &Input {
+        &self.input
     }
 
     /// The next game's text, none at the end.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::pgn::SkipReason;
+use super::SkipReason;
 
 /// Something that makes pgn-reader call its visitor.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
