@@ -64,12 +64,21 @@ impl PackedBoard {
         if count > 32 {
             return Err(PackedBoardError::TooManyPieces(count));
         }
-        let mut codes = [0u8; 16];
-        for (slot, square) in occupied.into_iter().enumerate() {
-            let piece = board.piece_at(square).unwrap_or(Piece { color: Color::White, role: Role::Pawn });
-            codes[slot / 2] |= PieceCode::of(piece).0 << (slot % 2 * 4);
+        // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
+        let of = |role| board.by_role(role).0;
+        let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
+        let (low, middle, high) = (of(Role::Knight) | rooks | kings, of(Role::Bishop) | rooks, of(Role::Queen) | kings);
+        let mut codes = [0u64; 2];
+        let mut left = occupied.0;
+        for slot in 0..count {
+            let square = left.trailing_zeros();
+            left &= left - 1;
+            let bit = |plane: u64| plane >> square & 1;
+            let code = bit(low) | bit(middle) << 1 | bit(high) << 2 | bit(black) << 3;
+            codes[(slot / 16) as usize] |= code << (slot % 16 * 4);
         }
-        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes })
+        let codes = u128::from(codes[0]) | u128::from(codes[1]) << 64;
+        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() })
     }
 
     /// # Errors

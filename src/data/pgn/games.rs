@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 
 use super::player::Scribe;
-use super::splitter::{GameText, Splitter};
-use super::{Eval, Head, SkipReason, SkippedGame};
+use super::splitter::{Splitter, Texts};
+use super::{Eval, Head, Parser, SkipReason, SkippedGame};
 use crate::data::input::{Input, Origin};
 use crate::data::{DataError, GameResult};
 use crate::units::Ply;
@@ -144,9 +144,9 @@ impl Skipped {
 /// The games of one input as a scribe keeps them, a batch at a time.
 pub struct Reading<S> {
     scribe: S,
-    texts: Texts,
+    splitter: Splitter,
     /// Read while the batch before was parsed.
-    ahead: Option<Vec<GameText>>,
+    ahead: Option<Texts>,
     /// Games handed out.
     read: u64,
     pub skipped: Skipped,
@@ -154,16 +154,15 @@ pub struct Reading<S> {
 
 impl<S: Scribe> Reading<S> {
     pub fn new(input: Input, scribe: S) -> Reading<S> {
-        let texts = Texts { splitter: Splitter::new(input), failure: None };
-        Reading { scribe, texts, ahead: None, read: 0, skipped: Skipped::default() }
+        Reading { scribe, splitter: Splitter::new(input), ahead: None, read: 0, skipped: Skipped::default() }
     }
 
     pub fn compression(&self) -> &'static str {
-        self.texts.splitter.input().compression.name()
+        self.splitter.input().compression.name()
     }
 
     pub fn input(&self) -> &Input {
-        self.texts.splitter.input()
+        self.splitter.input()
     }
 
     /// The next games, in file order; none at the end. A batch may be empty.
@@ -171,18 +170,20 @@ impl<S: Scribe> Reading<S> {
     /// # Errors
     /// When the input breaks off, after all games before that.
     pub fn batch(&mut self) -> Result<Option<Vec<S::Kept>>, DataError> {
-        let Reading { scribe, texts, ahead, .. } = self;
+        let Reading { scribe, splitter, ahead, .. } = self;
         let scribe = &*scribe;
-        let now = ahead.take().unwrap_or_else(|| texts.batch());
+        let now = ahead.take().unwrap_or_else(|| splitter.next());
         if now.is_empty() {
-            return texts.failure.take().map_or(Ok(None), |cause| Err(self.broken(cause)));
+            return splitter.failure().map_or(Ok(None), |cause| Err(self.broken(cause)));
         }
-        let parse = |text: &GameText| {
+        let parse = |parser: &mut Parser, game: usize| {
+            let (offset, text) = now.get(game);
             let mut games = Vec::with_capacity(1);
-            super::parse(scribe, &text.bytes, text.offset, &mut games);
+            parser.parse(scribe, text, offset, &mut games);
             games
         };
-        let (next, parsed) = rayon::join(|| texts.batch(), || now.par_iter().map(parse).collect::<Vec<_>>());
+        let parse = || (0..now.len()).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
+        let (next, parsed) = rayon::join(|| splitter.next(), parse);
         self.ahead = Some(next);
         let mut games = Vec::with_capacity(parsed.len());
         for game in parsed.into_iter().flatten() {
@@ -201,35 +202,8 @@ impl<S: Scribe> Reading<S> {
         match input.compression.name() {
             "plain" => DataError::Read { path, cause },
             compression => {
-                DataError::Broken { path, compression, at: self.texts.splitter.bytes_read(), games: self.read, cause }
+                DataError::Broken { path, compression, at: self.splitter.bytes_read(), games: self.read, cause }
             }
         }
-    }
-}
-
-struct Texts {
-    splitter: Splitter,
-    failure: Option<std::io::Error>,
-}
-
-impl Texts {
-    /// Text parsed at once, a compromise between memory and keeping the cores busy.
-    const BATCH_BYTES: usize = 1 << 20;
-
-    /// Empty at the end and where the input breaks off.
-    fn batch(&mut self) -> Vec<GameText> {
-        let mut texts = Vec::new();
-        let mut bytes = 0;
-        while bytes < Self::BATCH_BYTES && self.failure.is_none() {
-            match self.splitter.next() {
-                Ok(Some(text)) => {
-                    bytes += text.bytes.len();
-                    texts.push(text);
-                }
-                Ok(None) => break,
-                Err(cause) => self.failure = Some(cause),
-            }
-        }
-        texts
     }
 }

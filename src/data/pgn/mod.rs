@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use outline::Outliner;
+use outline::{Mark, Outliner};
 
 pub use eval::Eval;
 pub use games::{Game, Games, PlayedMove, Reading, Skipped, first_ply, games};
@@ -70,25 +70,41 @@ impl fmt::Display for SkippedGame {
     }
 }
 
-/// The games in one text: usually one; more where games without tags follow each other.
-pub fn parse<S: Scribe>(scribe: &S, text: &[u8], offset: u64, out: &mut Vec<Result<S::Kept, SkippedGame>>) {
-    let mut outliner = Outliner::new(text);
-    let mut next = outliner.next_text(0);
-    while let Some(start) = next {
-        let outline = outliner.outline(start);
-        let game = player::read(scribe, text, offset, &outline);
-        next = match &game {
-            Ok(_) => outliner.next_text(outline.end),
-            // What follows its tags belongs to it.
-            Err(_) if text[start] == b'[' => None,
-            Err(_) => outliner.next_game(&outline),
-        };
-        out.push(game.map_err(|trouble| SkippedGame {
-            reason: trouble.reason,
-            game_offset: offset + start as u64,
-            offset: offset + trouble.at as u64,
-            text: excerpt(&text[trouble.at..]),
-        }));
+/// Reads the games in a text, one text after another.
+#[derive(Default)]
+pub struct Parser {
+    /// Memory of the last outline.
+    marks: Vec<Mark>,
+}
+
+impl Parser {
+    /// The games in one text: usually one; more where games without tags follow each other.
+    pub fn parse<S: Scribe>(
+        &mut self,
+        scribe: &S,
+        text: &[u8],
+        offset: u64,
+        out: &mut Vec<Result<S::Kept, SkippedGame>>,
+    ) {
+        let mut outliner = Outliner::new(text);
+        let mut next = outliner.next_text(0);
+        while let Some(start) = next {
+            let outline = outliner.outline(start, std::mem::take(&mut self.marks));
+            let game = player::read(scribe, text, offset, &outline);
+            next = match &game {
+                Ok(_) => outliner.next_text(outline.end),
+                // What follows its tags belongs to it.
+                Err(_) if text[start] == b'[' => None,
+                Err(_) => outliner.next_game(&outline),
+            };
+            out.push(game.map_err(|trouble| SkippedGame {
+                reason: trouble.reason,
+                game_offset: offset + start as u64,
+                offset: offset + trouble.at as u64,
+                text: excerpt(&text[trouble.at..]),
+            }));
+            self.marks = outline.marks;
+        }
     }
 }
 

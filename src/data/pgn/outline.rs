@@ -19,8 +19,18 @@ pub enum Kind {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub kind: Kind,
-    pub start: usize,
-    pub end: usize,
+    start: u32,
+    end: u32,
+}
+
+impl Mark {
+    pub const fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    pub const fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// What makes a game broken, and where.
@@ -147,10 +157,11 @@ impl<'a> Outliner<'a> {
         }
     }
 
-    /// The game that begins at `start`.
-    pub fn outline(&mut self, start: usize) -> Outline {
+    /// The game that begins at `start`; `marks` is memory to use again.
+    pub fn outline(&mut self, start: usize, mut marks: Vec<Mark>) -> Outline {
+        marks.clear();
         self.at = start;
-        self.outline = Outline { marks: Vec::with_capacity(256), start, ..Outline::default() };
+        self.outline = Outline { marks, start, ..Outline::default() };
         let trouble = self.tags().and_then(|()| self.movetext()).err();
         let end = trouble.map_or(self.at, |trouble| trouble.at);
         Outline { end, trouble, ..std::mem::take(&mut self.outline) }
@@ -161,7 +172,8 @@ impl<'a> Outliner<'a> {
     }
 
     fn mark(&mut self, kind: Kind, length: usize) {
-        self.outline.marks.push(Mark { kind, start: self.at, end: self.at + length });
+        // Texts are cut long before 4 GiB.
+        self.outline.marks.push(Mark { kind, start: self.at as u32, end: (self.at + length) as u32 });
         self.at += length;
     }
 

@@ -73,7 +73,7 @@ impl<'a, S: Scribe> Player<'a, S> {
     fn meet(&mut self, kind: Kind) -> Flow<S::Kept, &'a Mark> {
         match self.marks.next() {
             Some(mark) if mark.kind == kind => ControlFlow::Continue(mark),
-            Some(mark) => broken(SkipReason::Garbage, mark.start),
+            Some(mark) => broken(SkipReason::Garbage, mark.start()),
             None => ControlFlow::Break(Err(self.unexpected())),
         }
     }
@@ -104,7 +104,7 @@ impl<S: Scribe> Visitor for Player<'_, S> {
     }
 
     fn tag(&mut self, head: &mut Head, name: &[u8], value: RawTag<'_>) -> Flow<S::Kept> {
-        let at = self.meet(Kind::Tag)?.start;
+        let at = self.meet(Kind::Tag)?.start();
         let value = value.as_bytes();
         match name.trim_ascii() {
             b"FEN" => match start_position(value) {
@@ -133,11 +133,11 @@ impl<S: Scribe> Visitor for Player<'_, S> {
 
     fn san(&mut self, movetext: &mut Self::Movetext, san: SanPlus) -> Flow<S::Kept> {
         let mark = self.meet(Kind::Word)?;
-        if !spells(&self.text[mark.start..mark.end], san) {
-            return broken(SkipReason::Garbage, mark.start);
+        if !spells(&self.text[mark.range()], san) {
+            return broken(SkipReason::Garbage, mark.start());
         }
         let Ok(mv) = san.san.to_move(&movetext.position) else {
-            return broken(SkipReason::IllegalMove, mark.start);
+            return broken(SkipReason::IllegalMove, mark.start());
         };
         self.scribe.ply(&mut movetext.page, &movetext.position, mv);
         movetext.position.play_unchecked(mv);
@@ -155,7 +155,7 @@ impl<S: Scribe> Visitor for Player<'_, S> {
     }
 
     fn comment(&mut self, movetext: &mut Self::Movetext, comment: RawComment<'_>) -> Flow<S::Kept> {
-        let at = self.meet(Kind::Comment)?.start;
+        let at = self.meet(Kind::Comment)?.start();
         if movetext.comment.is_empty() {
             return self.note(movetext, comment.as_bytes(), at);
         }
@@ -172,7 +172,7 @@ impl<S: Scribe> Visitor for Player<'_, S> {
 
     fn end_game(&mut self, movetext: Self::Movetext) -> Self::Output {
         if let Some(passed_over) = self.marks.next() {
-            return Err(Trouble { reason: SkipReason::Garbage, at: passed_over.start });
+            return Err(Trouble { reason: SkipReason::Garbage, at: passed_over.start() });
         }
         if let Some(trouble) = self.outline.trouble {
             return Err(trouble);

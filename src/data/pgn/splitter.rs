@@ -3,15 +3,34 @@
 //! in parallel, and every one has its byte offset.
 
 use std::io;
+use std::ops::Range;
 
 use super::outline::{self, BOM};
 use crate::data::input::Input;
 
-/// The text of one game (tags and movetext), or what stands where a game should.
-pub struct GameText {
-    /// First byte, in the decompressed text.
-    pub offset: u64,
-    pub bytes: Vec<u8>,
+/// The texts of some games (tags and movetext), or what stands where games should.
+#[derive(Default)]
+pub struct Texts {
+    /// Of the first byte, in the decompressed text.
+    offset: u64,
+    bytes: Vec<u8>,
+    games: Vec<Range<usize>>,
+}
+
+impl Texts {
+    pub const fn is_empty(&self) -> bool {
+        self.games.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.games.len()
+    }
+
+    /// A game's text and the offset of its first byte.
+    pub fn get(&self, game: usize) -> (u64, &[u8]) {
+        let range = self.games[game].clone();
+        (self.offset + range.start as u64, &self.bytes[range])
+    }
 }
 
 /// A text longer than this is cut: no game is, and garbage without an end must not fill the memory.
@@ -19,61 +38,108 @@ const LONGEST: usize = 16 << 20;
 
 pub struct Splitter {
     input: Input,
-    /// The first line of the next game, already read.
-    pending: Vec<u8>,
+    /// Text cut at once, as far as games are not longer: a compromise between memory and keeping the cores busy.
+    batch: usize,
+    /// Read, but not yet handed out.
+    rest: Vec<u8>,
     /// Bytes handed out so far.
     offset: u64,
-    done: bool,
+    /// Nothing more comes from the input.
+    ended: bool,
+    failure: Option<io::Error>,
 }
 
 impl Splitter {
     pub fn new(input: Input) -> Splitter {
-        Splitter { input, pending: Vec::new(), offset: 0, done: false }
+        Splitter::with_batch(input, 1 << 20)
+    }
+
+    pub fn with_batch(input: Input, batch: usize) -> Splitter {
+        Splitter { input, batch, rest: Vec::new(), offset: 0, ended: false, failure: None }
     }
 
     /// Bytes of the decompressed text read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.offset + self.pending.len() as u64
+        self.offset + self.rest.len() as u64
     }
 
     pub fn input(&self) -> &Input {
         &self.input
     }
 
-    /// The next game's text, none at the end.
-    ///
-    /// # Errors
-    /// When the input breaks off; the unfinished text is dropped.
-    pub fn next(&mut self) -> io::Result<Option<GameText>> {
-        if self.done {
-            return Ok(None);
-        }
-        let mut bytes = std::mem::take(&mut self.pending);
-        let mut in_movetext = holds_movetext(&bytes);
+    /// Why the input broke off, once its last texts were handed out. The unfinished one is dropped.
+    pub fn failure(&mut self) -> Option<io::Error> {
+        self.failure.take().inspect(|_| {
+            self.offset += self.rest.len() as u64;
+            self.rest.clear();
+        })
+    }
+
+    /// The next games' texts, none at the end.
+    pub fn next(&mut self) -> Texts {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let mut wanted = self.batch;
         loop {
-            let start = bytes.len();
-            let read = self.input.line(LONGEST, &mut bytes).inspect_err(|_| {
-                self.done = true;
-                self.offset += bytes.len() as u64;
-            })?;
-            if read == 0 {
-                self.done = true;
-                break;
+            self.fill(&mut bytes, wanted);
+            let mut games = cut(&bytes);
+            if self.ended && self.failure.is_none() {
+                return self.hand_out(bytes, games);
             }
-            let line = bytes.get(start..).unwrap_or_default();
-            if in_movetext && is_tag(line) {
-                self.pending = bytes.split_off(start);
-                break;
+            // The last game may go on.
+            let last = games.pop();
+            if !games.is_empty() || self.ended {
+                self.rest = bytes.split_off(last.map_or(bytes.len(), |last| last.start));
+                return self.hand_out(bytes, games);
             }
-            in_movetext = in_movetext || holds_movetext(line);
             if bytes.len() >= LONGEST {
-                break;
+                games.extend(last);
+                return self.hand_out(bytes, games);
+            }
+            wanted = (bytes.len() * 2).min(LONGEST);
+        }
+    }
+
+    fn fill(&mut self, bytes: &mut Vec<u8>, wanted: usize) {
+        while bytes.len() < wanted && !self.ended {
+            match self.input.read(wanted - bytes.len(), bytes) {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(error) => {
+                    self.ended = true;
+                    self.failure = Some(error);
+                }
             }
         }
+    }
+
+    fn hand_out(&mut self, bytes: Vec<u8>, games: Vec<Range<usize>>) -> Texts {
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Ok((!bytes.is_empty()).then_some(GameText { offset, bytes }))
+        Texts { offset, bytes, games }
     }
+}
+
+/// Where games stand in a text; together they are all of it.
+fn cut(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut games = Vec::new();
+    let (mut start, mut in_movetext) = (0, false);
+    let mut line_start = 0;
+    while line_start < bytes.len() {
+        let line_end =
+            memchr::memchr(b'\n', &bytes[line_start..]).map_or(bytes.len(), |length| line_start + length + 1);
+        let line = &bytes[line_start..line_end];
+        if in_movetext && is_tag(line) {
+            games.push(start..line_start);
+            start = line_start;
+            in_movetext = false;
+        }
+        in_movetext = in_movetext || holds_movetext(line);
+        line_start = line_end;
+    }
+    if start < bytes.len() {
+        games.push(start..bytes.len());
+    }
+    games
 }
 
 /// `[` and a letter: comments such as `[%eval 0.3]` may begin a line too.
@@ -100,13 +166,22 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(u64, &str)]) {
-        let mut splitter = Splitter::new(Input::from_bytes(text.as_bytes().to_vec()));
-        let mut found = Vec::new();
-        while let Some(game) = splitter.next().unwrap() {
-            found.push((game.offset, String::from_utf8(game.bytes).unwrap()));
+        for batch in [1, 5, 20, 1000] {
+            let mut splitter = Splitter::with_batch(Input::from_bytes(text.as_bytes().to_vec()), batch);
+            let mut found = Vec::new();
+            loop {
+                let texts = splitter.next();
+                if texts.is_empty() {
+                    break;
+                }
+                for game in 0..texts.len() {
+                    let (offset, bytes) = texts.get(game);
+                    found.push((offset, String::from_utf8(bytes.to_vec()).unwrap()));
+                }
+            }
+            let found: Vec<_> = found.iter().map(|(offset, text)| (*offset, text.as_str())).collect();
+            assert_eq!(found, expected, "{batch} bytes at once");
         }
-        let found: Vec<_> = found.iter().map(|(offset, text)| (*offset, text.as_str())).collect();
-        assert_eq!(found, expected);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::units::{Centipawn, Ply};
 
 fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
     let mut games = Vec::new();
-    parse(&Whole, text.as_bytes(), 100, &mut games);
+    Parser::default().parse(&Whole, text.as_bytes(), 100, &mut games);
     games
 }
 
@@ -239,10 +239,17 @@ fn no_game_swallows_the_next() {
 }
 
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
-    let mut splitter = Splitter::new(Input::from_bytes(text.to_vec()));
-    let mut games = Vec::new();
-    while let Some(text) = splitter.next().unwrap() {
-        parse(&Whole, &text.bytes, text.offset, &mut games);
+    let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), 64);
+    let (mut games, mut parser) = (Vec::new(), Parser::default());
+    loop {
+        let texts = splitter.next();
+        if texts.is_empty() {
+            break;
+        }
+        for game in 0..texts.len() {
+            let (offset, bytes) = texts.get(game);
+            parser.parse(&Whole, bytes, offset, &mut games);
+        }
     }
     games
 }
@@ -273,7 +280,7 @@ proptest::proptest! {
         let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
         text.extend(bytes);
         let mut games = Vec::new();
-        parse(&Whole, &text, 0, &mut games);
+        Parser::default().parse(&Whole, &text, 0, &mut games);
         for skipped in games.into_iter().filter_map(Result::err) {
             assert!(skipped.offset <= text.len() as u64);
         }
