@@ -6,6 +6,7 @@ mod eval;
 mod games;
 mod outline;
 mod player;
+mod san;
 mod splitter;
 mod tags;
 

@@ -393,23 +393,45 @@ fn result(text: &[u8]) -> Option<usize> {
     text.get(length).is_none_or(|byte| ends_word(*byte)).then_some(length)
 }
 
-#[inline]
-const fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r')
-}
-
-#[inline]
-const fn ends_word(byte: u8) -> bool {
-    is_blank(byte) || matches!(byte, b'\n' | b'{' | b'}' | b'(' | b')' | b';')
-}
-
-#[inline]
-const fn ends_number(byte: u8) -> bool {
-    byte == b'.' || ends_word(byte)
-}
-
+const BLANK: u8 = 1;
+const ENDS_WORD: u8 = 2;
+const ENDS_NUMBER: u8 = 4;
 /// As pgn-reader has it.
+const ENDS_TOKEN: u8 = 8;
+
+/// What each byte is.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\r' => BLANK | ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
+            b'\n' | b'{' | b'}' | b'(' | b')' | b';' => ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
+            b'.' => ENDS_NUMBER | ENDS_TOKEN,
+            b'!' | b'?' | b'$' | b'*' => ENDS_TOKEN,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 #[inline]
-const fn ends_token(byte: u8) -> bool {
-    ends_word(byte) || matches!(byte, b'!' | b'?' | b'$' | b'.' | b'*')
+fn is_blank(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & BLANK != 0
+}
+
+#[inline]
+fn ends_word(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_WORD != 0
+}
+
+#[inline]
+fn ends_number(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_NUMBER != 0
+}
+
+#[inline]
+fn ends_token(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_TOKEN != 0
 }

@@ -10,6 +10,7 @@ use shakmaty::{CastlingSide, Chess, Color, File, KnownOutcome, Move, Outcome, Po
 
 use super::eval::eval_text;
 use super::outline::{Kind, Mark, Outline, Trouble};
+use super::san::resolve;
 use super::tags::{Head, Speed, is_standard, rating, start_position};
 use super::{Eval, SkipReason};
 use crate::data::GameResult;
@@ -136,7 +137,7 @@ impl<S: Scribe> Visitor for Player<'_, S> {
         if !spells(&self.text[mark.range()], san) {
             return broken(SkipReason::Garbage, mark.start());
         }
-        let Ok(mv) = san.san.to_move(&movetext.position) else {
+        let Some(mv) = resolve(san.san, &movetext.position) else {
             return broken(SkipReason::IllegalMove, mark.start());
         };
         self.scribe.ply(&mut movetext.page, &movetext.position, mv);
