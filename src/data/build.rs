@@ -113,9 +113,10 @@ pub fn build(
     let manifest = Manifest {
         fsbench: env!("CARGO_PKG_VERSION").into(),
         command: command.to_vec(),
-        method: options.method,
+        method: options.method.into(),
         score_unit: ScoreUnit::Centipawns,
-        options: *options,
+        options: Some(*options),
+        conversion: None,
         sources: vec![source],
         games: tally.games,
         positions: tally.positions,
@@ -124,7 +125,7 @@ pub fn build(
         samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
     };
     let data = writer.seal(Provenance {
-        method: options.method,
+        purpose: options.method.into(),
         score_unit: ScoreUnit::Centipawns,
         seed: options.seed,
         games: tally.games.min(u64::from(u32::MAX)) as u32,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::build::{build, hash_file};
 use super::input::{Kind, kind};
-use super::{DataError, Fsd, Method, Options};
+use super::{DataError, Fsd, Header, Method, Options, Purpose};
 
 /// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
 ///
@@ -35,7 +35,8 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
 /// As [`open_or_build`].
 pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) -> Result<Fsd, DataError> {
     let method = options.method;
-    if kind(path)? == Kind::Fsd {
+    // Samples selected for no method are a source like any other.
+    if kind(path)? == Kind::Fsd && Header::load(path)?.purpose != Purpose::Any {
         return Fsd::open_for(path, method);
     }
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::build::{Options, Selection};
+use super::formats::{Format, SampleReader, SkippedSamples, detect};
 use super::games::Skipped;
-use super::input::{Kind, kind};
-use super::{DataError, Fsd, Header, Manifest};
+use super::{DataError, Fsd, Header, Manifest, Record};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,9 @@ pub struct Info {
     /// Broken games, of a file of games.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
+    /// Entries that are no samples, of other files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_samples: Option<SkippedSamples>,
     #[serde(skip)]
     pub header: Option<Header>,
     /// Of a `.fsd` file that has one.
@@ -33,13 +36,17 @@ pub struct Info {
 
 /// # Errors
 /// When the file cannot be read to its end or is damaged.
-pub fn info(path: &Path) -> Result<Info, DataError> {
-    if kind(path)? == Kind::Fsd { of_samples(path) } else { of_games(path) }
+pub fn info(path: &Path, format: Option<Format>) -> Result<Info, DataError> {
+    match format.map_or_else(|| detect(path), Ok)? {
+        Format::Fsd => of_fsd(path),
+        Format::Pgn => of_games(path),
+        format => of_samples(path, format),
+    }
 }
 
-fn of_samples(path: &Path) -> Result<Info, DataError> {
+fn of_fsd(path: &Path) -> Result<Info, DataError> {
     let fsd = Fsd::open(path)?;
-    let count = |known: fn(&super::Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
+    let count = |known: fn(&Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
     let manifest = match fsd.manifest() {
         Ok(manifest) => Some(manifest),
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
@@ -54,15 +61,41 @@ fn of_samples(path: &Path) -> Result<Info, DataError> {
         with_result: count(|record| record.result().is_some()),
         hash: fsd.hash(),
         skipped: None,
+        skipped_samples: None,
         header: Some(*fsd.header()),
         manifest,
+    })
+}
+
+fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
+    let mut reader = SampleReader::open(path, Some(format), None)?;
+    let mut hasher = blake3::Hasher::new();
+    let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
+    while let Some(block) = reader.next_block()? {
+        hasher.update(bytemuck::cast_slice(&block));
+        samples += block.len() as u64;
+        with_score += block.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += block.iter().filter(|record| record.result().is_some()).count() as u64;
+    }
+    Ok(Info {
+        format: format.name(),
+        compression: reader.compression(),
+        samples,
+        games: reader.games(),
+        with_score,
+        with_result,
+        hash: hasher.finalize().to_hex().to_string(),
+        skipped: None,
+        skipped_samples: Some(reader.skipped()),
+        header: None,
+        manifest: None,
     })
 }
 
 fn of_games(path: &Path) -> Result<Info, DataError> {
     let mut hasher = blake3::Hasher::new();
     let mut selection = Selection::start(path, Options::everything())?;
-    let mut keep = |record: &super::Record| {
+    let mut keep = |record: &Record| {
         hasher.update(bytemuck::bytes_of(record));
         Ok(())
     };
@@ -76,6 +109,7 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         with_result: selection.tally.with_result,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: Some(selection.games.skipped().clone()),
+        skipped_samples: None,
         header: None,
         manifest: None,
     })

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::formats::Conversion;
 use super::games::Skipped;
 use super::output::{OutputFile, SealedFile};
-use super::{DataError, Method, Options, ScoreUnit};
+use super::{DataError, Options, Purpose, ScoreUnit};
 
 /// A file the samples came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,9 +59,14 @@ impl Dropped {
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,
-    pub method: Method,
+    pub method: Purpose,
     pub score_unit: ScoreUnit,
-    pub options: Options,
+    /// Of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Options>,
+    /// Of a conversion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversion: Option<Conversion>,
     pub sources: Vec<Source>,
     pub games: u64,
     /// Positions a move was played from.
