@@ -16,6 +16,7 @@ mod manifest;
 mod output;
 mod pgn;
 mod record;
+mod stats;
 pub mod uci;
 mod writer;
 
@@ -33,6 +34,7 @@ pub use manifest::{Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
+pub use stats::{Duplicates, Histogram, LegalMoves, Logistic, Mobility, Outcomes, SCORE_CUT, ScoreBin, Stats, stats};
 pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
 
 use serde::{Deserialize, Serialize};

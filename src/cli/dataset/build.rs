@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 
+use super::convert::unit;
 use super::filters::Filters;
 use super::{failure, progress};
 use crate::cli::{Failure, Format};
-use crate::data::{self, DataError, Job, Manifest, Method, Origin, Phase, Progress, Weighted};
+use crate::data::{self, DataError, Job, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats};
 use crate::units::Seed;
 
-/// Build a .fsd file from games
+/// Build a .fsd file from games and samples
 ///
 /// A sample is a position, the move played in it and, where the games carry `[%eval]` comments, its score: the one
 /// written after the move before. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// PGN (plain, .zst, .gz or .bz2): files, 'globs*' in quotes, or - for standard input; FILE@0.25 takes a quarter of
-    /// its games, FILE@2 every game twice
+    /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for standard
+    /// input (PGN, or what --from says); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,
     /// What the samples are for: positions with a score, or with a choice of moves
@@ -30,6 +31,12 @@ pub struct Arguments {
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The inputs' format, where it cannot be told from their content and names
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// Unit of the inputs' scores where the files do not say it: cp, or internal:PAWN [default: cp]
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     filters: Filters,
     /// Replace FILE where it exists
@@ -43,7 +50,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
     check(arguments)?;
-    let inputs = data::inputs(&arguments.games).map_err(failure)?;
+    let mut inputs = data::inputs(&arguments.games).map_err(failure)?;
+    for input in &mut inputs {
+        input.format = arguments.from;
+        input.unit = arguments.from_unit;
+    }
     let command: Vec<String> = std::env::args().collect();
     let job = Job { inputs: &inputs, output: &arguments.out, options: &options, command: &command };
     let bar = bar(&inputs);
@@ -93,6 +104,12 @@ fn warn_skipped(manifest: &Manifest) {
             eprintln!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
             for game in &source.skipped.examples {
                 eprintln!("  {game}");
+            }
+        }
+        if source.skipped_samples.total() > 0 {
+            eprintln!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
+            for sample in &source.skipped_samples.examples {
+                eprintln!("  {sample}");
             }
         }
     }

@@ -5,6 +5,7 @@ mod convert;
 mod filters;
 mod generate;
 mod info;
+mod stats;
 mod verify;
 
 use std::time::Duration;
@@ -28,6 +29,7 @@ enum What {
     Convert(convert::Arguments),
     Generate(generate::Arguments),
     Info(info::Arguments),
+    Stats(stats::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -37,6 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         What::Convert(arguments) => convert::run(arguments),
         What::Generate(arguments) => generate::run(arguments),
         What::Info(arguments) => info::run(arguments),
+        What::Stats(arguments) => stats::run(arguments),
         What::Verify(arguments) => verify::run(arguments),
     }
 }
