@@ -65,7 +65,7 @@ fn kings(stats: &DatasetStats) -> Sketch {
 
 fn mobility(stats: &DatasetStats) -> Sketch {
     let layer = |mobility: &crate::record::Mobility| Layer {
-        name: format!("{} (mean {:.2})", mobility.role, mobility.mean),
+        name: mobility.role.clone(),
         style: Style::Line,
         points: shares(&mobility.moves),
     };

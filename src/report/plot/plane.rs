@@ -8,6 +8,7 @@ use plotters::style::{Color, RGBColor};
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color, faint};
 use super::horizontal::padded;
 use crate::report::figures::{Layer, Style};
+use crate::report::statistics::Estimate;
 
 pub(super) const HEIGHT: u32 = 460;
 const X_LABELS: i32 = 52;
@@ -37,7 +38,9 @@ pub(super) fn plane<DB: DrawingBackend>(
     chart
         .configure_mesh()
         .x_labels(10)
+        .x_label_formatter(&plain)
         .y_labels(8)
+        .y_label_formatter(&plain)
         .x_desc(x_axis)
         .y_desc(y_axis)
         .axis_desc_style(canvas.text(TEXT_SIZE))
@@ -51,8 +54,7 @@ pub(super) fn plane<DB: DrawingBackend>(
         let line = || layer.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
         match layer.style {
             Style::Columns { width } => {
-                let column = |(x, y): &(f64, _)| {
-                    let y: &crate::report::statistics::Estimate = y;
+                let column = |(x, y): &(f64, Estimate)| {
                     Rectangle::new([(x - width * 0.45, 0.0), (x + width * 0.45, y.mean)], color.filled())
                 };
                 chart.draw_series(layer.points.iter().map(column))?;
@@ -66,7 +68,7 @@ pub(super) fn plane<DB: DrawingBackend>(
                 chart.draw_series([Polygon::new(lower.chain(upper).collect::<Vec<_>>(), color.mix(0.3))])?;
             }
             Style::Dots => {
-                let whisker = |(x, y): &(f64, crate::report::statistics::Estimate)| {
+                let whisker = |(x, y): &(f64, Estimate)| {
                     let (low, high) = y.bounds();
                     PathElement::new(vec![(*x, low.max(0.0)), (*x, high.min(top))], canvas.stroke(color, 1.0))
                 };
@@ -80,6 +82,11 @@ pub(super) fn plane<DB: DrawingBackend>(
         canvas.legend(&names, canvas.px(14), canvas.px(TITLE_HEIGHT + LEGEND / 2))?;
     }
     Ok(())
+}
+
+/// A mark of an axis, without zeros behind it.
+fn plain(mark: &f64) -> String {
+    ((mark * 1e6).round() / 1e6).to_string()
 }
 
 const SQUARE: i32 = 72;
