@@ -1,7 +1,8 @@
 //! From games to training samples: PGN and other formats in, `.fsd` files out.
 //!
 //! [`games`] reads games; [`build`] turns them into samples in a `.fsd` file, which [`Fsd`] maps into memory;
-//! [`open_or_build`] does whichever is needed. [`generate`] has an engine play games against itself.
+//! [`open_or_build`] does whichever is needed. [`generate`] has engines play games; [`label`] has an engine score
+//! positions.
 
 mod build;
 mod cache;
@@ -11,6 +12,8 @@ mod games;
 pub mod generate;
 mod info;
 mod input;
+mod journal;
+pub mod label;
 mod manifest;
 mod outline;
 mod output;
@@ -27,6 +30,7 @@ pub use fsd::Fsd;
 pub use games::{Games, Skipped, games};
 pub use info::{Info, info};
 pub use input::{Compression, Kind, kind};
+pub use journal::{JournalError, journal_path};
 pub use manifest::{Dropped, Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, PlayedMove, SkipReason, SkippedGame};

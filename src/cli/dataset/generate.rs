@@ -7,7 +7,7 @@ use super::{failure, progress};
 use crate::cli::{Failure, Format};
 use crate::data::DataError;
 use crate::data::generate::{Adjudication, GenerateError, Settings, Summary, Work, generate};
-use crate::data::uci::{Limit, UciError};
+use crate::data::uci::{EngineSpec, Limit};
 use crate::units::Seed;
 
 /// Have a UCI engine play games against itself
@@ -124,7 +124,7 @@ fn settings(arguments: &Arguments) -> Settings {
 
 fn work(arguments: &Arguments) -> Work {
     Work {
-        engine: arguments.engine.clone(),
+        engine: EngineSpec { path: arguments.engine.clone(), options: Vec::new(), hash: arguments.hash },
         games: arguments.games,
         concurrency: arguments.concurrency,
         patience: Duration::from_secs(arguments.patience),
@@ -134,11 +134,10 @@ fn work(arguments: &Arguments) -> Work {
 fn generate_failure(error: GenerateError) -> Failure {
     match error {
         GenerateError::Data(error) => failure(error),
-        GenerateError::Engine { error: UciError::Start { .. }, .. }
-        | GenerateError::Request(_)
-        | GenerateError::OtherRun { .. }
-        | GenerateError::Journal { .. } => Failure::request(error),
-        GenerateError::Engine { .. } => Failure::work(error),
+        GenerateError::Engine { error: ref cause, .. } if cause.is_request() => Failure::request(error),
+        GenerateError::Journal(ref cause) if cause.is_request() => Failure::request(error),
+        GenerateError::Request(_) => Failure::request(error),
+        GenerateError::Engine { .. } | GenerateError::Journal(_) => Failure::work(error),
     }
 }
 

@@ -4,7 +4,6 @@
 //! games are written in number order: the file is the same whatever the concurrency. Finished games are kept in a
 //! journal beside the output until all are there, so an interrupted run goes on where it stopped.
 
-mod journal;
 mod play;
 
 use std::collections::BTreeMap;
@@ -18,13 +17,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::journal::{Journal, JournalError, journal_path};
 use super::output::OutputFile;
-use super::uci::{Engine, Limit, UciError};
+use super::uci::{Engine, EngineSpec, Limit, UciError};
 use super::{DataError, GameResult};
 use crate::units::Seed;
-use journal::Journal;
-
-pub use journal::journal_path;
 
 /// What determines a game, beside its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +60,7 @@ impl Default for Adjudication {
 /// How the work is done; changes nothing in the games.
 #[derive(Clone, Debug)]
 pub struct Work {
-    pub engine: PathBuf,
+    pub engine: EngineSpec,
     pub games: u32,
     pub concurrency: usize,
     /// Longest wait for an engine's answer.
@@ -86,18 +83,13 @@ pub struct Summary {
 #[derive(Debug, Error)]
 pub enum GenerateError {
     #[error("{error}{}", kept(*finished, journal))]
-    Engine { error: UciError, finished: usize, journal: PathBuf },
+    Engine { error: Box<UciError>, finished: usize, journal: PathBuf },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error("{0}")]
     Request(String),
-    #[error(
-        "{} holds {finished} games of an interrupted run with other settings ({found}); finish that run or remove the file",
-        journal.display()
-    )]
-    OtherRun { journal: PathBuf, finished: usize, found: String },
-    #[error("the journal {} of unfinished work cannot be used: {reason}", journal.display())]
-    Journal { journal: PathBuf, reason: String },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
 }
 
 fn kept(finished: usize, journal: &Path) -> String {
@@ -128,16 +120,25 @@ pub fn generate(
 ) -> Result<Summary, GenerateError> {
     check(settings, work, output)?;
     let path = journal_path(output);
-    let engine_failed = |error, finished| GenerateError::Engine { error, finished, journal: path.clone() };
-    let first = Engine::start(&work.engine, settings.hash, work.patience).map_err(|error| engine_failed(error, 0))?;
+    let engine_failed =
+        |error, finished| GenerateError::Engine { error: Box::new(error), finished, journal: path.clone() };
+    let first = Engine::start(&work.engine, work.patience).map_err(|error| engine_failed(error, 0))?;
     let engine = first.name().to_owned();
-    let (mut journal, mut played) = Journal::open(&path, settings, &engine)?;
+    let head = serde_json::json!({ "journal": "games", "version": 1, "engine": engine, "settings": settings });
+    let mut played = BTreeMap::new();
+    let mut journal = Journal::open(&path, "games", &head, &mut |_, line| {
+        let game: Played = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        played.insert(game.number, game);
+        Ok(())
+    })?;
     played.retain(|number, _| *number < work.games);
     let resumed = played.len() as u32;
     let missing: Vec<u32> = (0..work.games).filter(|number| !played.contains_key(number)).collect();
     progress(resumed);
     let outcome = play_all(settings, work, first, &missing, &mut |game| {
-        journal.append(&game)?;
+        let line = serde_json::to_string(&game)
+            .map_err(|error| Stopped::Data(DataError::Append { path: PathBuf::new(), cause: error.into() }))?;
+        journal.append(&line)?;
         played.insert(game.number, game);
         progress(played.len() as u32);
         Ok(())
@@ -146,6 +147,7 @@ pub fn generate(
         Ok(()) => {}
         Err(Stopped::Engine(error)) => return Err(engine_failed(error, played.len())),
         Err(Stopped::Data(error)) => return Err(error.into()),
+        Err(Stopped::Journal(error)) => return Err(error.into()),
     }
     write_games(output, played.values())?;
     journal.remove()?;
@@ -191,6 +193,13 @@ fn is_zst(output: &Path) -> bool {
 enum Stopped {
     Engine(UciError),
     Data(DataError),
+    Journal(JournalError),
+}
+
+impl From<JournalError> for Stopped {
+    fn from(error: JournalError) -> Stopped {
+        Stopped::Journal(error)
+    }
 }
 
 /// Plays the games `numbers` on `work.concurrency` engines, `first` among them; `keep` gets each as it ends.
@@ -199,7 +208,7 @@ fn play_all(
     work: &Work,
     first: Engine,
     numbers: &[u32],
-    keep: &mut dyn FnMut(Played) -> Result<(), DataError>,
+    keep: &mut dyn FnMut(Played) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let play = |mut engine: Engine, sender: &Sender<Result<Played, UciError>>| {
@@ -219,7 +228,7 @@ fn play_all(
         for _ in 0..work.concurrency.clamp(1, numbers.len().max(1)) {
             let (sender, engine, play) = (sender.clone(), first.take(), &play);
             scope.spawn(move || {
-                match engine.map_or_else(|| Engine::start(&work.engine, settings.hash, work.patience), Ok) {
+                match engine.map_or_else(|| Engine::start(&work.engine, work.patience), Ok) {
                     Ok(engine) => play(engine, &sender),
                     // The receiver is gone only when another engine failed before.
                     Err(error) => drop(sender.send(Err(error))),
@@ -230,7 +239,7 @@ fn play_all(
         let mut outcome = Ok(());
         for game in games {
             let kept = match game {
-                Ok(game) => keep(game).map_err(Stopped::Data),
+                Ok(game) => keep(game),
                 Err(error) => Err(Stopped::Engine(error)),
             };
             // Games under way are still finished and kept; the first failure is the one reported.

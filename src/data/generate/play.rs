@@ -19,7 +19,7 @@ pub fn game(engine: &mut Engine, settings: &Settings, number: u32) -> Result<Pla
     engine.new_game()?;
     let mut game = opening(settings, &mut rng);
     let mut judge = Judge::new(settings.adjudication);
-    let start = Chess::default();
+    let start = shakmaty::fen::Fen::default();
     let result = loop {
         if let Some(result) = game.ended_by_rule() {
             break result;
@@ -27,7 +27,7 @@ pub fn game(engine: &mut Engine, settings: &Settings, number: u32) -> Result<Pla
         if game.moves.len() >= usize::from(settings.adjudication.max_plies) {
             break GameResult::Draw;
         }
-        let answer = engine.search(&start, &game.uci, &game.position, settings.limit)?;
+        let answer = engine.search(&start.to_string(), &game.uci, &game.position, settings.limit)?;
         let eval = game.position.turn().fold_wb(answer.eval, answer.eval.reversed());
         if let Some(played) = game.moves.last_mut() {
             played.eval = Some(eval);
