@@ -269,7 +269,9 @@ mod tests {
                 assert_eq!(&journal.line_at(*offset).unwrap(), line);
             }
             let missing = &["one", "two", "three"][lines.len()..];
-            missing.iter().for_each(|line| drop(journal.append(line).unwrap()));
+            for line in missing {
+                journal.append(line).unwrap();
+            }
             assert_eq!(fs::read(&path).unwrap(), whole, "{end}");
         }
     }

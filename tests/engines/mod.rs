@@ -1,5 +1,5 @@
 //! Engines for integration tests: shell scripts that behave or do not, and the real one where it is installed.
-#![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr, reason = "shared by tests that use a part each")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,7 @@
 //! `fsbench dataset`: make, build and look at training data.
 
 mod build;
+mod engine;
 mod generate;
 mod info;
 
