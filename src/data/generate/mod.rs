@@ -128,13 +128,9 @@ pub fn generate(
     let engines = engines.map_err(|error| stopped(error, 0))?;
     let identities: Vec<&Identity> = engines.iter().map(Engine::identity).collect();
     let names = names(&identities);
-    let head = json!({
-        "journal": "games",
-        "version": 1,
-        "engines": identities,
-        "settings": settings,
-        "book": book.as_ref().map(|book| &book.facts),
-    });
+    let facts = book.as_ref().map(|book| &book.facts);
+    let about = json!({ "engines": identities, "settings": settings, "book": facts });
+    let head = json!({ "journal": "games", "version": 1, "about": about });
     let mut games = Finished::open(&path, &head, work.games)?;
     let resumed = games.count;
     progress(resumed as u32);
@@ -151,7 +147,7 @@ pub fn generate(
     };
     let failed = |error| stopped(error, finished.get());
     pool::play_all(settings, work, book.as_ref(), engines, &missing, &mut keep, &failed)?;
-    let mut summary = games.write(output, settings, work, &names, &head)?;
+    let mut summary = games.write(output, settings, work, &names, &about)?;
     games.journal.remove()?;
     summary.resumed = resumed as u32;
     summary.again = again;
@@ -212,7 +208,7 @@ impl Finished {
         settings: &Settings,
         work: &Work,
         names: &[String],
-        head: &Value,
+        about: &Value,
     ) -> Result<Summary, GenerateError> {
         let mut sink = Sink::create(output)?;
         let several = names.len() > 1;
@@ -234,7 +230,7 @@ impl Finished {
             }
         }
         let is_samples = matches!(sink, Sink::Fsd(_));
-        sink.finish(output, settings, work, &Facts { head, plies, samples })?;
+        sink.finish(output, settings, work, &Facts { about, plies, samples })?;
         Ok(Summary {
             engine: names.join(", "),
             games: work.games,

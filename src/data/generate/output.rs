@@ -75,7 +75,7 @@ impl Sink {
         Ok(0)
     }
 
-    /// Puts the file in its place, and a manifest beside a file of samples. `head` tells how the games came about.
+    /// Puts the file in its place, and a manifest beside a file of samples.
     pub fn finish(self, output: &Path, settings: &Settings, work: &Work, facts: &Facts) -> Result<(), GenerateError> {
         match self {
             Sink::Pgn(file) => file.finish()?,
@@ -88,8 +88,8 @@ impl Sink {
 
 /// What the games were, for the manifest.
 pub struct Facts<'a> {
-    /// The journal's first line: engines, settings and book.
-    pub head: &'a Value,
+    /// How they came about: engines, settings and book.
+    pub about: &'a Value,
     /// Moves played.
     pub plies: u64,
     pub samples: u64,
@@ -127,7 +127,7 @@ fn finish_samples(
         dropped: std::collections::BTreeMap::new(),
         samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
     };
-    let source = blake3::hash(facts.head.to_string().as_bytes());
+    let source = blake3::hash(facts.about.to_string().as_bytes());
     let data = writer.seal(Provenance {
         method,
         score_unit,
@@ -136,7 +136,7 @@ fn finish_samples(
         sources: *blake3::hash(source.as_bytes()).as_bytes(),
     })?;
     let path = manifest_path(output);
-    let text = serde_json::to_string_pretty(&GeneratedManifest { manifest, generated: facts.head })
+    let text = serde_json::to_string_pretty(&GeneratedManifest { manifest, generated: facts.about })
         .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
     let mut file = OutputFile::create(&path)?;
     file.put(text.as_bytes())?;
