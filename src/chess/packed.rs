@@ -64,12 +64,21 @@ impl PackedBoard {
         if count > 32 {
             return Err(PackedBoardError::TooManyPieces(count));
         }
-        let mut codes = [0u8; 16];
-        for (slot, square) in occupied.into_iter().enumerate() {
-            let piece = board.piece_at(square).unwrap_or(Piece { color: Color::White, role: Role::Pawn });
-            codes[slot / 2] |= PieceCode::of(piece).0 << (slot % 2 * 4);
+        // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
+        let of = |role| board.by_role(role).0;
+        let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
+        let (low, middle, high) = (of(Role::Knight) | rooks | kings, of(Role::Bishop) | rooks, of(Role::Queen) | kings);
+        let mut codes = 0u128;
+        let mut filled = 0;
+        for rank in 0..8 {
+            let byte = |bitboard: u64| (bitboard >> (8 * rank)) as u8;
+            let rank = byte(occupied.0);
+            let spread = |plane: u64| SPREAD[usize::from(byte(plane))];
+            let nibbles = spread(low) | spread(middle) << 1 | spread(high) << 2 | spread(black) << 3;
+            codes |= u128::from(squeeze(nibbles, rank)) << filled;
+            filled += 4 * rank.count_ones();
         }
-        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes })
+        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() })
     }
 
     /// # Errors
@@ -118,6 +127,57 @@ impl PackedBoard {
             Some((square, code))
         })
     }
+}
+
+/// A byte's bits, each as the lowest bit of a nibble.
+static SPREAD: [u32; 256] = {
+    let mut spread = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            spread[byte] |= ((byte as u32) >> bit & 1) << (4 * bit);
+            bit += 1;
+        }
+        byte += 1;
+    }
+    spread
+};
+
+/// For each byte, the nibbles that move down by 1, 2 and 4 places when those of its clear bits are squeezed out.
+static MOVES: [[u32; 3]; 256] = {
+    let mut moves = [[0; 3]; 256];
+    let mut byte = 0usize;
+    while byte < 256 {
+        let (mut bit, mut gap) = (0usize, 0usize);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                let mut step = 0;
+                // Where the nibble stands before each step.
+                let mut place = bit;
+                while step < 3 {
+                    if gap >> step & 1 == 1 {
+                        moves[byte][step] |= 15 << (4 * place);
+                        place -= 1 << step;
+                    }
+                    step += 1;
+                }
+            } else {
+                gap += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    moves
+};
+
+/// The nibbles that stand at the set bits of `kept`, together at the low end (Hacker's Delight, 7-4).
+#[inline]
+fn squeeze(nibbles: u32, kept: u8) -> u32 {
+    let [by_one, by_two, by_four] = MOVES[usize::from(kept)];
+    let step = |x: u32, moved: u32, places: u32| (x & !moved) | (x & moved) >> (4 * places);
+    step(step(step(nibbles, by_one, 1), by_two, 2), by_four, 4)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Files of games as training data: built once into a cache, found there the next time.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::build::{build, hash_file};
+use super::build::{Job, build};
 use super::input::{Kind, kind};
-use super::{DataError, Fsd, Method, Options};
+use super::{DataError, Fsd, Method, Options, Weighted};
 
 /// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
 ///
@@ -48,14 +48,16 @@ pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) 
     }
     let text = |path: &Path| path.display().to_string();
     let command = ["fsbench", "dataset", "build", &text(path), "--method", method.name(), "--out", &text(&cached)];
-    build(path, &cached, options, &command.map(String::from), &mut |_| {})?;
+    let (inputs, command) = ([Weighted::whole(path)], command.map(String::from));
+    build(&Job { inputs: &inputs, output: &cached, options, command: &command }, &mut |_| {})?;
     Fsd::open_for(&cached, method)
 }
 
 fn cached_name(path: &Path, options: &Options) -> Result<String, DataError> {
-    let (_, content) = hash_file(path)?;
+    let mut content = blake3::Hasher::new();
+    content.update_reader(File::open(path).map_err(DataError::read(path))?).map_err(DataError::read(path))?;
     let mut key = blake3::Hasher::new();
-    key.update(content.as_bytes());
+    key.update(content.finalize().as_bytes());
     key.update(&super::writer::VERSION.to_le_bytes());
     key.update(env!("CARGO_PKG_VERSION").as_bytes());
     key.update(format!("{options:?}").as_bytes());

@@ -30,6 +30,8 @@ pub enum DataError {
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },
+    #[error("the input `{input}` cannot be used: {reason}")]
+    Input { input: String, reason: String },
     #[error("{} holds no game that can be used{skipped}", path.display())]
     NoGames { path: PathBuf, skipped: String },
     #[error("{} yields no sample for --method {}{dropped}", path.display(), method.name())]

@@ -4,10 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::build::{Options, Selection};
-use super::games::Skipped;
-use super::input::{Kind, kind};
-use super::{DataError, Fsd, Header, Manifest};
+use super::build::everything;
+use super::input::{Kind, Origin, kind};
+use super::{DataError, Fsd, Header, Manifest, Skipped};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -61,21 +60,22 @@ fn of_samples(path: &Path) -> Result<Info, DataError> {
 
 fn of_games(path: &Path) -> Result<Info, DataError> {
     let mut hasher = blake3::Hasher::new();
-    let mut selection = Selection::start(path, Options::everything())?;
-    let mut keep = |record: &super::Record| {
-        hasher.update(bytemuck::bytes_of(record));
+    let (mut with_score, mut with_result) = (0, 0);
+    let found = everything(&Origin::of(path), |records| {
+        hasher.update(bytemuck::cast_slice(records));
+        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
         Ok(())
-    };
-    selection.run(&mut keep, &mut |_| {})?;
+    })?;
     Ok(Info {
         format: "pgn",
-        compression: selection.games.compression(),
-        samples: selection.tally.kept,
-        games: selection.tally.games,
-        with_score: selection.tally.with_score,
-        with_result: selection.tally.with_result,
+        compression: found.compression,
+        samples: found.positions,
+        games: found.games,
+        with_score,
+        with_result,
         hash: hasher.finalize().to_hex().to_string(),
-        skipped: Some(selection.games.skipped().clone()),
+        skipped: Some(found.skipped),
         header: None,
         manifest: None,
     })

@@ -1,10 +1,55 @@
-//! Opening a file of games, plain or compressed. What counts is how the file begins, not its name.
+//! Opening what holds games or samples: a file or standard input, plain or compressed. What counts is how the content
+//! begins, not its name. The bytes that go through are counted and hashed, so that nothing is read twice.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DataError;
+
+/// Where data comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    File(PathBuf),
+    Stdin,
+}
+
+impl Origin {
+    /// `-` is standard input.
+    #[must_use]
+    pub fn of(path: &Path) -> Origin {
+        if path == Path::new("-") { Origin::Stdin } else { Origin::File(path.into()) }
+    }
+
+    /// What messages and manifests call it.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Origin::File(path) => path.clone(),
+            Origin::Stdin => PathBuf::from("standard input"),
+        }
+    }
+
+    /// Bytes as stored; none where nobody knows before the end.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Origin::File(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len()),
+            Origin::Stdin => None,
+        }
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Origin::File(path) if path.is_dir() => {
+                return Err(io::Error::other("it is a folder: name the files in it, as in 'FOLDER/*.pgn.zst'"));
+            }
+            Origin::File(path) => Box::new(File::open(path)?),
+            Origin::Stdin => Box::new(io::stdin()),
+        })
+    }
+}
 
 /// How a file of games is stored.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -40,10 +85,19 @@ pub enum Kind {
 /// # Errors
 /// When the file cannot be read.
 pub fn kind(path: &Path) -> Result<Kind, DataError> {
+    let mut file = Origin::of(path).open().map_err(DataError::read(path))?;
+    Ok(kind_of(&head(&mut file).map_err(DataError::read(path))?))
+}
+
+/// The first bytes, fewer only at the end.
+fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    let file = File::open(path).map_err(DataError::read(path))?;
-    file.take(8).read_to_end(&mut head).map_err(DataError::read(path))?;
-    Ok(match head.as_slice() {
+    reader.take(8).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn kind_of(head: &[u8]) -> Kind {
+    match head {
         bytes if bytes == super::writer::MAGIC => Kind::Fsd,
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Kind::Text(Compression::Zstd),
         [0x1f, 0x8b, ..] => Kind::Text(Compression::Gzip),
@@ -53,47 +107,69 @@ pub fn kind(path: &Path) -> Result<Kind, DataError> {
         [b'P', b'K', 3, 4, ..] => Kind::Other("a zip archive"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Kind::Other("a 7z archive"),
         _ => Kind::Text(Compression::None),
-    })
+    }
 }
 
 /// The decompressed bytes of a file of games.
 pub struct Input {
     reader: Box<dyn BufRead + Send>,
     pub compression: Compression,
+    pub origin: Origin,
+    pub meter: Meter,
 }
 
 impl Input {
     /// # Errors
     /// When the file cannot be read or is of a kind that holds no games.
-    pub fn open(path: &Path) -> Result<Input, DataError> {
-        let compression = match kind(path)? {
+    pub fn open(origin: &Origin) -> Result<Input, DataError> {
+        let path = origin.path();
+        let raw = origin.open().map_err(DataError::read(&path))?;
+        let meter = Meter::default();
+        let mut raw = Metered { raw, meter: meter.clone() };
+        let head = head(&mut raw).map_err(DataError::read(&path))?;
+        let compression = match kind_of(&head) {
             Kind::Text(compression) => compression,
-            Kind::Fsd => {
-                return Err(DataError::Unsupported { path: path.into(), what: "a .fsd file (it holds no games)" });
-            }
-            Kind::Other(what) => return Err(DataError::Unsupported { path: path.into(), what }),
+            Kind::Fsd => return Err(DataError::Unsupported { path, what: "a .fsd file (it holds no games)" }),
+            Kind::Other(what) => return Err(DataError::Unsupported { path, what }),
         };
-        let file = File::open(path).map_err(DataError::read(path))?;
+        let stored = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(raw));
         let reader: Box<dyn BufRead + Send> = match compression {
-            Compression::None => Box::new(BufReader::with_capacity(BUFFER, file)),
+            Compression::None => Box::new(stored),
             Compression::Zstd => {
-                let decoder = zstd::Decoder::new(file).map_err(DataError::read(path))?;
+                let decoder = zstd::Decoder::with_buffer(stored).map_err(DataError::read(&path))?;
                 Box::new(BufReader::with_capacity(BUFFER, decoder))
             }
             Compression::Gzip => {
-                Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(BufReader::new(file))))
+                Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(stored)))
             }
             Compression::Bzip2 => {
-                Box::new(BufReader::with_capacity(BUFFER, bzip2::bufread::MultiBzDecoder::new(BufReader::new(file))))
+                Box::new(BufReader::with_capacity(BUFFER, bzip2::bufread::MultiBzDecoder::new(stored)))
             }
         };
-        Ok(Input { reader, compression })
+        Ok(Input { reader, compression, origin: origin.clone(), meter })
     }
 
     /// Input from memory, for tests.
     #[cfg(test)]
     pub fn from_bytes(bytes: Vec<u8>) -> Input {
-        Input { reader: Box::new(io::Cursor::new(bytes)), compression: Compression::None }
+        let (reader, compression) = (Box::new(Cursor::new(bytes)), Compression::None);
+        Input { reader, compression, origin: Origin::Stdin, meter: Meter::default() }
+    }
+
+    /// Appends some bytes, at most `limit`; the number appended, 0 at the end.
+    pub fn read(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
+        loop {
+            match self.reader.fill_buf() {
+                Ok(found) => {
+                    let count = found.len().min(limit);
+                    into.extend_from_slice(&found[..count]);
+                    self.reader.consume(count);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Appends bytes up to and with the next line feed, at most `limit`; the number appended, 0 at the end.
@@ -103,3 +179,38 @@ impl Input {
 }
 
 const BUFFER: usize = 1 << 16;
+
+/// Counts and hashes what was read of a source, as it is stored.
+#[derive(Clone, Default)]
+pub struct Meter(Arc<Mutex<blake3::Hasher>>);
+
+impl Meter {
+    fn hasher(&self) -> MutexGuard<'_, blake3::Hasher> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.hasher().count()
+    }
+
+    /// blake3 of the bytes so far.
+    #[must_use]
+    pub fn hash(&self) -> blake3::Hash {
+        self.hasher().finalize()
+    }
+}
+
+/// A reader under a [`Meter`].
+pub struct Metered<R> {
+    raw: R,
+    meter: Meter,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.raw.read(buffer)?;
+        self.meter.hasher().update(&buffer[..read]);
+        Ok(read)
+    }
+}

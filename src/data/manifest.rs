@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::games::Skipped;
+use super::build::{Dropped, GameDropped};
 use super::output::{OutputFile, SealedFile};
-use super::{DataError, Method, Options, ScoreUnit};
+use super::{DataError, Method, Options, ScoreUnit, Skipped};
 
 /// A file the samples came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub path: String,
     pub bytes: u64,
@@ -19,42 +19,17 @@ pub struct Source {
     pub blake3: String,
     pub games: u64,
     pub skipped: Skipped,
+    /// How often each game was taken.
+    #[serde(default = "once")]
+    pub weight: f64,
 }
 
-/// Why positions of good games are no samples.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dropped {
-    /// Before `min_ply`.
-    Early,
-    /// No score.
-    NoScore,
-    /// Fewer legal moves than `min_moves`.
-    FewMoves,
-    /// The side to move is in check, or the move captures or promotes (filter `quiet`).
-    NotQuiet,
-    /// Not among the `per_game` drawn.
-    NotDrawn,
-    /// More pieces than a record holds.
-    TooManyPieces,
-}
-
-impl Dropped {
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dropped::Early => "before the first ply",
-            Dropped::NoScore => "no score",
-            Dropped::FewMoves => "too few legal moves",
-            Dropped::NotQuiet => "not quiet",
-            Dropped::NotDrawn => "not drawn",
-            Dropped::TooManyPieces => "too many pieces",
-        }
-    }
+const fn once() -> f64 {
+    1.0
 }
 
 /// How the samples of a `.fsd` file came about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,
@@ -67,6 +42,9 @@ pub struct Manifest {
     pub positions: u64,
     pub kept: u64,
     pub dropped: BTreeMap<Dropped, u64>,
+    /// Good games that gave no samples.
+    #[serde(default)]
+    pub dropped_games: BTreeMap<GameDropped, u64>,
     /// blake3 of the samples, in hexadecimal.
     pub samples_hash: String,
 }

@@ -8,32 +8,33 @@ mod build;
 mod cache;
 mod error;
 mod fsd;
-mod games;
 pub mod generate;
 mod info;
 mod input;
+mod inputs;
 mod journal;
 pub mod label;
 mod manifest;
-mod outline;
 mod output;
 mod pgn;
 mod record;
-mod splitter;
 pub mod uci;
 mod writer;
 
-pub use build::{Built, Filter, Options, PerGame, Progress, build};
+pub use build::{
+    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, Options, Part, PerGame, Phase, Progress, Target, build,
+    probability,
+};
 pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use error::DataError;
 pub use fsd::Fsd;
-pub use games::{Games, Skipped, games};
 pub use info::{Info, info};
-pub use input::{Compression, Kind, kind};
+pub use input::{Compression, Kind, Origin, kind};
+pub use inputs::{Weighted, inputs};
 pub use journal::{JournalError, journal_path};
-pub use manifest::{Dropped, Manifest, Source, manifest_path};
+pub use manifest::{Manifest, Source, manifest_path};
 pub use output::OutputFile;
-pub use pgn::{Eval, Game, PlayedMove, SkipReason, SkippedGame};
+pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, Record, RecordError, Sample};
 pub use writer::{FsdWriter, Header, ScoreUnit};
 

@@ -115,17 +115,31 @@ impl Record {
     /// # Errors
     /// When more than 32 pieces stand on the board.
     pub fn pack(sample: &Sample) -> Result<Record, RecordError> {
-        let position = &sample.position;
+        Record::of(&sample.position, sample.game, sample.ply, sample.mv, sample.score, sample.result)
+    }
+
+    /// [`Record::pack`] without a sample of its own.
+    ///
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn of(
+        position: &Chess,
+        game: u32,
+        ply: Ply,
+        mv: Option<Move>,
+        score: Option<i16>,
+        result: Option<GameResult>,
+    ) -> Result<Record, RecordError> {
         let castles = position.castles();
         let rights = RIGHTS.iter().enumerate().filter(|(_, (color, side))| castles.has(*color, *side));
         let flags = rights.fold(u8::from(position.turn().is_black()), |bits, (bit, _)| bits | 2 << bit);
         Ok(Record {
             board: PackedBoard::pack(position.board())?,
-            game: sample.game.to_le_bytes(),
-            ply: sample.ply.0.to_le_bytes(),
-            mv: sample.mv.map_or(0, pack_move).to_le_bytes(),
-            score: sample.score.unwrap_or(NO_SCORE).to_le_bytes(),
-            result: sample.result.map_or(NO_RESULT, |result| result as u8),
+            game: game.to_le_bytes(),
+            ply: ply.0.to_le_bytes(),
+            mv: mv.map_or(0, pack_move).to_le_bytes(),
+            score: score.unwrap_or(NO_SCORE).to_le_bytes(),
+            result: result.map_or(NO_RESULT, |result| result as u8),
             rule50: position.halfmoves().min(255) as u8,
             flags,
             ep_file: position.ep_square(EnPassantMode::Legal).map_or(NO_FILE, |square| square.file() as u8),
@@ -177,6 +191,55 @@ impl Record {
     }
 
     #[must_use]
+    pub const fn with_game(self, game: u32) -> Record {
+        Record { game: game.to_le_bytes(), ..self }
+    }
+
+    #[must_use]
+    pub const fn with_score(self, score: Option<i16>) -> Record {
+        let score = match score {
+            Some(score) => score,
+            None => NO_SCORE,
+        };
+        Record { score: score.to_le_bytes(), ..self }
+    }
+
+    #[must_use]
+    pub const fn with_result(self, result: Option<GameResult>) -> Record {
+        let result = match result {
+            Some(result) => result as u8,
+            None => NO_RESULT,
+        };
+        Record { result, ..self }
+    }
+
+    /// A number noted in the last two bytes while samples are being made; zero in files.
+    #[must_use]
+    pub(super) const fn scratch(&self) -> u16 {
+        u16::from_le_bytes(self.zero)
+    }
+
+    #[must_use]
+    pub(super) const fn with_scratch(self, number: u16) -> Record {
+        Record { zero: number.to_le_bytes(), ..self }
+    }
+
+    /// The same for two records of the same board, side to move, castling rights and en passant square (and move);
+    /// different for others, as far as 64 bits go.
+    #[must_use]
+    pub(super) fn key(&self, with_move: bool) -> u64 {
+        let mut bytes = [0u8; 28];
+        bytes[..24].copy_from_slice(bytemuck::bytes_of(&self.board));
+        bytes[24] = self.flags;
+        bytes[25] = self.ep_file;
+        if with_move {
+            bytes[26..].copy_from_slice(&self.mv);
+        }
+        let hash = blake3::hash(&bytes);
+        u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]))
+    }
+
+    #[must_use]
     pub const fn board(&self) -> &PackedBoard {
         &self.board
     }
@@ -185,12 +248,6 @@ impl Record {
     #[must_use]
     pub fn search_key(&self) -> ([u8; 24], [u8; 3]) {
         (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50])
-    }
-
-    /// The same sample with another score, in the file's unit.
-    #[must_use]
-    pub(super) fn with_score(self, score: i16) -> Record {
-        Record { score: score.to_le_bytes(), ..self }
     }
 
     /// The same sample with another move, packed.

@@ -90,6 +90,7 @@ impl Dataset {
             min_ply: own.min_ply.unwrap_or(default.min_ply),
             filter: own.filter.unwrap_or(default.filter),
             min_moves: own.min_moves.unwrap_or(default.min_moves),
+            ..default
         }
     }
 }

@@ -1,12 +1,14 @@
-//! `fsbench dataset build`: a file of games to a `.fsd` file.
+//! `fsbench dataset build`: games and samples to a `.fsd` file.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use indicatif::ProgressBar;
 
+use super::filters::Filters;
 use super::{failure, progress};
 use crate::cli::{Failure, Format};
-use crate::data::{self, DataError, Filter, Manifest, Method, Options, PerGame};
+use crate::data::{self, DataError, Job, Manifest, Method, Origin, Phase, Progress, Weighted};
 use crate::units::Seed;
 
 /// Build a .fsd file from games
@@ -15,8 +17,10 @@ use crate::units::Seed;
 /// written after the move before. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// PGN: plain, .zst, .gz or .bz2
-    games: PathBuf,
+    /// PGN (plain, .zst, .gz or .bz2): files, 'globs*' in quotes, or - for standard input; FILE@0.25 takes a quarter of
+    /// its games, FILE@2 every game twice
+    #[arg(required = true, value_name = "FILE")]
+    games: Vec<String>,
     /// What the samples are for: positions with a score, or with a choice of moves
     #[arg(long, value_enum)]
     method: Method,
@@ -26,18 +30,8 @@ pub struct Arguments {
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Samples a game: `all`, or so many drawn at random
-    #[arg(long, default_value = "all", value_parser = per_game)]
-    per_game: PerGame,
-    /// Leave out positions before this ply [default: 20 for eval, 0 for pqr]
-    #[arg(long, value_name = "PLY")]
-    min_ply: Option<u16>,
-    /// `quiet` leaves out positions in check and those whose move captures or promotes
-    #[arg(long, value_enum, default_value = "none")]
-    filter: Filter,
-    /// Leave out positions with fewer legal moves [default: 0 for eval, 2 for pqr]
-    #[arg(long, value_name = "N")]
-    min_moves: Option<u16>,
+    #[command(flatten)]
+    filters: Filters,
     /// Replace FILE where it exists
     #[arg(long)]
     force: bool,
@@ -46,32 +40,14 @@ pub struct Arguments {
     format: Format,
 }
 
-fn per_game(text: &str) -> Result<PerGame, String> {
-    match text {
-        "all" => Ok(PerGame::All),
-        _ => match text.parse() {
-            Ok(count) if count > 0 => Ok(PerGame::At(count)),
-            _ => Err("give `all` or a number from 1 on".into()),
-        },
-    }
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let defaults = Options::new(arguments.method);
-    let options = Options {
-        method: arguments.method,
-        seed: Seed(arguments.seed),
-        per_game: arguments.per_game,
-        min_ply: arguments.min_ply.unwrap_or(defaults.min_ply),
-        filter: arguments.filter,
-        min_moves: arguments.min_moves.unwrap_or(defaults.min_moves),
-    };
-    check(arguments, &options)?;
-    let bar = progress(None, "{spinner} {elapsed} {msg}");
+    let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
+    check(arguments)?;
+    let inputs = data::inputs(&arguments.games).map_err(failure)?;
     let command: Vec<String> = std::env::args().collect();
-    let built = data::build(&arguments.games, &arguments.out, &options, &command, &mut |progress| {
-        bar.set_message(format!("{} games, {} samples", progress.games, progress.samples));
-    });
+    let job = Job { inputs: &inputs, output: &arguments.out, options: &options, command: &command };
+    let bar = bar(&inputs);
+    let built = data::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
     let manifest = built.map_err(failure)?.manifest;
     warn_skipped(&manifest);
@@ -82,18 +58,33 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check(arguments: &Arguments, options: &Options) -> Result<(), Failure> {
-    if options.method == Method::Pqr && options.min_moves < 2 {
-        let why = "--min-moves must be at least 2 for pqr: R needs a legal move beside the one played";
-        return Err(Failure::request(anyhow!(why)));
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let out = &arguments.out;
+    if out.file_name().is_none() {
+        return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
     }
-    if arguments.out.file_name().is_none() {
-        return Err(Failure::request(anyhow!("--out {} names no file", arguments.out.display())));
-    }
-    if arguments.out.exists() && !arguments.force {
-        return Err(failure(DataError::Exists { path: arguments.out.clone() }));
+    if out.exists() && !arguments.force {
+        return Err(failure(DataError::Exists { path: out.clone() }));
     }
     Ok(())
+}
+
+/// Goes by bytes read where the inputs' sizes are known.
+fn bar(inputs: &[Weighted]) -> ProgressBar {
+    let length: Option<u64> = inputs.iter().map(|input: &Weighted| Origin::length(&input.origin)).sum();
+    match length {
+        Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left; {msg}"),
+        None => progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}"),
+    }
+}
+
+fn show(bar: &ProgressBar, done: Progress) {
+    bar.set_position(done.bytes);
+    let doing = match done.phase {
+        Phase::Reading => "",
+        Phase::Arranging => ", arranging",
+    };
+    bar.set_message(format!("{} games, {} samples{doing}", done.games, done.samples));
 }
 
 fn warn_skipped(manifest: &Manifest) {
@@ -117,6 +108,7 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "games": manifest.games,
         "positions": manifest.positions,
         "dropped": manifest.dropped,
+        "dropped_games": manifest.dropped_games,
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
         "hash": manifest.samples_hash,
@@ -130,6 +122,8 @@ fn text(manifest: &Manifest, out: &Path) -> String {
         format!("positions  {}", manifest.positions),
     ];
     lines.extend(manifest.dropped.iter().map(|(why, count)| format!("dropped    {count} {}", why.name())));
+    let games = manifest.dropped_games.iter();
+    lines.extend(games.map(|(why, count)| format!("left out   {count} games: {}", why.name())));
     for (reason, count) in manifest.sources.iter().flat_map(|source| &source.skipped.by_reason) {
         lines.push(format!("skipped    {count} games: {reason}"));
     }

@@ -14,7 +14,7 @@ use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
 use super::GenerateError;
 use crate::data::input::Input;
 use crate::data::uci::uci_move;
-use crate::data::{DataError, games};
+use crate::data::{DataError, Origin, games};
 use crate::units::Seed;
 
 /// Which book, and how it is used.
@@ -152,7 +152,7 @@ const LONGEST_LINE: usize = 4096;
 
 /// Whether the first line that says something begins with a board.
 fn holds_positions(path: &Path) -> Result<bool, DataError> {
-    let mut input = Input::open(path)?;
+    let mut input = Input::open(&Origin::File(path.into()))?;
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -173,7 +173,7 @@ fn says_something(line: &str) -> bool {
 }
 
 fn read_positions(path: &Path, collector: &mut Collector) -> Result<(), GenerateError> {
-    let mut input = Input::open(path)?;
+    let mut input = Input::open(&Origin::File(path.into()))?;
     let (mut line, mut number) = (Vec::new(), 0);
     loop {
         line.clear();

@@ -1,5 +1,6 @@
 //! Finished games to a file: PGN, plain or compressed, or records.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -124,7 +125,8 @@ fn finish_samples(
         games: work.games.into(),
         positions: facts.plies,
         kept: facts.samples,
-        dropped: std::collections::BTreeMap::new(),
+        dropped: BTreeMap::new(),
+        dropped_games: BTreeMap::new(),
         samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
     };
     let source = blake3::hash(facts.about.to_string().as_bytes());

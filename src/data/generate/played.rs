@@ -9,6 +9,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
 
 use super::line::Ply;
+use crate::data::pgn::first_ply;
 use crate::data::record::RecordError;
 use crate::data::uci::{Answer, uci_move};
 use crate::data::{Eval, GameResult, Record, Sample};
@@ -150,15 +151,14 @@ impl Played {
 pub fn samples_of(game: &Played) -> Result<Vec<Record>, RecordError> {
     let mut position = game.start.clone();
     let mut records = Vec::with_capacity(game.plies.len());
-    let moves_before = (game.start.fullmoves().get() - 1).saturating_mul(2);
-    let mut ply = moves_before.saturating_add(u32::from(game.start.turn().is_black()));
+    let mut ply = first_ply(&game.start).0;
     for played in &game.plies {
         if let Some(Answer { best, eval }) = played.search {
             let turn = position.turn();
             records.push(Record::pack(&Sample {
                 position: position.clone(),
                 game: game.number,
-                ply: units::Ply(ply.min(u32::from(u16::MAX)) as u16),
+                ply: units::Ply(ply),
                 mv: Some(best),
                 score: Some(eval.centipawns()),
                 result: Some(turn.fold_wb(game.result, game.result.reversed())),

@@ -108,13 +108,13 @@ impl Label {
     /// `record`, which holds the searched position, with this score and the engine's choice as its move.
     #[must_use]
     pub fn apply(self, record: Record) -> Record {
-        record.with_score(self.score).with_move(self.mv)
+        record.with_score(Some(self.score)).with_move(self.mv)
     }
 
     /// `record`, which holds the searched position, with this score and its own move.
     #[must_use]
     pub fn apply_score(self, record: Record) -> Record {
-        record.with_score(self.score)
+        record.with_score(Some(self.score))
     }
 }
 

@@ -1,14 +1,18 @@
 //! What is read, what is refused and where, and that nothing is swallowed.
 
+use shakmaty::CastlingMode;
 use shakmaty::uci::UciMove;
 
+use super::games::Whole;
+use super::splitter::Splitter;
 use super::*;
+use crate::data::GameResult;
 use crate::data::input::Input;
-use crate::data::splitter::Splitter;
+use crate::units::{Centipawn, Ply};
 
 fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
     let mut games = Vec::new();
-    parse(text.as_bytes(), 100, &mut games);
+    Parser::default().parse(&Whole, text.as_bytes(), 100, &mut games);
     games
 }
 
@@ -79,8 +83,8 @@ fn one_number_orders_mates_beyond_scores() {
 fn starting_positions() {
     let game = only("[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 3 20\"]\n\n20... Kd8 21. e4 *");
     assert_eq!(moves(&game), "e8d8 e2e4");
-    assert_eq!(game.first_ply(), Ply(39));
-    assert_eq!(only("1. e4 *").first_ply(), Ply(0));
+    assert_eq!(first_ply(&game.start), Ply(39));
+    assert_eq!(first_ply(&only("1. e4 *").start), Ply(0));
 }
 
 #[test]
@@ -235,10 +239,17 @@ fn no_game_swallows_the_next() {
 }
 
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
-    let mut splitter = Splitter::new(Input::from_bytes(text.to_vec()));
-    let mut games = Vec::new();
-    while let Some(text) = splitter.next().unwrap() {
-        parse(&text.bytes, text.offset, &mut games);
+    let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), 64);
+    let (mut games, mut parser) = (Vec::new(), Parser::default());
+    loop {
+        let texts = splitter.next();
+        if texts.is_empty() {
+            break;
+        }
+        for game in 0..texts.len() {
+            let (offset, bytes) = texts.get(game);
+            parser.parse(&Whole, bytes, offset, &mut games);
+        }
     }
     games
 }
@@ -269,7 +280,7 @@ proptest::proptest! {
         let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
         text.extend(bytes);
         let mut games = Vec::new();
-        parse(&text, 0, &mut games);
+        Parser::default().parse(&Whole, &text, 0, &mut games);
         for skipped in games.into_iter().filter_map(Result::err) {
             assert!(skipped.offset <= text.len() as u64);
         }

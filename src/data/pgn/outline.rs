@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::pgn::SkipReason;
+use super::SkipReason;
 
 /// Something that makes pgn-reader call its visitor.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -19,8 +19,18 @@ pub enum Kind {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub kind: Kind,
-    pub start: usize,
-    pub end: usize,
+    start: u32,
+    end: u32,
+}
+
+impl Mark {
+    pub const fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    pub const fn range(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// What makes a game broken, and where.
@@ -147,10 +157,11 @@ impl<'a> Outliner<'a> {
         }
     }
 
-    /// The game that begins at `start`.
-    pub fn outline(&mut self, start: usize) -> Outline {
+    /// The game that begins at `start`; `marks` is memory to use again.
+    pub fn outline(&mut self, start: usize, mut marks: Vec<Mark>) -> Outline {
+        marks.clear();
         self.at = start;
-        self.outline = Outline { marks: Vec::with_capacity(256), start, ..Outline::default() };
+        self.outline = Outline { marks, start, ..Outline::default() };
         let trouble = self.tags().and_then(|()| self.movetext()).err();
         let end = trouble.map_or(self.at, |trouble| trouble.at);
         Outline { end, trouble, ..std::mem::take(&mut self.outline) }
@@ -161,7 +172,8 @@ impl<'a> Outliner<'a> {
     }
 
     fn mark(&mut self, kind: Kind, length: usize) {
-        self.outline.marks.push(Mark { kind, start: self.at, end: self.at + length });
+        // Texts are cut long before 4 GiB.
+        self.outline.marks.push(Mark { kind, start: self.at as u32, end: (self.at + length) as u32 });
         self.at += length;
     }
 
@@ -381,23 +393,45 @@ fn result(text: &[u8]) -> Option<usize> {
     text.get(length).is_none_or(|byte| ends_word(*byte)).then_some(length)
 }
 
-#[inline]
-const fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r')
-}
-
-#[inline]
-const fn ends_word(byte: u8) -> bool {
-    is_blank(byte) || matches!(byte, b'\n' | b'{' | b'}' | b'(' | b')' | b';')
-}
-
-#[inline]
-const fn ends_number(byte: u8) -> bool {
-    byte == b'.' || ends_word(byte)
-}
-
+const BLANK: u8 = 1;
+const ENDS_WORD: u8 = 2;
+const ENDS_NUMBER: u8 = 4;
 /// As pgn-reader has it.
+const ENDS_TOKEN: u8 = 8;
+
+/// What each byte is.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\r' => BLANK | ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
+            b'\n' | b'{' | b'}' | b'(' | b')' | b';' => ENDS_WORD | ENDS_NUMBER | ENDS_TOKEN,
+            b'.' => ENDS_NUMBER | ENDS_TOKEN,
+            b'!' | b'?' | b'$' | b'*' => ENDS_TOKEN,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+};
+
 #[inline]
-const fn ends_token(byte: u8) -> bool {
-    ends_word(byte) || matches!(byte, b'!' | b'?' | b'$' | b'.' | b'*')
+fn is_blank(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & BLANK != 0
+}
+
+#[inline]
+fn ends_word(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_WORD != 0
+}
+
+#[inline]
+fn ends_number(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_NUMBER != 0
+}
+
+#[inline]
+fn ends_token(byte: u8) -> bool {
+    CLASSES[usize::from(byte)] & ENDS_TOKEN != 0
 }

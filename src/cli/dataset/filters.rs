@@ -1,0 +1,165 @@
+//! The arguments that say which positions become samples.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::data::{Balance, Dedup, Filter, Method, Options, Part, PerGame, Speed, Split, Target};
+use crate::units::Seed;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Which positions")]
+pub struct Filters {
+    /// Samples a game: `all`, or so many drawn at random
+    #[arg(long, value_name = "N", default_value = "all", value_parser = per_game)]
+    per_game: PerGame,
+    /// Leave out positions before this ply [default: 20 for eval, 0 for pqr]
+    #[arg(long, value_name = "PLY")]
+    min_ply: Option<u16>,
+    /// Leave out positions after this ply
+    #[arg(long, value_name = "PLY")]
+    max_ply: Option<u16>,
+    /// `quiet` leaves out positions in check and those whose move captures or promotes
+    #[arg(long, value_enum, default_value = "none")]
+    filter: Filter,
+    /// Leave out positions with fewer legal moves: a number, or a share such as 10%, then ply by ply those below that
+    /// quantile of all positions at the ply [default: 0 for eval, 2 for pqr]
+    #[arg(long, value_name = "N|Q%", value_parser = moves)]
+    min_moves: Option<Moves>,
+    /// Leave out positions whose score is larger, in centipawns; mates are
+    #[arg(long, value_name = "CP")]
+    max_score: Option<u16>,
+    /// Leave out games with a player rated lower, or not rated
+    #[arg(long, value_name = "ELO")]
+    min_rating: Option<u16>,
+    /// Only games of these speeds, by their TimeControl tag
+    #[arg(long, value_name = "SPEED,…", value_enum, value_delimiter = ',')]
+    speed: Vec<Speed>,
+    /// Keep a sample with the probability of its game's result, given score and ply
+    #[arg(long)]
+    skip_unlikely: bool,
+    /// Keep only the first of samples with the same position, or the same position and move
+    #[arg(long, value_enum, value_name = "WHAT")]
+    dedup: Option<Dedup>,
+    /// Thin the samples until every ply, or number of pieces, is equally frequent; with :FILE as frequent as its lines
+    /// `VALUE WEIGHT` say
+    #[arg(long, value_name = "ply|pieces[:FILE]")]
+    balance: Option<String>,
+    /// At most so many samples, drawn from all; with --balance rare values are then kept whole
+    #[arg(long, value_name = "N")]
+    samples: Option<u64>,
+    /// Only the games of one part, split as the trainer splits them
+    #[arg(long, value_enum)]
+    split: Option<Split>,
+    /// Share of the games kept for validation
+    #[arg(long, value_name = "X", default_value_t = 0.1, requires = "split")]
+    validation: f64,
+    /// Root of the choice of validation games
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "split")]
+    split_seed: u64,
+    /// Put the samples into random order
+    #[arg(long)]
+    shuffle: bool,
+}
+
+#[derive(Copy, Clone, Debug)]
+enum Moves {
+    AtLeast(u16),
+    Quantile(f64),
+}
+
+fn per_game(text: &str) -> Result<PerGame, String> {
+    match text {
+        "all" => Ok(PerGame::All),
+        _ => match text.parse() {
+            Ok(count) if count > 0 => Ok(PerGame::At(count)),
+            _ => Err("give `all` or a number from 1 on".into()),
+        },
+    }
+}
+
+fn moves(text: &str) -> Result<Moves, String> {
+    let found = match text.strip_suffix('%') {
+        Some(share) => {
+            share.parse().ok().filter(|share| (0.0..100.0).contains(share)).map(|q| Moves::Quantile(q / 100.0))
+        }
+        None => text.parse().ok().map(Moves::AtLeast),
+    };
+    found.ok_or_else(|| "give a number of moves, or a share from 0% to below 100%".into())
+}
+
+impl Filters {
+    /// # Errors
+    /// Settings that contradict each other, or a file of weights that cannot be read.
+    pub fn options(&self, method: Method, seed: Seed) -> Result<Options> {
+        let defaults = Options::new(method);
+        let (min_moves, min_moves_quantile) = match self.min_moves {
+            None => (defaults.min_moves, None),
+            Some(Moves::AtLeast(moves)) => (moves, None),
+            Some(Moves::Quantile(quantile)) => (defaults.min_moves, Some(quantile)),
+        };
+        if method == Method::Pqr && min_moves < 2 {
+            bail!("--min-moves must be at least 2 for pqr: R needs a legal move beside the one played");
+        }
+        let min_ply = self.min_ply.unwrap_or(defaults.min_ply);
+        if self.max_ply.is_some_and(|last| last < min_ply) {
+            bail!("--max-ply lies before the first ply, {min_ply}");
+        }
+        if !(0.0..=1.0).contains(&self.validation) {
+            bail!("--validation must lie between 0 and 1");
+        }
+        let part = self.split.map(|split| Part { split, validation: self.validation, seed: Seed(self.split_seed) });
+        Ok(Options {
+            method,
+            seed,
+            per_game: self.per_game,
+            min_ply,
+            max_ply: self.max_ply,
+            filter: self.filter,
+            min_moves,
+            min_moves_quantile,
+            max_score: self.max_score,
+            min_rating: self.min_rating,
+            speeds: self.speed.clone(),
+            skip_unlikely: self.skip_unlikely,
+            dedup: self.dedup,
+            balance: self.balance.as_deref().map(balance).transpose()?,
+            samples: self.samples,
+            part,
+            shuffle: self.shuffle,
+        })
+    }
+}
+
+fn balance(text: &str) -> Result<Target> {
+    let (by, file) = text.split_once(':').map_or((text, None), |(by, file)| (by, Some(PathBuf::from(file))));
+    let by = match by {
+        "ply" => Balance::Ply,
+        "pieces" => Balance::Pieces,
+        _ => bail!("--balance {text}: give ply or pieces, and after a colon a file where you have one"),
+    };
+    Ok(Target { by, weights: file.as_deref().map(weights).transpose()? })
+}
+
+/// Lines of a value and its weight; empty lines and `#` comments are passed over.
+fn weights(path: &Path) -> Result<BTreeMap<u16, f64>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut weights = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        let weight = match words[..] {
+            [] => continue,
+            [value, weight] => {
+                value.parse().ok().zip(weight.parse::<f64>().ok().filter(|w| *w >= 0.0 && w.is_finite()))
+            }
+            _ => None,
+        };
+        let place = || format!("{}, line {}", path.display(), number + 1);
+        let (value, weight) = weight.ok_or_else(|| anyhow!("{}: a line is a number and its weight", place()))?;
+        if weights.insert(value, weight).is_some() {
+            bail!("{}: {value} has a weight already", place());
+        }
+    }
+    if weights.values().any(|weight| *weight > 0.0) { Ok(weights) } else { bail!("{}: no weight", path.display()) }
+}

@@ -1,0 +1,230 @@
+//! From games to a `.fsd` file: which positions become samples, and what is recorded of them.
+//!
+//! A sample is a position, the move played in it, and the score of that position: the evaluation written after the move
+//! before it. The first position of a game therefore never has one.
+//!
+//! Positions pass a [`Sieve`](sieve::Sieve) on all cores and then, in order, a [`Flow`] that draws. What needs to know
+//! all samples first ([`later`]) works on a file without a name, so that memory does not grow with the data.
+
+mod buckets;
+mod flow;
+mod later;
+mod options;
+mod sieve;
+mod spool;
+mod supply;
+mod tally;
+mod unlikely;
+
+use std::path::Path;
+
+use super::manifest::{Manifest, Source};
+use super::writer::Provenance;
+use super::{DataError, FsdWriter, Record, ScoreUnit, Skipped, Weighted};
+use flow::{Flow, Sink};
+use spool::{Spool, Spooled};
+use supply::Supply;
+use tally::Tally;
+
+pub use options::{Balance, Dedup, Filter, Options, Part, PerGame, Target};
+pub use tally::{Dropped, GameDropped};
+pub use unlikely::probability;
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    pub inputs: &'a [Weighted],
+    pub output: &'a Path,
+    pub options: &'a Options,
+    /// For the manifest.
+    pub command: &'a [String],
+}
+
+/// What a build is doing.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Reading,
+    /// Deciding what needs all samples, and writing.
+    Arranging,
+}
+
+/// How far a build is.
+#[derive(Copy, Clone, Debug)]
+pub struct Progress {
+    pub phase: Phase,
+    /// Bytes of the inputs as they are stored.
+    pub bytes: u64,
+    pub games: u64,
+    pub samples: u64,
+}
+
+/// A finished build.
+#[derive(Clone, Debug)]
+pub struct Built {
+    pub manifest: Manifest,
+}
+
+/// Builds a `.fsd` file and its manifest.
+///
+/// # Errors
+/// When an input cannot be read to its end, nothing is left to write, or the output cannot be written; then nothing is
+/// left behind.
+pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built, DataError> {
+    let options = job.options;
+    let sink = match options.two_passes() {
+        true => Sink::Spool(Spool::create(job.output)?),
+        false => Sink::File(FsdWriter::create(job.output)?),
+    };
+    let mut flow = Flow::new(options, false, sink);
+    let sources = read(job, &mut flow, progress)?;
+    let Flow { mut tally, kept, sink, .. } = flow;
+    progress(Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept });
+    let writer = match sink {
+        Sink::File(writer) => writer,
+        Sink::Spool(spool) => arrange(spool.finish()?, options, &mut tally, FsdWriter::create(job.output)?)?,
+    };
+    finish(job, writer, sources, &tally)
+}
+
+fn total(sources: &[Source]) -> u64 {
+    sources.iter().map(|source| source.bytes).sum()
+}
+
+/// Sends the samples of all inputs through `flow`.
+fn read(job: &Job<'_>, flow: &mut Flow, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Source>, DataError> {
+    let mut sources: Vec<Source> = Vec::new();
+    for input in job.inputs {
+        let mut supply = Supply::open(&input.origin, job.options, false)?;
+        let before = flow.tally.games;
+        flow.begin(input.weight, supply.score_unit().centipawns())?;
+        let mut batch = Vec::new();
+        loop {
+            let (next, passed) = rayon::join(
+                || supply.batch(),
+                || batch.drain(..).try_for_each(|(number, sifted)| flow.add(number, sifted)),
+            );
+            passed?;
+            let Some(next) = next? else { break };
+            batch = next;
+            let bytes = total(&sources) + supply.bytes();
+            progress(Progress { phase: Phase::Reading, bytes, games: flow.tally.games, samples: flow.kept });
+        }
+        flow.end()?;
+        let games = flow.tally.games - before;
+        sources.push(supply.source(games, input.weight));
+    }
+    Ok(sources)
+}
+
+/// Decides what needs all samples, and writes them.
+fn arrange(
+    mut spooled: Spooled,
+    options: &Options,
+    tally: &mut Tally,
+    mut writer: FsdWriter,
+) -> Result<FsdWriter, DataError> {
+    if let Some(quantile) = options.min_moves_quantile {
+        spooled = later::above_quantile(spooled, quantile, tally)?;
+    }
+    if let Some(dedup) = options.dedup {
+        spooled = later::unique(spooled, dedup, tally)?;
+    }
+    if options.balance.is_some() || options.samples.is_some() {
+        spooled = later::thin(spooled, options.balance.as_ref(), options.samples, options.seed, tally)?;
+    }
+    later::in_order(spooled, options.shuffle.then_some(options.seed), |records| {
+        records.iter().try_for_each(|record| writer.push(&record.with_scratch(0)))
+    })?;
+    Ok(writer)
+}
+
+fn finish(job: &Job<'_>, writer: FsdWriter, sources: Vec<Source>, tally: &Tally) -> Result<Built, DataError> {
+    let options = job.options;
+    let name = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
+    if tally.games == 0 {
+        return Err(DataError::NoGames { path: name(), skipped: describe_skipped(&sources) });
+    }
+    if writer.samples() == 0 {
+        return Err(DataError::NoSamples { path: name(), method: options.method, dropped: describe_dropped(tally) });
+    }
+    let mut hasher = blake3::Hasher::new();
+    for source in &sources {
+        let hash = blake3::Hash::from_hex(&source.blake3).map_err(|error| DataError::Manifest {
+            path: job.output.into(),
+            reason: format!("the hash of {}: {error}", source.path),
+        })?;
+        hasher.update(hash.as_bytes());
+    }
+    let manifest = Manifest {
+        fsbench: env!("CARGO_PKG_VERSION").into(),
+        command: job.command.to_vec(),
+        method: options.method,
+        score_unit: ScoreUnit::Centipawns,
+        options: options.clone(),
+        sources,
+        games: tally.games,
+        positions: tally.positions,
+        kept: writer.samples(),
+        dropped: tally.dropped(),
+        dropped_games: tally.dropped_games(),
+        samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
+    };
+    let data = writer.seal(Provenance {
+        method: options.method,
+        score_unit: ScoreUnit::Centipawns,
+        seed: options.seed,
+        games: tally.games.min(u64::from(u32::MAX)) as u32,
+        sources: *hasher.finalize().as_bytes(),
+    })?;
+    // The manifest first: where the data stands, its manifest does too.
+    manifest.seal(job.output)?.persist()?;
+    data.persist()?;
+    Ok(Built { manifest })
+}
+
+fn describe_skipped(sources: &[Source]) -> String {
+    let total: u64 = sources.iter().map(|source| source.skipped.total()).sum();
+    let first = sources.iter().find_map(|source| source.skipped.examples.first());
+    match first {
+        Some(first) => format!(" ({total} broken games; the first: {first})"),
+        None => String::new(),
+    }
+}
+
+fn describe_dropped(tally: &Tally) -> String {
+    let positions = tally.dropped().into_iter().map(|(why, count)| format!("{count} {}", why.name()));
+    let games = tally.dropped_games().into_iter().map(|(why, count)| format!("{count} games: {}", why.name()));
+    let parts: Vec<String> = positions.chain(games).collect();
+    if parts.is_empty() { String::new() } else { format!(" (dropped: {})", parts.join(", ")) }
+}
+
+/// All positions of a source, in order, without any choice among them.
+///
+/// # Errors
+/// When the source cannot be read to its end.
+pub(super) fn everything(
+    input: &super::input::Origin,
+    mut each: impl FnMut(&[Record]) -> Result<(), DataError>,
+) -> Result<Everything, DataError> {
+    let mut supply = Supply::open(input, &Options::everything(), true)?;
+    let (mut games, mut positions) = (0, 0);
+    while let Some(batch) = supply.batch()? {
+        for (number, mut sifted) in batch {
+            games = games.max(number + 1);
+            positions += sifted.records.len() as u64;
+            for record in &mut sifted.records {
+                *record = record.with_game(number as u32);
+            }
+            each(&sifted.records)?;
+        }
+    }
+    Ok(Everything { games, positions, compression: supply.compression(), skipped: supply.skipped().clone() })
+}
+
+/// What [`everything`] found.
+pub(super) struct Everything {
+    pub games: u64,
+    pub positions: u64,
+    pub compression: &'static str,
+    pub skipped: Skipped,
+}

@@ -1,0 +1,164 @@
+//! Which positions of a game become samples: what can be told from the position, its move and its score alone.
+
+use std::ops::ControlFlow;
+
+use shakmaty::{Chess, Move, Position};
+
+use super::options::{Filter, Options};
+use super::tally::{Dropped, GameDropped, Tally};
+use crate::data::pgn::{Eval, Head, Scribe, first_ply};
+use crate::data::{GameResult, Method, Record, RecordError};
+use crate::units::Ply;
+
+/// The filters that need no other sample.
+#[derive(Clone, Debug)]
+pub struct Sieve {
+    options: Options,
+    /// An engine gives the scores later: now a sample needs none, and the scores there are say nothing.
+    scores_later: bool,
+    /// Factor from the source's score unit to centipawns.
+    centipawns: f32,
+}
+
+/// The samples of a game or a part of one, and what became of the rest.
+#[derive(Debug, Default)]
+pub struct Sifted {
+    pub records: Vec<Record>,
+    pub tally: Tally,
+}
+
+impl Sieve {
+    pub fn new(options: Options, scores_later: bool, centipawns: f32) -> Sieve {
+        Sieve { options, scores_later, centipawns }
+    }
+
+    /// Passes a position with the number of its legal moves (0 where nobody asks for it), or says why not.
+    fn look(&self, position: &Chess, mv: Option<Move>, ply: u16, score: Option<i16>) -> Result<u16, Dropped> {
+        let options = &self.options;
+        self.look_at_numbers(ply, score, mv.is_some())?;
+        let lively = || position.is_check() || mv.is_some_and(|mv| mv.is_capture() || mv.is_promotion());
+        if options.filter == Filter::Quiet && lively() {
+            return Err(Dropped::NotQuiet);
+        }
+        // The move played is legal, so one move needs no count.
+        if options.min_moves < 2 && options.min_moves_quantile.is_none() {
+            return Ok(0);
+        }
+        let moves = position.legal_moves().len() as u16;
+        match moves < options.min_moves {
+            true => Err(Dropped::FewMoves),
+            false => Ok(if options.min_moves_quantile.is_some() { moves } else { 0 }),
+        }
+    }
+
+    fn look_at_numbers(&self, ply: u16, score: Option<i16>, has_move: bool) -> Result<(), Dropped> {
+        let options = &self.options;
+        if ply < options.min_ply {
+            return Err(Dropped::Early);
+        }
+        if options.max_ply.is_some_and(|last| ply > last) {
+            return Err(Dropped::Late);
+        }
+        if options.method == Method::Pqr && !has_move {
+            return Err(Dropped::NoMove);
+        }
+        if self.scores_later { Ok(()) } else { self.look_at_score(score) }
+    }
+
+    /// What the score alone decides.
+    pub fn look_at_score(&self, score: Option<i16>) -> Result<(), Dropped> {
+        if self.options.method == Method::Eval && score.is_none() {
+            return Err(Dropped::NoScore);
+        }
+        let beyond = |cap: u16| score.is_some_and(|score| f32::from(score).abs() * self.centipawns > f32::from(cap));
+        if self.options.max_score.is_some_and(beyond) { Err(Dropped::Decided) } else { Ok(()) }
+    }
+
+    /// Whether the position itself must be looked at, not only its numbers.
+    fn needs_position(&self) -> bool {
+        let options = &self.options;
+        options.filter == Filter::Quiet || options.min_moves > 1 || options.min_moves_quantile.is_some()
+    }
+
+    /// Passes records of another source.
+    ///
+    /// # Errors
+    /// A record that holds no legal position and move, with its place in `records`.
+    pub fn sift(&self, records: &[Record]) -> Result<Sifted, (usize, RecordError)> {
+        let mut sifted = Sifted::default();
+        sifted.tally.positions = records.len() as u64;
+        for (place, record) in records.iter().enumerate() {
+            let looked = if self.needs_position() {
+                let sample = record.unpack().map_err(|error| (place, error))?;
+                self.look(&sample.position, sample.mv, sample.ply.0, sample.score)
+            } else {
+                self.look_at_numbers(record.ply().0, record.score(), record.has_move()).map(|()| 0)
+            };
+            match looked {
+                Ok(moves) => sifted.records.push(record.with_scratch(moves)),
+                Err(why) => sifted.tally.drop(why, 1),
+            }
+        }
+        Ok(sifted)
+    }
+}
+
+/// A game while it is read.
+pub struct Page {
+    sifted: Sifted,
+    ply: u16,
+    /// White's view of the current position.
+    eval: Option<Eval>,
+}
+
+impl Scribe for Sieve {
+    type Page = Page;
+    type Kept = Sifted;
+
+    fn open(&self, head: &Head) -> ControlFlow<Sifted, Page> {
+        let Options { min_rating, speeds, .. } = &self.options;
+        let rated = |least: u16| [head.ratings.white, head.ratings.black].iter().all(|rating| *rating >= Some(least));
+        let why = if min_rating.is_some_and(|least| !rated(least)) {
+            GameDropped::Rating
+        } else if !speeds.is_empty() && !head.speed.is_some_and(|speed| speeds.contains(&speed)) {
+            GameDropped::TimeControl
+        } else {
+            let sifted = Sifted { records: Vec::with_capacity(128), tally: Tally::of_a_game() };
+            return ControlFlow::Continue(Page { sifted, ply: first_ply(&head.start).0, eval: None });
+        };
+        let mut sifted = Sifted { records: Vec::new(), tally: Tally::of_a_game() };
+        sifted.tally.drop_game(why);
+        ControlFlow::Break(sifted)
+    }
+
+    fn ply(&self, page: &mut Page, before: &Chess, mv: Move) {
+        let ply = page.ply;
+        page.ply = ply.saturating_add(1);
+        page.sifted.tally.positions += 1;
+        let turn = before.turn();
+        let score = page.eval.take().map(|eval| turn.fold_wb(eval, eval.reversed()).centipawns());
+        let record = self.look(before, Some(mv), ply, score).and_then(|moves| {
+            let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
+            record.map(|record| record.with_scratch(moves)).map_err(|_| Dropped::TooManyPieces)
+        });
+        match record {
+            Ok(record) => page.sifted.records.push(record),
+            Err(why) => page.sifted.tally.drop(why, 1),
+        }
+    }
+
+    fn eval(&self, page: &mut Page, eval: Eval) {
+        page.eval = Some(eval);
+    }
+
+    fn close(&self, page: Page, _: Head, result: Option<GameResult>) -> Sifted {
+        let mut sifted = page.sifted;
+        if let Some(result) = result {
+            for record in &mut sifted.records {
+                let own = record.turn().fold_wb(result, result.reversed());
+                *record = record.with_result(Some(own));
+            }
+        }
+        sifted
+    }
+}

@@ -1,0 +1,105 @@
+//! From a move's notation to the move: the usual cases without making lists of moves; shakmaty for the rest.
+
+use shakmaty::san::San;
+use shakmaty::{Bitboard, Chess, Color, Move, Position, Rank, Role, Square, attacks};
+
+/// The legal move that `san` stands for in `position`; none where there is none, or several.
+pub fn resolve(san: San, position: &Chess) -> Option<Move> {
+    quick(san, position).or_else(|| san.to_move(position).ok())
+}
+
+/// The move, where just one piece could make it by its way of moving and that is legal.
+fn quick(san: San, position: &Chess) -> Option<Move> {
+    let San::Normal { role, file, rank, capture, to, promotion: None } = san else { return None };
+    let (board, turn) = (position.board(), position.turn());
+    let taken = board.role_at(to);
+    if position.us().contains(to) || taken.is_some() != capture {
+        return None;
+    }
+    let occupied = board.occupied();
+    let able = match role {
+        Role::Pawn if to.rank() == turn.fold_wb(Rank::Eighth, Rank::First) => return None,
+        Role::Pawn if capture => attacks::pawn_attacks(turn.other(), to),
+        Role::Pawn => pushing(turn, to, occupied),
+        Role::Knight => attacks::knight_attacks(to),
+        Role::Bishop => attacks::bishop_attacks(to, occupied),
+        Role::Rook => attacks::rook_attacks(to, occupied),
+        Role::Queen => attacks::queen_attacks(to, occupied),
+        Role::King => attacks::king_attacks(to),
+    };
+    let mut able = able & position.our(role);
+    if let Some(file) = file {
+        able &= Bitboard::from_file(file);
+    }
+    if let Some(rank) = rank {
+        able &= Bitboard::from_rank(rank);
+    }
+    let from = able.single_square()?;
+    let after = occupied.without(from).with(to);
+    let king = if role == Role::King { to } else { board.king_of(turn)? };
+    let attackers = board.attacks_to(king, turn.other(), after).without(to);
+    attackers.is_empty().then_some(Move::Normal { role, from, capture: taken, to, promotion: None })
+}
+
+/// The square a pawn comes from that moves straight to `to`.
+fn pushing(turn: Color, to: Square, occupied: Bitboard) -> Bitboard {
+    let back = turn.fold_wb(-8, 8);
+    match to.offset(back) {
+        Some(middle) if !occupied.contains(middle) && to.rank() == turn.fold_wb(Rank::Fourth, Rank::Fifth) => {
+            middle.offset(back).map_or(Bitboard::EMPTY, Bitboard::from_square)
+        }
+        Some(from) => Bitboard::from_square(from),
+        None => Bitboard::EMPTY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+    use shakmaty::{File, Rank};
+
+    /// Every way to name a move to a square, legal or not.
+    fn namings() -> impl Iterator<Item = San> {
+        let files = || std::iter::once(None).chain(File::ALL.map(Some));
+        let ranks = || std::iter::once(None).chain(Rank::ALL.map(Some));
+        Role::ALL.into_iter().flat_map(move |role| {
+            Square::ALL.into_iter().flat_map(move |to| {
+                files().flat_map(move |file| {
+                    ranks().filter(move |rank| file.is_none() || rank.is_none()).flat_map(move |rank| {
+                        [true, false].map(|capture| San::Normal { role, file, rank, capture, to, promotion: None })
+                    })
+                })
+            })
+        })
+    }
+
+    #[test]
+    fn the_quick_way_never_differs() {
+        let mut quickly = 0;
+        for game in 0..12 {
+            let mut rng = Seed(8).stream("san", game);
+            let mut position = Chess::default();
+            for _ in 0..120 {
+                let moves = position.legal_moves();
+                if moves.is_empty() {
+                    break;
+                }
+                for mv in &moves {
+                    assert_eq!(resolve(San::from_move(&position, *mv), &position), Some(*mv));
+                }
+                if rng.random_ratio(1, 12) {
+                    for san in namings() {
+                        if let Some(mv) = quick(san, &position) {
+                            quickly += 1;
+                            assert_eq!(san.to_move(&position).ok(), Some(mv), "{san}");
+                        }
+                    }
+                }
+                position.play_unchecked(moves[rng.random_range(0..moves.len())]);
+            }
+        }
+        assert!(quickly > 1000, "{quickly}");
+    }
+}

@@ -1,0 +1,125 @@
+//! What the tags of a game say, as far as it matters here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use shakmaty::fen::Fen;
+use shakmaty::{ByColor, CastlingMode, Chess, Outcome, Position};
+
+/// What is known of a game before its moves.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Where its text begins, in bytes of the decompressed file.
+    pub offset: u64,
+    pub start: Chess,
+    /// None where there is no (known) `Result` tag.
+    pub outcome: Option<Outcome>,
+    /// Elo, where the tags give it.
+    pub ratings: ByColor<Option<u16>>,
+    pub speed: Option<Speed>,
+}
+
+impl Head {
+    pub(super) fn new(offset: u64) -> Head {
+        let ratings = ByColor { white: None, black: None };
+        Head { offset, start: Chess::default(), outcome: None, ratings, speed: None }
+    }
+}
+
+/// How long a game may take by its `TimeControl` tag: base time and forty increments, as Lichess classifies its games.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Speed {
+    /// Below 30 seconds.
+    Ultrabullet,
+    /// Below 3 minutes.
+    Bullet,
+    /// Below 8 minutes.
+    Blitz,
+    /// Below 25 minutes.
+    Rapid,
+    Classical,
+    /// No clock, or days a move.
+    Correspondence,
+}
+
+impl Speed {
+    /// From the tag's value: `300+3`, `60`, `-`, `1/259200`, `40/5400:1800`.
+    #[must_use]
+    pub fn of(time_control: &[u8]) -> Option<Speed> {
+        let text = std::str::from_utf8(time_control).ok()?.trim();
+        if text == "-" || text.starts_with("1/") {
+            return Some(Speed::Correspondence);
+        }
+        let mut seconds = 0u64;
+        for period in text.split(':') {
+            let clock = period.split_once('/').map_or(period, |(_, clock)| clock);
+            let (base, increment) = clock.split_once('+').unwrap_or((clock, "0"));
+            seconds += number::<u32>(base).map(u64::from)? + 40 * number::<u32>(increment).map(u64::from)?;
+        }
+        Some(match seconds {
+            0..30 => Speed::Ultrabullet,
+            30..180 => Speed::Bullet,
+            180..480 => Speed::Blitz,
+            480..1500 => Speed::Rapid,
+            _ => Speed::Classical,
+        })
+    }
+}
+
+impl fmt::Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Speed::Ultrabullet => "ultrabullet",
+            Speed::Bullet => "bullet",
+            Speed::Blitz => "blitz",
+            Speed::Rapid => "rapid",
+            Speed::Classical => "classical",
+            Speed::Correspondence => "correspondence",
+        })
+    }
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.trim().parse().ok()
+}
+
+/// An Elo rating; none for `?`, `-` and other words.
+pub(super) fn rating(value: &[u8]) -> Option<u16> {
+    number(std::str::from_utf8(value).ok()?)
+}
+
+pub(super) fn is_standard(variant: &[u8]) -> bool {
+    [&b"standard"[..], b"chess", b"normal", b"from position", b"?", b""]
+        .iter()
+        .any(|name| variant.trim_ascii().eq_ignore_ascii_case(name))
+}
+
+pub(super) fn start_position(fen: &[u8]) -> Option<Chess> {
+    let fen = Fen::from_ascii(fen.trim_ascii()).ok()?;
+    let position: Chess = match fen.into_position(CastlingMode::Standard) {
+        Ok(position) => position,
+        Err(error) => error.ignore_invalid_ep_square().ok()?,
+    };
+    (position.board().occupied().count() <= 32).then_some(position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_controls() {
+        let check = |text: &str, expected| assert_eq!(Speed::of(text.as_bytes()), expected, "{text}");
+        check("15+0", Some(Speed::Ultrabullet));
+        check("60+0", Some(Speed::Bullet));
+        check("180", Some(Speed::Blitz));
+        check("180+5", Some(Speed::Blitz));
+        check("300+5", Some(Speed::Rapid));
+        check("40/5400+30:1800+30", Some(Speed::Classical));
+        check("-", Some(Speed::Correspondence));
+        check("1/259200", Some(Speed::Correspondence));
+        check("?", None);
+    }
+}
