@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
 use fsbench::data::{Fsd, Game, Record, games};
+use shakmaty::Position;
 use tempfile::TempDir;
 
 fn engine(folder: &Path, on_go: &str) {
@@ -320,7 +321,7 @@ fn samples_are_those_built_from_the_games() {
 
     let fsd = Fsd::open(&path.join("x.fsd")).unwrap();
     let manifest = fsd.manifest().unwrap();
-    assert_eq!((manifest.kept, manifest.positions, manifest.games, manifest.options.min_ply), (48, 48, 6, 0));
+    assert_eq!((manifest.kept, manifest.positions, manifest.games), (48, 48, 6));
     let text = fs::read_to_string(path.join("x.fsd.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(manifest["generated"]["engines"][0]["name"], "Fake 1");
@@ -329,7 +330,7 @@ fn samples_are_those_built_from_the_games() {
     check(&command.args(["dataset", "info", "x.fsd"]).current_dir(path).output().unwrap(), 0, "");
 
     check(&run(path, &format!("{arguments} --max-plies 0 --out y.fsd")), 2, "no position was searched");
-    check(&run(path, &format!("{arguments} --out y.epd")), 2, "must end in .pgn, .pgn.zst or .fsd");
+    check(&run(path, &format!("{arguments} --out y.epd")), 2, "must end in .pgn, .pgn.zst, .fsd or .binpack");
 }
 
 #[test]
@@ -359,6 +360,16 @@ fn stockfish_plays_the_same_games_whatever_the_concurrency() {
     // A random move is played, but the engine's choice recorded: where they differ, the record's move was not played.
     let random = "--random-move-rate 0.5 --random-move-until 20";
     bytes("x.fsd", random);
+    bytes("x.binpack", random);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(["dataset", "convert", "x.binpack", "back.fsd"]).current_dir(path);
+    check(&command.output().unwrap(), 0, "");
+    let fields = |name: &str| {
+        let fsd = Fsd::open(&path.join(name)).unwrap();
+        let samples = fsd.records().iter().map(|record| record.unpack().unwrap());
+        samples.map(|sample| (sample.position, sample.ply, sample.mv, sample.score, sample.result)).collect::<Vec<_>>()
+    };
+    assert_eq!(fields("x.fsd"), fields("back.fsd"));
     bytes("g.pgn", random);
     let (built, direct) = (build(path), samples(&path.join("x.fsd")));
     let differs = |((game, ply), record): (&(u32, u16), &Record)| {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsbench::chess::{Board, Chess, Move, Perspective};
-use fsbench::data::{Method, Options, build};
+use fsbench::data::{Job, Method, Options, Weighted, build};
 use fsbench::features::FeatureSet;
 use fsbench::measure::{ErrorOptions, SpeedOptions, activity, error, speed, updates};
 use fsbench::net::{Checkpoint, NetFile, Origin, Scheme, forward_integer, quantise};
@@ -143,7 +143,8 @@ fn updates_equal_a_direct_count() {
     let path = write_pgn(folder.path(), &games);
     let fsd = folder.path().join("games.fsd");
     let options = Options { min_moves: 0, ..Options::new(Method::Pqr) };
-    build(&path, &fsd, &options, &[], &mut |_| {}).unwrap();
+    let inputs = [Weighted::whole(&path)];
+    build(&Job { inputs: &inputs, output: &fsd, options: &options, command: &[] }, &mut |_| {}).unwrap();
     for (n, set) in common::sets().iter().enumerate() {
         // Every legal move with the slow reference takes its time: for some sets and games.
         let legal = n % 3 == 0;

@@ -95,6 +95,18 @@ impl PackedBoard {
         Ok(board)
     }
 
+    /// The board of an occupancy and the nibbles of its squares, lowest first, as they are: [`PackedBoard::unpack`] checks.
+    #[must_use]
+    pub const fn from_bits(occupancy: u64, codes: u128) -> PackedBoard {
+        PackedBoard { occupancy: occupancy.to_le_bytes(), codes: codes.to_le_bytes() }
+    }
+
+    /// The nibbles, the first square's lowest.
+    #[must_use]
+    pub const fn codes(&self) -> u128 {
+        u128::from_le_bytes(self.codes)
+    }
+
     #[must_use]
     pub const fn occupancy(&self) -> u64 {
         u64::from_le_bytes(self.occupancy)

@@ -115,8 +115,9 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
         .map_err(|error| if error.is_request() { Failure::request(error) } else { Failure::work(error) })?;
     let centipawns = data.header().score_unit.centipawns();
     // Built to hold positions with at least two legal moves: no need to look at each.
-    let triplets =
-        data.manifest().is_ok_and(|manifest| manifest.method == Method::Pqr && manifest.options.min_moves >= 2);
+    let triplets = data.manifest().is_ok_and(|manifest| {
+        manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
+    });
     let prepared = Prepared::new(request, set, Box::new(Mapped(data)), centipawns, triplets)?;
     if prepared.unusable > 0 {
         eprintln!("left out {} samples that this method cannot use", prepared.unusable);

@@ -1,11 +1,11 @@
 //! Files of games as training data: built once into a cache, found there the next time.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::build::{Job, build};
-use super::input::{Kind, kind};
-use super::{DataError, Fsd, Method, Options, Weighted};
+use super::input::{Kind, hash_file, kind};
+use super::{DataError, Fsd, Header, Method, Options, Purpose, Weighted};
 
 /// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
 ///
@@ -35,7 +35,8 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
 /// As [`open_or_build`].
 pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) -> Result<Fsd, DataError> {
     let method = options.method;
-    if kind(path)? == Kind::Fsd {
+    // Samples selected for no method are a source like any other.
+    if kind(path)? == Kind::Fsd && Header::load(path)?.purpose != Purpose::Any {
         return Fsd::open_for(path, method);
     }
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
@@ -54,10 +55,9 @@ pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) 
 }
 
 fn cached_name(path: &Path, options: &Options) -> Result<String, DataError> {
-    let mut content = blake3::Hasher::new();
-    content.update_reader(File::open(path).map_err(DataError::read(path))?).map_err(DataError::read(path))?;
+    let (_, content) = hash_file(path)?;
     let mut key = blake3::Hasher::new();
-    key.update(content.finalize().as_bytes());
+    key.update(content.as_bytes());
     key.update(&super::writer::VERSION.to_le_bytes());
     key.update(env!("CARGO_PKG_VERSION").as_bytes());
     key.update(format!("{options:?}").as_bytes());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::Method;
+use super::formats::binpack::ChunkError;
+use super::{Method, Purpose, RecordError, ScoreUnit};
 
 /// Why data could not be read, built or written. Each message is complete: causes stand in it and are not chained.
 #[derive(Debug, Error)]
@@ -14,11 +15,6 @@ pub enum DataError {
     Read { path: PathBuf, cause: io::Error },
     #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
     Write { path: PathBuf, cause: io::Error },
-    #[error(
-        "cannot add to {}: {cause}; the finished games in it are kept: make room and run the command again",
-        path.display()
-    )]
-    Append { path: PathBuf, cause: io::Error },
     #[error(
         "{} ends or breaks in the middle of its {compression} stream, after byte {at} of the decompressed text \
          ({games} games were read before it): {cause}; fetch or compress the file again",
@@ -54,10 +50,32 @@ pub enum DataError {
     )]
     Checksum { path: PathBuf, part: String, first: u64, last: u64 },
     #[error(
-        "{} was built for --method {}, not {}; build one for {} from its games",
+        "{} was built for --method {}, not {}; build one for {} from its source",
         path.display(), found.name(), wanted.name(), wanted.name()
     )]
-    Method { path: PathBuf, found: Method, wanted: Method },
+    Method { path: PathBuf, found: Purpose, wanted: Method },
+    #[error("{}, chunk at byte {chunk}: {problem}", path.display())]
+    Chunk { path: PathBuf, chunk: u64, problem: ChunkError },
+    #[error("{} is {bytes} bytes long, no multiple of {each}, the bytes of a position: it was cut off or is no bulletformat", path.display())]
+    Uneven { path: PathBuf, bytes: u64, each: u64 },
+    #[error(
+        "cannot write {}: its sample {sample} (from 0) is broken: {problem}; `fsbench dataset verify` finds it in the \
+         source; nothing was left behind",
+        path.display()
+    )]
+    Sample { path: PathBuf, sample: u64, problem: RecordError },
+    #[error("sample {sample} (from 0) of {} is broken: {problem}", path.display())]
+    BrokenSample { path: PathBuf, sample: u64, problem: RecordError },
+    #[error("{} holds no sample that {format} can hold{why}", path.display())]
+    Empty { path: PathBuf, format: &'static str, why: String },
+    #[error("cannot write {}: {why}; name the file .fsd, .binpack, .bullet or .txt, or give its format", path.display())]
+    Target { path: PathBuf, why: &'static str },
+    #[error("{} cannot be read as {format} from a stream; give a file, or one of binpack, bullet and text", path.display())]
+    NoStream { path: PathBuf, format: &'static str },
+    #[error("{} says itself that its scores have {} units a pawn, not {}", path.display(), found.pawn(), given.pawn())]
+    Unit { path: PathBuf, found: ScoreUnit, given: ScoreUnit },
+    #[error("{} holds more than {} games, more than game numbers can tell apart", path.display(), u32::MAX)]
+    TooManyGames { path: PathBuf },
     #[error("the manifest {} cannot be used: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },
     #[error("{} exists already; give --force to replace it", path.display())]
@@ -79,6 +97,6 @@ impl DataError {
     /// failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        !matches!(self, DataError::Write { .. } | DataError::Append { .. } | DataError::Broken { .. })
+        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
     }
 }

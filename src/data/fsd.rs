@@ -25,6 +25,13 @@ impl Fsd {
     /// # Errors
     /// When the file is missing, is no `.fsd` file of this version, was cut off, or is damaged.
     pub fn open(path: &Path) -> Result<Fsd, DataError> {
+        let fsd = Fsd::open_unchecked(path)?;
+        fsd.verify()?;
+        Ok(fsd)
+    }
+
+    /// As [`open`](Fsd::open), but the records may be damaged.
+    pub(super) fn open_unchecked(path: &Path) -> Result<Fsd, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         if length < HEADER_BYTES as u64 {
@@ -42,9 +49,7 @@ impl Fsd {
             return Err(DataError::Length { path: path.into(), found: map.len() as u64, expected });
         }
         let records_end = HEADER_BYTES + header.samples as usize * Record::BYTES;
-        let fsd = Fsd { path: path.into(), header, map, records_end };
-        fsd.verify()?;
-        Ok(fsd)
+        Ok(Fsd { path: path.into(), header, map, records_end })
     }
 
     /// As [`open`](Fsd::open), and built for `method`.
@@ -53,10 +58,10 @@ impl Fsd {
     /// As `open`, or when the file was built for another method.
     pub fn open_for(path: &Path, method: Method) -> Result<Fsd, DataError> {
         let fsd = Fsd::open(path)?;
-        if fsd.header.method == method {
+        if fsd.header.purpose == method.into() {
             Ok(fsd)
         } else {
-            Err(DataError::Method { path: path.into(), found: fsd.header.method, wanted: method })
+            Err(DataError::Method { path: path.into(), found: fsd.header.purpose, wanted: method })
         }
     }
 
@@ -65,19 +70,38 @@ impl Fsd {
     /// # Errors
     /// The first damaged block.
     pub fn verify(&self) -> Result<(), DataError> {
-        let block_bytes = self.header.samples_per_block as usize * Record::BYTES;
-        let records = &self.map[HEADER_BYTES..self.records_end];
-        let sums = &self.map[self.records_end..];
-        let damaged = records
-            .par_chunks(block_bytes)
-            .zip(sums.par_chunks_exact(4))
-            .position_first(|(block, sum)| crc32fast::hash(block).to_le_bytes() != *sum);
-        damaged.map_or(Ok(()), |block| {
-            let first = HEADER_BYTES + block * block_bytes;
-            let last = (first + block_bytes).min(self.records_end) - 1;
-            let part = format!("block {block} of the records");
-            Err(DataError::Checksum { path: self.path.clone(), part, first: first as u64, last: last as u64 })
-        })
+        self.blocks()
+            .position_first(|(block, sum)| is_damaged(block, sum))
+            .map_or(Ok(()), |block| Err(self.damage(block)))
+    }
+
+    /// Every damaged block, in order.
+    pub(super) fn damages(&self) -> Vec<DataError> {
+        let damaged: Vec<usize> =
+            self.blocks().enumerate().filter(|(_, (block, sum))| is_damaged(block, sum)).map(|(i, _)| i).collect();
+        damaged.into_iter().map(|block| self.damage(block)).collect()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.header.samples_per_block as usize * Record::BYTES
+    }
+
+    /// The blocks of records with their checksums.
+    fn blocks(&self) -> impl IndexedParallelIterator<Item = (&[u8], &[u8])> {
+        let (records, sums) = (&self.map[HEADER_BYTES..self.records_end], &self.map[self.records_end..]);
+        records.par_chunks(self.block_bytes()).zip(sums.par_chunks_exact(4))
+    }
+
+    fn damage(&self, block: usize) -> DataError {
+        let first = HEADER_BYTES + block * self.block_bytes();
+        let last = (first + self.block_bytes()).min(self.records_end) - 1;
+        let part = format!("block {block} of the records");
+        DataError::Checksum { path: self.path.clone(), part, first: first as u64, last: last as u64 }
+    }
+
+    /// Where a record stands in the file.
+    pub(super) const fn offset(record: usize) -> u64 {
+        HEADER_BYTES as u64 + record as u64 * Record::BYTES as u64
     }
 
     #[must_use]
@@ -108,4 +132,8 @@ impl Fsd {
     pub fn manifest(&self) -> Result<Manifest, DataError> {
         Manifest::load(&self.path, &self.hash())
     }
+}
+
+fn is_damaged(block: &[u8], sum: &[u8]) -> bool {
+    crc32fast::hash(block).to_le_bytes() != sum
 }

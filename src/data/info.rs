@@ -5,8 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::build::everything;
-use super::input::{Kind, Origin, kind};
-use super::{DataError, Fsd, Header, Manifest, Skipped};
+use super::formats::{Format, SampleReader, SkippedSamples, detect};
+use super::input::Origin;
+use super::{DataError, Fsd, Header, Manifest, Record, Skipped};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +24,9 @@ pub struct Info {
     /// Broken games, of a file of games.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
+    /// Entries that are no samples, of other files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_samples: Option<SkippedSamples>,
     #[serde(skip)]
     pub header: Option<Header>,
     /// Of a `.fsd` file that has one.
@@ -32,13 +36,17 @@ pub struct Info {
 
 /// # Errors
 /// When the file cannot be read to its end or is damaged.
-pub fn info(path: &Path) -> Result<Info, DataError> {
-    if kind(path)? == Kind::Fsd { of_samples(path) } else { of_games(path) }
+pub fn info(path: &Path, format: Option<Format>) -> Result<Info, DataError> {
+    match format.map_or_else(|| detect(path), Ok)? {
+        Format::Fsd => of_fsd(path),
+        Format::Pgn => of_games(path),
+        format => of_samples(path, format),
+    }
 }
 
-fn of_samples(path: &Path) -> Result<Info, DataError> {
+fn of_fsd(path: &Path) -> Result<Info, DataError> {
     let fsd = Fsd::open(path)?;
-    let count = |known: fn(&super::Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
+    let count = |known: fn(&Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
     let manifest = match fsd.manifest() {
         Ok(manifest) => Some(manifest),
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
@@ -53,8 +61,34 @@ fn of_samples(path: &Path) -> Result<Info, DataError> {
         with_result: count(|record| record.result().is_some()),
         hash: fsd.hash(),
         skipped: None,
+        skipped_samples: None,
         header: Some(*fsd.header()),
         manifest,
+    })
+}
+
+fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
+    let mut reader = SampleReader::open(path, Some(format), None)?;
+    let mut hasher = blake3::Hasher::new();
+    let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
+    while let Some(block) = reader.next_block()? {
+        hasher.update(bytemuck::cast_slice(&block));
+        samples += block.len() as u64;
+        with_score += block.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += block.iter().filter(|record| record.result().is_some()).count() as u64;
+    }
+    Ok(Info {
+        format: format.name(),
+        compression: reader.compression(),
+        samples,
+        games: reader.games(),
+        with_score,
+        with_result,
+        hash: hasher.finalize().to_hex().to_string(),
+        skipped: None,
+        skipped_samples: Some(reader.skipped()),
+        header: None,
+        manifest: None,
     })
 }
 
@@ -65,7 +99,7 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         hasher.update(bytemuck::cast_slice(records));
         with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
         with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
-        Ok(())
+        Ok(true)
     })?;
     Ok(Info {
         format: "pgn",
@@ -76,6 +110,7 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         with_result,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: Some(found.skipped),
+        skipped_samples: None,
         header: None,
         manifest: None,
     })

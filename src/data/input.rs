@@ -180,6 +180,13 @@ impl Input {
 
 const BUFFER: usize = 1 << 16;
 
+/// Length and blake3 of a file as it is stored.
+pub fn hash_file(path: &Path) -> Result<(u64, blake3::Hash), DataError> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path).map_err(DataError::read(path))?).map_err(DataError::read(path))?;
+    Ok((hasher.count(), hasher.finalize()))
+}
+
 /// Counts and hashes what was read of a source, as it is stored.
 #[derive(Clone, Default)]
 pub struct Meter(Arc<Mutex<blake3::Hasher>>);

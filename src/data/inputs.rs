@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::DataError;
+use super::formats::Format;
 use super::input::Origin;
+use super::{DataError, ScoreUnit};
 
 /// An input and how much of it is wanted.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,13 +13,21 @@ pub struct Weighted {
     /// How often each game is taken: 0.25 a quarter of the games, 2 every game twice, 2.5 twice and half of them a third
     /// time.
     pub weight: f64,
+    /// Told by its content and name where none is given.
+    pub format: Option<Format>,
+    /// Unit of its scores, where the file does not say it itself; centipawns otherwise.
+    pub unit: Option<ScoreUnit>,
 }
 
 impl Weighted {
     /// The whole of a file, once.
     #[must_use]
     pub fn whole(path: &Path) -> Weighted {
-        Weighted { origin: Origin::of(path), weight: 1.0 }
+        Weighted::of(Origin::of(path), 1.0)
+    }
+
+    const fn of(origin: Origin, weight: f64) -> Weighted {
+        Weighted { origin, weight, format: None, unit: None }
     }
 }
 
@@ -34,7 +43,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
         let path = Path::new(name);
         let bad = |reason: String| DataError::Input { input: name.into(), reason };
         if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
-            found.push(Weighted { origin: Origin::of(path), weight });
+            found.push(Weighted::of(Origin::of(path), weight));
             continue;
         }
         let paths = glob::glob(name).map_err(|error| bad(format!("the pattern is malformed: {error}")))?;
@@ -44,7 +53,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
             return Err(bad("no file matches".into()));
         }
         paths.sort();
-        found.extend(paths.into_iter().map(|path| Weighted { origin: Origin::File(path), weight }));
+        found.extend(paths.into_iter().map(|path| Weighted::of(Origin::File(path), weight)));
     }
     match found.iter().filter(|input| input.origin == Origin::Stdin).count() {
         0 | 1 => Ok(found),

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::build::{Dropped, GameDropped};
+use super::formats::{Conversion, SkippedSamples};
+use super::generate::Generated;
 use super::output::{OutputFile, SealedFile};
-use super::{DataError, Method, Options, ScoreUnit, Skipped};
+use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
 
 /// A file the samples came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +20,11 @@ pub struct Source {
     /// blake3 of the file as it is stored, in hexadecimal.
     pub blake3: String,
     pub games: u64,
+    /// Broken games.
     pub skipped: Skipped,
+    /// Broken samples of the formats beside PGN.
+    #[serde(default)]
+    pub skipped_samples: SkippedSamples,
     /// How often each game was taken.
     #[serde(default = "once")]
     pub weight: f64,
@@ -33,9 +39,17 @@ const fn once() -> f64 {
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,
-    pub method: Method,
+    pub method: Purpose,
     pub score_unit: ScoreUnit,
-    pub options: Options,
+    /// Of a build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Options>,
+    /// Of a conversion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversion: Option<Conversion>,
+    /// Of games played for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
     pub sources: Vec<Source>,
     pub games: u64,
     /// Positions a move was played from.

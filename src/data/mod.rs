@@ -7,6 +7,7 @@
 mod build;
 mod cache;
 mod error;
+pub mod formats;
 mod fsd;
 pub mod generate;
 mod info;
@@ -35,8 +36,8 @@ pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
-pub use record::{GameResult, Record, RecordError, Sample};
-pub use writer::{FsdWriter, Header, ScoreUnit};
+pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
+pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,36 @@ impl Method {
         match self {
             Method::Eval => "eval",
             Method::Pqr => "pqr",
+        }
+    }
+}
+
+/// What the samples of a `.fsd` file were selected for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    Eval,
+    Pqr,
+    /// For none: samples of any kind, as they came.
+    Any,
+}
+
+impl Purpose {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Purpose::Eval => Method::Eval.name(),
+            Purpose::Pqr => Method::Pqr.name(),
+            Purpose::Any => "any",
+        }
+    }
+}
+
+impl From<Method> for Purpose {
+    fn from(method: Method) -> Purpose {
+        match method {
+            Method::Eval => Purpose::Eval,
+            Method::Pqr => Purpose::Pqr,
         }
     }
 }

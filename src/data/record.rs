@@ -13,6 +13,7 @@
 //! | 37 | en passant file 0–7, 255 none |
 //! | 38–39 | zero |
 
+use std::fmt;
 use std::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
@@ -66,6 +67,82 @@ pub struct Sample {
     pub score: Option<i16>,
     /// Side to move's view.
     pub result: Option<GameResult>,
+}
+
+/// A record's move: squares and promotion, castling as king takes rook. What it means depends on the position.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PackedMove(u16);
+
+impl PackedMove {
+    #[must_use]
+    pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> PackedMove {
+        let promotion = match promotion {
+            Some(role) => role as u16 - Role::Pawn as u16,
+            None => 0,
+        };
+        PackedMove(from as u16 | (to as u16) << 6 | promotion << 12)
+    }
+
+    #[must_use]
+    pub fn of(mv: Move) -> PackedMove {
+        PackedMove(pack_move(mv))
+    }
+
+    #[must_use]
+    pub const fn from(self) -> Square {
+        Square::new(self.0 as u32 & 63)
+    }
+
+    #[must_use]
+    pub const fn to(self) -> Square {
+        Square::new((self.0 >> 6) as u32 & 63)
+    }
+
+    #[must_use]
+    pub const fn promotion(self) -> Option<Role> {
+        match self.0 >> 12 {
+            1 => Some(Role::Knight),
+            2 => Some(Role::Bishop),
+            3 => Some(Role::Rook),
+            4 => Some(Role::Queen),
+            _ => None,
+        }
+    }
+
+    /// The move in `position`, where it is legal there.
+    #[must_use]
+    pub fn in_position(self, position: &Chess) -> Option<Move> {
+        let (from, to, promotion) = (self.from(), self.to(), self.promotion());
+        let board = position.board();
+        let role = board.role_at(from)?;
+        let mv = if role == Role::King && position.us().contains(to) {
+            Move::Castle { king: from, rook: to }
+        } else if role == Role::Pawn && from.file() != to.file() && !board.occupied().contains(to) {
+            Move::EnPassant { from, to }
+        } else {
+            Move::Normal { role, from, capture: board.role_at(to), to, promotion }
+        };
+        (PackedMove(pack_move(mv)) == self && position.us().contains(from) && position.is_legal(mv)).then_some(mv)
+    }
+}
+
+impl fmt::Display for PackedMove {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let promotion = ["", "n", "b", "r", "q"].get(usize::from(self.0 >> 12)).unwrap_or(&"?");
+        write!(f, "{}{}{promotion}", self.from(), self.to())
+    }
+}
+
+/// The fields of a record that are not about its game.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Situation {
+    pub board: PackedBoard,
+    pub turn: Color,
+    /// Bits 0–3: K, Q, k, q.
+    pub castling: u8,
+    pub ep_file: Option<File>,
+    pub rule50: u8,
+    pub ply: Ply,
 }
 
 /// The 40 bytes of a sample. See the module's table.
@@ -151,17 +228,64 @@ impl Record {
     /// When the bytes hold no legal position, or a move that is illegal in it.
     pub fn unpack(&self) -> Result<Sample, RecordError> {
         let position = self.position()?;
-        let mv = match u16::from_le_bytes(self.mv) {
-            0 => None,
-            packed => Some(
-                position
-                    .legal_moves()
-                    .into_iter()
-                    .find(|mv| pack_move(*mv) == packed)
-                    .ok_or_else(|| RecordError::Move(describe_move(packed)))?,
-            ),
+        let mv = match self.packed_move() {
+            None => None,
+            Some(packed) => Some(packed.in_position(&position).ok_or_else(|| self.no_such_move())?),
         };
         Ok(Sample { position, game: self.game(), ply: self.ply(), mv, score: self.score(), result: self.result() })
+    }
+
+    /// A sample's record from its parts, without a game.
+    #[inline]
+    pub(super) fn from_parts(
+        situation: Situation,
+        mv: Option<PackedMove>,
+        score: Option<i16>,
+        result: Option<GameResult>,
+    ) -> Record {
+        Record {
+            board: situation.board,
+            game: [0; 4],
+            ply: situation.ply.0.to_le_bytes(),
+            mv: mv.map_or(0, |mv| mv.0).to_le_bytes(),
+            score: score.unwrap_or(NO_SCORE).to_le_bytes(),
+            result: result.map_or(NO_RESULT, |result| result as u8),
+            rule50: situation.rule50,
+            flags: u8::from(situation.turn.is_black()) | situation.castling << 1,
+            ep_file: situation.ep_file.map_or(NO_FILE, |file| file as u8),
+            zero: [0; 2],
+        }
+    }
+
+    /// Whether the record is written as [`Record::pack`] writes it, its position and its move legal.
+    ///
+    /// # Errors
+    /// As [`Record::unpack`], and naming the first byte that differs.
+    pub fn check(&self) -> Result<(), RecordError> {
+        let proper = Record::pack(&self.unpack()?)?;
+        let (found, proper) = (bytemuck::bytes_of(self), bytemuck::bytes_of(&proper));
+        match found.iter().zip(proper).position(|(found, proper)| found != proper) {
+            Some(offset) => Err(RecordError::Field { offset, value: found[offset] }),
+            None => Ok(()),
+        }
+    }
+
+    #[must_use]
+    pub const fn with_game(mut self, game: u32) -> Record {
+        self.game = game.to_le_bytes();
+        self
+    }
+
+    #[must_use]
+    pub fn with_score(mut self, score: Option<i16>) -> Record {
+        self.score = score.unwrap_or(NO_SCORE).to_le_bytes();
+        self
+    }
+
+    #[must_use]
+    pub fn with_result(mut self, result: Option<GameResult>) -> Record {
+        self.result = result.map_or(NO_RESULT, |result| result as u8);
+        self
     }
 
     /// The position alone, validated.
@@ -188,29 +312,6 @@ impl Record {
         setup.halfmoves = u32::from(self.rule50);
         setup.fullmoves = NonZeroU32::MIN.saturating_add(u32::from(self.ply().0 / 2));
         Chess::from_setup(setup, CastlingMode::Standard).map_err(|error| RecordError::Illegal(error.to_string()))
-    }
-
-    #[must_use]
-    pub const fn with_game(self, game: u32) -> Record {
-        Record { game: game.to_le_bytes(), ..self }
-    }
-
-    #[must_use]
-    pub const fn with_score(self, score: Option<i16>) -> Record {
-        let score = match score {
-            Some(score) => score,
-            None => NO_SCORE,
-        };
-        Record { score: score.to_le_bytes(), ..self }
-    }
-
-    #[must_use]
-    pub const fn with_result(self, result: Option<GameResult>) -> Record {
-        let result = match result {
-            Some(result) => result as u8,
-            None => NO_RESULT,
-        };
-        Record { result, ..self }
     }
 
     /// A number noted in the last two bytes while samples are being made; zero in files.
@@ -272,10 +373,37 @@ impl Record {
         Ply(u16::from_le_bytes(self.ply))
     }
 
+    /// Castling rights, bits 0–3: K, Q, k, q.
+    #[must_use]
+    pub const fn castling(&self) -> u8 {
+        self.flags >> 1 & 15
+    }
+
+    /// File of the pawn that can be captured en passant.
+    #[must_use]
+    pub const fn ep_file(&self) -> Option<File> {
+        match self.ep_file {
+            file @ 0..=7 => Some(File::new(file as u32)),
+            _ => None,
+        }
+    }
+
+    /// Plies since a pawn moved or a piece was taken, 255 at most.
+    #[must_use]
+    pub const fn rule50(&self) -> u8 {
+        self.rule50
+    }
+
     /// Whether the record names a move.
     #[must_use]
     pub const fn has_move(&self) -> bool {
         u16::from_le_bytes(self.mv) != 0
+    }
+
+    /// The record's move.
+    #[must_use]
+    pub const fn packed_move(&self) -> Option<PackedMove> {
+        if self.has_move() { Some(PackedMove(u16::from_le_bytes(self.mv))) } else { None }
     }
 
     /// Whether `mv`, a legal move of the position, is the record's move.
@@ -287,7 +415,7 @@ impl Record {
     /// What to say of a record none of whose position's legal moves is its move.
     #[must_use]
     pub fn no_such_move(&self) -> RecordError {
-        RecordError::Move(describe_move(u16::from_le_bytes(self.mv)))
+        RecordError::Move(PackedMove(u16::from_le_bytes(self.mv)).to_string())
     }
 
     /// Side to move's view, in the file's unit.
@@ -325,12 +453,6 @@ pub(super) fn pack_move(mv: Move) -> u16 {
     mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12
 }
 
-fn describe_move(packed: u16) -> String {
-    let square = |shift: u32| Square::new(u32::from(packed >> shift & 63));
-    let promotion = ["", "n", "b", "r", "q"].get(usize::from(packed >> 12)).unwrap_or(&"?");
-    format!("{}{}{promotion}", square(0), square(6))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,8 +478,9 @@ mod tests {
                     score: Some(-123),
                     result: Some(GameResult::Win),
                 };
-                let back = Record::pack(&sample).expect("fits").unpack().expect("legal");
-                assert_eq!(back, sample);
+                let record = Record::pack(&sample).expect("fits");
+                assert_eq!(record.check(), Ok(()));
+                assert_eq!(record.unpack().as_ref(), Ok(&sample));
                 position.play_unchecked(mv);
             }
         }
@@ -376,9 +499,26 @@ mod tests {
         };
         check(|r| r.ep_file = 9, "byte 37 of the record is 9, which stands for nothing");
         check(|r| r.mv = (12u16 | 44 << 6).to_le_bytes(), "the move e2e6 is illegal in the position");
+        check(|r| r.mv = (12u16 | 28 << 6 | 1 << 12).to_le_bytes(), "the move e2e4n is illegal in the position");
+        check(|r| r.mv = (52u16 | 36 << 6).to_le_bytes(), "the move e7e5 is illegal in the position");
         check(
             |r| r.board = PackedBoard::zeroed(),
             "illegal position: empty board, missing king, invalid castling rights",
         );
+    }
+
+    #[test]
+    fn every_byte_counts() {
+        let sample = Sample { position: Chess::default(), game: 0, ply: Ply(0), mv: None, score: None, result: None };
+        let good = Record::pack(&sample).expect("fits");
+        let check = |mutate: fn(&mut Record), expected: &str| {
+            let mut record = good;
+            mutate(&mut record);
+            assert_eq!(record.check().expect_err("improper").to_string(), expected);
+        };
+        check(|r| r.zero = [0, 7], "byte 39 of the record is 7, which stands for nothing");
+        check(|r| r.flags |= 0x80, "byte 36 of the record is 158, which stands for nothing");
+        check(|r| r.result = 9, "byte 34 of the record is 9, which stands for nothing");
+        check(|r| r.ep_file = 3, "illegal position: invalid en passant square");
     }
 }

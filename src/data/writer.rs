@@ -8,7 +8,7 @@
 //! | 16–23 | number of samples, n |
 //! | 24–27 | samples a block, b |
 //! | 28–31 | number of games read; game numbers lie below it |
-//! | 32 | method: 0 eval, 1 pqr |
+//! | 32 | what the samples were selected for: 0 eval, 1 pqr, 2 any (samples as they came) |
 //! | 33 | score unit: 0 centipawns, 1 an engine's internal units |
 //! | 34–35 | value of a pawn in the score unit (100 for centipawns) |
 //! | 36–43 | seed |
@@ -22,12 +22,14 @@
 //!
 //! Nothing follows: the length tells whether the file is whole.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::output::{OutputFile, SealedFile};
-use super::{DataError, Method, Record};
+use super::{DataError, Purpose, Record};
 use crate::units::Seed;
 
 pub const MAGIC: &[u8; 8] = b"\x89FSD\r\n\x1a\n";
@@ -69,7 +71,7 @@ pub struct Header {
     pub samples: u64,
     pub samples_per_block: u32,
     pub games: u32,
-    pub method: Method,
+    pub purpose: Purpose,
     pub score_unit: ScoreUnit,
     pub seed: Seed,
     /// blake3 of the records: names the samples, however the file around them looks.
@@ -89,13 +91,12 @@ impl Header {
         put(16, &self.samples.to_le_bytes());
         put(24, &self.samples_per_block.to_le_bytes());
         put(28, &self.games.to_le_bytes());
-        put(
-            32,
-            &[match self.method {
-                Method::Eval => 0,
-                Method::Pqr => 1,
-            }],
-        );
+        let purpose = match self.purpose {
+            Purpose::Eval => 0,
+            Purpose::Pqr => 1,
+            Purpose::Any => 2,
+        };
+        put(32, &[purpose]);
         put(33, &[u8::from(matches!(self.score_unit, ScoreUnit::Internal { .. }))]);
         put(34, &self.score_unit.pawn().to_le_bytes());
         put(36, &self.seed.0.to_le_bytes());
@@ -104,6 +105,21 @@ impl Header {
         let checksum = crc32fast::hash(&bytes[..252]);
         bytes[252..].copy_from_slice(&checksum.to_le_bytes());
         bytes
+    }
+
+    /// The header of a file, and nothing else of it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no `.fsd` file of this version.
+    pub fn load(path: &Path) -> Result<Header, DataError> {
+        let mut file = File::open(path).map_err(DataError::read(path))?;
+        let length = file.metadata().map_err(DataError::read(path))?.len();
+        if length < HEADER_BYTES as u64 {
+            return Err(DataError::NotFsd { path: path.into(), reason: format!("it is {length} bytes long") });
+        }
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact(&mut bytes).map_err(DataError::read(path))?;
+        Header::from_bytes(&bytes, path)
     }
 
     /// # Errors
@@ -126,10 +142,11 @@ impl Header {
         if u32_at(12) as usize != Record::BYTES || u32_at(24) == 0 {
             return Err(not(format!("records of {} bytes in blocks of {}", u32_at(12), u32_at(24))));
         }
-        let method = match bytes[32] {
-            0 => Method::Eval,
-            1 => Method::Pqr,
-            other => return Err(not(format!("byte 32, the method, is {other}"))),
+        let purpose = match bytes[32] {
+            0 => Purpose::Eval,
+            1 => Purpose::Pqr,
+            2 => Purpose::Any,
+            other => return Err(not(format!("byte 32, what its samples are for, is {other}"))),
         };
         let pawn = u16::from_le_bytes([bytes[34], bytes[35]]);
         let score_unit = match bytes[33] {
@@ -141,7 +158,7 @@ impl Header {
             samples: u64_at(16),
             samples_per_block: u32_at(24),
             games: u32_at(28),
-            method,
+            purpose,
             score_unit,
             seed: Seed(u64_at(36)),
             hash: hash_at(48),
@@ -162,7 +179,8 @@ impl Header {
 pub struct FsdWriter {
     file: OutputFile,
     hasher: blake3::Hasher,
-    block: crc32fast::Hasher,
+    /// Samples of the block that is not full yet.
+    block: Vec<Record>,
     checksums: Vec<u8>,
     samples: u64,
 }
@@ -170,7 +188,7 @@ pub struct FsdWriter {
 /// What the writer cannot know by itself.
 #[derive(Copy, Clone, Debug)]
 pub struct Provenance {
-    pub method: Method,
+    pub purpose: Purpose,
     pub score_unit: ScoreUnit,
     pub seed: Seed,
     pub games: u32,
@@ -183,27 +201,39 @@ impl FsdWriter {
     pub fn create(path: &Path) -> Result<FsdWriter, DataError> {
         let mut file = OutputFile::create(path)?;
         file.put(&[0; HEADER_BYTES])?;
-        let (hasher, block) = (blake3::Hasher::new(), crc32fast::Hasher::new());
-        Ok(FsdWriter { file, hasher, block, checksums: Vec::new(), samples: 0 })
+        let block = Vec::with_capacity(BLOCK as usize);
+        Ok(FsdWriter { file, hasher: blake3::Hasher::new(), block, checksums: Vec::new(), samples: 0 })
     }
 
     /// # Errors
     /// When the disk is full or breaks.
     pub fn push(&mut self, record: &Record) -> Result<(), DataError> {
-        let bytes = bytemuck::bytes_of(record);
-        self.file.put(bytes)?;
-        self.hasher.update(bytes);
-        self.block.update(bytes);
-        self.samples += 1;
-        if self.samples.is_multiple_of(u64::from(BLOCK)) {
-            self.end_block();
+        self.push_all(std::slice::from_ref(record))
+    }
+
+    /// # Errors
+    /// When the disk is full or breaks.
+    pub fn push_all(&mut self, mut records: &[Record]) -> Result<(), DataError> {
+        while !records.is_empty() {
+            let room = BLOCK as usize - self.block.len();
+            let (now, later) = records.split_at(room.min(records.len()));
+            self.block.extend_from_slice(now);
+            self.samples += now.len() as u64;
+            records = later;
+            if self.block.len() == BLOCK as usize {
+                self.end_block()?;
+            }
         }
         Ok(())
     }
 
-    fn end_block(&mut self) {
-        let block = std::mem::take(&mut self.block);
-        self.checksums.extend(block.finalize().to_le_bytes());
+    fn end_block(&mut self) -> Result<(), DataError> {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.block);
+        self.hasher.update(bytes);
+        self.checksums.extend(crc32fast::hash(bytes).to_le_bytes());
+        self.file.put(bytes)?;
+        self.block.clear();
+        Ok(())
     }
 
     #[must_use]
@@ -214,7 +244,9 @@ impl FsdWriter {
     /// blake3 of the records so far.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
-        *self.hasher.finalize().as_bytes()
+        let mut hasher = self.hasher.clone();
+        hasher.update(bytemuck::cast_slice(&self.block));
+        *hasher.finalize().as_bytes()
     }
 
     /// Writes what is left and checksums; the file still needs its name.
@@ -222,14 +254,14 @@ impl FsdWriter {
     /// # Errors
     /// When the disk is full or breaks.
     pub fn seal(mut self, provenance: Provenance) -> Result<SealedFile, DataError> {
-        if !self.samples.is_multiple_of(u64::from(BLOCK)) {
-            self.end_block();
+        if !self.block.is_empty() {
+            self.end_block()?;
         }
         let header = Header {
             samples: self.samples,
             samples_per_block: BLOCK,
             games: provenance.games,
-            method: provenance.method,
+            purpose: provenance.purpose,
             score_unit: provenance.score_unit,
             seed: provenance.seed,
             hash: self.hash(),

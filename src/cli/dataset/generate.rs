@@ -14,8 +14,8 @@ use crate::units::Seed;
 
 /// Have UCI engines play games
 ///
-/// As PGN, the games carry `[%eval]` comments: White's view, in pawns, of the position after the move. As .fsd, each
-/// searched position is a sample: the engine's choice, its score and the game's result. The same engines, settings and
+/// As PGN, the games carry `[%eval]` comments: White's view, in pawns, of the position after the move. As .fsd or
+/// .binpack, each searched position is a sample: the engine's choice, its score and the game's result. The same engines, settings and
 /// seed give the same file whatever the concurrency. An interrupted run goes on when the command is given again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// How many games
     #[arg(long)]
     games: u32,
-    /// The file to write: .pgn, .pgn.zst or .fsd
+    /// The file to write: .pgn, .pgn.zst, .fsd or .binpack
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Where games begin: EPD, FEN or PGN, plain or compressed [default: the initial position]
@@ -162,6 +162,11 @@ fn text(summary: &Summary, arguments: &Arguments) -> String {
     }
     if summary.again > 0 {
         lines.push(format!("again      {} games in which an engine failed", summary.again));
+    }
+    if let Some(account) = &summary.account {
+        let left_out = account.left_out.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
+        let lost = account.lost.iter().map(|(what, count)| format!("not kept   {} of {count} samples", what.name()));
+        lines.extend(left_out.chain(lost));
     }
     if let Some(book) = summary.book.as_ref() {
         lines.push(format!("book       {} openings, {} passed over", book.openings, book.skipped));

@@ -6,26 +6,29 @@ use serde_json::json;
 
 use super::failure;
 use crate::cli::{Failure, Format};
-use crate::data::{self, Info};
+use crate::data::{self, Info, formats};
 
 /// Show what a file of games or samples holds
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A .fsd file or PGN (plain, .zst, .gz or .bz2)
+    /// .fsd, .binpack, bulletformat, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
     file: PathBuf,
+    /// The file's format, where it cannot be told from its content and name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let info = data::info(&arguments.file).map_err(failure)?;
+    let info = data::info(&arguments.file, arguments.from).map_err(failure)?;
     match arguments.format {
         Format::Text => println!("{}", text(&info)),
         Format::Json => {
             let mut document = serde_json::to_value(&info).map_err(Failure::work)?;
             if let (Some(header), Some(fields)) = (info.header, document.as_object_mut()) {
-                fields.insert("method".into(), json!(header.method));
+                fields.insert("method".into(), json!(header.purpose));
                 fields.insert("score_unit".into(), json!(header.score_unit));
                 fields.insert("seed".into(), json!(header.seed));
             }
@@ -44,13 +47,17 @@ fn text(info: &Info) -> String {
         format!("with result  {}", info.with_result),
     ];
     if let Some(header) = info.header {
-        lines.push(format!("method       {}", header.method.name()));
+        lines.push(format!("method       {}", header.purpose.name()));
         lines.push(format!("score unit   {} a pawn", header.score_unit.pawn()));
         lines.push(format!("seed         {}", header.seed.0));
     }
     if let Some(skipped) = &info.skipped {
         lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count} games: {reason}")));
         lines.extend(skipped.examples.iter().map(|game| format!("  {game}")));
+    }
+    if let Some(skipped) = &info.skipped_samples {
+        lines.extend(skipped.by_reason.iter().map(|(reason, count)| format!("skipped      {count}: {reason}")));
+        lines.extend(skipped.examples.iter().map(|sample| format!("  {sample}")));
     }
     lines.push(format!("hash         {}", info.hash));
     lines.join("\n")

@@ -1,10 +1,12 @@
 //! `fsbench dataset`: make, build and look at training data.
 
 mod build;
+mod convert;
 mod engine;
 mod filters;
 mod generate;
 mod info;
+mod verify;
 
 use std::time::Duration;
 
@@ -24,15 +26,19 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Build(build::Arguments),
+    Convert(convert::Arguments),
     Generate(generate::Arguments),
     Info(info::Arguments),
+    Verify(verify::Arguments),
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.what {
         What::Build(arguments) => build::run(arguments),
+        What::Convert(arguments) => convert::run(arguments),
         What::Generate(arguments) => generate::run(arguments),
         What::Info(arguments) => info::run(arguments),
+        What::Verify(arguments) => verify::run(arguments),
     }
 }
 

@@ -21,7 +21,7 @@ pub enum Sink {
 impl Sink {
     fn push(&mut self, records: &[Record]) -> Result<(), DataError> {
         match self {
-            Sink::File(writer) => records.iter().try_for_each(|record| writer.push(record)),
+            Sink::File(writer) => writer.push_all(records),
             Sink::Spool(spool) => spool.push(records),
         }
     }
@@ -67,9 +67,14 @@ impl Flow {
     }
 
     /// Another source begins.
-    pub fn begin(&mut self, weight: f64, centipawns: f32) -> Result<(), DataError> {
-        self.end()?;
+    pub fn begin(&mut self, weight: f64, centipawns: f32) {
         self.source = Source { first_game: self.tally.games, weight, centipawns };
+    }
+
+    /// The source is read; `games` of it, also those without samples.
+    pub fn finish(&mut self, games: u64) -> Result<(), DataError> {
+        self.end()?;
+        self.tally.games = self.source.first_game + games;
         Ok(())
     }
 
@@ -87,7 +92,7 @@ impl Flow {
     }
 
     /// The game under way is complete.
-    pub fn end(&mut self) -> Result<(), DataError> {
+    fn end(&mut self) -> Result<(), DataError> {
         let Some((number, records)) = self.pending.take() else { return Ok(()) };
         let Ok(number) = u32::try_from(self.source.first_game + number) else {
             let reason = "there are more than 2^32 games; build several files".into();

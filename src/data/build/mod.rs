@@ -18,6 +18,8 @@ mod unlikely;
 
 use std::path::Path;
 
+use super::formats::Format;
+use super::input::Origin;
 use super::manifest::{Manifest, Source};
 use super::writer::Provenance;
 use super::{DataError, FsdWriter, Record, ScoreUnit, Skipped, Weighted};
@@ -76,27 +78,35 @@ pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built,
         false => Sink::File(FsdWriter::create(job.output)?),
     };
     let mut flow = Flow::new(options, false, sink);
-    let sources = read(job, &mut flow, progress)?;
+    let (sources, score_unit) = read(job, &mut flow, progress)?;
     let Flow { mut tally, kept, sink, .. } = flow;
     progress(Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept });
     let writer = match sink {
         Sink::File(writer) => writer,
         Sink::Spool(spool) => arrange(spool.finish()?, options, &mut tally, FsdWriter::create(job.output)?)?,
     };
-    finish(job, writer, sources, &tally)
+    finish(job, writer, sources, score_unit, &tally)
 }
 
 fn total(sources: &[Source]) -> u64 {
     sources.iter().map(|source| source.bytes).sum()
 }
 
-/// Sends the samples of all inputs through `flow`.
-fn read(job: &Job<'_>, flow: &mut Flow, progress: &mut dyn FnMut(Progress)) -> Result<Vec<Source>, DataError> {
+/// Sends the samples of all inputs through `flow`; what they were read from, and the unit of their scores.
+fn read(
+    job: &Job<'_>,
+    flow: &mut Flow,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Vec<Source>, ScoreUnit), DataError> {
     let mut sources: Vec<Source> = Vec::new();
+    let mut units = None;
     for input in job.inputs {
-        let mut supply = Supply::open(&input.origin, job.options, false)?;
-        let before = flow.tally.games;
-        flow.begin(input.weight, supply.score_unit().centipawns())?;
+        let mut supply = Supply::open(input, job.options, false)?;
+        if *units.get_or_insert(supply.score_unit()) != supply.score_unit() {
+            let reason = "its scores are in another unit than those before it; convert it first (`dataset convert`)";
+            return Err(DataError::Input { input: input.origin.path().display().to_string(), reason: reason.into() });
+        }
+        flow.begin(input.weight, supply.score_unit().centipawns());
         let mut batch = Vec::new();
         loop {
             let (next, passed) = rayon::join(
@@ -109,11 +119,10 @@ fn read(job: &Job<'_>, flow: &mut Flow, progress: &mut dyn FnMut(Progress)) -> R
             let bytes = total(&sources) + supply.bytes();
             progress(Progress { phase: Phase::Reading, bytes, games: flow.tally.games, samples: flow.kept });
         }
-        flow.end()?;
-        let games = flow.tally.games - before;
-        sources.push(supply.source(games, input.weight));
+        flow.finish(supply.games())?;
+        sources.push(supply.source()?);
     }
-    Ok(sources)
+    Ok((sources, units.unwrap_or(ScoreUnit::Centipawns)))
 }
 
 /// Decides what needs all samples, and writes them.
@@ -133,12 +142,19 @@ fn arrange(
         spooled = later::thin(spooled, options.balance.as_ref(), options.samples, options.seed, tally)?;
     }
     later::in_order(spooled, options.shuffle.then_some(options.seed), |records| {
-        records.iter().try_for_each(|record| writer.push(&record.with_scratch(0)))
+        let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
+        writer.push_all(&records)
     })?;
     Ok(writer)
 }
 
-fn finish(job: &Job<'_>, writer: FsdWriter, sources: Vec<Source>, tally: &Tally) -> Result<Built, DataError> {
+fn finish(
+    job: &Job<'_>,
+    writer: FsdWriter,
+    sources: Vec<Source>,
+    score_unit: ScoreUnit,
+    tally: &Tally,
+) -> Result<Built, DataError> {
     let options = job.options;
     let name = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
     if tally.games == 0 {
@@ -158,9 +174,11 @@ fn finish(job: &Job<'_>, writer: FsdWriter, sources: Vec<Source>, tally: &Tally)
     let manifest = Manifest {
         fsbench: env!("CARGO_PKG_VERSION").into(),
         command: job.command.to_vec(),
-        method: options.method,
-        score_unit: ScoreUnit::Centipawns,
-        options: options.clone(),
+        method: options.method.into(),
+        score_unit,
+        options: Some(options.clone()),
+        conversion: None,
+        generated: None,
         sources,
         games: tally.games,
         positions: tally.positions,
@@ -170,8 +188,8 @@ fn finish(job: &Job<'_>, writer: FsdWriter, sources: Vec<Source>, tally: &Tally)
         samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
     };
     let data = writer.seal(Provenance {
-        method: options.method,
-        score_unit: ScoreUnit::Centipawns,
+        purpose: options.method.into(),
+        score_unit,
         seed: options.seed,
         games: tally.games.min(u64::from(u32::MAX)) as u32,
         sources: *hasher.finalize().as_bytes(),
@@ -198,27 +216,35 @@ fn describe_dropped(tally: &Tally) -> String {
     if parts.is_empty() { String::new() } else { format!(" (dropped: {})", parts.join(", ")) }
 }
 
-/// All positions of a source, in order, without any choice among them.
+/// All positions of a source of games, in order, without any choice among them; `each` says whether to go on.
 ///
 /// # Errors
 /// When the source cannot be read to its end.
 pub(super) fn everything(
-    input: &super::input::Origin,
-    mut each: impl FnMut(&[Record]) -> Result<(), DataError>,
+    input: &Origin,
+    mut each: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<Everything, DataError> {
-    let mut supply = Supply::open(input, &Options::everything(), true)?;
-    let (mut games, mut positions) = (0, 0);
-    while let Some(batch) = supply.batch()? {
+    let input = Weighted { format: Some(Format::Pgn), ..Weighted::whole(&input.path()) };
+    let mut supply = Supply::open(&input, &Options::everything(), true)?;
+    let mut positions = 0;
+    'read: while let Some(batch) = supply.batch()? {
         for (number, mut sifted) in batch {
-            games = games.max(number + 1);
             positions += sifted.records.len() as u64;
             for record in &mut sifted.records {
                 *record = record.with_game(number as u32);
             }
-            each(&sifted.records)?;
+            if !each(&sifted.records)? {
+                break 'read;
+            }
         }
     }
-    Ok(Everything { games, positions, compression: supply.compression(), skipped: supply.skipped().clone() })
+    Ok(Everything {
+        games: supply.games(),
+        positions,
+        compression: supply.compression(),
+        skipped: supply.skipped(),
+        stored: supply.stored()?,
+    })
 }
 
 /// What [`everything`] found.
@@ -227,4 +253,6 @@ pub(super) struct Everything {
     pub positions: u64,
     pub compression: &'static str,
     pub skipped: Skipped,
+    /// Length and blake3 of the file, where all was read.
+    pub stored: (u64, blake3::Hash),
 }

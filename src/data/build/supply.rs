@@ -1,66 +1,164 @@
 //! Any input as sifted samples by game, in order.
 
+use rayon::prelude::*;
+
 use super::options::Options;
 use super::sieve::{Sieve, Sifted};
+use crate::data::formats::{Format, SampleReader, detect};
 use crate::data::input::{Input, Origin};
 use crate::data::manifest::Source;
 use crate::data::pgn::Reading;
-use crate::data::{DataError, ScoreUnit, Skipped};
+use crate::data::{DataError, Record, ScoreUnit, Skipped, Weighted};
 
 /// An input being read and sifted.
 pub struct Supply {
-    games: Reading<Sieve>,
-    /// Games handed out.
-    read: u64,
+    content: Content,
+    sieve: Sieve,
+    score_unit: ScoreUnit,
+    weight: f64,
+}
+
+enum Content {
+    Games { reading: Reading<Sieve>, read: u64 },
+    Samples { reader: Box<SampleReader>, read: u64 },
 }
 
 impl Supply {
     /// # Errors
     /// When the input cannot be read or is of no kind that is supported.
-    pub fn open(origin: &Origin, options: &Options, scores_later: bool) -> Result<Supply, DataError> {
-        let unit = ScoreUnit::Centipawns;
-        let sieve = Sieve::new(options.clone(), scores_later, unit.centipawns());
-        Ok(Supply { games: Reading::new(Input::open(origin)?, sieve), read: 0 })
+    pub fn open(input: &Weighted, options: &Options, scores_later: bool) -> Result<Supply, DataError> {
+        let origin = &input.origin;
+        let format = match (input.format, origin) {
+            (Some(format), _) => format,
+            (None, Origin::File(path)) => detect(path)?,
+            // What it is shows when it is read.
+            (None, Origin::Stdin) => Format::Pgn,
+        };
+        let sieve = |unit: ScoreUnit| Sieve::new(options.clone(), scores_later, unit.centipawns());
+        if format == Format::Pgn {
+            let score_unit = ScoreUnit::Centipawns;
+            let reading = Reading::new(Input::open(origin)?, sieve(score_unit));
+            let content = Content::Games { reading, read: 0 };
+            return Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight });
+        }
+        let reader = match origin {
+            Origin::File(path) => SampleReader::open(path, Some(format), input.unit)?,
+            Origin::Stdin => SampleReader::from_reader(Box::new(std::io::stdin()), &origin.path(), format, input.unit)?,
+        };
+        let score_unit = reader.score_unit();
+        let content = Content::Samples { reader: Box::new(reader), read: 0 };
+        Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight })
     }
 
     pub const fn score_unit(&self) -> ScoreUnit {
-        ScoreUnit::Centipawns
+        self.score_unit
     }
 
-    /// The next samples with the number of their game, in order; none at the end.
+    /// The next samples with the number of their game, in order; none at the end. Samples of one game may come in
+    /// several pieces, one after the other.
     ///
     /// # Errors
-    /// When the input breaks off.
+    /// When the input breaks off or is damaged.
     pub fn batch(&mut self) -> Result<Option<Vec<(u64, Sifted)>>, DataError> {
-        let Some(games) = self.games.batch()? else { return Ok(None) };
-        let first = self.read;
-        self.read += games.len() as u64;
-        Ok(Some((first..).zip(games).collect()))
+        match &mut self.content {
+            Content::Games { reading, read } => {
+                let Some(games) = reading.batch()? else { return Ok(None) };
+                let first = *read;
+                *read += games.len() as u64;
+                Ok(Some((first..).zip(games).collect()))
+            }
+            Content::Samples { reader, read } => {
+                let Some(block) = reader.next_block()? else { return Ok(None) };
+                let games = sift(&self.sieve, &block);
+                let first = *read;
+                *read += block.len() as u64;
+                let damaged = |(place, problem)| DataError::BrokenSample {
+                    path: reader.path().into(),
+                    sample: first + place as u64,
+                    problem,
+                };
+                games.map(Some).map_err(damaged)
+            }
+        }
+    }
+
+    /// Games so far, of samples also those that gave none.
+    pub fn games(&self) -> u64 {
+        match &self.content {
+            Content::Games { read, .. } => *read,
+            Content::Samples { reader, .. } => reader.games(),
+        }
     }
 
     /// Bytes read, as stored.
     pub fn bytes(&self) -> u64 {
-        self.games.input().meter.bytes()
+        match &self.content {
+            Content::Games { reading, .. } => reading.input().meter.bytes(),
+            Content::Samples { reader, .. } => reader.bytes_read(),
+        }
     }
 
     pub fn compression(&self) -> &'static str {
-        self.games.compression()
+        match &self.content {
+            Content::Games { reading, .. } => reading.compression(),
+            Content::Samples { reader, .. } => reader.compression(),
+        }
     }
 
-    pub fn skipped(&self) -> &Skipped {
-        &self.games.skipped
+    pub fn skipped(&self) -> Skipped {
+        match &self.content {
+            Content::Games { reading, .. } => reading.skipped.clone(),
+            Content::Samples { .. } => Skipped::default(),
+        }
+    }
+
+    /// Length and blake3 of the source as it is stored, once it is read.
+    ///
+    /// # Errors
+    /// When it has to be read again and cannot.
+    pub fn stored(&self) -> Result<(u64, blake3::Hash), DataError> {
+        match &self.content {
+            Content::Games { reading, .. } => {
+                let meter = &reading.input().meter;
+                Ok((meter.bytes(), meter.hash()))
+            }
+            Content::Samples { reader, .. } => reader.source_hash(),
+        }
     }
 
     /// What the manifest says of it, once it is read.
-    pub fn source(&self, games: u64, weight: f64) -> Source {
-        let input = self.games.input();
-        Source {
-            path: input.origin.path().display().to_string(),
-            bytes: input.meter.bytes(),
-            blake3: input.meter.hash().to_hex().to_string(),
-            games,
-            skipped: self.games.skipped.clone(),
-            weight,
-        }
+    ///
+    /// # Errors
+    /// As [`stored`](Supply::stored).
+    pub fn source(&self) -> Result<Source, DataError> {
+        let (bytes, hash) = self.stored()?;
+        let (path, skipped_samples) = match &self.content {
+            Content::Games { reading, .. } => (reading.input().origin.path(), Default::default()),
+            Content::Samples { reader, .. } => (reader.path().to_path_buf(), reader.skipped()),
+        };
+        Ok(Source {
+            path: path.display().to_string(),
+            bytes,
+            blake3: hash.to_hex().to_string(),
+            games: self.games(),
+            skipped: self.skipped(),
+            skipped_samples,
+            weight: self.weight,
+        })
     }
+}
+
+/// Records sifted at once by one core.
+const PIECE: usize = 4096;
+
+/// Sifts a block, on all cores, and cuts it into games.
+fn sift(sieve: &Sieve, block: &[Record]) -> Result<Vec<(u64, Sifted)>, (usize, crate::data::RecordError)> {
+    let games: Vec<&[Record]> = block.chunk_by(|a, b| a.game() == b.game()).collect();
+    let offset = |game: &[Record]| game.as_ptr_range().start.addr() - block.as_ptr_range().start.addr();
+    let one = |game: &&[Record]| {
+        let sifted = sieve.sift(game).map_err(|(place, error)| (offset(game) / Record::BYTES + place, error))?;
+        Ok((u64::from(game[0].game()), sifted))
+    };
+    let pieces = (PIECE * games.len()).div_ceil(block.len().max(1)).max(1);
+    games.par_iter().with_min_len(pieces).map(one).collect()
 }

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
@@ -18,7 +18,7 @@ use crate::data::{DataError, Origin, games};
 use crate::units::Seed;
 
 /// Which book, and how it is used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookSpec {
     /// What stands in the file counts, not where it stands.
     #[serde(skip)]
@@ -29,7 +29,7 @@ pub struct BookSpec {
 }
 
 /// The order in which a book's openings are played.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BookOrder {
     /// Shuffled by the seed, anew each time the book has been played through.
@@ -39,7 +39,7 @@ pub enum BookOrder {
 }
 
 /// What a book holds, for the record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookFacts {
     pub openings: u64,
     /// Broken games and openings that end the game, passed over.

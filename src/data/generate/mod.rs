@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::formats::Account;
 use super::journal::{Journal, JournalError, journal_path};
 use super::uci::{Engine, Identity, UciError};
 use super::{DataError, GameResult};
@@ -47,12 +48,23 @@ pub struct Summary {
     /// Samples written, to a file of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// What the format could not hold of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// White's view.
     pub results: BTreeMap<String, u32>,
     /// Of several engines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<Score>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub book: Option<BookFacts>,
+}
+
+/// What determined the games: for journals and manifests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    pub engines: Vec<Identity>,
+    pub settings: Settings,
     pub book: Option<BookFacts>,
 }
 
@@ -105,11 +117,11 @@ fn kept(finished: usize, journal: &Path) -> String {
     }
 }
 
-/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst` or `.fsd`). `progress` gets the number of finished
+/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` gets the number of finished
 /// games. Takes 12 bytes of memory a game.
 ///
-/// In a `.fsd` file each searched position is a sample: the engine's choice as its move, whether it was played or not,
-/// the search's score in centipawns, and the game's result.
+/// In a file of samples each searched position is one: the engine's choice as its move, whether it was played or not, the
+/// search's score in centipawns, and the game's result. A `.fsd` file gets a manifest beside it.
 ///
 /// # Errors
 /// When an engine cannot be used, or a file not be read or written; finished games stay in the journal.
@@ -126,11 +138,14 @@ pub fn generate(
     let book = settings.book.as_ref().map(Book::open).transpose()?;
     let engines: Result<Vec<Engine>, _> = work.engines.iter().map(|spec| Engine::start(spec, work.patience)).collect();
     let engines = engines.map_err(|error| stopped(error, 0))?;
-    let identities: Vec<&Identity> = engines.iter().map(Engine::identity).collect();
+    let identities: Vec<Identity> = engines.iter().map(|engine| engine.identity().clone()).collect();
     let names = names(&identities);
-    let facts = book.as_ref().map(|book| &book.facts);
-    let about = json!({ "engines": identities, "settings": settings, "book": facts });
-    let head = json!({ "journal": "games", "version": 1, "about": about });
+    let generated = Generated {
+        engines: identities,
+        settings: settings.clone(),
+        book: book.as_ref().map(|book| book.facts.clone()),
+    };
+    let head = json!({ "journal": "games", "version": 1, "about": generated });
     let mut games = Finished::open(&path, &head, work.games)?;
     let resumed = games.count;
     progress(resumed as u32);
@@ -147,7 +162,7 @@ pub fn generate(
     };
     let failed = |error| stopped(error, finished.get());
     pool::play_all(settings, work, book.as_ref(), engines, &missing, &mut keep, &failed)?;
-    let mut summary = games.write(output, settings, work, &names, &about)?;
+    let mut summary = games.write(output, work, &names, &generated)?;
     games.journal.remove()?;
     summary.resumed = resumed as u32;
     summary.again = again;
@@ -156,7 +171,7 @@ pub fn generate(
 }
 
 /// The engines' names, told apart where two call themselves the same.
-fn names(engines: &[&Identity]) -> Vec<String> {
+fn names(engines: &[Identity]) -> Vec<String> {
     let name = |place: usize| &engines[place].name;
     let numbered = |place: usize| {
         let twins = (0..engines.len()).filter(|other| name(*other) == name(place)).count();
@@ -205,23 +220,22 @@ impl Finished {
     fn write(
         &self,
         output: &Path,
-        settings: &Settings,
         work: &Work,
         names: &[String],
-        about: &Value,
+        generated: &Generated,
     ) -> Result<Summary, GenerateError> {
         let mut sink = Sink::create(output)?;
         let several = names.len() > 1;
         let score = |name: &String| Score { engine: name.clone(), ..Score::default() };
         let mut scores: Vec<Score> = if several { names.iter().map(score).collect() } else { Vec::new() };
-        let (mut results, mut plies, mut samples) = (BTreeMap::new(), 0, 0);
+        let (mut results, mut plies) = (BTreeMap::new(), 0);
         for (offset, number) in self.offsets.iter().zip(0..) {
             let broken = |reason| GenerateError::Game { game: number, reason };
             let game = Played::from_entry(&self.journal.line_at(*offset)?).map_err(broken)?;
             if game.number != number || game.white >= names.len() || game.black >= names.len() {
                 return Err(broken("its number or a player's is wrong".into()));
             }
-            samples += sink.put(&game, several.then_some(names), output)?;
+            sink.put(&game, several.then_some(names), output)?;
             plies += game.moves() as u64;
             *results.entry(result_text(game.result).to_owned()).or_default() += 1;
             if several {
@@ -229,15 +243,15 @@ impl Finished {
                 count(&mut scores[game.black], game.result.reversed());
             }
         }
-        let is_samples = matches!(sink, Sink::Fsd(_));
-        sink.finish(output, settings, work, &Facts { about, plies, samples })?;
+        let written = sink.finish(output, work, &Facts { generated, plies })?;
         Ok(Summary {
             engine: names.join(", "),
             games: work.games,
             resumed: 0,
             again: 0,
             plies,
-            samples: is_samples.then_some(samples),
+            samples: written.as_ref().map(|written| written.samples),
+            account: written.map(|written| written.account).filter(|account| *account != Account::default()),
             results,
             scores,
             book: None,

@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::Value;
-
 use super::played::{Played, samples_of};
-use super::{GenerateError, Settings, Work};
+use super::{GenerateError, Generated, Work};
+use crate::data::formats::{Account, Format, SampleWriter};
 use crate::data::output::OutputFile;
-use crate::data::writer::Provenance;
-use crate::data::{DataError, FsdWriter, Manifest, Method, Options, ScoreUnit, manifest_path};
+use crate::data::{DataError, Manifest, Method, Provenance, ScoreUnit, manifest_path};
 
 /// What is written, by the output's name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -20,16 +17,22 @@ pub enum Kind {
     Pgn,
     /// `.pgn.zst`
     CompressedPgn,
-    /// `.fsd`
-    Fsd,
+    /// `.fsd` or `.binpack`
+    Samples(Format),
 }
 
 impl Kind {
     pub fn of(output: &Path) -> Result<Kind, GenerateError> {
         let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let kinds = [(".pgn", Kind::Pgn), (".pgn.zst", Kind::CompressedPgn), (".fsd", Kind::Fsd)];
+        let kinds = [
+            (".pgn", Kind::Pgn),
+            (".pgn.zst", Kind::CompressedPgn),
+            (".fsd", Kind::Samples(Format::Fsd)),
+            (".binpack", Kind::Samples(Format::Binpack)),
+        ];
         let kind = kinds.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, kind)| kind);
-        kind.ok_or_else(|| GenerateError::Request("the output's name must end in .pgn, .pgn.zst or .fsd".into()))
+        let wrong = || GenerateError::Request("the output's name must end in .pgn, .pgn.zst, .fsd or .binpack".into());
+        kind.ok_or_else(wrong)
     }
 }
 
@@ -37,11 +40,19 @@ impl Kind {
 pub enum Sink {
     Pgn(OutputFile),
     CompressedPgn(zstd::Encoder<'static, OutputFile>),
-    Fsd(Box<FsdWriter>),
+    Samples(Format, Box<SampleWriter>),
 }
 
 /// The strongest that is no slower than engines play.
 const ZSTD_LEVEL: i32 = 19;
+
+/// What was written to a file of samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    pub samples: u64,
+    /// What the format could not hold.
+    pub account: Account,
+}
 
 impl Sink {
     pub fn create(output: &Path) -> Result<Sink, GenerateError> {
@@ -55,96 +66,86 @@ impl Sink {
                 });
                 Sink::CompressedPgn(encoder.map_err(failed)?)
             }
-            Kind::Fsd => Sink::Fsd(Box::new(FsdWriter::create(output)?)),
+            Kind::Samples(format) => Sink::Samples(format, Box::new(SampleWriter::create(output, format, false)?)),
         })
     }
 
-    /// Adds a game; the samples it gave, for a file of samples. `names` are the players'.
-    pub fn put(&mut self, game: &Played, names: Option<&[String]>, output: &Path) -> Result<u64, GenerateError> {
+    /// Adds a game. `names` are the players'.
+    pub fn put(&mut self, game: &Played, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
         match self {
             Sink::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
             Sink::CompressedPgn(encoder) => {
                 encoder.write_all(game.pgn(names).as_bytes()).map_err(DataError::write(output))?;
             }
-            Sink::Fsd(writer) => {
-                let samples = samples_of(game)
-                    .map_err(|error| GenerateError::Game { game: game.number, reason: error.to_string() })?;
-                samples.iter().try_for_each(|record| writer.push(record))?;
-                return Ok(samples.len() as u64);
+            Sink::Samples(_, writer) => {
+                let broken = |reason: String| GenerateError::Game { game: game.number, reason };
+                writer.push(&samples_of(game).map_err(|error| broken(error.to_string()))?)?;
             }
         }
-        Ok(0)
+        Ok(())
     }
 
-    /// Puts the file in its place, and a manifest beside a file of samples.
-    pub fn finish(self, output: &Path, settings: &Settings, work: &Work, facts: &Facts) -> Result<(), GenerateError> {
+    /// Puts the file in its place, and a manifest beside a `.fsd` file; what a file of samples holds.
+    pub fn finish(self, output: &Path, work: &Work, facts: &Facts) -> Result<Option<Written>, GenerateError> {
         match self {
             Sink::Pgn(file) => file.finish()?,
             Sink::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
-            Sink::Fsd(writer) => finish_samples(*writer, output, settings, work, facts)?,
+            Sink::Samples(format, writer) => {
+                return finish_samples(format, *writer, output, work, facts).map(Some);
+            }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
 /// What the games were, for the manifest.
 pub struct Facts<'a> {
-    /// How they came about: engines, settings and book.
-    pub about: &'a Value,
+    pub generated: &'a Generated,
     /// Moves played.
     pub plies: u64,
-    pub samples: u64,
-}
-
-/// The manifest of a file of samples, and how its games came about.
-#[derive(Serialize)]
-struct GeneratedManifest<'a> {
-    #[serde(flatten)]
-    manifest: Manifest,
-    generated: &'a Value,
 }
 
 fn finish_samples(
-    writer: FsdWriter,
+    format: Format,
+    writer: SampleWriter,
     output: &Path,
-    settings: &Settings,
     work: &Work,
     facts: &Facts,
-) -> Result<(), GenerateError> {
-    if facts.samples == 0 {
+) -> Result<Written, GenerateError> {
+    if writer.samples() == 0 {
         return Err(GenerateError::Request("no position was searched: nothing but random moves was played".into()));
     }
     let (method, score_unit) = (Method::Eval, ScoreUnit::Centipawns);
-    let manifest = Manifest {
-        fsbench: env!("CARGO_PKG_VERSION").into(),
-        command: work.command.clone(),
-        method,
+    let failed =
+        |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
+    let source = blake3::hash(&serde_json::to_vec(facts.generated).map_err(failed)?);
+    let (data, written) = writer.seal(Provenance {
+        purpose: method.into(),
         score_unit,
-        options: Options { seed: settings.seed, min_ply: 0, ..Options::new(method) },
-        sources: Vec::new(),
-        games: work.games.into(),
-        positions: facts.plies,
-        kept: facts.samples,
-        dropped: BTreeMap::new(),
-        dropped_games: BTreeMap::new(),
-        samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
-    };
-    let source = blake3::hash(facts.about.to_string().as_bytes());
-    let data = writer.seal(Provenance {
-        method,
-        score_unit,
-        seed: settings.seed,
+        seed: facts.generated.settings.seed,
         games: work.games,
         sources: *blake3::hash(source.as_bytes()).as_bytes(),
     })?;
-    let path = manifest_path(output);
-    let text = serde_json::to_string_pretty(&GeneratedManifest { manifest, generated: facts.about })
-        .map_err(|error| DataError::Manifest { path: path.clone(), reason: error.to_string() })?;
-    let mut file = OutputFile::create(&path)?;
-    file.put(text.as_bytes())?;
-    file.put(b"\n")?;
-    // The manifest first: where the data stands, its manifest does too.
-    file.finish()?;
+    if let (Format::Fsd, Some(hash)) = (format, written.hash) {
+        let manifest = Manifest {
+            fsbench: env!("CARGO_PKG_VERSION").into(),
+            command: work.command.clone(),
+            method: method.into(),
+            score_unit,
+            options: None,
+            conversion: None,
+            generated: Some(facts.generated.clone()),
+            sources: Vec::new(),
+            games: work.games.into(),
+            positions: facts.plies,
+            kept: written.samples,
+            dropped: BTreeMap::new(),
+            dropped_games: BTreeMap::new(),
+            samples_hash: hash,
+        };
+        // The manifest first: where the data stands, its manifest does too.
+        manifest.seal(output)?.persist()?;
+    }
     data.persist()?;
-    Ok(())
+    Ok(Written { samples: written.samples, account: written.account })
 }

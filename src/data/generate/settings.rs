@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::GenerateError;
 use super::book::BookSpec;
@@ -10,7 +10,7 @@ use crate::data::uci::{EngineSpec, Limit};
 use crate::units::Seed;
 
 /// What determines a game, beside its number and the engines.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub limit: Limit,
     pub seed: Seed,
@@ -42,7 +42,7 @@ impl Settings {
 }
 
 /// When a game ends before the rules end it. Plies are counted from the game's start position.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjudication {
     /// Longer games are draws.
     pub max_plies: u16,

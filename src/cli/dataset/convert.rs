@@ -1,0 +1,139 @@
+//! `fsbench dataset convert`: samples from one format to another.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use super::{failure, progress};
+use crate::cli::{Failure, Format};
+use crate::data::formats::{self, ConvertOptions, Converted, convert, convert_stream};
+use crate::data::{DataError, ScoreUnit};
+
+/// Convert samples from one format to another
+///
+/// Formats: fsd (fsbench's own), binpack (Stockfish's), bullet (bulletformat: .bullet, .bin, .data, .bf), text (lines
+/// FEN,score,move), and pgn to convert from. What the target cannot hold is told and counted: fields that get lost, and
+/// samples left out because it could hold them only as something they are not.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The file to convert; - for standard input
+    input: PathBuf,
+    /// The file to write; of a .fsd file the manifest goes beside it as FILE.json
+    output: PathBuf,
+    /// The input's format, where it cannot be told from its content and name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// The output's format, where its name does not tell
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<formats::Format>,
+    /// Unit of the input's scores: cp, or internal:PAWN with an engine's units a pawn [default: cp; a .fsd file's own]
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    from_unit: Option<ScoreUnit>,
+    /// Unit of the output's scores [default: the input's; cp of text]
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    to_unit: Option<ScoreUnit>,
+    /// What a sample without a result counts as where the format wants one; otherwise such samples are left out
+    #[arg(long, value_enum)]
+    unknown_result: Option<UnknownResult>,
+    /// Replace the output where it exists
+    #[arg(long)]
+    force: bool,
+    /// How to print the summary
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum UnknownResult {
+    Draw,
+}
+
+fn unit(text: &str) -> Result<ScoreUnit, String> {
+    let pawn = text.strip_prefix("internal:").and_then(|pawn| pawn.parse().ok()).filter(|pawn| *pawn > 0);
+    match (text, pawn) {
+        ("cp", _) => Ok(ScoreUnit::Centipawns),
+        (_, Some(pawn)) => Ok(ScoreUnit::Internal { pawn }),
+        _ => Err("give `cp`, or `internal:PAWN` with the value of a pawn, 1 to 65535".into()),
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { input, output, .. } = arguments;
+    if output.file_name().is_none() {
+        return Err(Failure::request(anyhow!("{} names no file", output.display())));
+    }
+    if output.exists() && !arguments.force {
+        return Err(failure(DataError::Exists { path: output.clone() }));
+    }
+    let options = ConvertOptions {
+        from: arguments.from,
+        to: arguments.to,
+        from_unit: arguments.from_unit,
+        to_unit: arguments.to_unit,
+        unknown_is_draw: arguments.unknown_result.is_some(),
+    };
+    let command: Vec<String> = std::env::args().collect();
+    let bar = progress(None, "{spinner} {elapsed} {msg}");
+    let mut report = |progress: formats::Progress| {
+        let share = progress.length.filter(|length| *length > 0 && progress.bytes > 0);
+        let share = share.map(|length| format!(", {:.0}%", 100.0 * progress.bytes as f64 / length as f64));
+        bar.set_message(format!("{} samples{}", progress.samples, share.unwrap_or_default()));
+    };
+    let converted = if input == Path::new("-") {
+        let stream = Box::new(std::io::stdin());
+        convert_stream(stream, Path::new("standard input"), output, &options, &command, &mut report)
+    } else {
+        convert(input, output, &options, &command, &mut report)
+    };
+    bar.finish_and_clear();
+    let converted = converted.map_err(failure)?;
+    warn(&converted, arguments);
+    match arguments.format {
+        Format::Text => println!("{}", text(&converted, output)),
+        Format::Json => {
+            let mut document = serde_json::to_value(&converted).map_err(Failure::work)?;
+            document["out"] = serde_json::json!(output);
+            println!("{document:#}");
+        }
+    }
+    Ok(())
+}
+
+fn warn(converted: &Converted, arguments: &Arguments) {
+    let formats::Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
+    let to_name = to.name();
+    for (why, count) in &account.left_out {
+        eprintln!("warning: {count} samples {} were left out: {to_name} cannot hold them", why.name());
+    }
+    for (what, count) in &account.lost {
+        eprintln!("warning: {count} samples lose {}: {to_name} does not hold it", what.name());
+    }
+    if account.clamped > 0 {
+        eprintln!("warning: {} scores were cut to what can be held", account.clamped);
+    }
+    if account.assumed_draws > 0 {
+        eprintln!("warning: {} unknown results became draws", account.assumed_draws);
+    }
+    let recorded = *to == formats::Format::Fsd || score_units.to == ScoreUnit::Centipawns;
+    if !recorded {
+        let pawn = score_units.to.pawn();
+        eprintln!("warning: {to_name} records no score unit: remember that a pawn is {pawn} there");
+    }
+    if skipped.total() > 0 {
+        eprintln!("warning: {} entries of {} were skipped", skipped.total(), arguments.input.display());
+        for sample in &skipped.examples {
+            eprintln!("  {sample}");
+        }
+    }
+}
+
+fn text(converted: &Converted, output: &Path) -> String {
+    let formats::Conversion { from, to, .. } = &converted.conversion;
+    let mut lines = vec![
+        format!("{}: {} samples, {} from {}", output.display(), converted.samples, to.name(), from.name()),
+        format!("read     {}", converted.read),
+        format!("games    {}", converted.games),
+    ];
+    lines.extend(converted.hash.iter().map(|hash| format!("hash     {hash}")));
+    lines.join("\n")
+}

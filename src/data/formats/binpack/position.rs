@@ -1,0 +1,369 @@
+//! A position that plays moves in a few nanoseconds: bitboards, and the nibbles of a record's packed board kept up to
+//! date move by move. It starts as a validated [`Chess`] and follows the rules as [`Chess`] does (the tests compare).
+
+use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::{Bitboard, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+
+use crate::chess::{PackedBoard, PackedBoardError};
+use crate::data::record::{PackedMove, Situation};
+use crate::units::Ply;
+
+/// Roles as packed boards number them: [`Role`] less one.
+const PAWN: usize = 0;
+const KNIGHT: usize = 1;
+const BISHOP: usize = 2;
+const ROOK: usize = 3;
+const QUEEN: usize = 4;
+const KING: usize = 5;
+
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// White's and Black's pieces.
+    colors: [u64; 2],
+    /// Pawns to kings.
+    roles: [u64; 6],
+    /// As [`PackedBoard::codes`].
+    codes: u128,
+    turn: Color,
+    /// Bits 0–3: K, Q, k, q.
+    castling: u8,
+    /// Where a pawn can be captured en passant, by a legal move; bits, none or one.
+    ep: u64,
+    rule50: u32,
+    ply: u16,
+}
+
+/// Where the piece on a square can go, as the format counts its moves: by its way of moving, whatever becomes of its
+/// king.
+#[derive(Copy, Clone, Debug)]
+pub struct Moves {
+    pub from: u32,
+    /// Squares, castling aside.
+    pub targets: u64,
+    /// Each target stands for four moves, one a promotion.
+    pub promotes: bool,
+    /// Castling rights of the side to move, if this is its king: queen side and king side.
+    pub castles: [bool; 2],
+}
+
+impl Moves {
+    pub fn count(&self) -> u32 {
+        let targets = self.targets.count_ones();
+        let castles = u32::from(self.castles[0]) + u32::from(self.castles[1]);
+        if self.promotes { 4 * targets } else { targets + castles }
+    }
+}
+
+/// The first squares of the castling paths for White, queen side and king side; Black's stand 56 squares higher.
+struct CastlingPath {
+    /// Between king and rook.
+    empty: u64,
+    /// Which the king leaves and crosses; where it arrives is seen when it stands there.
+    safe: [u32; 2],
+}
+
+const PATHS: [CastlingPath; 2] =
+    [CastlingPath { empty: 0x0e, safe: [4, 3] }, CastlingPath { empty: 0x60, safe: [4, 5] }];
+
+impl Position {
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn new(position: &Chess, ply: Ply) -> Result<Position, PackedBoardError> {
+        let board = position.board();
+        let right = |bit: u8, color, side| u8::from(position.castles().has(color, side)) << bit;
+        Ok(Position {
+            colors: [board.white().0, board.black().0],
+            roles: Role::ALL.map(|role| board.by_role(role).0),
+            codes: PackedBoard::pack(board)?.codes(),
+            turn: position.turn(),
+            castling: right(0, Color::White, CastlingSide::KingSide)
+                | right(1, Color::White, CastlingSide::QueenSide)
+                | right(2, Color::Black, CastlingSide::KingSide)
+                | right(3, Color::Black, CastlingSide::QueenSide),
+            ep: position.ep_square(EnPassantMode::Legal).map_or(0, bit_of),
+            rule50: position.halfmoves(),
+            ply: ply.0,
+        })
+    }
+
+    #[inline]
+    pub fn situation(&self) -> Situation {
+        Situation {
+            board: PackedBoard::from_bits(self.occupied(), self.codes),
+            turn: self.turn,
+            castling: self.castling,
+            ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
+            rule50: self.rule50.min(255) as u8,
+            ply: Ply(self.ply),
+        }
+    }
+
+    const fn occupied(&self) -> u64 {
+        self.colors[0] | self.colors[1]
+    }
+
+    /// Pieces of the side to move.
+    pub const fn own(&self) -> u64 {
+        self.colors[self.turn.is_black() as usize]
+    }
+
+    const fn their(&self) -> u64 {
+        self.colors[self.turn.is_white() as usize]
+    }
+
+    /// The piece code on an occupied square, and its place among the nibbles.
+    fn code_at(&self, at: u32) -> (usize, u32) {
+        let slot = below(self.occupied(), at);
+        ((self.codes >> (4 * slot)) as usize & 15, slot)
+    }
+
+    /// The moves of the own piece on `from`.
+    #[inline]
+    pub fn moves(&self, from: u32) -> Moves {
+        let (own, occupied) = (self.own(), self.occupied());
+        let (code, _) = self.code_at(from);
+        let at = square(from);
+        let plain = |attacks: Bitboard| Moves { from, targets: attacks.0 & !own, promotes: false, castles: [false; 2] };
+        match code & 7 {
+            PAWN => self.pawn_moves(from),
+            KNIGHT => plain(knight_attacks(at)),
+            BISHOP => plain(bishop_attacks(at, Bitboard(occupied))),
+            ROOK => plain(rook_attacks(at, Bitboard(occupied))),
+            QUEEN => plain(bishop_attacks(at, Bitboard(occupied)) | rook_attacks(at, Bitboard(occupied))),
+            _ => {
+                let rights = self.castling >> (2 * u8::from(self.turn.is_black()));
+                Moves { castles: [rights & 2 != 0, rights & 1 != 0], ..plain(king_attacks(at)) }
+            }
+        }
+    }
+
+    fn pawn_moves(&self, from: u32) -> Moves {
+        let empty = !self.occupied();
+        let bit = 1u64 << from;
+        let (once, twice, last) = match self.turn {
+            Color::White => {
+                let once = bit << 8 & empty;
+                (once, (once & 0xff_0000) << 8 & empty, bit & 0xff << 48 != 0)
+            }
+            Color::Black => {
+                let once = bit >> 8 & empty;
+                (once, (once & 0xff << 40) >> 8 & empty, bit & 0xff << 8 != 0)
+            }
+        };
+        let captures = pawn_attacks(self.turn, square(from)).0 & (self.their() | self.ep);
+        Moves { from, targets: captures | once | twice, promotes: last, castles: [false; 2] }
+    }
+
+    /// Plays one of the moves that [`Position::moves`] tells of (castling as king takes rook); false when it is illegal
+    /// after all: the king would be in check, or castling is hindered. Then the position is of no more use.
+    #[inline]
+    #[must_use]
+    pub fn play(&mut self, mv: PackedMove) -> bool {
+        let (from, to) = (mv.from() as u32, mv.to() as u32);
+        let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
+        let (from_bit, to_bit) = (1u64 << from, 1u64 << to);
+        if self.colors[us] & to_bit != 0 {
+            return self.castle(to > from);
+        }
+        let (code, slot) = self.code_at(from);
+        let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
+        let ep = std::mem::take(&mut self.ep);
+        self.rule50 = self.rule50.saturating_add(1);
+        if self.colors[them] & to_bit != 0 {
+            let (taken, at) = self.code_at(to);
+            self.roles[taken & 7] ^= to_bit;
+            self.colors[them] ^= to_bit;
+            self.codes = self.codes ^ ((taken ^ placed) as u128) << (4 * at);
+            self.codes = without(self.codes, slot);
+            self.rule50 = 0;
+        } else {
+            self.codes = without(self.codes, slot);
+            let at = below(self.occupied() ^ from_bit, to);
+            self.codes = with(self.codes, at, placed);
+        }
+        self.colors[us] ^= from_bit | to_bit;
+        self.roles[code & 7] ^= from_bit;
+        self.roles[placed & 7] ^= to_bit;
+        self.castling &= kept_rights(from) & kept_rights(to);
+        if code & 7 == PAWN {
+            self.rule50 = 0;
+            if ep & to_bit != 0 {
+                self.take_pawn(to ^ 8, them);
+            }
+        }
+        self.pass();
+        if self.in_check(us) {
+            return false;
+        }
+        if code & 7 == PAWN && from.abs_diff(to) == 16 {
+            self.offer_en_passant(u32::midpoint(from, to), to);
+        }
+        true
+    }
+
+    fn take_pawn(&mut self, at: u32, color: usize) {
+        self.codes = without(self.codes, below(self.occupied(), at));
+        self.colors[color] ^= 1 << at;
+        self.roles[PAWN] ^= 1 << at;
+    }
+
+    fn castle(&mut self, king_side: bool) -> bool {
+        let us = usize::from(self.turn.is_black());
+        let home = 56 * us as u32;
+        let path = &PATHS[usize::from(king_side)];
+        let hindered = self.occupied() & path.empty << home != 0
+            || path.safe.iter().any(|&at| self.attacked(at + home, us, self.occupied()));
+        if hindered {
+            return false;
+        }
+        let (king, rook) = (4 + home, if king_side { 7 + home } else { home });
+        let (king_to, rook_to) = if king_side { (6 + home, 5 + home) } else { (2 + home, 3 + home) };
+        for (role, from, to) in [(KING, king, king_to), (ROOK, rook, rook_to)] {
+            self.codes = without(self.codes, below(self.occupied(), from));
+            self.colors[us] ^= 1 << from;
+            self.codes = with(self.codes, below(self.occupied(), to), us << 3 | role);
+            self.colors[us] ^= 1 << to;
+            self.roles[role] ^= 1 << from | 1 << to;
+        }
+        self.castling &= !(3 << (2 * us));
+        self.ep = 0;
+        self.rule50 = self.rule50.saturating_add(1);
+        self.pass();
+        !self.in_check(us)
+    }
+
+    fn pass(&mut self) {
+        self.turn = self.turn.other();
+        self.ply = self.ply.saturating_add(1);
+    }
+
+    fn in_check(&self, color: usize) -> bool {
+        let king = self.roles[KING] & self.colors[color];
+        self.attacked(king.trailing_zeros() & 63, color, self.occupied())
+    }
+
+    /// Whether the enemy of `color` attacks a square when these are occupied; a piece on an empty square counts not.
+    fn attacked(&self, at: u32, color: usize, occupied: u64) -> bool {
+        let at = square(at);
+        let lines = self.roles[ROOK] | self.roles[QUEEN];
+        let diagonals = self.roles[BISHOP] | self.roles[QUEEN];
+        let attackers = knight_attacks(at).0 & self.roles[KNIGHT]
+            | king_attacks(at).0 & self.roles[KING]
+            | pawn_attacks(Color::from_black(color == 1), at).0 & self.roles[PAWN]
+            | rook_attacks(at, Bitboard(occupied)).0 & lines
+            | bishop_attacks(at, Bitboard(occupied)).0 & diagonals;
+        attackers & self.colors[color ^ 1] & occupied != 0
+    }
+
+    /// The pawn on `pushed` has just jumped over `over`: it can be captured there if some pawn may legally do so.
+    fn offer_en_passant(&mut self, over: u32, pushed: u32) {
+        let us = usize::from(self.turn.is_black());
+        let mut capturers = pawn_attacks(self.turn.other(), square(over)).0 & self.roles[PAWN] & self.colors[us];
+        let king = (self.roles[KING] & self.colors[us]).trailing_zeros() & 63;
+        while capturers != 0 {
+            let capturer = capturers & capturers.wrapping_neg();
+            capturers ^= capturer;
+            let occupied = self.occupied() ^ capturer ^ 1 << pushed | 1 << over;
+            if !self.attacked(king, us, occupied) {
+                self.ep = 1 << over;
+                return;
+            }
+        }
+    }
+}
+
+fn bit_of(square: Square) -> u64 {
+    1 << square as u32
+}
+
+pub const fn square(index: u32) -> Square {
+    Square::new(index & 63)
+}
+
+/// How many of `set` stand on lower squares than `at`.
+pub const fn below(set: u64, at: u32) -> u32 {
+    (set & ((1 << at) - 1)).count_ones()
+}
+
+/// `codes` less the nibble in a slot.
+const fn without(codes: u128, slot: u32) -> u128 {
+    let low = (1u128 << (4 * slot)) - 1;
+    codes & low | codes >> 4 & !low
+}
+
+/// `codes` with a nibble more in a slot.
+const fn with(codes: u128, slot: u32, code: usize) -> u128 {
+    let low = (1u128 << (4 * slot)) - 1;
+    codes & low | (codes & !low) << 4 | (code as u128) << (4 * slot)
+}
+
+/// The castling rights that are left when a piece leaves or takes a square.
+const fn kept_rights(at: u32) -> u8 {
+    match at {
+        0 => !2,
+        4 => !3,
+        7 => !1,
+        56 => !8,
+        60 => !12,
+        63 => !4,
+        _ => !0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::record::{Record, Sample};
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    fn record(position: &Chess, ply: u16) -> Record {
+        let sample = Sample { position: position.clone(), game: 0, ply: Ply(ply), mv: None, score: None, result: None };
+        Record::pack(&sample).expect("fits")
+    }
+
+    /// Over random games: the same records, and of all moves that `moves` tells of exactly the legal ones can be played.
+    #[test]
+    fn plays_as_shakmaty_does() {
+        for game in 0..200 {
+            let mut rng = Seed(8).stream("walk", game);
+            let mut expected = Chess::default();
+            let mut position = Position::new(&expected, Ply(0)).expect("fits");
+            for ply in 0..200 {
+                assert_eq!(Record::from_parts(position.situation(), None, None, None), record(&expected, ply));
+                let legal = expected.legal_moves();
+                let mut playable: Vec<PackedMove> =
+                    every_move(&position).into_iter().filter(|mv| position.clone().play(*mv)).collect();
+                let mut packed: Vec<PackedMove> = legal.iter().map(|mv| PackedMove::of(*mv)).collect();
+                playable.sort_by_key(ToString::to_string);
+                packed.sort_by_key(ToString::to_string);
+                assert_eq!(playable, packed, "{expected:?}");
+                if legal.is_empty() {
+                    break;
+                }
+                let mv = legal[rng.random_range(0..legal.len())];
+                expected.play_unchecked(mv);
+                assert!(position.play(PackedMove::of(mv)));
+            }
+        }
+    }
+
+    fn every_move(position: &Position) -> Vec<PackedMove> {
+        let mut all = Vec::new();
+        for from in Bitboard(position.own()) {
+            let moves = position.moves(from as u32);
+            for to in Bitboard(moves.targets) {
+                if moves.promotes {
+                    let roles = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen];
+                    all.extend(roles.map(|role| PackedMove::new(from, to, Some(role))));
+                } else {
+                    all.push(PackedMove::new(from, to, None));
+                }
+            }
+            let rooks = [from as u32 & 56, from as u32 | 7];
+            let castles = moves.castles.iter().zip(rooks).filter(|(right, _)| **right);
+            all.extend(castles.map(|(_, rook)| PackedMove::new(from, square(rook), None)));
+        }
+        all
+    }
+}

@@ -1,0 +1,212 @@
+//! Reading: chunks one after the other, and the samples of a chunk.
+
+use std::io::{self, Read};
+
+use super::bits::{BitReader, unfold};
+use super::error::{ChunkError, TextError};
+use super::moves;
+use super::position::Position;
+use super::stem::{NO_SCORE, STEM_BYTES, Stem};
+use super::{HEADER_BYTES, MAGIC, MAX_CHUNK_BYTES};
+use crate::data::{GameResult, Record};
+
+/// Where a chunk begins in the file, and its bytes behind the header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// What is wrong with the chunk that begins there.
+pub type Broken = (u64, ChunkError);
+
+/// The chunks of a file, in order.
+pub struct Chunks<R> {
+    reader: R,
+    offset: u64,
+    /// Size of the chunk whose header was read.
+    next: Option<u64>,
+}
+
+impl<R: Read> Chunks<R> {
+    pub const fn new(reader: R) -> Chunks<R> {
+        Chunks { reader, offset: 0, next: None }
+    }
+
+    /// Size of the next chunk, as its header has it; none at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or no header stands there.
+    pub fn peek(&mut self) -> io::Result<Result<Option<u64>, Broken>> {
+        if self.next.is_none() {
+            let mut header = Vec::with_capacity(HEADER_BYTES);
+            self.reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header)?;
+            if header.is_empty() {
+                return Ok(Ok(None));
+            }
+            match size_in(&header) {
+                Ok(size) => self.next = Some(size),
+                Err(problem) => return Ok(Err((self.offset, problem))),
+            }
+        }
+        Ok(Ok(self.next))
+    }
+
+    /// The next chunk; none at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or breaks off.
+    pub fn next(&mut self) -> io::Result<Result<Option<Chunk>, Broken>> {
+        let size = match self.peek()? {
+            Ok(Some(size)) => size,
+            Ok(None) => return Ok(Ok(None)),
+            Err(broken) => return Ok(Err(broken)),
+        };
+        self.next = None;
+        // What a header claims is not allocated before it is there.
+        let mut bytes = Vec::new();
+        self.reader.by_ref().take(size).read_to_end(&mut bytes)?;
+        let offset = self.offset;
+        self.offset += HEADER_BYTES as u64 + size;
+        let left = bytes.len() as u64;
+        Ok(if left == size {
+            Ok(Some(Chunk { offset, bytes }))
+        } else {
+            Err((offset, ChunkError::CutOff { size, left }))
+        })
+    }
+}
+
+fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
+    let magic = &header[..header.len().min(MAGIC.len())];
+    if magic != &MAGIC[..magic.len()] {
+        return Err(ChunkError::Magic { found: magic.escape_ascii().to_string() });
+    }
+    let Some(size) = header.last_chunk::<4>().filter(|_| header.len() == HEADER_BYTES) else {
+        return Err(ChunkError::Header { bytes: header.len() });
+    };
+    let size = u64::from(u32::from_le_bytes(*size));
+    if size > MAX_CHUNK_BYTES {
+        return Err(ChunkError::TooLarge { size, most: MAX_CHUNK_BYTES });
+    }
+    Ok(size)
+}
+
+/// Reads the samples of a chunk, as many at a time as are asked for.
+#[derive(Debug)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    /// Where the next chain begins.
+    at: usize,
+    chain: Option<Chain>,
+}
+
+/// A chain behind its stem.
+#[derive(Debug)]
+struct Chain {
+    /// Where its stem begins.
+    start: usize,
+    plies: u16,
+    left: u16,
+    text: BitReader,
+    position: Position,
+    score: i16,
+    result: GameResult,
+}
+
+impl Decoder {
+    /// Of a chunk's bytes behind its header.
+    #[must_use]
+    pub const fn new(bytes: Vec<u8>) -> Decoder {
+        Decoder { bytes, at: 0, chain: None }
+    }
+
+    /// Appends the next samples, `most` at most; fewer at the chunk's end, and none behind it. All games are 0.
+    ///
+    /// # Errors
+    /// When the bytes are no chains of legal positions and moves.
+    pub fn read(&mut self, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
+        let before = out.len();
+        while out.len() - before < most {
+            if let Some(chain) = &mut self.chain {
+                let room = most - (out.len() - before);
+                chain.read(&self.bytes, room, out)?;
+                if chain.left == 0 {
+                    self.at = chain.text.byte();
+                    self.chain = None;
+                }
+            } else if self.at < self.bytes.len() {
+                out.push(self.begin()?);
+            } else {
+                break;
+            }
+        }
+        Ok(out.len() - before)
+    }
+
+    /// Reads a stem.
+    fn begin(&mut self) -> Result<Record, ChunkError> {
+        let start = self.at;
+        let rest = &self.bytes[start..];
+        let (Some(stem), Some(plies)) = (rest.first_chunk(), rest.get(STEM_BYTES..STEM_BYTES + 2)) else {
+            return Err(ChunkError::Stem { at: start, left: rest.len() });
+        };
+        let plies = u16::from_be_bytes([plies[0], plies[1]]);
+        let broken = |problem| ChunkError::Position { at: start, problem };
+        let stem = Stem::read(stem).map_err(broken)?;
+        let mut position = Position::new(&stem.position, stem.ply)
+            .map_err(|problem| broken(super::StemError::Position(problem.into())))?;
+        let record = Record::from_parts(position.situation(), stem.mv, score(stem.score), Some(stem.result));
+        self.at += STEM_BYTES + 2;
+        if plies > 0 {
+            let broken = |problem| ChunkError::Text { at: start, ply: 1, problem };
+            if u32::from(stem.ply.0) + u32::from(plies) > u32::from(u16::MAX) {
+                return Err(broken(TextError::Ply));
+            }
+            let mv = stem.mv.ok_or_else(|| broken(TextError::NoMove))?;
+            if !position.play(mv) {
+                return Err(broken(TextError::Illegal));
+            }
+            let text = BitReader::new(self.at);
+            let (score, result) = (stem.score, stem.result);
+            self.chain = Some(Chain { start, plies, left: plies, text, position, score, result });
+        }
+        Ok(record)
+    }
+}
+
+impl Chain {
+    fn read(&mut self, bytes: &[u8], most: usize, out: &mut Vec<Record>) -> Result<(), ChunkError> {
+        let count = most.min(usize::from(self.left));
+        out.reserve(count);
+        for _ in 0..count {
+            match self.next(bytes) {
+                Ok(record) => out.push(record),
+                Err(problem) => {
+                    return Err(ChunkError::Text { at: self.start, ply: self.plies - self.left + 1, problem });
+                }
+            }
+            self.left -= 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next(&mut self, bytes: &[u8]) -> Result<Record, TextError> {
+        let mut window = self.text.window(bytes);
+        let mv = moves::read(&self.position, &mut window)?;
+        let change = window.variable().ok_or(TextError::Score)?;
+        if !self.text.advance(&window, bytes) {
+            return Err(TextError::End);
+        }
+        self.score = self.score.wrapping_neg().wrapping_add(unfold(change));
+        self.result = self.result.reversed();
+        let record = Record::from_parts(self.position.situation(), Some(mv), score(self.score), Some(self.result));
+        if self.position.play(mv) { Ok(record) } else { Err(TextError::Illegal) }
+    }
+}
+
+/// As records have it.
+fn score(score: i16) -> Option<i16> {
+    (score != NO_SCORE && score != i16::MIN).then_some(score)
+}

@@ -1,0 +1,196 @@
+//! From one format to another.
+
+use std::io::Read;
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::detect::by_name;
+use super::losses::Account;
+use super::skipped::SkippedSamples;
+use super::units::{Rescale, convert_score};
+use super::{Format, SampleReader, SampleWriter};
+use crate::data::manifest::{Manifest, Source};
+use crate::data::{DataError, Provenance, Purpose, Record, ScoreUnit, Skipped};
+use crate::units::Seed;
+
+/// How to convert. What is not given is taken from the files.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConvertOptions {
+    pub from: Option<Format>,
+    pub to: Option<Format>,
+    /// Unit of the source's scores; centipawns, or what a `.fsd` file says itself.
+    pub from_unit: Option<ScoreUnit>,
+    /// Unit of the target's scores; the source's, of text centipawns.
+    pub to_unit: Option<ScoreUnit>,
+    /// Samples without a result count as draws where the format wants a result.
+    pub unknown_is_draw: bool,
+}
+
+/// What a manifest tells of a conversion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversion {
+    pub from: Format,
+    pub to: Format,
+    pub score_units: Rescale,
+    #[serde(flatten)]
+    pub account: Account,
+    pub skipped: SkippedSamples,
+}
+
+/// A finished conversion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Converted {
+    /// Samples read and written.
+    pub read: u64,
+    pub samples: u64,
+    pub games: u64,
+    /// blake3 of the records, of a `.fsd` file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    #[serde(flatten)]
+    pub conversion: Conversion,
+}
+
+/// How far a conversion is.
+#[derive(Copy, Clone, Debug)]
+pub struct Progress {
+    pub samples: u64,
+    pub bytes: u64,
+    /// Of standard input it is not known.
+    pub length: Option<u64>,
+}
+
+/// Converts `input` into `output`; a `.fsd` file gets a manifest beside it, with `command` in it.
+///
+/// # Errors
+/// When the input cannot be read to its end, no sample of it can be held, or the output cannot be written; then nothing
+/// is left.
+pub fn convert(
+    input: &Path,
+    output: &Path,
+    options: &ConvertOptions,
+    command: &[String],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Converted, DataError> {
+    let to = target(output, options)?;
+    run(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
+}
+
+/// As [`convert`], from a stream such as standard input. `options.from` must be given: binpack, bullet or text.
+///
+/// # Errors
+/// As [`convert`], and when the format is not given or cannot be read from a stream.
+pub fn convert_stream(
+    input: Box<dyn Read + Send>,
+    name: &Path,
+    output: &Path,
+    options: &ConvertOptions,
+    command: &[String],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Converted, DataError> {
+    let to = target(output, options)?;
+    let format = options.from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
+    let reader = SampleReader::from_reader(input, name, format, options.from_unit)?;
+    run(reader, output, to, options, command, progress)
+}
+
+fn target(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
+    let refuse = |why| DataError::Target { path: output.into(), why };
+    let compressed = ["zst", "gz", "bz2"].iter().any(|ending| output.extension().is_some_and(|found| found == *ending));
+    if compressed {
+        return Err(refuse("compressed files are not written"));
+    }
+    options.to.or_else(|| by_name(output)).ok_or_else(|| refuse("its name tells no format"))
+}
+
+fn run(
+    mut reader: SampleReader,
+    output: &Path,
+    to: Format,
+    options: &ConvertOptions,
+    command: &[String],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Converted, DataError> {
+    let from_unit = reader.score_unit();
+    let own = if to == Format::Text { ScoreUnit::Centipawns } else { from_unit };
+    let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(own) };
+    let mut writer = SampleWriter::create(output, to, options.unknown_is_draw)?;
+    let (mut read, mut clamped) = (0, 0);
+    while let Some(mut block) = reader.next_block()? {
+        read += block.len() as u64;
+        clamped += rescale(&mut block, units);
+        writer.push(&block)?;
+        progress(Progress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
+    }
+    let mut account = writer.account().clone();
+    account.clamped += clamped;
+    let conversion = Conversion { from: reader.format(), to, score_units: units, account, skipped: reader.skipped() };
+    if writer.samples() == 0 {
+        let why = describe(&conversion);
+        return Err(DataError::Empty { path: reader.path().into(), format: to.name(), why });
+    }
+    let (bytes, source_hash) = reader.source_hash()?;
+    let games = reader.games();
+    let provenance = Provenance {
+        purpose: Purpose::Any,
+        score_unit: units.to,
+        seed: Seed(0),
+        games: games.min(u64::from(u32::MAX)) as u32,
+        sources: *blake3::hash(source_hash.as_bytes()).as_bytes(),
+    };
+    let (file, written) = writer.seal(provenance)?;
+    if let Some(hash) = &written.hash {
+        let source = Source {
+            path: reader.path().display().to_string(),
+            bytes,
+            blake3: source_hash.to_hex().to_string(),
+            games,
+            skipped: Skipped::default(),
+            skipped_samples: conversion.skipped.clone(),
+            weight: 1.0,
+        };
+        let manifest = Manifest {
+            fsbench: env!("CARGO_PKG_VERSION").into(),
+            command: command.to_vec(),
+            method: Purpose::Any,
+            score_unit: units.to,
+            options: None,
+            conversion: Some(conversion.clone()),
+            generated: None,
+            sources: vec![source],
+            games,
+            positions: read,
+            kept: written.samples,
+            dropped: Default::default(),
+            dropped_games: Default::default(),
+            samples_hash: hash.clone(),
+        };
+        // The manifest first: where the data stands, its manifest does too.
+        manifest.seal(output)?.persist()?;
+    }
+    file.persist()?;
+    Ok(Converted { read, samples: written.samples, games, hash: written.hash, conversion })
+}
+
+/// The scores in another unit; how many had to be cut.
+fn rescale(block: &mut [Record], units: Rescale) -> u64 {
+    if units.is_none() {
+        return 0;
+    }
+    let one = |record: &mut Record| {
+        let Some(score) = record.score() else { return 0 };
+        let (score, clamped) = convert_score(score, units);
+        *record = record.with_score(Some(score));
+        u64::from(clamped)
+    };
+    block.par_iter_mut().with_min_len(4096).map(one).sum()
+}
+
+fn describe(conversion: &Conversion) -> String {
+    let left_out = conversion.account.left_out.iter().map(|(why, count)| format!("{count} {}", why.name()));
+    let skipped = conversion.skipped.by_reason.iter().map(|(reason, count)| format!("{count} skipped: {reason}"));
+    let parts: Vec<String> = left_out.chain(skipped).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}

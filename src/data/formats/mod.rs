@@ -1,0 +1,59 @@
+//! The sample formats beside PGN: `.fsd`, Stockfish's `.binpack`, bulletformat and lines of text. One way to read them
+//! all ([`SampleReader`]), one to write them ([`SampleWriter`]); [`convert`] and [`verify`] are made of these.
+
+pub mod binpack;
+mod bullet;
+mod convert;
+mod detect;
+mod losses;
+mod numbers;
+mod pgn;
+mod reader;
+mod sink;
+mod skipped;
+mod stream;
+mod text;
+mod units;
+mod verify;
+mod writer;
+
+pub use convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
+pub use detect::detect;
+pub use losses::{Account, LeftOut, Lost};
+pub use numbers::GameNumbers;
+pub use reader::SampleReader;
+pub use skipped::{SkippedSample, SkippedSamples};
+pub use units::{Rescale, convert_score};
+pub use verify::{Problem, Verdict, verify};
+pub use writer::{SampleWriter, Written};
+
+use serde::{Deserialize, Serialize};
+
+/// How samples are stored.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Games; plain, .zst, .gz or .bz2. Only read.
+    Pgn,
+    /// fsbench's own.
+    Fsd,
+    /// Stockfish's compressed training data.
+    Binpack,
+    /// bulletformat's ChessBoard: 32 bytes a position.
+    Bullet,
+    /// Lines FEN,score,move; plain, .zst, .gz or .bz2.
+    Text,
+}
+
+impl Format {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Pgn => "pgn",
+            Format::Fsd => "fsd",
+            Format::Binpack => "binpack",
+            Format::Bullet => "bullet",
+            Format::Text => "text",
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Lines `FEN,score,move`: the score in centipawns from the side to move's view, `#n` and `#-n` for mates, empty for
+//! none; the move in UCI notation, castling as e1g1 or king takes rook, empty for none. The ply comes from the FEN's
+//! counters. There are no results and no game numbers.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, Read};
+use std::path::Path;
+use std::sync::PoisonError;
+
+use rayon::prelude::*;
+use shakmaty::fen::Fen;
+use shakmaty::uci::UciMove;
+use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position as _};
+
+use super::sink::{BLOCK, Sink};
+use super::skipped::SkippedSample;
+use super::stream::decompressed;
+use crate::data::{DataError, Eval, Record, RecordError, Sample};
+use crate::units::Ply;
+
+/// Text parsed at once; no line is longer.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Delivers the samples of a file; lines that are none are passed over and counted.
+pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
+    let (mut text, compression) = decompressed(reader).map_err(DataError::read(path))?;
+    *sink.shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(compression);
+    let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
+    loop {
+        let batch = lines.next(&mut text);
+        if let Ok(Some((first, batch))) = &batch {
+            if !parse_all(batch, *first, sink)? {
+                return Ok(());
+            }
+        }
+        match batch {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(()),
+            Err(cause) if compression == "plain" => return Err(DataError::Read { path: path.into(), cause }),
+            Err(cause) => {
+                let (at, games) = (lines.read, sink.games);
+                return Err(DataError::Broken { path: path.into(), compression, at, games, cause });
+            }
+        }
+    }
+}
+
+/// Batches of whole lines.
+struct Lines {
+    pending: Vec<u8>,
+    /// Number of the first line of `pending`, from 1.
+    first: u64,
+    /// Inside a line that is longer than a batch.
+    in_long_line: bool,
+    /// Bytes read so far.
+    read: u64,
+}
+
+impl Lines {
+    /// The next batch and its first line's number; none at the end.
+    fn next(&mut self, text: &mut dyn BufRead) -> std::io::Result<Option<(u64, Vec<u8>)>> {
+        loop {
+            let wanted = BATCH_BYTES - self.pending.len();
+            let read = text.take(wanted as u64).read_to_end(&mut self.pending)?;
+            self.read += read as u64;
+            let ended = read < wanted;
+            if self.in_long_line {
+                let rest = memchr::memchr(b'\n', &self.pending).map(|end| self.pending.split_off(end));
+                self.in_long_line = rest.is_none() && !ended;
+                self.pending = rest.unwrap_or_default();
+                if self.pending.is_empty() && !ended {
+                    continue;
+                }
+            }
+            if self.pending.is_empty() {
+                return Ok(None);
+            }
+            let end = match memchr::memrchr(b'\n', &self.pending) {
+                _ if ended => self.pending.len(),
+                Some(end) => end + 1,
+                None => {
+                    // Told as a line that is too long; what follows of it is dropped.
+                    self.in_long_line = true;
+                    self.pending.len()
+                }
+            };
+            let rest = self.pending.split_off(end);
+            let batch = std::mem::replace(&mut self.pending, rest);
+            let first = self.first;
+            self.first += memchr::memchr_iter(b'\n', &batch).count() as u64;
+            return Ok(Some((first, batch)));
+        }
+    }
+}
+
+fn parse_all(batch: &[u8], first: u64, sink: &mut Sink) -> Result<bool, DataError> {
+    let mut lines: Vec<&[u8]> = batch.split(|byte| *byte == b'\n').collect();
+    if lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    let parsed: Vec<Result<Option<Record>, Fault>> = lines.par_iter().map(|line| parse(line)).collect();
+    let mut records = Vec::with_capacity(BLOCK);
+    for (line, number) in parsed.into_iter().zip(first..) {
+        match line {
+            Ok(Some(record)) => records.push(record),
+            Ok(None) => {}
+            Err(Fault { column, reason, why }) => {
+                let place = format!("line {number}, column {column}");
+                sink.skip(reason, SkippedSample { place, why });
+            }
+        }
+        if records.len() == BLOCK && !sink.deliver(std::mem::take(&mut records))? {
+            return Ok(false);
+        }
+    }
+    sink.deliver(records)
+}
+
+/// Why a line is no sample.
+#[derive(Debug)]
+struct Fault {
+    /// From 1, in bytes.
+    column: usize,
+    reason: &'static str,
+    why: String,
+}
+
+/// A line's sample; none of an empty line.
+fn parse(line: &[u8]) -> Result<Option<Record>, Fault> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let fault = |column: usize, reason, why: String| Fault { column: column + 1, reason, why };
+    let mut commas = memchr::memchr_iter(b',', line);
+    let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
+        return Err(fault(0, "not three fields", "not FEN,score,move: three fields with a comma between".into()));
+    };
+    let position = position(&line[..first]).map_err(|why| fault(0, "position", why))?;
+    let plies =
+        (position.fullmoves().get() - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
+    let ply =
+        u16::try_from(plies).map_err(|_| fault(0, "position", format!("move number {}", position.fullmoves())))?;
+    let score = score(&line[first + 1..second]).map_err(|why| fault(first + 1, "score", why))?;
+    let spelt = line[second + 1..].trim_ascii();
+    let mv = match spelt {
+        b"" => None,
+        _ => match UciMove::from_ascii(spelt) {
+            Ok(UciMove::Null) => None,
+            Ok(mv) => Some(mv.to_move(&position).map_err(|_| {
+                fault(second + 1, "move", format!("the move {} is illegal in the position", excerpt(spelt)))
+            })?),
+            Err(_) => {
+                let why = format!("`{}` is no move in UCI notation (such as e2e4 or e7e8q)", excerpt(spelt));
+                return Err(fault(second + 1, "move", why));
+            }
+        },
+    };
+    let sample = Sample { position, game: 0, ply: Ply(ply), mv, score, result: None };
+    Record::pack(&sample).map(Some).map_err(|error| fault(0, "position", error.to_string()))
+}
+
+fn position(fen: &[u8]) -> Result<Chess, String> {
+    let parsed = Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is no FEN: {error}", excerpt(fen)))?;
+    Chess::from_setup(parsed.into_setup(), CastlingMode::Standard).map_err(|error| error.to_string())
+}
+
+fn score(text: &[u8]) -> Result<Option<i16>, String> {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || format!("`{}` is no score: give centipawns from −32767 to 32767, #n or #-n", excerpt(text));
+    let text = std::str::from_utf8(text).map_err(|_| wrong())?;
+    if let Some(mate) = text.strip_prefix('#') {
+        let moves: i32 = mate.parse().map_err(|_| wrong())?;
+        return if moves == 0 { Err(wrong()) } else { Ok(Some(Eval::Mate(moves).centipawns())) };
+    }
+    text.parse().ok().filter(|score| *score != i16::MIN).map(Some).ok_or_else(wrong)
+}
+
+fn excerpt(text: &[u8]) -> String {
+    let end = text.len().min(90);
+    String::from_utf8_lossy(&text[..end]).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Appends a sample's line.
+///
+/// # Errors
+/// When the record is no legal position and move.
+pub fn write(record: &Record, out: &mut String) -> Result<(), RecordError> {
+    let sample = record.unpack()?;
+    let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{fen},");
+    if let Some(score) = sample.score {
+        let _ = match mate_in(score) {
+            Some(moves) => write!(out, "#{moves}"),
+            None => write!(out, "{score}"),
+        };
+    }
+    out.push(',');
+    if let Some(mv) = sample.mv {
+        let _ = write!(out, "{}", mv.to_uci(CastlingMode::Standard));
+    }
+    out.push('\n');
+    Ok(())
+}
+
+/// The mate that a score stands for; negative: getting mated.
+fn mate_in(score: i16) -> Option<i32> {
+    let score = i32::from(score);
+    let moves = (Eval::MATE - score.abs()) / 2 * score.signum();
+    (score.abs() > Eval::LARGEST && moves != 0 && i32::from(Eval::Mate(moves).centipawns()) == score).then_some(moves)
+}
+
+/// Whether a line looks like a sample: a FEN's eight ranks before a comma.
+pub fn looks_like(line: &[u8]) -> bool {
+    let Some(comma) = memchr::memchr(b',', line) else { return false };
+    let ranks = line[..comma].trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
+    memchr::memchr_iter(b'/', ranks).count() == 7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+    fn check(line: &str, expected: &str) {
+        let record = parse(line.as_bytes()).expect("a sample").expect("not empty");
+        assert_eq!(record.check(), Ok(()));
+        let mut written = String::new();
+        write(&record, &mut written).expect("legal");
+        assert_eq!(written, format!("{expected}\n"));
+    }
+
+    #[test]
+    fn lines_are_written_as_they_are_read() {
+        for rest in [",35,e2e4", ",-12,", ",,e2e4", ",,", ",#3,g1f3", ",#-999,g1f3", ",32767,e2e4"] {
+            check(&format!("{START}{rest}"), &format!("{START}{rest}"));
+        }
+        check(&format!("{START}, 7 ,e2e4\r"), &format!("{START},7,e2e4"));
+        check(&format!("{START},31998,0000"), &format!("{START},#1,"));
+        let castling = "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 17";
+        check(&format!("{castling},0,e8h8"), &format!("{castling},0,e8g8"));
+        check(&format!("{castling},0,e8c8"), &format!("{castling},0,e8c8"));
+        let pawn = "8/4P3/8/8/8/8/k7/2K5 w - - 0 40";
+        check(&format!("{pawn},900,e7e8q"), &format!("{pawn},900,e7e8q"));
+        let ep = "4k3/8/8/8/4Pp2/8/8/4K3 b - e3 0 9";
+        check(&format!("{ep},1,f4e3"), &format!("{ep},1,f4e3"));
+        assert!(parse(b" \r").expect("empty").is_none());
+    }
+
+    #[test]
+    fn faults_have_a_column_and_a_reason() {
+        let check = |line: &str, column: usize, why: &str| {
+            let fault = parse(line.as_bytes()).expect_err("faulty");
+            assert!(fault.column == column && fault.why.contains(why), "{fault:?}");
+        };
+        check("x", 1, "three fields");
+        check(&format!("{START},1,e2e4,5"), 1, "three fields");
+        check("x,1,e2e4", 1, "no FEN");
+        check("8/8/8/8/8/8/8/8 w - - 0 1,1,e2e4", 1, "empty board");
+        check(&format!("{START},1.5,e2e4"), 58, "no score");
+        check(&format!("{START},-32768,e2e4"), 58, "no score");
+        check(&format!("{START},#0,e2e4"), 58, "no score");
+        check(&format!("{START},1,e2e5"), 60, "illegal");
+        check(&format!("{START},1,knight"), 60, "no move");
+        check(&START.replace("0 1", "0 99999,,"), 1, "move number");
+    }
+
+    #[test]
+    fn samples_are_told_from_games() {
+        assert!(looks_like(format!("{START},1,e2e4").as_bytes()));
+        assert!(!looks_like(b"[Event \"a, b\"]"));
+        assert!(!looks_like(b"1. e4 { well, well } e5"));
+    }
+
+    #[test]
+    fn long_lines_do_not_fill_the_memory() {
+        let text = [&b"first\n"[..], &b"x".repeat(3 * BATCH_BYTES), b"\nlast"].concat();
+        let mut reader = text.as_slice();
+        let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
+        let mut batches = Vec::new();
+        while let Some((first, batch)) = lines.next(&mut reader).expect("reads") {
+            assert!(batch.len() <= BATCH_BYTES);
+            batches.push((first, batch));
+        }
+        assert_eq!(batches.first().map(|(first, batch)| (*first, batch.as_slice())), Some((1, &b"first\n"[..])));
+        assert_eq!(batches.last().map(|(_, batch)| batch.as_slice()), Some(&b"\nlast"[..]));
+        assert_eq!(batches.last().map(|(first, _)| *first), Some(2));
+        assert_eq!(batches.len(), 3);
+    }
+}
