@@ -2,34 +2,21 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(unix)]
 
+mod engines;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use engines::{Script, stockfish};
+use fsbench::data::{Fsd, Game, Record, games};
+use shakmaty::Position;
 use tempfile::TempDir;
 
-/// Greets, then does `on_go` when asked to search; `$moves` is what follows `moves` in the last position.
 fn engine(folder: &Path, on_go: &str) {
-    let script = format!(
-        r#"#!/bin/sh
-moves=
-while read -r line; do
-  case "$line" in
-    uci) echo "id name Fake 1"; echo uciok;;
-    isready) echo readyok;;
-    position*moves*) moves=${{line#* moves }};;
-    position*) moves=;;
-    go*) {on_go};;
-    quit) exit 0;;
-  esac
-done
-"#
-    );
-    let path = folder.join("engine");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    Script::new(on_go).write(&folder.join("engine"));
 }
 
 /// Shuffles knights whatever the opponent does, which ends in a repetition.
@@ -56,6 +43,16 @@ fn generate(folder: &Path, more: &[&str]) -> Output {
     command.args(arguments).args(more).current_dir(folder).output().unwrap()
 }
 
+/// `dataset generate` with these arguments alone.
+fn run(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(["dataset", "generate"]).args(arguments.split(' ')).current_dir(folder).output().unwrap()
+}
+
+fn read(folder: &Path, name: &str) -> Vec<Game> {
+    games(&folder.join(name)).unwrap().map(Result::unwrap).collect()
+}
+
 fn check(output: &Output, status: i32, stderr: &str) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{text}");
@@ -76,7 +73,7 @@ fn games_come_with_evals_whatever_the_concurrency() {
     let expected = "[Event \"Self-play\"]\n[Round \"1\"]\n[Result \"1/2-1/2\"]\n\n1. Nf3 { [%eval -0.21] } \
         1... Nf6 { [%eval 0.22] } 2. Ng1 { [%eval -0.23] } 2... Ng8 { [%eval 0.24] } 3. Nf3 ";
     assert!(text.starts_with(expected), "{text}");
-    let games: Vec<_> = fsbench::data::games(&folder.path().join("g.pgn")).unwrap().map(Result::unwrap).collect();
+    let games = read(folder.path(), "g.pgn");
     assert_eq!(games.len(), 6);
     assert!(games.iter().all(|game| game.moves.len() == 8));
     assert!(!folder.path().join("g.pgn.journal").exists());
@@ -162,4 +159,224 @@ fn a_full_disk_keeps_the_finished_games() {
     let output = command.output().unwrap();
     check(&output, 0, "");
     assert!(String::from_utf8_lossy(&output.stdout).contains("resumed"));
+}
+
+#[test]
+fn a_game_in_which_an_engine_fails_is_played_again() {
+    let folder = TempDir::new().unwrap();
+    engine(folder.path(), SHUFFLE);
+    check(&generate(folder.path(), &["--random-plies", "0"]), 0, "");
+    let whole = fs::read(folder.path().join("g.pgn")).unwrap();
+    // Each process ends in its 20th search, in the middle of its third game.
+    engine(folder.path(), &format!("n=$((n + 1)); [ $n -gt 20 ] && exit 3; {SHUFFLE}"));
+    let output = generate(folder.path(), &["--random-plies", "0", "--force", "--format", "json"]);
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["again"], 2);
+    assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), whole);
+}
+
+/// Moves the white rook and the black king to and fro, from any position of the books below.
+const ROOK: &str = r#"set -- $moves
+    case $fen in *" w "*) n=$(($# % 4));; *) n=$((($# + 1) % 4));; esac
+    case $n in 0) m=a1b1;; 1) m=h8g8;; 2) m=b1a1;; *) m=g8h8;; esac
+    echo "info score cp $((100 + $#))"; echo "bestmove $m""#;
+
+const BOOK: &str = "# three endings\n7k/8/8/8/8/8/P7/R3K3 w - - 0 1\n\n7k/8/8/8/8/8/1P6/R3K3 w - - hmvc 4; fmvn 20;\n\
+    7k/8/8/8/8/8/2P5/1R2K3 b - - 6 30\n";
+
+#[test]
+fn games_begin_with_the_openings_of_a_book() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, ROOK);
+    fs::write(path.join("b.epd"), BOOK).unwrap();
+    fs::write(path.join("b.epd.zst"), zstd::encode_all(BOOK.as_bytes(), 3).unwrap()).unwrap();
+    let starts = |arguments: &str| -> Vec<u32> {
+        let arguments = format!("--engine ./engine --nodes 5 --games 6 --force --out g.pgn {arguments}");
+        check(&run(path, &arguments), 0, "");
+        let games = read(path, "g.pgn");
+        assert!(games.iter().all(|game| game.moves.len() == 8), "{games:?}");
+        games.iter().map(|game| game.start.fullmoves().get() * 2 - u32::from(game.start.turn().is_white())).collect()
+    };
+    assert_eq!(starts("--book b.epd --book-order sequential"), [1, 39, 60, 1, 39, 60]);
+    let text = fs::read_to_string(path.join("g.pgn")).unwrap();
+    let expected = "[Round \"3\"]\n[Result \"1/2-1/2\"]\n[SetUp \"1\"]\n\
+        [FEN \"7k/8/8/8/8/8/2P5/1R2K3 b - - 6 30\"]\n\n30... Kg8 { [%eval 1.01] } 31. Ra1 { [%eval -1.02] }";
+    assert!(text.contains(expected), "{text}");
+    let shuffled = starts("--book b.epd --seed 3");
+    assert_eq!(shuffled, starts("--book b.epd.zst --seed 3 --concurrency 2"));
+    for pass in shuffled.chunks(3) {
+        let mut pass = pass.to_vec();
+        pass.sort_unstable();
+        assert_eq!(pass, [1, 39, 60]);
+    }
+}
+
+#[test]
+fn games_of_a_book_are_cut_and_go_on() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, SHUFFLE);
+    let book = "[Event \"a\"]\n\n1. Nf3 Nf6 2. Ng1 Ng8 *\n\n[Event \"b\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n\n\
+        [Event \"c\"]\n\n1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 *\n";
+    fs::write(path.join("b.pgn"), book).unwrap();
+    let arguments = "--engine ./engine --nodes 5 --games 2 --force --out g.pgn --format json --book b.pgn";
+    // The whole of the first repeats its start, the second ends in mate; cut to three moves, all can be played.
+    let output = run(path, &format!("{arguments} --random-plies 0 --max-plies 3 --book-plies 3"));
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["book"]["openings"], &summary["book"]["skipped"]), (&3.into(), &0.into()));
+    let output = run(path, &format!("{arguments} --max-plies 6"));
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["book"]["openings"], &summary["book"]["skipped"]), (&1.into(), &2.into()));
+    let expected = "1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 1/2-1/2";
+    assert!(fs::read_to_string(path.join("g.pgn")).unwrap().contains(expected));
+}
+
+#[test]
+fn books_that_cannot_be_used_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, ROOK);
+    let check = |book: &str, more: &str, message: &str| {
+        fs::write(path.join("b"), book).unwrap();
+        let arguments = format!("--engine ./engine --nodes 5 --games 2 --out g.pgn --book b{more}");
+        check(&run(path, &arguments), 2, message);
+    };
+    check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it has not the four fields");
+    check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "line 1: the game is over in this position");
+    check("8/8/8/8/8/8/8/8 b - -\n", "", "line 1: illegal position: empty board");
+    check("# nothing\n", "", "it holds no opening that can be played");
+    check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "--book-plies means nothing");
+    check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no opening that can be played (1 were passed over)");
+    check("banana\n", "", "it holds no opening that can be played");
+    fs::remove_file(path.join("b")).unwrap();
+    let output = run(path, "--engine ./engine --nodes 5 --games 2 --out g.pgn --book b");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read b"));
+}
+
+#[test]
+fn two_engines_change_colours() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    for (file, name, score) in [("one", "Fake", 10), ("two", "Fake", 20), ("three", "Other", 30)] {
+        let script = SHUFFLE.replace("cp 2$(($# % 10))", &format!("cp {score}"));
+        Script { name, on_uci: r#"echo "option name Style type string""#, ..Script::new(&script) }
+            .write(&path.join(file));
+    }
+    let three = "--engine ./one --engine ./two --engine ./three --engine-option 2:style=wild";
+    let output =
+        run(path, &format!("{three} --nodes 5 --games 7 --out g.pgn --random-plies 0 --format json --concurrency 2"));
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["engine"], "Fake #1, Fake #2, Other");
+    let draws: Vec<_> = summary["scores"].as_array().unwrap().iter().map(|score| &score["draws"]).collect();
+    assert_eq!(draws, [5, 5, 4]);
+    let text = fs::read_to_string(path.join("g.pgn")).unwrap();
+    let tags = |tag: &str| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(tag)?.strip_suffix("\"]"));
+        lines.map(|name| name.trim_start_matches(" \"").to_owned()).collect::<Vec<_>>()
+    };
+    let (one, two, other) = ("Fake #1", "Fake #2", "Other");
+    assert_eq!(tags("[White"), [one, two, one, other, two, other, one]);
+    assert_eq!(tags("[Black"), [two, one, other, one, other, two, two]);
+    // White's view: after White's first move comes Black's search of 0.20, after Black's White's of 0.10.
+    assert!(text.contains("1. Nf3 { [%eval -0.20] } 1... Nf6 { [%eval 0.10] } 2."), "{text}");
+    assert!(text.contains("1. Nf3 { [%eval -0.30] } 1... Nf6 { [%eval 0.20] } 2."), "{text}");
+    let output = run(path, "--engine ./one --engine-option Stile=x --nodes 5 --games 7 --out h.pgn");
+    check(&output, 2, "has no option \"Stile\"; it has: Style");
+}
+
+/// The samples of a file by game and ply.
+fn samples(path: &Path) -> BTreeMap<(u32, u16), Record> {
+    let fsd = Fsd::open(path).unwrap();
+    fsd.records().iter().map(|record| ((record.game(), record.ply().0), *record)).collect()
+}
+
+/// Builds `g.fsd` from `g.pgn`, every position.
+fn build(folder: &Path) -> BTreeMap<(u32, u16), Record> {
+    let arguments = "dataset build g.pgn --method eval --min-ply 0 --force --out g.fsd";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    check(&command.args(arguments.split(' ')).current_dir(folder).output().unwrap(), 0, "");
+    samples(&folder.join("g.fsd"))
+}
+
+#[test]
+fn samples_are_those_built_from_the_games() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    engine(path, SHUFFLE);
+    let arguments = "--engine ./engine --nodes 5 --games 6 --random-plies 0 --force";
+    check(&run(path, &format!("{arguments} --out g.pgn")), 0, "");
+    let output = run(path, &format!("{arguments} --out x.fsd --concurrency 3 --format json"));
+    check(&output, 0, "");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&summary["samples"], &summary["plies"]), (&48.into(), &48.into()));
+    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
+    // In a PGN no score can stand before the first move.
+    let without_first: BTreeMap<_, _> = direct.into_iter().filter(|((_, ply), _)| *ply > 0).collect();
+    assert_eq!(built, without_first);
+
+    let fsd = Fsd::open(&path.join("x.fsd")).unwrap();
+    let manifest = fsd.manifest().unwrap();
+    assert_eq!((manifest.kept, manifest.positions, manifest.games), (48, 48, 6));
+    let text = fs::read_to_string(path.join("x.fsd.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(manifest["generated"]["engines"][0]["name"], "Fake 1");
+    assert_eq!(manifest["generated"]["settings"]["limit"]["nodes"], 5);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    check(&command.args(["dataset", "info", "x.fsd"]).current_dir(path).output().unwrap(), 0, "");
+
+    check(&run(path, &format!("{arguments} --max-plies 0 --out y.fsd")), 2, "no position was searched");
+    check(&run(path, &format!("{arguments} --out y.epd")), 2, "must end in .pgn, .pgn.zst, .fsd or .binpack");
+}
+
+#[test]
+fn stockfish_plays_the_same_games_whatever_the_concurrency() {
+    let Some(stockfish) = stockfish() else { return };
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let same =
+        format!("--engine {} --nodes 100 --games 4 --seed 4 --random-plies 2..6 --max-plies 120", stockfish.display());
+    let bytes = |name: &str, more: &str| {
+        check(&run(path, &format!("{same} --force --out {name} {more}")), 0, "");
+        fs::read(path.join(name)).unwrap()
+    };
+    assert_eq!(bytes("g.pgn", "--concurrency 1"), bytes("g.pgn", "--concurrency 3"));
+    assert_eq!(bytes("x.fsd", "--concurrency 1"), bytes("x.fsd", "--concurrency 2"));
+    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
+    let games = read(path, "g.pgn");
+    // What is in addition: the last search of an adjudicated game, from which no move was played.
+    for ((game, ply), record) in &direct {
+        match built.get(&(*game, *ply)) {
+            Some(same) => assert_eq!(same, record),
+            None => assert_eq!(usize::from(*ply), games[*game as usize].moves.len(), "game {game}"),
+        }
+    }
+    assert!(built.len() > 100 && built.keys().all(|place| direct.contains_key(place)));
+
+    // A random move is played, but the engine's choice recorded: where they differ, the record's move was not played.
+    let random = "--random-move-rate 0.5 --random-move-until 20";
+    bytes("x.fsd", random);
+    bytes("x.binpack", random);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(["dataset", "convert", "x.binpack", "back.fsd"]).current_dir(path);
+    check(&command.output().unwrap(), 0, "");
+    let fields = |name: &str| {
+        let fsd = Fsd::open(&path.join(name)).unwrap();
+        let samples = fsd.records().iter().map(|record| record.unpack().unwrap());
+        samples.map(|sample| (sample.position, sample.ply, sample.mv, sample.score, sample.result)).collect::<Vec<_>>()
+    };
+    assert_eq!(fields("x.fsd"), fields("back.fsd"));
+    bytes("g.pgn", random);
+    let (built, direct) = (build(path), samples(&path.join("x.fsd")));
+    let differs = |((game, ply), record): (&(u32, u16), &Record)| {
+        let other = direct[&(*game, *ply)];
+        assert_eq!((record.score(), record.board()), (other.score(), other.board()));
+        (record != &other).then_some(*ply)
+    };
+    let random: Vec<u16> = built.iter().filter_map(differs).collect();
+    assert!(random.len() > 10 && random.iter().all(|ply| *ply < 20), "{random:?}");
 }

@@ -16,11 +16,6 @@ pub enum DataError {
     #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
     Write { path: PathBuf, cause: io::Error },
     #[error(
-        "cannot add to {}: {cause}; the finished games in it are kept: make room and run the command again",
-        path.display()
-    )]
-    Append { path: PathBuf, cause: io::Error },
-    #[error(
         "{} ends or breaks in the middle of its {compression} stream, after byte {at} of the decompressed text \
          ({games} games were read before it): {cause}; fetch or compress the file again",
         path.display()
@@ -102,6 +97,6 @@ impl DataError {
     /// failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        !matches!(self, DataError::Write { .. } | DataError::Append { .. } | DataError::Broken { .. })
+        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
     }
 }

@@ -171,6 +171,11 @@ impl Input {
             }
         }
     }
+
+    /// Appends bytes up to and with the next line feed, at most `limit`; the number appended, 0 at the end.
+    pub fn line(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
+        self.reader.by_ref().take(limit as u64).read_until(b'\n', into)
+    }
 }
 
 const BUFFER: usize = 1 << 16;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::build::{Dropped, GameDropped};
 use super::formats::{Conversion, SkippedSamples};
+use super::generate::Generated;
 use super::output::{OutputFile, SealedFile};
 use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
 
@@ -46,6 +47,9 @@ pub struct Manifest {
     /// Of a conversion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
+    /// Of games played for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Generated>,
     pub sources: Vec<Source>,
     pub games: u64,
     /// Positions a move was played from.

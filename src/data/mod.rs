@@ -1,7 +1,8 @@
 //! From games to training samples: PGN and other formats in, `.fsd` files out.
 //!
 //! [`games`] reads games; [`build`] turns them into samples in a `.fsd` file, which [`Fsd`] maps into memory;
-//! [`open_or_build`] does whichever is needed. [`generate`] has an engine play games against itself.
+//! [`open_or_build`] does whichever is needed. [`generate`] has engines play games; [`label`] has an engine score
+//! positions.
 
 mod build;
 mod cache;
@@ -12,6 +13,8 @@ pub mod generate;
 mod info;
 mod input;
 mod inputs;
+mod journal;
+pub mod label;
 mod manifest;
 mod output;
 mod pgn;
@@ -30,6 +33,7 @@ pub use fsd::Fsd;
 pub use info::{Info, info};
 pub use input::{Compression, Kind, Origin, kind};
 pub use inputs::{Weighted, inputs};
+pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};

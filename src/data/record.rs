@@ -345,6 +345,18 @@ impl Record {
         &self.board
     }
 
+    /// What a search depends on: board, side to move, castling rights, en passant and rule-50 counter.
+    #[must_use]
+    pub fn search_key(&self) -> ([u8; 24], [u8; 3]) {
+        (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50])
+    }
+
+    /// The same sample with another move, packed.
+    #[must_use]
+    pub(super) fn with_move(self, mv: u16) -> Record {
+        Record { mv: mv.to_le_bytes(), ..self }
+    }
+
     /// Side to move.
     #[must_use]
     pub const fn turn(&self) -> Color {
@@ -435,7 +447,8 @@ const fn home_rook(color: Color, side: CastlingSide) -> Square {
     Square::from_coords(file, color.backrank())
 }
 
-fn pack_move(mv: Move) -> u16 {
+/// As bytes 30–31 hold it.
+pub(super) fn pack_move(mv: Move) -> u16 {
     let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
     mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12
 }

@@ -1,24 +1,29 @@
-//! `fsbench dataset generate`: games of an engine against itself.
+//! `fsbench dataset generate`: games between engines, or of one against itself.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use super::engine::EngineArguments;
 use super::{failure, progress};
 use crate::cli::{Failure, Format};
 use crate::data::DataError;
-use crate::data::generate::{Adjudication, GenerateError, Settings, Summary, Work, generate};
-use crate::data::uci::{Limit, UciError};
+use crate::data::generate::{
+    Adjudication, BookOrder, BookSpec, GenerateError, Score, Settings, Summary, Work, generate,
+};
+use crate::data::uci::Limit;
 use crate::units::Seed;
 
-/// Have a UCI engine play games against itself
+/// Have UCI engines play games
 ///
-/// The games carry `[%eval]` comments: White's view, in pawns, of the position after the move. The same settings and
+/// As PGN, the games carry `[%eval]` comments: White's view, in pawns, of the position after the move. As .fsd or
+/// .binpack, each searched position is a sample: the engine's choice, its score and the game's result. The same engines, settings and
 /// seed give the same file whatever the concurrency. An interrupted run goes on when the command is given again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The engine: a UCI program, by name or path
-    #[arg(long, default_value = "stockfish")]
-    engine: PathBuf,
+    /// A UCI program, by name or path; of several, each pair meets with both colours from every opening
+    #[arg(long, value_name = "ENGINE", default_value = "stockfish")]
+    engine: Vec<PathBuf>,
+    #[command(flatten)]
+    engines: EngineArguments,
     /// Nodes a search
     #[arg(long, conflicts_with = "depth", required_unless_present = "depth")]
     nodes: Option<u64>,
@@ -28,24 +33,30 @@ pub struct Arguments {
     /// How many games
     #[arg(long)]
     games: u32,
-    /// The file to write: .pgn or .pgn.zst
+    /// The file to write: .pgn, .pgn.zst, .fsd or .binpack
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Random moves each game begins with, drawn from A to B
-    #[arg(long, value_name = "A..B", default_value = "4..10", value_parser = range)]
-    random_plies: (u16, u16),
+    /// Where games begin: EPD, FEN or PGN, plain or compressed [default: the initial position]
+    #[arg(long, value_name = "FILE")]
+    book: Option<PathBuf>,
+    /// Whether the book is shuffled, or played as it stands
+    #[arg(long, value_enum, default_value = "random", requires = "book")]
+    book_order: BookOrder,
+    /// Moves taken from a game of a PGN book [default: all]
+    #[arg(long, value_name = "N", requires = "book")]
+    book_plies: Option<u16>,
+    /// Random moves each game goes on with, drawn from A to B [default: 4..10, with a book 0]
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    random_plies: Option<(u16, u16)>,
     /// Chance of a random move after that; the position is searched all the same
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     random_move_rate: f64,
+    /// No random moves from this ply of the game on
+    #[arg(long, value_name = "PLY")]
+    random_move_until: Option<u16>,
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Games played at once, an engine each
-    #[arg(long, default_value_t = 1)]
-    concurrency: usize,
-    /// The engine's hash table in MiB
-    #[arg(long, default_value_t = 8)]
-    hash: u32,
     /// Longer games are draws
     #[arg(long, default_value_t = Adjudication::default().max_plies)]
     max_plies: u16,
@@ -64,9 +75,6 @@ pub struct Arguments {
     /// First ply at which a game can be called drawn
     #[arg(long, default_value_t = Adjudication::default().draw_from)]
     draw_from: u16,
-    /// Longest wait for an answer of the engine, in seconds
-    #[arg(long, default_value_t = 60)]
-    patience: u64,
     /// Replace FILE where it exists
     #[arg(long)]
     force: bool,
@@ -87,8 +95,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.out.exists() && !arguments.force {
         return Err(failure(DataError::Exists { path: arguments.out.clone() }));
     }
-    let bar = progress(Some(u64::from(arguments.games)), "{elapsed} {wide_bar} {pos}/{len} games, {eta} left");
-    let made = generate(&settings(arguments), &work(arguments), &arguments.out, &mut |done| {
+    let specs = arguments.engines.specs(&arguments.engine)?;
+    let work = Work {
+        concurrency: arguments.engines.concurrency(),
+        patience: arguments.engines.patience(),
+        command: std::env::args().collect(),
+        ..Work::new(specs, arguments.games)
+    };
+    let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {eta} left";
+    let bar = progress(Some(u64::from(arguments.games)), template);
+    let made = generate(&settings(arguments), &work, &arguments.out, &mut |done| {
         bar.set_position(u64::from(done));
     });
     bar.finish_and_clear();
@@ -108,9 +124,14 @@ fn settings(arguments: &Arguments) -> Settings {
     Settings {
         limit: arguments.depth.map_or(Limit::Nodes(arguments.nodes.unwrap_or(0)), Limit::Depth),
         seed: Seed(arguments.seed),
-        random_plies: arguments.random_plies,
+        book: arguments.book.as_ref().map(|path| BookSpec {
+            path: path.clone(),
+            order: arguments.book_order,
+            plies: arguments.book_plies,
+        }),
+        random_plies: arguments.random_plies.unwrap_or(if arguments.book.is_some() { (0, 0) } else { (4, 10) }),
         random_move_rate: arguments.random_move_rate,
-        hash: arguments.hash,
+        random_move_until: arguments.random_move_until,
         adjudication: Adjudication {
             max_plies: arguments.max_plies,
             win_score: arguments.win_score,
@@ -122,23 +143,11 @@ fn settings(arguments: &Arguments) -> Settings {
     }
 }
 
-fn work(arguments: &Arguments) -> Work {
-    Work {
-        engine: arguments.engine.clone(),
-        games: arguments.games,
-        concurrency: arguments.concurrency,
-        patience: Duration::from_secs(arguments.patience),
-    }
-}
-
 fn generate_failure(error: GenerateError) -> Failure {
     match error {
         GenerateError::Data(error) => failure(error),
-        GenerateError::Engine { error: UciError::Start { .. }, .. }
-        | GenerateError::Request(_)
-        | GenerateError::OtherRun { .. }
-        | GenerateError::Journal { .. } => Failure::request(error),
-        GenerateError::Engine { .. } => Failure::work(error),
+        _ if error.is_request() => Failure::request(error),
+        _ => Failure::work(error),
     }
 }
 
@@ -147,9 +156,23 @@ fn text(summary: &Summary, arguments: &Arguments) -> String {
         format!("{}: {} games by {}", arguments.out.display(), summary.games, summary.engine),
         format!("plies      {}", summary.plies),
     ];
+    lines.extend(summary.samples.map(|samples| format!("samples    {samples}")));
     if summary.resumed > 0 {
         lines.push(format!("resumed    {} games of an interrupted run", summary.resumed));
     }
+    if summary.again > 0 {
+        lines.push(format!("again      {} games in which an engine failed", summary.again));
+    }
+    if let Some(account) = &summary.account {
+        let left_out = account.left_out.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
+        let lost = account.lost.iter().map(|(what, count)| format!("not kept   {} of {count} samples", what.name()));
+        lines.extend(left_out.chain(lost));
+    }
+    if let Some(book) = summary.book.as_ref() {
+        lines.push(format!("book       {} openings, {} passed over", book.openings, book.skipped));
+    }
     lines.extend(summary.results.iter().map(|(result, count)| format!("{result:<10} {count}")));
+    let score = |score: &Score| format!("{}: +{} ={} -{}", score.engine, score.wins, score.draws, score.losses);
+    lines.extend(summary.scores.iter().map(score));
     lines.join("\n")
 }

@@ -2,6 +2,7 @@
 
 mod build;
 mod convert;
+mod engine;
 mod filters;
 mod generate;
 mod info;

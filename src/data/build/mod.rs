@@ -178,6 +178,7 @@ fn finish(
         score_unit,
         options: Some(options.clone()),
         conversion: None,
+        generated: None,
         sources,
         games: tally.games,
         positions: tally.positions,

@@ -158,6 +158,7 @@ fn run(
             score_unit: units.to,
             options: None,
             conversion: Some(conversion.clone()),
+            generated: None,
             sources: vec![source],
             games,
             positions: read,

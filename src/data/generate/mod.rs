@@ -1,103 +1,113 @@
-//! Self-play: an engine plays games against itself, written as PGN with `[%eval]` comments.
+//! Games between engines, or of one against itself: as PGN with `[%eval]` comments, or as samples.
 //!
-//! A game depends on the settings, the seed and its number only (one thread, fixed hash, `ucinewgame` before each), and
-//! games are written in number order: the file is the same whatever the concurrency. Finished games are kept in a
-//! journal beside the output until all are there, so an interrupted run goes on where it stopped.
+//! A game depends on the engines, the settings, the seed and its number only (one thread, fixed hash, `ucinewgame`
+//! before each), and games are written in number order: the file is the same whatever the concurrency. Finished games
+//! are kept in a journal beside the output until all are there, so an interrupted run goes on where it stopped.
 
-mod journal;
+mod book;
+mod line;
+mod output;
 mod play;
+mod played;
+mod pool;
+mod schedule;
+mod settings;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::output::OutputFile;
-use super::uci::{Engine, Limit, UciError};
+use super::formats::Account;
+use super::journal::{Journal, JournalError, journal_path};
+use super::uci::{Engine, Identity, UciError};
 use super::{DataError, GameResult};
-use crate::units::Seed;
-use journal::Journal;
+use book::Book;
+use output::{Facts, Sink};
+use played::{Played, result_text};
 
-pub use journal::journal_path;
-
-/// What determines a game, beside its number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    pub limit: Limit,
-    pub seed: Seed,
-    /// Fewest and most random moves a game begins with.
-    pub random_plies: (u16, u16),
-    /// Chance that a later move is random too; its position is searched all the same.
-    pub random_move_rate: f64,
-    /// The engine's hash table in MiB.
-    pub hash: u32,
-    pub adjudication: Adjudication,
-}
-
-/// When a game ends before the rules end it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adjudication {
-    /// Longer games are draws.
-    pub max_plies: u16,
-    /// A win after `win_plies` scores in a row of at least `win_score` centipawns for the same side.
-    pub win_score: u16,
-    pub win_plies: u16,
-    /// A draw after `draw_plies` scores in a row of at most `draw_score` centipawns, from ply `draw_from` on.
-    pub draw_score: u16,
-    pub draw_plies: u16,
-    pub draw_from: u16,
-}
-
-impl Default for Adjudication {
-    fn default() -> Adjudication {
-        Adjudication { max_plies: 300, win_score: 1000, win_plies: 5, draw_score: 10, draw_plies: 10, draw_from: 70 }
-    }
-}
-
-/// How the work is done; changes nothing in the games.
-#[derive(Clone, Debug)]
-pub struct Work {
-    pub engine: PathBuf,
-    pub games: u32,
-    pub concurrency: usize,
-    /// Longest wait for an engine's answer.
-    pub patience: Duration,
-}
+pub use book::{BookFacts, BookOrder, BookSpec};
+pub use schedule::Pairing;
+pub use settings::{Adjudication, Settings, Work};
 
 /// What was generated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
+    /// What the engines call themselves.
     pub engine: String,
     pub games: u32,
     /// Games taken from an interrupted run.
     pub resumed: u32,
+    /// Games played again because an engine failed in them.
+    pub again: u32,
+    /// Moves played.
     pub plies: u64,
+    /// Samples written, to a file of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// What the format could not hold of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
     /// White's view.
     pub results: BTreeMap<String, u32>,
+    /// Of several engines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<Score>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub book: Option<BookFacts>,
+}
+
+/// What determined the games: for journals and manifests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    pub engines: Vec<Identity>,
+    pub settings: Settings,
+    pub book: Option<BookFacts>,
+}
+
+/// How an engine did against the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Score {
+    pub engine: String,
+    pub wins: u32,
+    pub draws: u32,
+    pub losses: u32,
 }
 
 /// Why no games were generated.
 #[derive(Debug, Error)]
 pub enum GenerateError {
     #[error("{error}{}", kept(*finished, journal))]
-    Engine { error: UciError, finished: usize, journal: PathBuf },
+    Engine { error: Box<UciError>, finished: usize, journal: PathBuf },
     #[error(transparent)]
     Data(#[from] DataError),
     #[error("{0}")]
     Request(String),
-    #[error(
-        "{} holds {finished} games of an interrupted run with other settings ({found}); finish that run or remove the file",
-        journal.display()
-    )]
-    OtherRun { journal: PathBuf, finished: usize, found: String },
-    #[error("the journal {} of unfinished work cannot be used: {reason}", journal.display())]
-    Journal { journal: PathBuf, reason: String },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("the book {}{}: {reason}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    Book { path: PathBuf, line: Option<u64>, reason: String },
+    #[error("cannot keep the book's openings in a temporary file in {}: {cause}; make room or set TMPDIR", folder.display())]
+    Spool { folder: PathBuf, cause: io::Error },
+    #[error("game {game} of the journal is damaged: {reason}; remove the line with \"number\":{game} to play it again")]
+    Game { game: u32, reason: String },
+}
+
+impl GenerateError {
+    /// Whether the request was wrong, rather than the work having failed on the way.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        match self {
+            GenerateError::Engine { error, .. } => error.is_request(),
+            GenerateError::Data(error) => error.is_request(),
+            GenerateError::Journal(error) => error.is_request(),
+            GenerateError::Request(_) | GenerateError::Book { .. } => true,
+            GenerateError::Spool { .. } | GenerateError::Game { .. } => false,
+        }
+    }
 }
 
 fn kept(finished: usize, journal: &Path) -> String {
@@ -107,168 +117,152 @@ fn kept(finished: usize, journal: &Path) -> String {
     }
 }
 
-/// A finished game as the journal keeps it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Played {
-    number: u32,
-    result: GameResult,
-    plies: u16,
-    movetext: String,
-}
-
-/// Plays the games and writes them to `output` (`.pgn` or `.pgn.zst`). `progress` gets the number of finished games.
+/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` gets the number of finished
+/// games. Takes 12 bytes of memory a game.
+///
+/// In a file of samples each searched position is one: the engine's choice as its move, whether it was played or not, the
+/// search's score in centipawns, and the game's result. A `.fsd` file gets a manifest beside it.
 ///
 /// # Errors
-/// When the engine cannot be used, or a file not be written; finished games stay in the journal.
+/// When an engine cannot be used, or a file not be read or written; finished games stay in the journal.
 pub fn generate(
     settings: &Settings,
     work: &Work,
     output: &Path,
     progress: &mut dyn FnMut(u32),
 ) -> Result<Summary, GenerateError> {
-    check(settings, work, output)?;
+    settings::check(settings, work)?;
+    output::Kind::of(output)?;
     let path = journal_path(output);
-    let engine_failed = |error, finished| GenerateError::Engine { error, finished, journal: path.clone() };
-    let first = Engine::start(&work.engine, settings.hash, work.patience).map_err(|error| engine_failed(error, 0))?;
-    let engine = first.name().to_owned();
-    let (mut journal, mut played) = Journal::open(&path, settings, &engine)?;
-    played.retain(|number, _| *number < work.games);
-    let resumed = played.len() as u32;
-    let missing: Vec<u32> = (0..work.games).filter(|number| !played.contains_key(number)).collect();
-    progress(resumed);
-    let outcome = play_all(settings, work, first, &missing, &mut |game| {
-        journal.append(&game)?;
-        played.insert(game.number, game);
-        progress(played.len() as u32);
-        Ok(())
-    });
-    match outcome {
-        Ok(()) => {}
-        Err(Stopped::Engine(error)) => return Err(engine_failed(error, played.len())),
-        Err(Stopped::Data(error)) => return Err(error.into()),
-    }
-    write_games(output, played.values())?;
-    journal.remove()?;
-    let mut results = BTreeMap::new();
-    for game in played.values() {
-        *results.entry(result_text(game.result).to_owned()).or_default() += 1;
-    }
-    let plies = played.values().map(|game| u64::from(game.plies)).sum();
-    Ok(Summary { engine, games: work.games, resumed, plies, results })
-}
-
-fn check(settings: &Settings, work: &Work, output: &Path) -> Result<(), GenerateError> {
-    let request = |text: &str| Err(GenerateError::Request(text.to_owned()));
-    if !is_plain(output) && !is_zst(output) {
-        return request("the output's name must end in .pgn or .pgn.zst");
-    }
-    if !(0.0..=1.0).contains(&settings.random_move_rate) {
-        return request("--random-move-rate must lie between 0 and 1");
-    }
-    if settings.random_plies.0 > settings.random_plies.1 {
-        return request("--random-plies A..B needs A at most B");
-    }
-    if settings.random_plies.1 > settings.adjudication.max_plies {
-        return request("--random-plies must not exceed --max-plies");
-    }
-    if matches!(settings.limit, Limit::Nodes(0) | Limit::Depth(0)) {
-        return request("a search needs at least one node or ply");
-    }
-    if work.games == 0 {
-        return request("--games must be at least 1");
-    }
-    Ok(())
-}
-
-fn is_plain(output: &Path) -> bool {
-    output.extension().is_some_and(|ending| ending == "pgn")
-}
-
-fn is_zst(output: &Path) -> bool {
-    output.extension().is_some_and(|ending| ending == "zst")
-}
-
-enum Stopped {
-    Engine(UciError),
-    Data(DataError),
-}
-
-/// Plays the games `numbers` on `work.concurrency` engines, `first` among them; `keep` gets each as it ends.
-fn play_all(
-    settings: &Settings,
-    work: &Work,
-    first: Engine,
-    numbers: &[u32],
-    keep: &mut dyn FnMut(Played) -> Result<(), DataError>,
-) -> Result<(), Stopped> {
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let play = |mut engine: Engine, sender: &Sender<Result<Played, UciError>>| {
-        while !stop.load(Ordering::Relaxed)
-            && let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed))
-        {
-            let game = play::game(&mut engine, settings, *number);
-            let failed = game.is_err();
-            if sender.send(game).is_err() || failed {
-                return;
-            }
-        }
+    let stopped = |error, finished| GenerateError::Engine { error: Box::new(error), finished, journal: path.clone() };
+    let book = settings.book.as_ref().map(Book::open).transpose()?;
+    let engines: Result<Vec<Engine>, _> = work.engines.iter().map(|spec| Engine::start(spec, work.patience)).collect();
+    let engines = engines.map_err(|error| stopped(error, 0))?;
+    let identities: Vec<Identity> = engines.iter().map(|engine| engine.identity().clone()).collect();
+    let names = names(&identities);
+    let generated = Generated {
+        engines: identities,
+        settings: settings.clone(),
+        book: book.as_ref().map(|book| book.facts.clone()),
     };
-    std::thread::scope(|scope| {
-        let (sender, games) = channel();
-        let mut first = Some(first);
-        for _ in 0..work.concurrency.clamp(1, numbers.len().max(1)) {
-            let (sender, engine, play) = (sender.clone(), first.take(), &play);
-            scope.spawn(move || {
-                match engine.map_or_else(|| Engine::start(&work.engine, settings.hash, work.patience), Ok) {
-                    Ok(engine) => play(engine, &sender),
-                    // The receiver is gone only when another engine failed before.
-                    Err(error) => drop(sender.send(Err(error))),
-                }
-            });
-        }
-        drop(sender);
-        let mut outcome = Ok(());
-        for game in games {
-            let kept = match game {
-                Ok(game) => keep(game).map_err(Stopped::Data),
-                Err(error) => Err(Stopped::Engine(error)),
-            };
-            // Games under way are still finished and kept; the first failure is the one reported.
-            if kept.is_err() {
-                stop.store(true, Ordering::Relaxed);
+    let head = json!({ "journal": "games", "version": 1, "about": generated });
+    let mut games = Finished::open(&path, &head, work.games)?;
+    let resumed = games.count;
+    progress(resumed as u32);
+    let missing = games.missing();
+    let mut again = 0;
+    // For the error when an engine fails: what the loop has kept by then.
+    let finished = std::cell::Cell::new(resumed);
+    let mut keep = |game: Played, twice: bool| {
+        games.keep(&game)?;
+        again += u32::from(twice);
+        finished.set(games.count);
+        progress(games.count as u32);
+        Ok(())
+    };
+    let failed = |error| stopped(error, finished.get());
+    pool::play_all(settings, work, book.as_ref(), engines, &missing, &mut keep, &failed)?;
+    let mut summary = games.write(output, work, &names, &generated)?;
+    games.journal.remove()?;
+    summary.resumed = resumed as u32;
+    summary.again = again;
+    summary.book = book.map(|book| book.facts);
+    Ok(summary)
+}
+
+/// The engines' names, told apart where two call themselves the same.
+fn names(engines: &[Identity]) -> Vec<String> {
+    let name = |place: usize| &engines[place].name;
+    let numbered = |place: usize| {
+        let twins = (0..engines.len()).filter(|other| name(*other) == name(place)).count();
+        let before = (0..place).filter(|other| name(*other) == name(place)).count();
+        if twins > 1 { format!("{} #{}", name(place), before + 1) } else { name(place).clone() }
+    };
+    (0..engines.len()).map(numbered).collect()
+}
+
+/// The games that are there, each by its place in the journal.
+struct Finished {
+    journal: Journal,
+    /// By number.
+    offsets: Vec<u64>,
+    count: usize,
+}
+
+const MISSING: u64 = u64::MAX;
+
+impl Finished {
+    fn open(path: &Path, head: &Value, games: u32) -> Result<Finished, JournalError> {
+        let (mut offsets, mut count) = (vec![MISSING; games as usize], 0);
+        let journal = Journal::open(path, "games", head, &mut |offset, line| {
+            // Those beyond the number asked for stay where they are.
+            if let Some(place) = offsets.get_mut(Played::number_of(line)? as usize) {
+                count += usize::from(*place == MISSING);
+                *place = offset;
             }
-            outcome = outcome.and(kept);
+            Ok(())
+        })?;
+        Ok(Finished { journal, offsets, count })
+    }
+
+    fn missing(&self) -> Vec<u32> {
+        self.offsets.iter().zip(0..).filter(|(offset, _)| **offset == MISSING).map(|(_, number)| number).collect()
+    }
+
+    fn keep(&mut self, game: &Played) -> Result<(), GenerateError> {
+        let broken = |reason: serde_json::Error| GenerateError::Game { game: game.number, reason: reason.to_string() };
+        self.offsets[game.number as usize] = self.journal.append(&game.to_entry().map_err(broken)?)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes all games in number order.
+    fn write(
+        &self,
+        output: &Path,
+        work: &Work,
+        names: &[String],
+        generated: &Generated,
+    ) -> Result<Summary, GenerateError> {
+        let mut sink = Sink::create(output)?;
+        let several = names.len() > 1;
+        let score = |name: &String| Score { engine: name.clone(), ..Score::default() };
+        let mut scores: Vec<Score> = if several { names.iter().map(score).collect() } else { Vec::new() };
+        let (mut results, mut plies) = (BTreeMap::new(), 0);
+        for (offset, number) in self.offsets.iter().zip(0..) {
+            let broken = |reason| GenerateError::Game { game: number, reason };
+            let game = Played::from_entry(&self.journal.line_at(*offset)?).map_err(broken)?;
+            if game.number != number || game.white >= names.len() || game.black >= names.len() {
+                return Err(broken("its number or a player's is wrong".into()));
+            }
+            sink.put(&game, several.then_some(names), output)?;
+            plies += game.moves() as u64;
+            *results.entry(result_text(game.result).to_owned()).or_default() += 1;
+            if several {
+                count(&mut scores[game.white], game.result);
+                count(&mut scores[game.black], game.result.reversed());
+            }
         }
-        outcome
-    })
+        let written = sink.finish(output, work, &Facts { generated, plies })?;
+        Ok(Summary {
+            engine: names.join(", "),
+            games: work.games,
+            resumed: 0,
+            again: 0,
+            plies,
+            samples: written.as_ref().map(|written| written.samples),
+            account: written.map(|written| written.account).filter(|account| *account != Account::default()),
+            results,
+            scores,
+            book: None,
+        })
+    }
 }
 
-fn write_games<'a>(output: &Path, games: impl Iterator<Item = &'a Played>) -> Result<(), DataError> {
-    let mut file = OutputFile::create(output)?;
-    let mut text = String::new();
-    for game in games {
-        let result = result_text(game.result);
-        let (round, moves) = (game.number + 1, &game.movetext);
-        // Writing to a string cannot fail.
-        let _ =
-            write!(text, "[Event \"Self-play\"]\n[Round \"{round}\"]\n[Result \"{result}\"]\n\n{moves}{result}\n\n");
-    }
-    if is_zst(output) {
-        let mut encoder = zstd::Encoder::new(&mut file, 19).map_err(DataError::write(output))?;
-        encoder.include_checksum(true).map_err(DataError::write(output))?;
-        encoder.write_all(text.as_bytes()).map_err(DataError::write(output))?;
-        encoder.finish().map_err(DataError::write(output))?;
-    } else {
-        file.put(text.as_bytes())?;
-    }
-    file.finish()
-}
-
-/// White's view.
-fn result_text(result: GameResult) -> &'static str {
+fn count(score: &mut Score, result: GameResult) {
     match result {
-        GameResult::Win => "1-0",
-        GameResult::Draw => "1/2-1/2",
-        GameResult::Loss => "0-1",
+        GameResult::Win => score.wins += 1,
+        GameResult::Draw => score.draws += 1,
+        GameResult::Loss => score.losses += 1,
     }
 }

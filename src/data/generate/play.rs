@@ -1,141 +1,90 @@
-//! One game of an engine against itself.
-
-use std::fmt::Write;
+//! One game between engines.
 
 use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use shakmaty::san::SanPlus;
-use shakmaty::zobrist::Zobrist64;
-use shakmaty::{Chess, Color, EnPassantMode, KnownOutcome, Move, Outcome, Position};
+use shakmaty::{Chess, Color, Position};
 
-use super::{Adjudication, Played, Settings};
-use crate::data::uci::{Engine, UciError, uci_move};
+use super::book::Book;
+use super::line::{Line, Ply, any_move};
+use super::played::Played;
+use super::{Adjudication, GenerateError, Pairing, Settings};
+use crate::data::uci::{Engine, EngineSpec, UciError};
 use crate::data::{Eval, GameResult};
-use crate::units::Centipawn;
+
+/// The running engines of one worker, by number; each is started when it first plays.
+pub struct Players<'a> {
+    pub specs: &'a [EngineSpec],
+    pub patience: std::time::Duration,
+    pub engines: Vec<Option<Engine>>,
+}
+
+impl Players<'_> {
+    fn get(&mut self, number: usize) -> Result<&mut Engine, UciError> {
+        let place = &mut self.engines[number];
+        match place {
+            Some(engine) => Ok(engine),
+            None => Ok(place.insert(Engine::start(&self.specs[number], self.patience)?)),
+        }
+    }
+
+    /// Ends all engines.
+    pub fn dismiss(&mut self) {
+        self.engines.iter_mut().for_each(|engine| *engine = None);
+    }
+}
+
+/// Why a game came to no end.
+pub enum Failure {
+    /// It may do better the next time.
+    Engine(UciError),
+    Other(GenerateError),
+}
+
+impl From<UciError> for Failure {
+    fn from(error: UciError) -> Failure {
+        Failure::Engine(error)
+    }
+}
 
 /// Plays game `number`; the same game every time.
-pub fn game(engine: &mut Engine, settings: &Settings, number: u32) -> Result<Played, UciError> {
-    let mut rng = settings.seed.stream("self-play", u64::from(number));
-    engine.new_game()?;
-    let mut game = opening(settings, &mut rng);
+pub fn game(players: &mut Players, settings: &Settings, book: Option<&Book>, number: u32) -> Result<Played, Failure> {
+    let Pairing { white, black, encounter } = Pairing::of(number, players.specs.len());
+    let mut rng = settings.seed.stream("self-play", encounter);
+    let (start, moves) = match (book, &settings.book) {
+        (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(Failure::Other)?,
+        _ => (Chess::default(), Vec::new()),
+    };
+    let mut line = Line::new(start);
+    moves.into_iter().for_each(|mv| line.play(mv, None));
+    let (fewest, most) = settings.random_plies;
+    let random_plies = rng.random_range(fewest..=most);
+    line.play_at_random(random_plies, &mut rng);
+    players.get(white)?.new_game()?;
+    if black != white {
+        players.get(black)?.new_game()?;
+    }
     let mut judge = Judge::new(settings.adjudication);
-    let start = Chess::default();
     let result = loop {
-        if let Some(result) = game.ended_by_rule() {
+        if let Some(result) = line.ended_by_rule() {
             break result;
         }
-        if game.moves.len() >= usize::from(settings.adjudication.max_plies) {
+        let plies = line.plies.len();
+        if plies >= usize::from(settings.adjudication.max_plies) {
             break GameResult::Draw;
         }
-        let answer = engine.search(&start, &game.uci, &game.position, settings.limit)?;
-        let eval = game.position.turn().fold_wb(answer.eval, answer.eval.reversed());
-        if let Some(played) = game.moves.last_mut() {
-            played.eval = Some(eval);
-        }
-        if let Some(result) = judge.look(eval, game.moves.len()) {
+        let turn = line.position.turn();
+        let engine = players.get(turn.fold_wb(white, black))?;
+        let answer = engine.search(&line.fen, &line.uci, &line.position, settings.limit)?;
+        if let Some(result) = judge.look(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
+            line.plies.push(Ply { mv: None, search: Some(answer) });
             break result;
         }
-        let random = rng.random_bool(settings.random_move_rate);
-        let mv = if random { any_move(&game.position, &mut rng) } else { None };
-        game.play(mv.unwrap_or(answer.best));
+        let may_be_random = settings.random_move_until.is_none_or(|until| plies < usize::from(until));
+        let random = may_be_random && rng.random_bool(settings.random_move_rate);
+        let mv = if random { any_move(&line.position, &mut rng) } else { None };
+        line.play(mv.unwrap_or(answer.best), Some(answer));
     };
-    Ok(Played { number, result, plies: game.moves.len() as u16, movetext: game.movetext() })
-}
-
-/// Random moves from the initial position that do not end the game.
-fn opening(settings: &Settings, rng: &mut ChaCha8Rng) -> Line {
-    let (fewest, most) = settings.random_plies;
-    let plies = rng.random_range(fewest..=most);
-    loop {
-        let mut line = Line::new();
-        for _ in 0..plies {
-            if let Some(mv) = any_move(&line.position, rng) {
-                line.play(mv);
-            }
-        }
-        if line.moves.len() == usize::from(plies) && line.ended_by_rule().is_none() {
-            return line;
-        }
-    }
-}
-
-fn any_move(position: &Chess, rng: &mut ChaCha8Rng) -> Option<Move> {
-    let moves = position.legal_moves();
-    (!moves.is_empty()).then(|| moves[rng.random_range(0..moves.len())])
-}
-
-struct Ply {
-    san: SanPlus,
-    /// White's view.
-    eval: Option<Eval>,
-}
-
-/// A game under way.
-struct Line {
-    position: Chess,
-    moves: Vec<Ply>,
-    /// The moves as UCI writes them.
-    uci: String,
-    /// Hashes of all positions, the current one last.
-    hashes: Vec<Zobrist64>,
-}
-
-impl Line {
-    fn new() -> Line {
-        let position = Chess::default();
-        let hashes = vec![hash(&position)];
-        Line { position, moves: Vec::new(), uci: String::new(), hashes }
-    }
-
-    fn play(&mut self, mv: Move) {
-        if !self.uci.is_empty() {
-            self.uci.push(' ');
-        }
-        self.uci.push_str(&uci_move(mv));
-        let san = SanPlus::from_move_and_play_unchecked(&mut self.position, mv);
-        self.moves.push(Ply { san, eval: None });
-        self.hashes.push(hash(&self.position));
-    }
-
-    /// White's view of a game that is over by mate, stalemate, material, the 50-move rule or repetition.
-    fn ended_by_rule(&self) -> Option<GameResult> {
-        match self.position.outcome() {
-            Outcome::Known(KnownOutcome::Decisive { winner }) => {
-                return Some(winner.fold_wb(GameResult::Win, GameResult::Loss));
-            }
-            Outcome::Known(KnownOutcome::Draw) => return Some(GameResult::Draw),
-            Outcome::Unknown => {}
-        }
-        let reversible = self.position.halfmoves() as usize + 1;
-        let current = self.hashes.last();
-        let repeated = self.hashes.iter().rev().take(reversible).filter(|hash| Some(*hash) == current).count();
-        (self.position.halfmoves() >= 100 || repeated >= 3).then_some(GameResult::Draw)
-    }
-
-    fn movetext(&self) -> String {
-        let mut text = String::with_capacity(self.moves.len() * 24);
-        let mut numbered = false;
-        for (ply, played) in self.moves.iter().enumerate() {
-            // Writing to a string cannot fail.
-            let _ = match (ply % 2, numbered) {
-                (0, _) => write!(text, "{}. ", ply / 2 + 1),
-                (_, true) => Ok(()),
-                (_, false) => write!(text, "{}... ", ply / 2 + 1),
-            };
-            let _ = write!(text, "{} ", played.san);
-            let _ = match played.eval {
-                Some(Eval::Score(Centipawn(score))) => write!(text, "{{ [%eval {:.2}] }} ", f64::from(score) / 100.0),
-                Some(Eval::Mate(moves)) => write!(text, "{{ [%eval #{moves}] }} "),
-                None => Ok(()),
-            };
-            numbered = played.eval.is_none();
-        }
-        text
-    }
-}
-
-fn hash(position: &Chess) -> Zobrist64 {
-    position.zobrist_hash(EnPassantMode::Legal)
+    let Line { start, plies, .. } = line;
+    Ok(Played { number, white, black, start, plies, result })
 }
 
 /// Watches the scores for games that are decided.
@@ -176,6 +125,7 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Centipawn;
 
     #[test]
     fn decided_games_end() {
@@ -192,17 +142,5 @@ mod tests {
         check(&[0, 0], 10, Some(GameResult::Draw));
         check(&[0, 0], 9, None);
         check(&[0, 20, 0], 10, None);
-    }
-
-    #[test]
-    fn repetition_ends_the_game() {
-        let mut line = Line::new();
-        for uci in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1", "f6g8"] {
-            assert_eq!(line.ended_by_rule(), None);
-            let mv = uci.parse::<shakmaty::uci::UciMove>().unwrap().to_move(&line.position).unwrap();
-            line.play(mv);
-        }
-        assert_eq!(line.ended_by_rule(), Some(GameResult::Draw));
-        assert_eq!(line.uci, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8");
     }
 }

@@ -1,0 +1,87 @@
+//! Arguments that name engines.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::anyhow;
+
+use crate::cli::Failure;
+use crate::data::uci::EngineSpec;
+
+/// How engines are set up and used, whatever for.
+#[derive(Debug, clap::Args)]
+pub struct EngineArguments {
+    /// A UCI option, repeatable; of several engines, `2:Name=Value` is the second one's alone
+    #[arg(long = "engine-option", value_name = "NAME=VALUE")]
+    options: Vec<String>,
+    /// An engine's hash table in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 8)]
+    hash: u32,
+    /// Engines, or games between them, at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: u16,
+    /// Longest wait for an engine's answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+}
+
+impl EngineArguments {
+    /// The engines at `paths`, each with its options.
+    pub fn specs(&self, paths: &[PathBuf]) -> Result<Vec<EngineSpec>, Failure> {
+        let spec = |path: &PathBuf| EngineSpec { hash: self.hash, ..EngineSpec::new(path) };
+        let mut specs: Vec<EngineSpec> = paths.iter().map(spec).collect();
+        for text in &self.options {
+            let (number, rest) = numbered(text);
+            let bad = |why: String| Failure::request(anyhow!("--engine-option {text:?}: {why}"));
+            let option = EngineSpec::parse_option(rest).map_err(bad)?;
+            match number {
+                None => specs.iter_mut().for_each(|spec| spec.options.push(option.clone())),
+                Some(number) => specs
+                    .get_mut(number.wrapping_sub(1))
+                    .ok_or_else(|| bad(format!("there are {} engines", paths.len())))?
+                    .options
+                    .push(option),
+            }
+        }
+        Ok(specs)
+    }
+
+    pub fn concurrency(&self) -> usize {
+        self.concurrency.into()
+    }
+
+    pub fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience)
+    }
+}
+
+/// `2:Name=Value` taken apart.
+fn numbered(text: &str) -> (Option<usize>, &str) {
+    match text.split_once(':').map(|(number, rest)| (number.parse(), rest)) {
+        Some((Ok(number), rest)) => (Some(number), rest),
+        _ => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_go_to_their_engines() {
+        let check = |options: &[&str], expected: Option<[&[(&str, &str)]; 2]>| {
+            let options = options.iter().map(|text| (*text).to_owned()).collect();
+            let arguments = EngineArguments { options, hash: 8, concurrency: 1, patience: 1 };
+            let specs = arguments.specs(&["a".into(), "b".into()]).ok();
+            let found = specs.map(|specs| specs.into_iter().map(|spec| spec.options).collect::<Vec<_>>());
+            let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let expected = expected.map(|sides| sides.map(|side| side.iter().map(pair).collect::<Vec<_>>()).to_vec());
+            assert_eq!(found, expected);
+        };
+        check(&["Style=wild", "2:Net=x:y"], Some([&[("Style", "wild")], &[("Style", "wild"), ("Net", "x:y")]]));
+        check(&["Net=C:\\x"], Some([&[("Net", "C:\\x")], &[("Net", "C:\\x")]]));
+        check(&["3:Net=x"], None);
+        check(&["0:Net=x"], None);
+        check(&["Hash=3"], None);
+    }
+}

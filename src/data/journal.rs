@@ -1,0 +1,303 @@
+//! Finished pieces of work under way, kept beside the output: a line that says what the work is (JSON), then a line a
+//! piece, appended as each ends. A process killed at any moment loses no more than the line it was writing.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a journal could not be used. What is in it is never lost by that.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    #[error("cannot use the journal {}: {cause}", path.display())]
+    Use { path: PathBuf, cause: io::Error },
+    #[error(
+        "cannot add to {}: {cause}; the finished {what} in it are kept: make room and run the command again",
+        path.display()
+    )]
+    Append { path: PathBuf, what: &'static str, cause: io::Error },
+    #[error("another process is writing the journal {}: wait until it ends, or give another output", path.display())]
+    Locked { path: PathBuf },
+    #[error("{} is no journal ({reason}); move it elsewhere, or give another output", path.display())]
+    Foreign { path: PathBuf, reason: String },
+    #[error(
+        "{} holds {finished} {what} of an interrupted run with other settings ({}); give the same ones to go on, or \
+         remove the file to begin anew",
+        path.display(), differences.join("; ")
+    )]
+    OtherRun { path: PathBuf, what: &'static str, finished: u64, differences: Vec<String> },
+    #[error("line {line} of the journal {} is damaged: {reason}; remove that line to do its work again", path.display())]
+    Damaged { path: PathBuf, line: u64, reason: String },
+}
+
+impl JournalError {
+    /// Whether the request was wrong (another run's journal), rather than the work having failed.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        !matches!(self, JournalError::Use { .. } | JournalError::Append { .. })
+    }
+}
+
+/// `X.journal` for the output `X`.
+#[must_use]
+pub fn journal_path(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".journal");
+    PathBuf::from(name)
+}
+
+/// No line is longer: garbage without an end must not fill the memory.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// An open journal. No other process can open it as long as this one lives.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// What a line stands for, in the plural.
+    what: &'static str,
+    file: File,
+    /// Where the next line goes: the bytes of whole lines.
+    length: u64,
+}
+
+impl Journal {
+    /// Opens the journal and hands every line after the first, with its offset, to `each`; or begins one. `head` says
+    /// what determines the pieces of work: a journal with another one is refused. A last line that was cut off is
+    /// removed.
+    pub fn open(
+        path: &Path,
+        what: &'static str,
+        head: &Value,
+        each: &mut dyn FnMut(u64, &str) -> Result<(), String>,
+    ) -> Result<Journal, JournalError> {
+        let file = open_alone(path)?;
+        let mut journal = Journal { path: path.into(), what, file, length: 0 };
+        let mut reader = BufReader::with_capacity(1 << 16, &journal.file);
+        let mut line = Vec::new();
+        let mut number = 0;
+        let mut length = 0;
+        while journal.next_line(&mut reader, &mut line)? {
+            number += 1;
+            let text = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
+            if number == 1 {
+                journal.compare(text, head, &mut reader)?;
+            } else {
+                each(length, text).map_err(|reason| journal.damaged(number, reason))?;
+            }
+            length += line.len() as u64 + 1;
+        }
+        drop(reader);
+        let head = head.to_string();
+        if number == 0 && !head.as_bytes().starts_with(&line) {
+            let reason = "it ends within its first line".into();
+            return Err(JournalError::Foreign { path: path.into(), reason });
+        }
+        journal.length = length;
+        journal.file.set_len(length).map_err(journal.unusable())?;
+        if number == 0 {
+            journal.append(&head)?;
+        }
+        Ok(journal)
+    }
+
+    /// Reads a line without its line feed; false at the end and for a line that was cut off.
+    fn next_line(&self, reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, JournalError> {
+        line.clear();
+        reader.take(LONGEST_LINE).read_until(b'\n', line).map_err(self.unusable())?;
+        if line.len() as u64 == LONGEST_LINE {
+            let reason = format!("a line of more than {LONGEST_LINE} bytes");
+            return Err(JournalError::Foreign { path: self.path.clone(), reason });
+        }
+        Ok(line.pop_if(|last| *last == b'\n').is_some())
+    }
+
+    fn compare(&self, text: &str, head: &Value, rest: &mut impl BufRead) -> Result<(), JournalError> {
+        let found: Value = serde_json::from_str(text).unwrap_or_default();
+        if &found == head {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        if found["journal"] != head["journal"] || found["version"] != head["version"] {
+            let reason = format!("it does not begin as one of {} version {}", head["journal"], head["version"]);
+            return Err(JournalError::Foreign { path, reason });
+        }
+        let (mut finished, mut line) = (0, Vec::new());
+        while self.next_line(rest, &mut line)? {
+            finished += 1;
+        }
+        let mut differences = Vec::new();
+        compare("", &found, head, &mut differences);
+        Err(JournalError::OtherRun { path, what: self.what, finished, differences })
+    }
+
+    /// Adds a line; its offset.
+    pub fn append(&mut self, line: &str) -> Result<u64, JournalError> {
+        let offset = self.length;
+        let text = format!("{line}\n");
+        let mut write = || {
+            // Where a write failed half-way before, its rest is written over.
+            self.file.seek(SeekFrom::Start(offset))?;
+            self.file.write_all(text.as_bytes())
+        };
+        match write() {
+            Ok(()) => {
+                self.length += text.len() as u64;
+                Ok(offset)
+            }
+            Err(cause) => {
+                // Opening the journal removes the rest too, should this fail.
+                let _ = self.file.set_len(offset);
+                Err(JournalError::Append { path: self.path.clone(), what: self.what, cause })
+            }
+        }
+    }
+
+    /// The line at an offset that `open` or `append` gave.
+    pub fn line_at(&self, offset: u64) -> Result<String, JournalError> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset)).map_err(self.unusable())?;
+        let mut line = Vec::new();
+        self.next_line(&mut BufReader::new(file), &mut line)?;
+        String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))
+    }
+
+    /// The work is finished and its result stands elsewhere.
+    pub fn remove(self) -> Result<(), JournalError> {
+        fs::remove_file(&self.path).map_err(self.unusable())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn unusable(&self) -> impl Fn(io::Error) -> JournalError + use<> {
+        let path = self.path.clone();
+        move |cause| JournalError::Use { path: path.clone(), cause }
+    }
+
+    fn damaged(&self, line: u64, reason: String) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line, reason }
+    }
+}
+
+/// Opens or creates the file and locks it.
+fn open_alone(path: &Path) -> Result<File, JournalError> {
+    let failed = |cause| JournalError::Use { path: path.into(), cause };
+    loop {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        if stands_at(&file, path) {
+            return Ok(file);
+        }
+        // The process that held the lock finished in between and removed the file.
+    }
+}
+
+#[cfg(unix)]
+fn stands_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    matches!((file.metadata().map(place), path.metadata().map(place)), (Ok(here), Ok(there)) if here == there)
+}
+
+#[cfg(not(unix))]
+fn stands_at(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// What differs, a value a line, named by the way to it.
+fn compare(name: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
+    if found == expected {
+        return;
+    }
+    let (Some(left), Some(right)) = (found.as_object(), expected.as_object()) else {
+        differences.push(format!("{name} was {found}, is now {expected}"));
+        return;
+    };
+    let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
+    for key in keys {
+        let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+        compare(&inner, &found[key], &expected[key], differences);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn head(seed: u64) -> Value {
+        json!({ "journal": "tests", "version": 1, "settings": { "seed": seed, "limit": { "nodes": 5 } } })
+    }
+
+    fn open(path: &Path, seed: u64) -> Result<(Journal, Vec<(u64, String)>), String> {
+        let mut lines = Vec::new();
+        let mut each = |offset, line: &str| match line {
+            "bad" => Err("no number".to_owned()),
+            _ => {
+                lines.push((offset, line.to_owned()));
+                Ok(())
+            }
+        };
+        let journal = Journal::open(path, "numbers", &head(seed), &mut each).map_err(|error| error.to_string())?;
+        Ok((journal, lines))
+    }
+
+    #[test]
+    fn lines_survive_wherever_the_process_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        let (mut journal, lines) = open(&path, 1).unwrap();
+        assert!(lines.is_empty());
+        for line in ["one", "two", "three"] {
+            let offset = journal.append(line).unwrap();
+            assert_eq!(journal.line_at(offset).unwrap(), line);
+        }
+        drop(journal);
+        let whole = fs::read(&path).unwrap();
+        for end in 0..=whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            let (mut journal, lines) = open(&path, 1).unwrap();
+            for (offset, line) in &lines {
+                assert_eq!(&journal.line_at(*offset).unwrap(), line);
+            }
+            let missing = &["one", "two", "three"][lines.len()..];
+            for line in missing {
+                journal.append(line).unwrap();
+            }
+            assert_eq!(fs::read(&path).unwrap(), whole, "{end}");
+        }
+    }
+
+    #[test]
+    fn other_journals_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
+        let check = |text: &str, expected: &str| {
+            fs::write(&path, text).unwrap();
+            let error = open(&path, 2).map(drop).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        };
+        let other = head(1);
+        check(
+            &format!("{other}\none\ntw"),
+            "holds 1 numbers of an interrupted run with other settings (settings.seed was 1, is now 2)",
+        );
+        check("my notes", "is no journal (it ends within its first line)");
+        check("[Event \"x\"]\n", "is no journal (it does not begin as one of \"tests\" version 1)");
+        check(&format!("{}\none\nbad\n", head(2)), "line 3 of the journal");
+        fs::remove_file(&path).unwrap();
+        let held = open(&path, 2).unwrap();
+        assert!(open(&path, 2).map(drop).unwrap_err().contains("another process is writing"));
+        held.0.remove().unwrap();
+        assert!(open(&path, 2).is_ok());
+    }
+}

@@ -1,0 +1,158 @@
+//! The lines an engine writes: scores and the options it offers.
+
+use crate::data::Eval;
+use crate::units::Centipawn;
+
+/// The score of an `info` line, unless it is a bound or belongs to another line than the first.
+pub fn score(info: &str) -> Option<Eval> {
+    let mut words = info.split_ascii_whitespace();
+    let mut eval = None;
+    while let Some(word) = words.next() {
+        match word {
+            "score" => {
+                let kind = words.next()?;
+                let value: i32 = words.next()?.parse().ok()?;
+                eval = match kind {
+                    "cp" => Some(Eval::Score(Centipawn(value.clamp(-Eval::LARGEST, Eval::LARGEST)))),
+                    // Mate in 0 is the mated side's, which has no move to answer.
+                    "mate" if value != 0 => Some(Eval::Mate(value.clamp(-999, 999))),
+                    _ => None,
+                };
+            }
+            "lowerbound" | "upperbound" => return None,
+            "multipv" if words.next() != Some("1") => return None,
+            "string" => return None,
+            "pv" => break,
+            _ => {}
+        }
+    }
+    eval
+}
+
+/// An option as an engine offers it: `option name N type T [default D] [min A] [max B] [var V]…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub name: String,
+    kind: String,
+    least: Option<i64>,
+    most: Option<i64>,
+    choices: Vec<String>,
+}
+
+impl Offer {
+    /// The option of an `option` line; none where it is another line or broken.
+    pub fn parse(line: &str) -> Option<Offer> {
+        let mut words = line.split_ascii_whitespace();
+        if (words.next()?, words.next()?) != ("option", "name") {
+            return None;
+        }
+        let mut key = "name";
+        let mut parts: Vec<(&str, Vec<&str>)> = vec![(key, Vec::new())];
+        for word in words {
+            let begins = match word {
+                "type" => key == "name",
+                "default" | "min" | "max" | "var" => key != "name",
+                _ => false,
+            };
+            if begins {
+                key = word;
+                parts.push((key, Vec::new()));
+            } else if let Some((_, text)) = parts.last_mut() {
+                text.push(word);
+            }
+        }
+        let values = |key: &'static str| parts.iter().filter(move |part| part.0 == key).map(|part| part.1.join(" "));
+        let number = |key| values(key).next()?.parse().ok();
+        let name = values("name").next().filter(|name| !name.is_empty())?;
+        let kind = values("type").next()?;
+        Some(Offer { name, kind, least: number("min"), most: number("max"), choices: values("var").collect() })
+    }
+
+    /// The command that sets the option.
+    ///
+    /// # Errors
+    /// Why the engine would ignore it.
+    pub fn set(&self, value: &str) -> Result<String, String> {
+        let name = &self.name;
+        match self.kind.as_str() {
+            "button" if value.is_empty() => return Ok(format!("setoption name {name}")),
+            "button" => return Err("it is a button and takes no value".into()),
+            "check" if !matches!(value, "true" | "false") => return Err("it is true or false".into()),
+            "spin" => {
+                let number: i64 = value.parse().map_err(|_| "it is a whole number".to_owned())?;
+                let (least, most) = (self.least.unwrap_or(i64::MIN), self.most.unwrap_or(i64::MAX));
+                if !(least..=most).contains(&number) {
+                    return Err(format!("it goes from {least} to {most}"));
+                }
+            }
+            "combo" if !self.choices.iter().any(|choice| choice.eq_ignore_ascii_case(value)) => {
+                return Err(format!("it is one of {}", self.choices.join(", ")));
+            }
+            _ => {}
+        }
+        Ok(format!("setoption name {name} value {value}"))
+    }
+}
+
+/// The names most like `name`, the nearest first: at most five.
+pub fn near(name: &str, offers: &[Offer]) -> Vec<String> {
+    let given = name.to_lowercase();
+    let likeness = |offer: &Offer| {
+        let known = offer.name.to_lowercase();
+        let shared = known.contains(&given) || given.contains(&known);
+        (!shared, strsim::damerau_levenshtein(&given, &known))
+    };
+    let mut sorted: Vec<&Offer> = offers.iter().collect();
+    sorted.sort_by_cached_key(|offer| likeness(offer));
+    sorted.into_iter().take(5).map(|offer| offer.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores() {
+        let check = |line: &str, expected| assert_eq!(score(line), expected, "{line}");
+        check("info depth 5 score cp -31 nodes 3 pv e2e4", Some(Eval::Score(Centipawn(-31))));
+        check("info depth 5 score cp 99999999", Some(Eval::Score(Centipawn(30_000))));
+        check("info depth 5 score mate -2 nodes 3", Some(Eval::Mate(-2)));
+        check("info depth 5 score mate 0", None);
+        check("info depth 5 score cp 31 lowerbound nodes 3", None);
+        check("info depth 5 multipv 2 score cp 31", None);
+        check("info string score cp 31", None);
+        check("info depth 5 score cp", None);
+        check("info depth 5 score cp x", None);
+    }
+
+    #[test]
+    fn options() {
+        let check = |line: &str, value: &str, expected: Result<&str, &str>| {
+            let set = Offer::parse(line).unwrap().set(value);
+            assert_eq!(set.as_deref().map_err(String::as_str), expected, "{line}");
+        };
+        let hash = "option name Hash type spin default 16 min 1 max 64";
+        check(hash, "8", Ok("setoption name Hash value 8"));
+        check(hash, "65", Err("it goes from 1 to 64"));
+        check(hash, "many", Err("it is a whole number"));
+        check("option name Clear Hash type button", "", Ok("setoption name Clear Hash"));
+        check("option name Clear Hash type button", "1", Err("it is a button and takes no value"));
+        check("option name Use NNUE type check default true", "yes", Err("it is true or false"));
+        let style = "option name Style type combo default Normal var Solid var Very Risky var Normal";
+        check(style, "very risky", Ok("setoption name Style value very risky"));
+        check(style, "calm", Err("it is one of Solid, Very Risky, Normal"));
+        check("option name Net type string default <empty>", "a b.nnue", Ok("setoption name Net value a b.nnue"));
+        assert_eq!(Offer::parse("option name"), None);
+        assert_eq!(Offer::parse("option name X"), None);
+        assert_eq!(Offer::parse("id name X"), None);
+    }
+
+    #[test]
+    fn near_names_come_first() {
+        let offers: Vec<_> = ["Threads", "Hash", "Clear Hash", "EvalFile"]
+            .map(|name| Offer::parse(&format!("option name {name} type string")).unwrap())
+            .into();
+        assert_eq!(near("evalfiel", &offers)[0], "EvalFile");
+        assert_eq!(near("hash", &offers)[..2], ["Hash", "Clear Hash"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What is asked of an engine, and what is recorded of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// An engine as a request names it: always one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineSpec {
+    /// A path, or a name looked for in PATH.
+    pub path: PathBuf,
+    /// Further options in the order given, by name and value; the engine must offer them.
+    pub options: Vec<(String, String)>,
+    /// The hash table in MiB.
+    pub hash: u32,
+}
+
+impl EngineSpec {
+    const LONGEST_OPTION: usize = 4096;
+
+    /// Without further options and with 8 MiB of hash.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> EngineSpec {
+        EngineSpec { path: path.into(), options: Vec::new(), hash: 8 }
+    }
+
+    /// `Name=Value`, or `Name` alone for a button.
+    ///
+    /// # Errors
+    /// Without a name, and for the options that are always set: `Threads` and `Hash`.
+    pub fn parse_option(text: &str) -> Result<(String, String), String> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || text.contains(char::is_control) {
+            return Err("give an option as Name=Value".into());
+        }
+        if text.len() > Self::LONGEST_OPTION {
+            return Err(format!("an option may be {} bytes long", Self::LONGEST_OPTION));
+        }
+        match name.to_ascii_lowercase().as_str() {
+            "threads" => Err("searches run on one thread, so that they can be repeated; use --concurrency".into()),
+            "hash" => Err("give the size of the hash table with --hash".into()),
+            _ => Ok((name.into(), value.into())),
+        }
+    }
+}
+
+/// What determines an engine's answers, as journals and manifests record it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// What the engine calls itself.
+    pub name: String,
+    /// As the engine spells their names.
+    pub options: BTreeMap<String, String>,
+    /// MiB; none where the engine has no such option.
+    pub hash: Option<u32>,
+}
+
+impl Identity {
+    /// Whether the same position gets the same answer every time under `limit`: not when the clock ends a search, nor
+    /// from an engine told to play below its strength, which picks its moves at random.
+    #[must_use]
+    pub fn reproducible(&self, limit: Limit) -> bool {
+        let weakened = self.options.iter().any(|(name, value)| match name.to_ascii_lowercase().as_str() {
+            "uci_limitstrength" => value == "true",
+            "skill level" => value != "20",
+            _ => false,
+        });
+        limit.reproducible() && !weakened
+    }
+}
+
+/// How far a search goes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    Nodes(u64),
+    Depth(u32),
+    /// Milliseconds.
+    MoveTime(u64),
+}
+
+impl Limit {
+    /// Whether one thread with a fixed hash gives the same answer every time.
+    #[must_use]
+    pub const fn reproducible(self) -> bool {
+        !matches!(self, Limit::MoveTime(_))
+    }
+
+    /// Whether it lets an engine search at all.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        matches!(self, Limit::Nodes(0) | Limit::Depth(0) | Limit::MoveTime(0))
+    }
+
+    /// The command that starts a search.
+    pub(super) fn go(self) -> String {
+        match self {
+            Limit::Nodes(nodes) => format!("go nodes {nodes}"),
+            Limit::Depth(depth) => format!("go depth {depth}"),
+            Limit::MoveTime(time) => format!("go movetime {time}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_names_and_values() {
+        let check = |text: &str, expected: Result<(&str, &str), &str>| {
+            let found = EngineSpec::parse_option(text);
+            let found = found.as_ref().map(|(name, value)| (name.as_str(), value.as_str())).map_err(String::as_str);
+            assert_eq!(found, expected, "{text}");
+        };
+        check("EvalFile=a=b.nnue", Ok(("EvalFile", "a=b.nnue")));
+        check("Clear Hash", Ok(("Clear Hash", "")));
+        check("=3", Err("give an option as Name=Value"));
+        check("Style=x\nquit", Err("give an option as Name=Value"));
+        check("threads=2", Err("searches run on one thread, so that they can be repeated; use --concurrency"));
+        check("Hash=2", Err("give the size of the hash table with --hash"));
+    }
+
+    #[test]
+    fn what_can_be_repeated() {
+        let check = |options: &[(&str, &str)], limit, expected| {
+            let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let identity = Identity { name: "x".into(), options, hash: Some(1) };
+            assert_eq!(identity.reproducible(limit), expected, "{identity:?}");
+        };
+        check(&[], Limit::Depth(9), true);
+        check(&[], Limit::MoveTime(9), false);
+        check(&[("Skill Level", "20"), ("UCI_LimitStrength", "false")], Limit::Nodes(9), true);
+        check(&[("Skill Level", "3")], Limit::Nodes(9), false);
+        check(&[("UCI_LimitStrength", "true")], Limit::Nodes(9), false);
+    }
+}

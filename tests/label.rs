@@ -1,0 +1,346 @@
+//! Scoring positions by an engine: engines that behave and engines that do not, journals, and being killed on the way.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![cfg(unix)]
+
+mod common;
+mod engines;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use engines::{Script, stockfish};
+use fsbench::data::label::{Effort, FailReason, LabelError, Labelling, Settings, Work, label};
+use fsbench::data::uci::{EngineSpec, Limit, uci_move};
+use fsbench::data::{Eval, Record, Sample};
+use fsbench::units::{Centipawn, Ply};
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
+use tempfile::TempDir;
+
+/// The score tells the position: 100 times the length of the FEN's board and the rule-50 counter.
+const ANSWER: &str = r#"set -- $fen
+    echo "info depth 1 score cp $((${#1} * 100 + $5)) pv e2e3"; echo "bestmove e2e3""#;
+
+fn position(fen: &str) -> Chess {
+    fen.parse::<Fen>().unwrap().into_position(CastlingMode::Standard).unwrap()
+}
+
+fn record(position: Chess, ply: u16) -> Record {
+    let sample = Sample { position, game: 0, ply: Ply(ply), mv: None, score: None, result: None };
+    Record::pack(&sample).unwrap()
+}
+
+/// 90 records of 60 positions, in each of which e2e3 is legal: every second one comes again at another ply.
+fn records() -> Vec<Record> {
+    let boards = ["7k/8/8/8/8/8/4P3/K7", "8/6pk/8/8/8/8/4P3/K7", "8/8/7k/p7/8/1p6/4P3/K7"];
+    let fen = |number: usize| format!("{} w - - {} 90", boards[number % 3], number / 3);
+    let distinct = (0..60).map(|number| record(position(&fen(number)), 180));
+    distinct.chain((0..60).step_by(2).map(|number| record(position(&fen(number)), 210))).collect()
+}
+
+fn expected(record: &Record) -> i16 {
+    let fen = Fen::from_position(&record.position().unwrap(), EnPassantMode::Legal).to_string();
+    let fields: Vec<&str> = fen.split(' ').collect();
+    fields[0].len() as i16 * 100 + fields[4].parse::<i16>().unwrap()
+}
+
+/// A folder with an engine in it.
+struct Bench {
+    folder: TempDir,
+    settings: Settings,
+    work: Work,
+}
+
+/// What came of a labelling: a score and a move a record.
+type Found = (Vec<Option<(Eval, String)>>, Labelling, Effort);
+
+impl Bench {
+    fn new(script: &Script) -> Bench {
+        let folder = TempDir::new().unwrap();
+        let engine = EngineSpec::new(script.write(&folder.path().join("engine")));
+        let work = Work { concurrency: 1, patience: Duration::from_secs(10) };
+        Bench { folder, settings: Settings::new(engine, Limit::Depth(9)), work }
+    }
+
+    fn answering(on_go: &str) -> Bench {
+        Bench::new(&Script::new(on_go))
+    }
+
+    fn impatient(mut self) -> Bench {
+        self.work.patience = Duration::from_millis(700);
+        self
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.folder.path().join("x.fsd.journal")
+    }
+
+    fn label(&self, records: &[Record]) -> Result<Found, LabelError> {
+        let labels = label(records, &self.settings, &self.work, &self.journal(), "abc", &mut |_| {})?;
+        let found = records.iter().enumerate().map(|(place, record)| {
+            let label = labels.get(place)?;
+            let applied = label.apply(*record).unpack().unwrap();
+            assert_eq!(applied.mv, label.best_move(&applied.position));
+            assert_eq!(applied.score, Some(label.score));
+            assert_eq!(label.apply_score(*record).unpack().unwrap().mv, None);
+            Some((label.eval(), uci_move(applied.mv.unwrap())))
+        });
+        let found = found.collect();
+        let (labelling, effort) = (labels.labelling.clone(), labels.effort);
+        labels.remove_journal().unwrap();
+        assert!(!self.journal().exists());
+        Ok((found, labelling, effort))
+    }
+}
+
+fn check_error(outcome: Result<Found, LabelError>, message: &str) {
+    let error = outcome.map(drop).unwrap_err().to_string();
+    assert!(error.contains(message), "{error:?} lacks {message:?}");
+}
+
+#[test]
+fn every_record_gets_the_score_of_its_position() {
+    let records = records();
+    let log = r#"echo "$fen" >> "$0.log"; [ "$fresh" = 1 ] || exit 9; fresh=0"#;
+    let go = format!("{log}; {ANSWER}");
+    let mut bench = Bench::new(&Script { on_new_game: "fresh=1", ..Script::new(&go) });
+    for concurrency in [1, 2, 3] {
+        bench.work.concurrency = concurrency;
+        let (found, labelling, effort) = bench.label(&records).unwrap();
+        for (record, found) in records.iter().zip(found) {
+            assert_eq!(found, Some((Eval::Score(Centipawn(expected(record).into())), "e2e3".into())));
+        }
+        assert_eq!((labelling.positions, labelling.repeated), (60, 30));
+        assert!(labelling.failed.is_empty() && labelling.reproducible);
+        assert_eq!(effort, Effort { searched: 60, resumed: 0, engines_lost: 0 });
+        let log = bench.folder.path().join("engine.log");
+        let mut searched: Vec<_> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
+        searched.sort();
+        searched.dedup();
+        assert_eq!(searched.len(), 60);
+        // The lowest move number that goes with the counter.
+        assert!(searched.contains(&"7k/8/8/8/8/8/4P3/K7 w - - 19 11".to_owned()), "{searched:?}");
+        fs::remove_file(log).unwrap();
+    }
+}
+
+#[test]
+fn positions_without_a_search_are_counted() {
+    let illegal: Record = bytemuck::Zeroable::zeroed();
+    let mated = record(position("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), 1);
+    let records = [records()[0], illegal, mated, illegal, records()[1]];
+    let (found, labelling, effort) = Bench::answering(ANSWER).label(&records).unwrap();
+    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, false, true]);
+    assert_eq!(labelling.failed, [(FailReason::NotLegal, 1), (FailReason::NoLegalMove, 1)].into());
+    assert_eq!(labelling.examples.iter().map(|failed| failed.record).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!((labelling.positions, labelling.repeated, effort.searched), (4, 1, 2));
+}
+
+#[test]
+fn mates_and_options_are_recorded() {
+    let script = Script {
+        on_uci: r#"echo "option name Hash type spin default 16 min 1 max 32"; echo "option name Style type string""#,
+        ..Script::new("echo info score mate 3; echo bestmove e2e3")
+    };
+    let mut bench = Bench::new(&script);
+    bench.settings.engine.options = vec![("style".into(), "wild".into())];
+    let (found, labelling, _) = bench.label(&records()).unwrap();
+    assert_eq!(found[3], Some((Eval::Mate(3), "e2e3".into())));
+    assert_eq!(labelling.engine.options, [("Style".to_owned(), "wild".to_owned())].into());
+    assert_eq!((labelling.engine.name.as_str(), labelling.engine.hash), ("Fake 1", Some(8)));
+
+    bench.settings.engine.options = vec![("Stile".into(), "wild".into())];
+    check_error(bench.label(&records()), "has no option \"Stile\"; it has: Style, Hash");
+    bench.settings.engine = EngineSpec { hash: 64, options: Vec::new(), ..bench.settings.engine };
+    check_error(bench.label(&records()), "cannot set Hash to \"64\": it goes from 1 to 32");
+    bench.settings.limit = Limit::Depth(0);
+    check_error(bench.label(&records()), "at least one node");
+}
+
+/// The position with rule-50 counter 7, of three that have it, is the bad one.
+#[test]
+fn one_bad_position_does_not_stop_the_others() {
+    let records = records();
+    let bad = |trouble: &str| format!(r#"set -- $fen; if [ "$5 ${{#1}}" = "7 22" ]; then {trouble}; fi; {ANSWER}"#);
+    let check = |trouble: &str, reason: FailReason, message: &str| {
+        let (found, labelling, effort) = Bench::answering(&bad(trouble)).impatient().label(&records).unwrap();
+        assert_eq!(labelling.failed, [(reason, 1)].into(), "{trouble}");
+        assert!(labelling.examples[0].message.contains(message), "{labelling:?}");
+        assert_eq!((effort.searched, effort.engines_lost), (59, 2), "{trouble}");
+        for (record, found) in records.iter().zip(found) {
+            let is_bad = record.position().unwrap().halfmoves() == 7 && expected(record) == 2207;
+            assert_eq!(found.is_none(), is_bad, "{trouble}");
+        }
+    };
+    assert_eq!(records.iter().filter(|record| expected(record) == 2207).count(), 1);
+    check("exit 3", FailReason::EngineEnded, "ended while searching (exit status: 3)");
+    check("while read -r more; do :; done", FailReason::EngineSilent, "no answer within 0.7 s while searching");
+    check("while :; do echo info string x; done", FailReason::EngineSilent, "no answer within 0.7 s");
+    check("echo bestmove e2e5", FailReason::EngineNonsense, "that move is illegal");
+    check("echo bestmove e2e3", FailReason::EngineNonsense, "no score came with it");
+    check("echo what; echo bestmove; echo bestmove e2e3", FailReason::EngineNonsense, "that is no move");
+}
+
+#[test]
+fn failures_that_pass_are_tried_again() {
+    let records = records();
+    let check = |script: Script, lost: u64| {
+        let (found, labelling, effort) = Bench::new(&script).label(&records).unwrap();
+        assert!(found.iter().all(Option::is_some) && labelling.failed.is_empty());
+        assert_eq!((effort.searched, effort.engines_lost), (60, lost), "{}", script.on_go);
+    };
+    check(Script::new(&format!("n=$((n + 1)); [ $n -gt 10 ] && exit 3; {ANSWER}")), 5);
+    check(Script { on_uci: "sleep 1", ..Script::new(ANSWER) }, 0);
+    check(Script::new(&format!("echo nonsense; echo info score; {ANSWER}; echo bestmove e2e4")), 0);
+}
+
+#[test]
+fn an_engine_that_only_fails_ends_the_run() {
+    let records = records();
+    let check = |script: Script, message: &str| {
+        let bench = Bench::new(&script).impatient();
+        let begin = Instant::now();
+        check_error(bench.label(&records), message);
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    };
+    check(Script::new("exit 4"), "8 positions in a row could not be searched; the last one, ");
+    check(Script::new("echo bestmove a1a1"), "8 positions in a row");
+    check(Script { on_ready: ":", ..Script::new(ANSWER) }, "gave no answer within 0.7 s while setting options");
+    check(Script { on_uci: "exit 5", ..Script::new(ANSWER) }, "ended while starting (exit status: 5)");
+    // Ten good ones, then none.
+    let ten = format!(r#"echo x >> "$0.n"; [ $(wc -l < "$0.n") -gt 10 ] && exit 3; {ANSWER}"#);
+    check(Script::new(&ten), "32 positions in a row could not be searched");
+    check(Script::new(&ten), "; 10 finished positions are kept in");
+    // The program vanishes.
+    let gone = format!(r#"n=$((n + 1)); [ $n -gt 10 ] && rm "$0" && exit 3; {ANSWER}"#);
+    check(Script::new(&gone), "cannot start the engine");
+
+    let few = Bench::answering("exit 4");
+    check_error(few.label(&records[..3]), "3 positions in a row could not be searched");
+}
+
+#[test]
+fn failed_positions_are_tried_again_by_the_next_run() {
+    let records = records();
+    let bench =
+        Bench::answering(&format!(r#"[ -e "$0.well" ] || {{ set -- $fen; [ $5 -gt 3 ] && exit 3; }}; {ANSWER}"#));
+    check_error(bench.label(&records), "32 positions in a row");
+    fs::write(bench.folder.path().join("engine.well"), "").unwrap();
+    let (found, labelling, effort) = bench.label(&records).unwrap();
+    assert!(found.iter().all(Option::is_some) && labelling.failed.is_empty());
+    assert_eq!((effort.resumed, effort.searched), (12, 48));
+}
+
+#[test]
+fn the_journal_belongs_to_one_run() {
+    let records = records();
+    let bench = Bench::answering(&format!(r#"n=$((n + 1)); [ $n -gt 10 ] && rm "$0" && exit 3; {ANSWER}"#));
+    check_error(bench.label(&records), "10 finished positions");
+    let kept = fs::read(bench.journal()).unwrap();
+    Script::new(ANSWER).write(&bench.folder.path().join("engine"));
+    let mut other = Settings { limit: Limit::Nodes(5), ..bench.settings.clone() };
+    let check = |settings: &Settings, fingerprint: &str, message: &str| {
+        let outcome = label(&records, settings, &bench.work, &bench.journal(), fingerprint, &mut |_| {});
+        let error = outcome.map(drop).unwrap_err();
+        assert!(error.is_request() && error.to_string().contains(message), "{error}");
+        assert_eq!(fs::read(bench.journal()).unwrap(), kept);
+    };
+    check(
+        &bench.settings,
+        "def",
+        "holds 10 positions of an interrupted run with other settings (records.hash was \"abc\"",
+    );
+    check(&other, "abc", "limit.depth was 9, is now null; limit.nodes was null, is now 5");
+    other = bench.settings.clone();
+    Script { name: "Fake 2", ..Script::new(ANSWER) }.write(&bench.folder.path().join("engine"));
+    check(&other, "abc", "engine.name was \"Fake 1\", is now \"Fake 2\"");
+
+    Script::new(ANSWER).write(&bench.folder.path().join("engine"));
+    let held = label(&records, &bench.settings, &bench.work, &bench.journal(), "abc", &mut |_| {}).unwrap();
+    assert_eq!(held.effort.resumed, 10);
+    check_error(bench.label(&records), "another process is writing the journal");
+    drop(held);
+
+    let text = fs::read_to_string(bench.journal()).unwrap();
+    fs::write(bench.journal(), text.replace("\n3 ", "\n3 x")).unwrap();
+    check_error(bench.label(&records), "is damaged: \"x1901\" is no score");
+}
+
+const FOLDER: &str = "FSBENCH_TEST_LABEL_FOLDER";
+
+/// Not a test of its own: the process that the next test kills.
+#[test]
+#[ignore = "started by a_killed_run_goes_on_where_it_stopped"]
+fn labelling_process() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let settings = Settings::new(EngineSpec::new(folder.join("engine")), Limit::Depth(9));
+    let work = Work { concurrency: 2, ..Work::default() };
+    drop(label(&records(), &settings, &work, &folder.join("x.fsd.journal"), "abc", &mut |_| {}).unwrap());
+}
+
+fn kill_after(folder: &Path, positions: usize) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "labelling_process", "--ignored"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let lines = || fs::read_to_string(folder.join("x.fsd.journal")).unwrap_or_default().lines().count();
+    while lines() < positions + 1 {
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "{} lines", lines());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_stopped() {
+    let records = records();
+    let slow = format!(r#"echo "$fen" >> "$0.log"; sleep 0.02; {ANSWER}"#);
+    let whole = Bench::answering(&slow).label(&records).unwrap();
+    let bench = Bench::answering(&slow);
+    kill_after(bench.folder.path(), 10);
+    // As when it is killed in the middle of a line.
+    let text = fs::read_to_string(bench.journal()).unwrap();
+    fs::write(bench.journal(), &text[..text.len() - 3]).unwrap();
+    kill_after(bench.folder.path(), 30);
+    let finished = fs::read_to_string(bench.journal()).unwrap().lines().count() as u64 - 1;
+    let (found, labelling, effort) = bench.label(&records).unwrap();
+    assert_eq!((found, labelling), (whole.0, whole.1));
+    assert_eq!((effort.resumed, effort.searched), (finished, 60 - finished));
+    // Twice two under way and the one that was cut off.
+    let searched = fs::read_to_string(bench.folder.path().join("engine.log")).unwrap().lines().count();
+    assert!((60..=65).contains(&searched), "{searched}");
+}
+
+#[test]
+fn stockfish_answers_the_same_whatever_the_concurrency() {
+    let Some(stockfish) = stockfish() else { return };
+    let mut records = Vec::new();
+    for (game, seed) in (0..5).zip(1..) {
+        let mut position = Chess::default();
+        for (ply, mv) in (0..).zip(common::random_game(seed, 60)) {
+            position.play_unchecked(mv);
+            if ply % 3 == game % 3 {
+                records.push(record(position.clone(), ply + 1));
+            }
+        }
+    }
+    let run = |concurrency, limit| {
+        let folder = TempDir::new().unwrap();
+        let settings = Settings::new(EngineSpec::new(&stockfish), limit);
+        let work = Work { concurrency, ..Work::default() };
+        let bench = Bench { folder, settings, work };
+        bench.label(&records).unwrap()
+    };
+    let (one, labelling, _) = run(1, Limit::Depth(7));
+    assert!(labelling.engine.name.contains("Stockfish") && labelling.engine.hash == Some(8));
+    assert_eq!(labelling.failed.keys().filter(|reason| **reason != FailReason::NoLegalMove).count(), 0);
+    assert!(one.iter().flatten().count() > 90);
+    assert_eq!(one, run(3, Limit::Depth(7)).0);
+    assert_eq!(run(1, Limit::Nodes(500)).0, run(2, Limit::Nodes(500)).0);
+}
