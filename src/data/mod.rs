@@ -24,8 +24,8 @@ pub mod uci;
 mod writer;
 
 pub use build::{
-    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, Options, Part, PerGame, Phase, Progress, Target, build,
-    probability,
+    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, LabelJob, Options, Part, PerGame, Phase, Progress,
+    Target, build, probability,
 };
 pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use error::DataError;

@@ -29,8 +29,7 @@ impl Fixture {
         let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
         std::fs::write(&games, (0..40).map(random_game).collect::<String>()).expect("the folder is writable");
         let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
-        let job = Job { inputs: &inputs, output: &path, options: &options, command: &[] };
-        data::build(&job, &mut |_| {}).expect("the games are good");
+        data::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
     }
 

@@ -159,6 +159,7 @@ fn run(
             options: None,
             conversion: Some(conversion.clone()),
             generated: None,
+            labelling: None,
             sources: vec![source],
             games,
             positions: read,
