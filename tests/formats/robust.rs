@@ -54,7 +54,7 @@ fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let mut chunks = Chunks::new(bytes.as_slice());
         let mut block = Vec::new();
-        let broken = match chunks.next().unwrap() {
+        let broken = match chunks.next_chunk().unwrap() {
             Ok(Some(Chunk { bytes, .. })) => Decoder::new(bytes).read(usize::MAX, &mut block).is_err(),
             Ok(None) => true,
             Err((offset, _)) => offset == 0,
@@ -70,7 +70,7 @@ fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
 #[test]
 fn headers_that_claim_too_much_are_refused_at_once() {
     let check = |bytes: &[u8], expected: &ChunkError| {
-        assert_eq!(&Chunks::new(bytes).next().unwrap().unwrap_err().1, expected);
+        assert_eq!(&Chunks::new(bytes).next_chunk().unwrap().unwrap_err().1, expected);
     };
     let claim = |size: u32, rest: &[u8]| [b"BINP", &size.to_le_bytes()[..], rest].concat();
     check(&claim(u32::MAX, &[]), &ChunkError::TooLarge { size: u64::from(u32::MAX), most: 100 << 20 });
@@ -106,7 +106,7 @@ fn large_chunks_and_long_lines_come_in_blocks() {
     assert!(bytes.len() > 3 * MAX_TEXT_BYTES, "{} bytes", bytes.len());
     let mut chunks = Chunks::new(bytes.as_slice());
     let mut found = Vec::new();
-    while let Some(chunk) = chunks.next().unwrap().unwrap() {
+    while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
         let mut decoder = Decoder::new(chunk.bytes);
         let mut block = Vec::new();
         while decoder.read(100, &mut block).unwrap() > 0 {
