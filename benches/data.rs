@@ -1,1 +1,145 @@
-fn main() {}
+//! How fast samples are read, decoded, written and converted. Throughput is in samples (elements) a second.
+//!
+//! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow). The data is
+//! `selfplay.binpack` there; without it nothing is measured. `thread` in a name: one thread; the others take as many as
+//! rayon has.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark stops at the first surprise")]
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder};
+use fsbench::data::formats::{ConvertOptions, SampleReader, convert};
+use fsbench::data::{Fsd, Record};
+use tempfile::TempDir;
+
+fn selfplay() -> Option<PathBuf> {
+    let path = std::env::var_os("FSBENCH_DATA").map(|data| Path::new(&data).join("selfplay.binpack"));
+    let found = path.filter(|path| path.is_file());
+    if found.is_none() {
+        eprintln!("skipped: FSBENCH_DATA names no folder with selfplay.binpack");
+    }
+    found
+}
+
+fn to(source: &Path, folder: &TempDir, name: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    convert(source, &path, &ConvertOptions::default(), &[], &mut |_| {}).unwrap();
+    path
+}
+
+/// One decoder after the other over all chunks, blocks reused.
+fn binpack(criterion: &mut Criterion) {
+    let Some(path) = selfplay() else { return };
+    let bytes = std::fs::read(&path).unwrap();
+    let decode = || {
+        let (mut chunks, mut block, mut samples) = (Chunks::new(bytes.as_slice()), Vec::new(), 0);
+        while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
+            let mut decoder = Decoder::new(chunk.bytes);
+            loop {
+                block.clear();
+                match decoder.read(1 << 14, &mut block).unwrap() {
+                    0 => break,
+                    count => samples += count,
+                }
+                black_box(&block);
+            }
+        }
+        samples
+    };
+    let samples = decode();
+    let mut group = criterion.benchmark_group("binpack");
+    group.throughput(Throughput::Elements(samples as u64));
+    group.bench_function("decode, thread", |bencher| bencher.iter(decode));
+    group.bench_function("decode by sfbinpack, thread", |bencher| {
+        bencher.iter(|| {
+            let mut reader = sfbinpack::CompressedTrainingDataEntryReader::from_slice(&bytes).unwrap();
+            let mut count = 0;
+            while reader.has_next() {
+                black_box(reader.next());
+                count += 1;
+            }
+            assert_eq!(count, samples);
+        });
+    });
+    group.bench_function("read", |bencher| {
+        bencher.iter(|| {
+            let mut reader = SampleReader::open(&path, None, None).unwrap();
+            while let Some(block) = reader.next_block().unwrap() {
+                black_box(&block);
+            }
+        });
+    });
+    let mut records: Vec<Record> = Vec::new();
+    let mut reader = SampleReader::open(&path, None, None).unwrap();
+    while let Some(block) = reader.next_block().unwrap() {
+        records.extend(block);
+    }
+    group.bench_function("encode", |bencher| {
+        bencher.iter(|| {
+            let (mut encoder, mut written) = (Encoder::default(), Vec::new());
+            for block in records.chunks(1 << 16) {
+                written.clear();
+                encoder.push(block, &mut written).unwrap();
+                black_box(&written);
+            }
+            encoder.finish(&mut written).unwrap();
+        });
+    });
+    group.finish();
+}
+
+fn conversions(criterion: &mut Criterion) {
+    let Some(path) = selfplay() else { return };
+    let folder = TempDir::new().unwrap();
+    let fsd = to(&path, &folder, "s.fsd");
+    let samples = Fsd::open(&fsd).unwrap().header().samples;
+    let mut group = criterion.benchmark_group("convert");
+    group.throughput(Throughput::Elements(samples));
+    let text = to(&fsd, &folder, "s.txt");
+    let bullet = to(&fsd, &folder, "s.bullet");
+    let pairs = [
+        ("binpack to fsd", &path, "a.fsd"),
+        ("fsd to binpack", &fsd, "a.binpack"),
+        ("fsd to bullet", &fsd, "a.bullet"),
+        ("bullet to fsd", &bullet, "b.fsd"),
+        ("fsd to text", &fsd, "a.txt"),
+        ("text to fsd", &text, "c.fsd"),
+    ];
+    for (name, source, target) in pairs {
+        group.bench_function(name, |bencher| bencher.iter(|| to(source, &folder, target)));
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("fsd");
+    group.throughput(Throughput::Elements(samples));
+    group.bench_function("open and read", |bencher| {
+        bencher.iter(|| {
+            let fsd = Fsd::open(&fsd).unwrap();
+            let sum: i64 = fsd.records().iter().map(|record| i64::from(record.score().unwrap_or(0))).sum();
+            black_box(sum)
+        });
+    });
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    group.bench_function("open and read, thread", |bencher| {
+        bencher.iter(|| {
+            one.install(|| {
+                let fsd = Fsd::open(&fsd).unwrap();
+                let sum: i64 = fsd.records().iter().map(|record| i64::from(record.score().unwrap_or(0))).sum();
+                black_box(sum)
+            })
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
+    targets = binpack, conversions
+}
+criterion_main!(benches);

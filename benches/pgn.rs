@@ -62,8 +62,7 @@ fn replay(path: &Path) -> u64 {
 
 fn samples(path: &Path, output: &Path) -> u64 {
     let (inputs, options) = ([Weighted::whole(path)], Options::new(Method::Eval));
-    let job = Job { inputs: &inputs, output, options: &options, command: &[] };
-    build(&job, &mut |_| {}).unwrap().manifest.positions
+    build(&Job::new(&inputs, output, &options), &mut |_| {}).unwrap().manifest.positions
 }
 
 fn games(criterion: &mut Criterion) {

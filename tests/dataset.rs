@@ -218,7 +218,11 @@ fn requests_that_make_no_sense_are_refused() {
     check(&[&build[..], &["no/x.fsd", "--method", "pqr"]].concat(), 1, "cannot write no/x.fsd");
     check(&[&build[..], &[".", "--method", "pqr", "--force"]].concat(), 2, "names no file");
     fs::write(folder.path().join("b.binpack"), b"BINP\0\0\0\0").unwrap();
-    check(&["dataset", "info", "b.binpack"], 2, "a Stockfish binpack, which is not supported here");
+    check(
+        &["dataset", "build", "b.binpack", "--out", "x.fsd", "--method", "pqr"],
+        2,
+        "a Stockfish binpack, which is not supported here",
+    );
     fs::write(folder.path().join("noise"), [0x80u8, 1, 2, 3].repeat(100)).unwrap();
     check(&["dataset", "build", "noise", "--out", "x.fsd", "--method", "pqr"], 2, "holds no game");
     assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise"]);

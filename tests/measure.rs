@@ -144,7 +144,7 @@ fn updates_equal_a_direct_count() {
     let fsd = folder.path().join("games.fsd");
     let options = Options { min_moves: 0, ..Options::new(Method::Pqr) };
     let inputs = [Weighted::whole(&path)];
-    build(&Job { inputs: &inputs, output: &fsd, options: &options, command: &[] }, &mut |_| {}).unwrap();
+    build(&Job::new(&inputs, &fsd, &options), &mut |_| {}).unwrap();
     for (n, set) in common::sets().iter().enumerate() {
         // Every legal move with the slow reference takes its time: for some sets and games.
         let legal = n % 3 == 0;

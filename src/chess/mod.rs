@@ -2,10 +2,12 @@
 //! what a move changes on the board.
 
 mod change;
+mod mobility;
 mod packed;
 mod view;
 
 pub use change::BoardChange;
+pub use mobility::mobility;
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 pub use view::{BlackView, ByPerspective, Mirror, Orientation, Perspective};

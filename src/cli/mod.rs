@@ -13,6 +13,7 @@ mod run;
 mod samples_service;
 mod select;
 mod show;
+mod tables;
 mod train;
 mod train_progress;
 

@@ -50,7 +50,7 @@ pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) 
     let text = |path: &Path| path.display().to_string();
     let command = ["fsbench", "dataset", "build", &text(path), "--method", method.name(), "--out", &text(&cached)];
     let (inputs, command) = ([Weighted::whole(path)], command.map(String::from));
-    build(&Job { inputs: &inputs, output: &cached, options, command: &command }, &mut |_| {})?;
+    build(&Job { command: &command, ..Job::new(&inputs, &cached, options) }, &mut |_| {})?;
     Fsd::open_for(&cached, method)
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::formats::binpack::ChunkError;
+use super::label::LabelError;
 use super::{Method, Purpose, RecordError, ScoreUnit};
 
 /// Why data could not be read, built or written. Each message is complete: causes stand in it and are not chained.
@@ -80,6 +81,8 @@ pub enum DataError {
     Manifest { path: PathBuf, reason: String },
     #[error("{} exists already; give --force to replace it", path.display())]
     Exists { path: PathBuf },
+    #[error(transparent)]
+    Label(#[from] Box<LabelError>),
     #[error("no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
 }
@@ -97,6 +100,10 @@ impl DataError {
     /// failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
+        match self {
+            DataError::Write { .. } | DataError::Broken { .. } => false,
+            DataError::Label(error) => error.is_request(),
+            _ => true,
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::build::{Dropped, GameDropped};
 use super::formats::{Conversion, SkippedSamples};
 use super::generate::Generated;
+use super::label::Labelling;
 use super::output::{OutputFile, SealedFile};
 use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
 
@@ -50,6 +51,9 @@ pub struct Manifest {
     /// Of games played for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generated>,
+    /// How an engine scored the samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labelling: Option<Labelling>,
     pub sources: Vec<Source>,
     pub games: u64,
     /// Positions a move was played from.

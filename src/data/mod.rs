@@ -19,12 +19,13 @@ mod manifest;
 mod output;
 mod pgn;
 mod record;
+mod stats;
 pub mod uci;
 mod writer;
 
 pub use build::{
-    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, Options, Part, PerGame, Phase, Progress, Target, build,
-    probability,
+    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, LabelJob, Options, Part, PerGame, Phase, Progress,
+    Target, build, probability,
 };
 pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use error::DataError;
@@ -37,6 +38,7 @@ pub use manifest::{Manifest, Source, manifest_path};
 pub use output::OutputFile;
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
+pub use stats::{Duplicates, Histogram, LegalMoves, Logistic, Mobility, Outcomes, SCORE_CUT, ScoreBin, Stats, stats};
 pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
 
 use serde::{Deserialize, Serialize};

@@ -519,6 +519,6 @@ mod tests {
         check(|r| r.zero = [0, 7], "byte 39 of the record is 7, which stands for nothing");
         check(|r| r.flags |= 0x80, "byte 36 of the record is 158, which stands for nothing");
         check(|r| r.result = 9, "byte 34 of the record is 9, which stands for nothing");
-        check(|r| r.ep_file = 3, "illegal position: invalid en passant square");
+        check(|r| r.ep_file = 3, "illegal position: invalid ep square");
     }
 }

@@ -6,7 +6,7 @@ mod measures;
 mod results;
 mod run;
 
-pub use crate::data::Method;
+pub use crate::data::{Histogram, LegalMoves, Logistic, Method, Mobility, ScoreBin, Stats as DatasetStats};
 pub use environment::{Environment, Stages, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use measures::{

@@ -26,6 +26,31 @@ pub(super) enum Content {
     Bars { axis: String, series: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
     /// Points with intervals in y; x on a logarithmic axis.
     Points { x_axis: String, y_axis: String, points: Vec<(String, f64, Estimate)> },
+    /// Layers over two numeric axes.
+    Plane { x_axis: String, y_axis: String, layers: Vec<Layer> },
+    /// A number for each square of the board, a1 first.
+    Squares { axis: String, shares: Vec<f64> },
+}
+
+/// One of several things drawn into the same plot.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    /// Empty where the axes say it all.
+    pub(super) name: String,
+    pub(super) style: Style,
+    pub(super) points: Vec<(f64, Estimate)>,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Style {
+    Columns {
+        width: f64,
+    },
+    Line,
+    /// Between the bounds.
+    Band,
+    /// With their intervals.
+    Dots,
 }
 
 /// Every plot for which there are figures.

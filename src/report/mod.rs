@@ -4,6 +4,7 @@
 //! bytes; [`write`] alone touches files.
 
 mod board;
+mod dataset;
 mod figures;
 mod frames;
 mod html;
@@ -22,6 +23,7 @@ mod samples;
 mod tests;
 
 pub use board::{Mark, MarkedBoard, Tone, board_svg};
+pub use dataset::dataset_figures;
 pub use frames::Frames;
 pub use html::html;
 pub use markdown::markdown;

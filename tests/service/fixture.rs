@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use fsbench::data::{self, Fsd, Method, Options};
+use fsbench::data::{self, Fsd, Job, Method, Options, Weighted};
 use fsbench::service::{Batch, Client, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -28,7 +28,8 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
         std::fs::write(&games, (0..40).map(random_game).collect::<String>()).expect("the folder is writable");
-        data::build(&games, &path, &Options::new(method), &[], &mut |_| {}).expect("the games are good");
+        let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
+        data::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
     }
 

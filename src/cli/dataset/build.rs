@@ -5,20 +5,25 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 
+use super::convert::unit;
+use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{failure, progress};
+use super::{failure, progress, style};
 use crate::cli::{Failure, Format};
-use crate::data::{self, DataError, Job, Manifest, Method, Origin, Phase, Progress, Weighted};
+use crate::data::uci::Limit;
+use crate::data::{
+    self, DataError, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats, label,
+};
 use crate::units::Seed;
 
-/// Build a .fsd file from games
+/// Build a .fsd file from games and samples
 ///
 /// A sample is a position, the move played in it and, where the games carry `[%eval]` comments, its score: the one
 /// written after the move before. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// PGN (plain, .zst, .gz or .bz2): files, 'globs*' in quotes, or - for standard input; FILE@0.25 takes a quarter of
-    /// its games, FILE@2 every game twice
+    /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for standard
+    /// input (PGN, or what --from says); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,
     /// What the samples are for: positions with a score, or with a choice of moves
@@ -30,8 +35,16 @@ pub struct Arguments {
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The inputs' format, where it cannot be told from their content and names
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// Unit of the inputs' scores where the files do not say it: cp, or internal:PAWN [default: cp]
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     filters: Filters,
+    #[command(flatten)]
+    labels: Labels,
     /// Replace FILE where it exists
     #[arg(long)]
     force: bool,
@@ -40,12 +53,56 @@ pub struct Arguments {
     format: Format,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Scores by an engine")]
+struct Labels {
+    /// Have a UCI program, by name or path, score the positions, in the place of the scores the inputs hold; an
+    /// interrupted run goes on when the command is given again
+    #[arg(long, value_name = "ENGINE", requires = "limit")]
+    engine: Option<PathBuf>,
+    /// Depth of a search in plies
+    #[arg(long, group = "limit", requires = "engine")]
+    depth: Option<u32>,
+    /// Nodes a search
+    #[arg(long, group = "limit", requires = "engine")]
+    nodes: Option<u64>,
+    /// Milliseconds a search; the scores then differ from run to run
+    #[arg(long, value_name = "MS", group = "limit", requires = "engine")]
+    movetime: Option<u64>,
+    #[command(flatten)]
+    how: EngineArguments,
+}
+
+impl Labels {
+    fn job(&self) -> Result<Option<LabelJob>, Failure> {
+        let limit = match (self.depth, self.nodes, self.movetime) {
+            (Some(depth), _, _) => Limit::Depth(depth),
+            (_, Some(nodes), _) => Limit::Nodes(nodes),
+            (_, _, Some(milliseconds)) => Limit::MoveTime(milliseconds),
+            _ => return Ok(None),
+        };
+        if !limit.reproducible() {
+            eprintln!(
+                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are"
+            );
+        }
+        let specs = self.how.specs(self.engine.as_slice())?;
+        let work = label::Work { concurrency: self.how.concurrency(), patience: self.how.patience() };
+        Ok(specs.into_iter().next().map(|spec| LabelJob { settings: label::Settings::new(spec, limit), work }))
+    }
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
     check(arguments)?;
-    let inputs = data::inputs(&arguments.games).map_err(failure)?;
+    let mut inputs = data::inputs(&arguments.games).map_err(failure)?;
+    for input in &mut inputs {
+        input.format = arguments.from;
+        input.unit = arguments.from_unit;
+    }
     let command: Vec<String> = std::env::args().collect();
-    let job = Job { inputs: &inputs, output: &arguments.out, options: &options, command: &command };
+    let labels = arguments.labels.job()?;
+    let job = Job { labels: labels.as_ref(), command: &command, ..Job::new(&inputs, &arguments.out, &options) };
     let bar = bar(&inputs);
     let built = data::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
@@ -79,12 +136,21 @@ fn bar(inputs: &[Weighted]) -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, done: Progress) {
-    bar.set_position(done.bytes);
-    let doing = match done.phase {
-        Phase::Reading => "",
-        Phase::Arranging => ", arranging",
+    let found = format!("{} games, {} samples", done.games, done.samples);
+    let (position, message) = match done.phase {
+        Phase::Reading => (done.bytes, found),
+        Phase::Arranging => (done.bytes, format!("{found}, arranging")),
+        Phase::Labelling { done, total, failed } => {
+            if bar.length() != Some(total) {
+                bar.reset();
+                bar.set_length(total);
+                bar.set_style(style("{elapsed} {wide_bar} {pos}/{len} positions, {per_sec}, {eta} left; {msg}"));
+            }
+            (done, format!("{failed} failed"))
+        }
     };
-    bar.set_message(format!("{} games, {} samples{doing}", done.games, done.samples));
+    bar.set_position(position);
+    bar.set_message(message);
 }
 
 fn warn_skipped(manifest: &Manifest) {
@@ -93,6 +159,12 @@ fn warn_skipped(manifest: &Manifest) {
             eprintln!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
             for game in &source.skipped.examples {
                 eprintln!("  {game}");
+            }
+        }
+        if source.skipped_samples.total() > 0 {
+            eprintln!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
+            for sample in &source.skipped_samples.examples {
+                eprintln!("  {sample}");
             }
         }
     }
@@ -111,6 +183,7 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "dropped_games": manifest.dropped_games,
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
+        "labelling": manifest.labelling,
         "hash": manifest.samples_hash,
     })
 }
@@ -122,6 +195,12 @@ fn text(manifest: &Manifest, out: &Path) -> String {
         format!("positions  {}", manifest.positions),
     ];
     lines.extend(manifest.dropped.iter().map(|(why, count)| format!("dropped    {count} {}", why.name())));
+    if let Some(labels) = &manifest.labelling {
+        let (engine, positions, repeated) = (&labels.engine.name, labels.positions, labels.repeated);
+        lines.push(format!("scored     {positions} positions by {engine}; {repeated} samples repeat one of them"));
+        lines.extend(labels.failed.iter().map(|(why, count)| format!("failed     {count} positions: {}", why.name())));
+        lines.extend(labels.examples.iter().map(|failed| format!("  {}: {}", failed.fen, failed.message)));
+    }
     let games = manifest.dropped_games.iter();
     lines.extend(games.map(|(why, count)| format!("left out   {count} games: {}", why.name())));
     for (reason, count) in manifest.sources.iter().flat_map(|source| &source.skipped.by_reason) {

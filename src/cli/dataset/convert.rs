@@ -48,7 +48,7 @@ enum UnknownResult {
     Draw,
 }
 
-fn unit(text: &str) -> Result<ScoreUnit, String> {
+pub(super) fn unit(text: &str) -> Result<ScoreUnit, String> {
     let pawn = text.strip_prefix("internal:").and_then(|pawn| pawn.parse().ok()).filter(|pawn| *pawn > 0);
     match (text, pawn) {
         ("cp", _) => Ok(ScoreUnit::Centipawns),

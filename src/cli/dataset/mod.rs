@@ -6,6 +6,7 @@ mod engine;
 mod filters;
 mod generate;
 mod info;
+mod stats;
 mod verify;
 
 use std::time::Duration;
@@ -29,6 +30,7 @@ enum What {
     Convert(convert::Arguments),
     Generate(generate::Arguments),
     Info(info::Arguments),
+    Stats(stats::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -38,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         What::Convert(arguments) => convert::run(arguments),
         What::Generate(arguments) => generate::run(arguments),
         What::Info(arguments) => info::run(arguments),
+        What::Stats(arguments) => stats::run(arguments),
         What::Verify(arguments) => verify::run(arguments),
     }
 }
@@ -46,12 +49,14 @@ fn failure(error: DataError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
 /// A line on stderr while something runs, where stderr is a terminal.
 fn progress(length: Option<u64>, template: &str) -> ProgressBar {
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
+    bar.set_style(style(template));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

@@ -8,8 +8,7 @@ mod updates;
 use std::io::Write;
 use std::path::Path;
 
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
-
+use super::tables::{percent, table};
 use super::{Failure, Format, print_json};
 use crate::measure::{MeasureError, Reading};
 use crate::net::NetFile;
@@ -66,21 +65,4 @@ fn print<T: serde::Serialize>(
         Format::Text => writeln!(std::io::stdout(), "{}", text(record)).map_err(Failure::work),
         Format::Json => print_json(record),
     }
-}
-
-/// A table with a header, numbers to the right.
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
-    table.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
-    rows.into_iter().for_each(|row| {
-        table.add_row(row);
-    });
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table.trim_fmt()
-}
-
-/// A share as percent.
-fn percent(share: f64) -> String {
-    format!("{:.2}%", 100.0 * share)
 }

@@ -8,6 +8,7 @@
 
 mod buckets;
 mod flow;
+mod labelled;
 mod later;
 mod options;
 mod sieve;
@@ -20,6 +21,7 @@ use std::path::Path;
 
 use super::formats::Format;
 use super::input::Origin;
+use super::label::{self, Labels};
 use super::manifest::{Manifest, Source};
 use super::writer::Provenance;
 use super::{DataError, FsdWriter, Record, ScoreUnit, Skipped, Weighted};
@@ -38,8 +40,25 @@ pub struct Job<'a> {
     pub inputs: &'a [Weighted],
     pub output: &'a Path,
     pub options: &'a Options,
+    /// Scores by an engine, instead of those the inputs hold.
+    pub labels: Option<&'a LabelJob>,
     /// For the manifest.
     pub command: &'a [String],
+}
+
+impl<'a> Job<'a> {
+    /// Without an engine, and for a manifest without a command.
+    #[must_use]
+    pub const fn new(inputs: &'a [Weighted], output: &'a Path, options: &'a Options) -> Job<'a> {
+        Job { inputs, output, options, labels: None, command: &[] }
+    }
+}
+
+/// How an engine scores the positions.
+#[derive(Clone, Debug)]
+pub struct LabelJob {
+    pub settings: label::Settings,
+    pub work: label::Work,
 }
 
 /// What a build is doing.
@@ -48,6 +67,12 @@ pub enum Phase {
     Reading,
     /// Deciding what needs all samples, and writing.
     Arranging,
+    /// The engine searches: so many positions of so many, so many without success.
+    Labelling {
+        done: u64,
+        total: u64,
+        failed: u64,
+    },
 }
 
 /// How far a build is.
@@ -73,19 +98,38 @@ pub struct Built {
 /// left behind.
 pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built, DataError> {
     let options = job.options;
-    let sink = match options.two_passes() {
+    let labels = job.labels;
+    let sink = match options.two_passes() || labels.is_some() {
         true => Sink::Spool(Spool::create(job.output)?),
         false => Sink::File(FsdWriter::create(job.output)?),
     };
-    let mut flow = Flow::new(options, false, sink);
-    let (sources, score_unit) = read(job, &mut flow, progress)?;
+    let mut flow = Flow::new(options, labels.is_some(), sink);
+    let (sources, mut score_unit) = read(job, &mut flow, progress)?;
+    if labels.is_some() {
+        score_unit = ScoreUnit::Centipawns;
+    }
     let Flow { mut tally, kept, sink, .. } = flow;
-    progress(Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept });
-    let writer = match sink {
-        Sink::File(writer) => writer,
-        Sink::Spool(spool) => arrange(spool.finish()?, options, &mut tally, FsdWriter::create(job.output)?)?,
+    let mut state = Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept };
+    progress(state);
+    let (writer, found) = match sink {
+        Sink::File(writer) => (writer, None),
+        Sink::Spool(spool) => {
+            let mut spooled = early(spool.finish()?, options, &mut tally)?;
+            let mut found = None;
+            if let Some(by) = labels {
+                let mut told = |phase| progress(Progress { phase, ..state });
+                let (scored, labels) = labelled::score(spooled, by, options, &mut tally, &mut told)?;
+                (spooled, found) = (scored, Some(labels));
+            }
+            state.samples = spooled.count();
+            progress(state);
+            (late(spooled, options, &mut tally, FsdWriter::create(job.output)?)?, found)
+        }
     };
-    finish(job, writer, sources, score_unit, &tally)
+    let built = finish(job, writer, sources, score_unit, found.as_ref(), &tally)?;
+    // Only now nobody needs it any more.
+    found.map_or(Ok(()), |labels| labels.remove_journal().map_err(label::LabelError::from).map_err(Box::new))?;
+    Ok(built)
 }
 
 fn total(sources: &[Source]) -> u64 {
@@ -101,7 +145,7 @@ fn read(
     let mut sources: Vec<Source> = Vec::new();
     let mut units = None;
     for input in job.inputs {
-        let mut supply = Supply::open(input, job.options, false)?;
+        let mut supply = Supply::open(input, job.options, job.labels.is_some())?;
         if *units.get_or_insert(supply.score_unit()) != supply.score_unit() {
             let reason = "its scores are in another unit than those before it; convert it first (`dataset convert`)";
             return Err(DataError::Input { input: input.origin.path().display().to_string(), reason: reason.into() });
@@ -125,19 +169,24 @@ fn read(
     Ok((sources, units.unwrap_or(ScoreUnit::Centipawns)))
 }
 
-/// Decides what needs all samples, and writes them.
-fn arrange(
-    mut spooled: Spooled,
-    options: &Options,
-    tally: &mut Tally,
-    mut writer: FsdWriter,
-) -> Result<FsdWriter, DataError> {
+/// What needs all samples, but not their scores.
+fn early(mut spooled: Spooled, options: &Options, tally: &mut Tally) -> Result<Spooled, DataError> {
     if let Some(quantile) = options.min_moves_quantile {
         spooled = later::above_quantile(spooled, quantile, tally)?;
     }
     if let Some(dedup) = options.dedup {
         spooled = later::unique(spooled, dedup, tally)?;
     }
+    Ok(spooled)
+}
+
+/// What is left to decide; then writes the samples.
+fn late(
+    mut spooled: Spooled,
+    options: &Options,
+    tally: &mut Tally,
+    mut writer: FsdWriter,
+) -> Result<FsdWriter, DataError> {
     if options.balance.is_some() || options.samples.is_some() {
         spooled = later::thin(spooled, options.balance.as_ref(), options.samples, options.seed, tally)?;
     }
@@ -153,6 +202,7 @@ fn finish(
     writer: FsdWriter,
     sources: Vec<Source>,
     score_unit: ScoreUnit,
+    labels: Option<&Labels>,
     tally: &Tally,
 ) -> Result<Built, DataError> {
     let options = job.options;
@@ -178,6 +228,7 @@ fn finish(
         score_unit,
         options: Some(options.clone()),
         conversion: None,
+        labelling: labels.map(|labels| labels.labelling.clone()),
         generated: None,
         sources,
         games: tally.games,

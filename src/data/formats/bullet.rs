@@ -16,11 +16,11 @@ use std::io::Read;
 use std::path::Path;
 
 use rayon::prelude::*;
-use shakmaty::{Color, Role, Square};
+use shakmaty::Color;
 
 use super::sink::{BLOCK, Sink};
 use super::skipped::SkippedSample;
-use crate::chess::{PackedBoard, Piece, PieceCode};
+use crate::chess::PackedBoard;
 use crate::data::record::Situation;
 use crate::data::{DataError, GameResult, Record};
 use crate::units::Ply;
@@ -112,27 +112,39 @@ fn kings(board: &shakmaty::Board) -> Option<(u8, u8)> {
 /// A sample as an entry; none without a score or result.
 pub fn write(record: &Record) -> Option<Entry> {
     let (score, result) = (record.score()?, record.result()?);
-    let turned = if record.turn().is_black() { 56 } else { 0 };
-    // Turned ranks come in another order.
-    let mut squares = [None::<PieceCode>; 64];
-    for (square, code) in record.board().pieces() {
-        squares[square as usize ^ turned] = Some(code);
+    let (mut occupied, mut codes) = (record.board().occupancy(), record.board().codes());
+    if record.turn().is_black() {
+        (occupied, codes) = turned(occupied, codes);
     }
     let mut entry = [0; ENTRY_BYTES];
-    let (mut occupied, mut slot) = (0u64, 0);
-    for (at, code) in squares.iter().enumerate() {
-        let Some(Piece { color, role }) = code.and_then(PieceCode::piece) else { continue };
-        let own = color == record.turn();
-        occupied |= 1 << at;
-        entry[8 + slot / 2] |= (u8::from(!own) << 3 | (role as u8 - Role::Pawn as u8)) << (4 * (slot % 2));
-        slot += 1;
-        if role == Role::King {
-            let square = Square::new(at as u32);
-            if own { entry[27] = square as u8 } else { entry[28] = square as u8 ^ 56 }
-        }
-    }
     entry[..8].copy_from_slice(&occupied.to_le_bytes());
+    entry[8..24].copy_from_slice(&codes.to_le_bytes());
     entry[24..26].copy_from_slice(&score.to_le_bytes());
     entry[26] = result as u8;
+    for (square, code) in PackedBoard::from_bits(occupied, codes).pieces() {
+        match code.index() {
+            OWN_KING => entry[27] = square as u8,
+            THEIR_KING => entry[28] = square as u8 ^ 56,
+            _ => {}
+        }
+    }
     Some(entry)
+}
+
+const OWN_KING: usize = 5;
+const THEIR_KING: usize = 13;
+/// The top bit of every nibble: the colour.
+const TOPS: u128 = u128::MAX / 15 * 8;
+
+/// The board from the other side: ranks in the other order, colours exchanged.
+fn turned(occupied: u64, codes: u128) -> (u64, u128) {
+    let (mut left, mut out, mut bits) = (codes, 0u128, 4 * occupied.count_ones());
+    let used = if bits == 128 { u128::MAX } else { (1 << bits) - 1 };
+    for rank in occupied.to_le_bytes() {
+        let width = 4 * rank.count_ones();
+        bits -= width;
+        out |= (left & ((1 << width) - 1)) << (bits & 127);
+        left >>= width;
+    }
+    (occupied.swap_bytes(), out ^ (TOPS & used))
 }

@@ -124,7 +124,7 @@ fn run(
         writer.push(&block)?;
         progress(Progress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
     }
-    let mut account = writer.account().clone();
+    let mut account = writer.account();
     account.clamped += clamped;
     let conversion = Conversion { from: reader.format(), to, score_units: units, account, skipped: reader.skipped() };
     if writer.samples() == 0 {
@@ -159,6 +159,7 @@ fn run(
             options: None,
             conversion: Some(conversion.clone()),
             generated: None,
+            labelling: None,
             sources: vec![source],
             games,
             positions: read,

@@ -22,6 +22,8 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
+    pub const ALL: [LeftOut; 3] = [LeftOut::NoScore, LeftOut::UnknownResult, LeftOut::Ply];
+
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,6 +51,17 @@ pub enum Lost {
 }
 
 impl Lost {
+    pub const ALL: [Lost; 8] = [
+        Lost::SideToMove,
+        Lost::CastlingRights,
+        Lost::EnPassant,
+        Lost::Rule50,
+        Lost::Ply,
+        Lost::Move,
+        Lost::Result,
+        Lost::GameNumber,
+    ];
+
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,57 +90,80 @@ pub struct Account {
     pub assumed_draws: u64,
 }
 
-impl Account {
-    fn lose(&mut self, what: Lost, lost: bool) {
-        if lost {
-            *self.lost.entry(what).or_default() += 1;
+/// An [`Account`] that is still open: counters in the order of their kinds.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    left_out: [u64; LeftOut::ALL.len()],
+    lost: [u64; Lost::ALL.len()],
+    clamped: u64,
+    assumed_draws: u64,
+}
+
+impl Ledger {
+    pub fn account(&self) -> Account {
+        Account {
+            left_out: LeftOut::ALL.into_iter().zip(self.left_out).filter(|(_, count)| *count > 0).collect(),
+            lost: Lost::ALL.into_iter().zip(self.lost).filter(|(_, count)| *count > 0).collect(),
+            clamped: self.clamped,
+            assumed_draws: self.assumed_draws,
         }
     }
 
+    pub fn add(&mut self, other: &Ledger) {
+        self.left_out.iter_mut().zip(other.left_out).for_each(|(sum, count)| *sum += count);
+        self.lost.iter_mut().zip(other.lost).for_each(|(sum, count)| *sum += count);
+        self.clamped += other.clamped;
+        self.assumed_draws += other.assumed_draws;
+    }
+
+    fn lose(&mut self, what: Lost, lost: bool) {
+        self.lost[what as usize] += u64::from(lost);
+    }
+
     fn leave_out(&mut self, why: LeftOut) -> Option<Record> {
-        *self.left_out.entry(why).or_default() += 1;
+        self.left_out[why as usize] += 1;
         None
     }
 }
 
 /// The sample as `format` will hold it; none where it cannot. Game numbers aside.
-pub fn fit(record: &Record, format: Format, unknown_is_draw: bool, account: &mut Account) -> Option<Record> {
+pub fn fit(record: &Record, format: Format, unknown_is_draw: bool, ledger: &mut Ledger) -> Option<Record> {
     let mut record = *record;
     let needs_result = matches!(format, Format::Binpack | Format::Bullet);
     if needs_result && record.result().is_none() {
         if !unknown_is_draw {
-            return account.leave_out(LeftOut::UnknownResult);
+            return ledger.leave_out(LeftOut::UnknownResult);
         }
         record = record.with_result(Some(GameResult::Draw));
-        account.assumed_draws += 1;
+        ledger.assumed_draws += 1;
     }
     match format {
         Format::Fsd | Format::Pgn => {}
         Format::Binpack => {
             if record.ply().0 > MAX_PLY {
-                return account.leave_out(LeftOut::Ply);
+                return ledger.leave_out(LeftOut::Ply);
             }
             if record.score() == Some(NO_SCORE) {
                 // Stands for none there.
                 record = record.with_score(Some(NO_SCORE - 1));
-                account.clamped += 1;
+                ledger.clamped += 1;
             }
         }
         Format::Bullet => {
             if record.score().is_none() {
-                return account.leave_out(LeftOut::NoScore);
+                return ledger.leave_out(LeftOut::NoScore);
             }
-            account.lose(Lost::SideToMove, record.turn().is_black());
-            account.lose(Lost::CastlingRights, record.castling() != 0);
-            account.lose(Lost::EnPassant, record.ep_file().is_some());
-            account.lose(Lost::Rule50, record.rule50() != 0);
-            account.lose(Lost::Ply, record.ply().0 != 0);
-            account.lose(Lost::Move, record.has_move());
+            ledger.lose(Lost::SideToMove, record.turn().is_black());
+            ledger.lose(Lost::CastlingRights, record.castling() != 0);
+            ledger.lose(Lost::EnPassant, record.ep_file().is_some());
+            ledger.lose(Lost::Rule50, record.rule50() != 0);
+            ledger.lose(Lost::Ply, record.ply().0 != 0);
+            ledger.lose(Lost::Move, record.has_move());
         }
         Format::Text => {
-            account.lose(Lost::Result, record.result().is_some());
+            ledger.lose(Lost::Result, record.result().is_some());
             // A FEN's counters have the side to move in them.
-            account.lose(Lost::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
+            ledger.lose(Lost::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
         }
     }
     Some(record)
@@ -141,7 +177,7 @@ pub struct Boundaries {
 }
 
 impl Boundaries {
-    pub fn add(&mut self, record: &Record, format: Format, account: &mut Account) {
+    pub fn add(&mut self, record: &Record, format: Format, ledger: &mut Ledger) {
         let told = match format {
             Format::Fsd | Format::Pgn => return,
             Format::Binpack => self.numbers.begins(record),
@@ -150,6 +186,6 @@ impl Boundaries {
             Format::Bullet => true,
         };
         let begins = self.last.replace(record.game()) != Some(record.game());
-        account.lose(Lost::GameNumber, told != begins);
+        ledger.lose(Lost::GameNumber, told != begins);
     }
 }

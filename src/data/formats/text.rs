@@ -27,14 +27,12 @@ pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> 
     *sink.shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(compression);
     let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
     loop {
-        let batch = lines.next(&mut text);
-        if let Ok(Some((first, batch))) = &batch {
-            if !parse_all(batch, *first, sink)? {
-                return Ok(());
+        match lines.next(&mut text) {
+            Ok(Some((first, batch))) => {
+                if !parse_all(&batch, first, sink)? {
+                    return Ok(());
+                }
             }
-        }
-        match batch {
-            Ok(Some(_)) => {}
             Ok(None) => return Ok(()),
             Err(cause) if compression == "plain" => return Err(DataError::Read { path: path.into(), cause }),
             Err(cause) => {

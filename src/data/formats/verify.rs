@@ -57,7 +57,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn add(&mut self, place: impl Into<String>, what: impl ToString) {
+    fn add(&mut self, place: impl Into<String>, what: &impl ToString) {
         self.count += 1;
         if self.first.len() < EXAMPLES {
             self.first.push(Problem { place: place.into(), what: what.to_string() });
@@ -72,12 +72,12 @@ fn of_fsd(path: &Path, findings: &mut Findings, progress: &mut dyn FnMut(u64)) -
         Ok(fsd) => fsd,
         Err(error @ DataError::Read { .. }) => return Err(error),
         Err(error) => {
-            findings.add("the file", error);
+            findings.add("the file", &error);
             return Ok((0, 0, String::new(), None));
         }
     };
     for damage in fsd.damages() {
-        findings.add("checksum", damage);
+        findings.add("checksum", &damage);
     }
     let games = fsd.header().games;
     let mut hasher = blake3::Hasher::new();
@@ -86,18 +86,18 @@ fn of_fsd(path: &Path, findings: &mut Findings, progress: &mut dyn FnMut(u64)) -
         let first = number * BLOCK;
         for (index, problem) in broken(block) {
             let record = first + index;
-            findings.add(format!("record {record} (byte {})", Fsd::offset(record)), problem);
+            findings.add(format!("record {record} (byte {})", Fsd::offset(record)), &problem);
         }
         if let Some(index) = block.iter().position(|record| record.game() >= games) {
             let record = first + index;
             let what = format!("game {} of {games}", block[index].game());
-            findings.add(format!("record {record} (byte {})", Fsd::offset(record)), what);
+            findings.add(format!("record {record} (byte {})", Fsd::offset(record)), &what);
         }
         progress((first + block.len()) as u64);
     }
     let hash = hasher.finalize().to_hex().to_string();
     if hash != fsd.hash() {
-        findings.add("the header (byte 48)", format!("the samples' hash is {hash}, not {}", fsd.hash()));
+        findings.add("the header (byte 48)", &format!("the samples' hash is {hash}, not {}", fsd.hash()));
     }
     let manifest = match fsd.manifest() {
         Ok(manifest) => Some(disagreements(&manifest, &fsd)),
@@ -140,14 +140,14 @@ fn of_stream(
             Ok(Some(block)) => {
                 hasher.update(bytemuck::cast_slice(&block));
                 for (index, problem) in broken(&block) {
-                    findings.add(format!("sample {}", samples + index as u64), problem);
+                    findings.add(format!("sample {}", samples + index as u64), &problem);
                 }
                 samples += block.len() as u64;
                 progress(samples);
             }
             Ok(None) => break,
             Err(error) => {
-                findings.add(format!("after sample {samples}"), error);
+                findings.add(format!("after sample {samples}"), &error);
                 break;
             }
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::binpack::{Encoder, Unfit};
-use super::losses::{Account, Boundaries, fit};
+use super::losses::{Account, Boundaries, Ledger, fit};
 use super::{Format, bullet, text};
 use crate::data::output::{OutputFile, SealedFile};
 use crate::data::{DataError, FsdWriter, Provenance, Record};
@@ -19,7 +19,7 @@ pub struct SampleWriter {
     format: Format,
     unknown_is_draw: bool,
     target: Target,
-    account: Account,
+    ledger: Ledger,
     boundaries: Boundaries,
     samples: u64,
 }
@@ -55,8 +55,8 @@ impl SampleWriter {
             Format::Bullet => Target::Bullet(OutputFile::create(path)?),
             Format::Text => Target::Text(OutputFile::create(path)?),
         };
-        let (account, boundaries) = (Account::default(), Boundaries::default());
-        Ok(SampleWriter { path: path.into(), format, unknown_is_draw, target, account, boundaries, samples: 0 })
+        let (ledger, boundaries) = (Ledger::default(), Boundaries::default());
+        Ok(SampleWriter { path: path.into(), format, unknown_is_draw, target, ledger, boundaries, samples: 0 })
     }
 
     /// # Errors
@@ -66,13 +66,7 @@ impl SampleWriter {
             self.samples += records.len() as u64;
             return writer.push_all(records);
         }
-        let mut fitting = Vec::with_capacity(records.len());
-        for record in records {
-            if let Some(record) = fit(record, self.format, self.unknown_is_draw, &mut self.account) {
-                self.boundaries.add(&record, self.format, &mut self.account);
-                fitting.push(record);
-            }
-        }
+        let fitting = self.fitting(records);
         match &mut self.target {
             Target::Fsd(_) => {}
             Target::Binpack(file, encoder) => {
@@ -97,6 +91,28 @@ impl SampleWriter {
         }
         self.samples += fitting.len() as u64;
         Ok(())
+    }
+
+    /// The samples as the format holds them.
+    fn fitting(&mut self, records: &[Record]) -> Vec<Record> {
+        let (format, unknown_is_draw) = (self.format, self.unknown_is_draw);
+        let parts: Vec<(Vec<Record>, Ledger)> = records
+            .par_chunks(TASK)
+            .map(|records| {
+                let mut ledger = Ledger::default();
+                let fit = |record| fit(record, format, unknown_is_draw, &mut ledger);
+                (records.iter().filter_map(fit).collect(), ledger)
+            })
+            .collect();
+        let mut fitting = Vec::with_capacity(records.len());
+        for (records, ledger) in parts {
+            self.ledger.add(&ledger);
+            fitting.extend(records);
+        }
+        for record in &fitting {
+            self.boundaries.add(record, format, &mut self.ledger);
+        }
+        fitting
     }
 
     /// Puts the file in its place. `provenance` goes into a `.fsd` file's header.
@@ -125,7 +141,7 @@ impl SampleWriter {
             }
             Target::Bullet(file) | Target::Text(file) => file.seal()?,
         };
-        Ok((file, Written { samples: self.samples, account: self.account, hash }))
+        Ok((file, Written { samples: self.samples, account: self.ledger.account(), hash }))
     }
 
     #[must_use]
@@ -135,8 +151,8 @@ impl SampleWriter {
 
     /// What could not be held so far.
     #[must_use]
-    pub const fn account(&self) -> &Account {
-        &self.account
+    pub fn account(&self) -> Account {
+        self.ledger.account()
     }
 }
 

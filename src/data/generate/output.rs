@@ -135,6 +135,7 @@ fn finish_samples(
             options: None,
             conversion: None,
             generated: Some(facts.generated.clone()),
+            labelling: None,
             sources: Vec::new(),
             games: work.games.into(),
             positions: facts.plies,

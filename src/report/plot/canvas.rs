@@ -69,6 +69,14 @@ impl<DB: DrawingBackend> Canvas<DB> {
         self.area.draw(&Text::new(text.to_owned(), (x, y + lower), self.anchored(size, anchor, VPos::Center)))
     }
 
+    /// A label whose left end stands at a pixel, in a colour of its own.
+    pub(super) fn colored_label(&self, text: &str, (x, y): (i32, i32), size: i32, color: RGBColor) -> Drawn<DB> {
+        let lower = if self.scale > 1.0 { self.px(size) / 7 } else { 0 };
+        let style = (FONT, f64::from(size) * self.scale).into_font().color(&color);
+        let style = style.pos(Pos::new(HPos::Left, VPos::Center));
+        self.area.draw(&Text::new(text.to_owned(), (x, y + lower), style))
+    }
+
     fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
         self.text(size).pos(Pos::new(horizontal, vertical))
     }

@@ -6,6 +6,7 @@
 mod canvas;
 mod horizontal;
 mod lines;
+mod plane;
 
 use std::sync::OnceLock;
 
@@ -32,6 +33,12 @@ pub struct Figure(Sketch);
 
 /// PNG pixels a unit of the layout, for sharp text.
 const PNG_SCALE: f64 = 2.0;
+
+impl From<Sketch> for Figure {
+    fn from(sketch: Sketch) -> Figure {
+        Figure(sketch)
+    }
+}
 
 impl Figure {
     /// Every plot there are figures for.
@@ -103,6 +110,8 @@ impl Figure {
             Content::Dots { rows, .. } => horizontal::dots_height(rows.len()),
             Content::Bars { groups, series, .. } => horizontal::bars_height(groups.len(), series.len()),
             Content::Curves { .. } | Content::Points { .. } => lines::HEIGHT,
+            Content::Plane { .. } => plane::HEIGHT,
+            Content::Squares { .. } => plane::BOARD_HEIGHT,
         };
         (canvas::WIDTH, height)
     }
@@ -121,6 +130,8 @@ impl Figure {
                 Content::Bars { axis, series, groups } => horizontal::bars(&canvas, axis, series, groups),
                 Content::Curves { axis, curves } => lines::curves(&canvas, axis, curves),
                 Content::Points { x_axis, y_axis, points } => lines::points(&canvas, x_axis, y_axis, points),
+                Content::Plane { x_axis, y_axis, layers } => plane::plane(&canvas, x_axis, y_axis, layers),
+                Content::Squares { axis, shares } => plane::squares(&canvas, axis, shares),
             }?;
             canvas.area.present()
         };

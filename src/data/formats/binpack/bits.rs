@@ -147,26 +147,59 @@ pub const fn unfold(folded: u16) -> i16 {
     (bits ^ (0x7fff * (bits >> 15))).cast_signed()
 }
 
-/// The `n`-th lowest set bit's place, from 0; there must be more than `n` set bits.
-#[inline]
-pub const fn nth(set: u64, n: u32) -> u32 {
-    // Counts of set bits: in pairs, nibbles and bytes; multiplying sums the bytes up to and with each.
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let pairs = set - (set >> 1 & 0x5555_5555_5555_5555);
-    let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
-    let bytes = nibbles + (nibbles >> 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    let sums = bytes.wrapping_mul(ONES);
-    // A byte's top bit stays set where its sum is at most n: so many bytes come before the one looked for.
-    let before = ((n as u64 * ONES | 0x80 * ONES) - sums & 0x80 * ONES) >> 7;
-    let shift = before.wrapping_mul(ONES) >> 56 << 3;
-    let mut left = n as u64 - (sums << 8 >> (shift & 63) & 0xff);
-    let mut byte = set >> (shift & 63) & 0xff;
-    while left > 0 {
-        byte &= byte.wrapping_sub(1);
-        left -= 1;
-    }
-    shift as u32 + byte.trailing_zeros()
+/// A set of squares, counted byte by byte: its size and its members by their place cost little more than one count.
+#[derive(Copy, Clone, Debug)]
+pub struct Counted {
+    set: u64,
+    /// In each byte, the number of set bits up to and with that byte.
+    sums: u64,
 }
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const TOPS: u64 = 0x80 * ONES;
+
+impl Counted {
+    #[inline]
+    pub const fn new(set: u64) -> Counted {
+        // In pairs, nibbles, bytes; multiplying sums the bytes up.
+        let pairs = set - (set >> 1 & 0x5555_5555_5555_5555);
+        let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
+        let bytes = (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+        Counted { set, sums: bytes.wrapping_mul(ONES) }
+    }
+
+    #[inline]
+    pub const fn count(self) -> u32 {
+        (self.sums >> 56) as u32
+    }
+
+    /// The `n`-th lowest member, from 0; there must be more than `n`.
+    #[inline]
+    pub const fn nth(self, n: u32) -> u32 {
+        // A byte's top bit stays set where its sum is at most n: so many bytes come before the one looked for.
+        let before = ((((n as u64 * ONES) | TOPS) - self.sums) & TOPS) >> 7;
+        let shift = before.wrapping_mul(ONES) >> 56 << 3 & 63;
+        let left = n as u64 - (self.sums << 8 >> shift & 0xff);
+        let byte = self.set >> shift & 0xff;
+        shift as u32 + NTH_IN_BYTE[(left as usize & 7) << 8 | byte as usize] as u32
+    }
+}
+
+/// Place of the n-th set bit of a byte, at n · 256 + byte.
+const NTH_IN_BYTE: [u8; 2048] = {
+    let mut table = [0; 2048];
+    let mut at = 0;
+    while at < 2048 {
+        let (mut byte, mut left) = (at & 255, at >> 8);
+        while left > 0 && byte != 0 {
+            byte &= byte - 1;
+            left -= 1;
+        }
+        table[at] = byte.trailing_zeros() as u8 & 7;
+        at += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -219,10 +252,12 @@ mod tests {
                 set &= rng.random::<u64>() & rng.random::<u64>();
             }
             let places: Vec<u32> = (0..64).filter(|at| set >> at & 1 == 1).collect();
+            let counted = Counted::new(set);
+            assert_eq!(counted.count() as usize, places.len());
             for (n, place) in places.iter().enumerate() {
-                assert_eq!(nth(set, n as u32), *place, "{set:#x} {n}");
+                assert_eq!(counted.nth(n as u32), *place, "{set:#x} {n}");
             }
         }
-        assert_eq!(nth(u64::MAX, 63), 63);
+        assert_eq!((Counted::new(u64::MAX).nth(63), Counted::new(0).count()), (63, 0));
     }
 }

@@ -3,7 +3,7 @@
 
 use shakmaty::{Role, Square};
 
-use super::bits::{Window, nth, width};
+use super::bits::{Counted, Window, width};
 use super::error::TextError;
 use super::position::{Moves, Position, below, square};
 use crate::data::record::PackedMove;
@@ -13,35 +13,36 @@ const PROMOTIONS: [Role; 4] = [Role::Knight, Role::Bishop, Role::Rook, Role::Que
 /// Reads the move played in `position`; whether it is legal is seen when it is played.
 #[inline]
 pub fn read(position: &Position, text: &mut Window) -> Result<PackedMove, TextError> {
-    let own = position.own();
-    let pieces = own.count_ones();
-    let piece = text.take(width(pieces));
-    if piece >= pieces {
-        return Err(TextError::Piece { piece, pieces });
+    let own = Counted::new(position.own());
+    let piece = text.take(width(own.count()));
+    if piece >= own.count() {
+        return Err(TextError::Piece { piece, pieces: own.count() });
     }
-    let moves = position.moves(nth(own, piece));
-    let count = moves.count();
+    let moves = position.moves(own.nth(piece));
+    let targets = Counted::new(moves.targets);
+    let count = choices(&moves, targets.count());
     let choice = text.take(width(count));
     if choice >= count {
         return Err(TextError::Choice { from: square(moves.from), choice, count });
     }
-    Ok(chosen(&moves, choice))
-}
-
-#[inline]
-fn chosen(moves: &Moves, choice: u32) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
-        return PackedMove::new(from, square(nth(moves.targets, choice >> 2)), Some(role));
+        return Ok(PackedMove::new(from, square(targets.nth(choice >> 2)), Some(role)));
     }
-    let targets = moves.targets.count_ones();
-    if choice < targets {
-        return PackedMove::new(from, square(nth(moves.targets, choice)), None);
+    if choice < targets.count() {
+        return Ok(PackedMove::new(from, square(targets.nth(choice)), None));
     }
     // Queen side first, where both are there.
-    let queen_side = moves.castles[0] && choice == targets;
-    PackedMove::new(from, rook_home(from, queen_side), None)
+    let queen_side = moves.castles[0] && choice == targets.count();
+    Ok(PackedMove::new(from, rook_home(from, queen_side), None))
+}
+
+/// How many moves the text can choose from.
+#[inline]
+fn choices(moves: &Moves, targets: u32) -> u32 {
+    let castles = u32::from(moves.castles[0]) + u32::from(moves.castles[1]);
+    if moves.promotes { 4 * targets } else { targets + castles }
 }
 
 /// Where the rook stands that a king on `from` castles with.
@@ -79,6 +80,7 @@ pub fn numbers(position: &Position, mv: PackedMove) -> Option<Numbers> {
             .position(|(right, queen_side)| *right && rook_home(mv.from(), queen_side) == mv.to())?;
         moves.targets.count_ones() + u32::from(side == 1 && moves.castles[0])
     };
-    let (piece_bits, choice_bits) = (width(own.count_ones()), width(moves.count()));
+    let count = choices(&moves, moves.targets.count_ones());
+    let (piece_bits, choice_bits) = (width(own.count_ones()), width(count));
     Some(Numbers { value: below(own, from) << choice_bits | choice, bits: piece_bits + choice_bits })
 }

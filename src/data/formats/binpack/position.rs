@@ -24,6 +24,8 @@ pub struct Position {
     roles: [u64; 6],
     /// As [`PackedBoard::codes`].
     codes: u128,
+    /// The code on each square that is occupied.
+    squares: [u8; 64],
     turn: Color,
     /// Bits 0–3: K, Q, k, q.
     castling: u8,
@@ -46,14 +48,6 @@ pub struct Moves {
     pub castles: [bool; 2],
 }
 
-impl Moves {
-    pub fn count(&self) -> u32 {
-        let targets = self.targets.count_ones();
-        let castles = u32::from(self.castles[0]) + u32::from(self.castles[1]);
-        if self.promotes { 4 * targets } else { targets + castles }
-    }
-}
-
 /// The first squares of the castling paths for White, queen side and king side; Black's stand 56 squares higher.
 struct CastlingPath {
     /// Between king and rook.
@@ -70,11 +64,17 @@ impl Position {
     /// When more than 32 pieces stand on the board.
     pub fn new(position: &Chess, ply: Ply) -> Result<Position, PackedBoardError> {
         let board = position.board();
+        let packed = PackedBoard::pack(board)?;
+        let mut squares = [0; 64];
+        for (square, code) in packed.pieces() {
+            squares[square as usize] = code.index() as u8;
+        }
         let right = |bit: u8, color, side| u8::from(position.castles().has(color, side)) << bit;
         Ok(Position {
             colors: [board.white().0, board.black().0],
             roles: Role::ALL.map(|role| board.by_role(role).0),
-            codes: PackedBoard::pack(board)?.codes(),
+            codes: packed.codes(),
+            squares,
             turn: position.turn(),
             castling: right(0, Color::White, CastlingSide::KingSide)
                 | right(1, Color::White, CastlingSide::QueenSide)
@@ -111,17 +111,16 @@ impl Position {
         self.colors[self.turn.is_white() as usize]
     }
 
-    /// The piece code on an occupied square, and its place among the nibbles.
-    fn code_at(&self, at: u32) -> (usize, u32) {
-        let slot = below(self.occupied(), at);
-        ((self.codes >> (4 * slot)) as usize & 15, slot)
+    /// The piece code on an occupied square.
+    const fn code_at(&self, at: u32) -> usize {
+        self.squares[at as usize & 63] as usize
     }
 
     /// The moves of the own piece on `from`.
     #[inline]
     pub fn moves(&self, from: u32) -> Moves {
         let (own, occupied) = (self.own(), self.occupied());
-        let (code, _) = self.code_at(from);
+        let code = self.code_at(from);
         let at = square(from);
         let plain = |attacks: Bitboard| Moves { from, targets: attacks.0 & !own, promotes: false, castles: [false; 2] };
         match code & 7 {
@@ -165,15 +164,15 @@ impl Position {
         if self.colors[us] & to_bit != 0 {
             return self.castle(to > from);
         }
-        let (code, slot) = self.code_at(from);
+        let (code, slot) = (self.code_at(from), below(self.occupied(), from));
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
         let ep = std::mem::take(&mut self.ep);
         self.rule50 = self.rule50.saturating_add(1);
         if self.colors[them] & to_bit != 0 {
-            let (taken, at) = self.code_at(to);
+            let (taken, at) = (self.code_at(to), below(self.occupied(), to));
             self.roles[taken & 7] ^= to_bit;
             self.colors[them] ^= to_bit;
-            self.codes = self.codes ^ ((taken ^ placed) as u128) << (4 * at);
+            self.codes ^= ((taken ^ placed) as u128) << (4 * at);
             self.codes = without(self.codes, slot);
             self.rule50 = 0;
         } else {
@@ -181,6 +180,7 @@ impl Position {
             let at = below(self.occupied() ^ from_bit, to);
             self.codes = with(self.codes, at, placed);
         }
+        self.squares[to as usize & 63] = placed as u8;
         self.colors[us] ^= from_bit | to_bit;
         self.roles[code & 7] ^= from_bit;
         self.roles[placed & 7] ^= to_bit;
@@ -223,6 +223,7 @@ impl Position {
             self.colors[us] ^= 1 << from;
             self.codes = with(self.codes, below(self.occupied(), to), us << 3 | role);
             self.colors[us] ^= 1 << to;
+            self.squares[to as usize & 63] = (us << 3 | role) as u8;
             self.roles[role] ^= 1 << from | 1 << to;
         }
         self.castling &= !(3 << (2 * us));

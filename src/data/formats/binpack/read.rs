@@ -56,7 +56,7 @@ impl<R: Read> Chunks<R> {
     ///
     /// # Errors
     /// When the file cannot be read, or breaks off.
-    pub fn next(&mut self) -> io::Result<Result<Option<Chunk>, Broken>> {
+    pub fn next_chunk(&mut self) -> io::Result<Result<Option<Chunk>, Broken>> {
         let size = match self.peek()? {
             Ok(Some(size)) => size,
             Ok(None) => return Ok(Ok(None)),

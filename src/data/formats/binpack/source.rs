@@ -41,17 +41,17 @@ pub fn run(reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), DataEr
         while !fits(&flight)
             && let Some(front) = flight.pop_front()
         {
-            if !deliver(front, path, sink)? {
+            if !deliver(&front, path, sink)? {
                 return Ok(());
             }
         }
         if next.map_err(broken)?.is_none() {
             return Ok(());
         }
-        let chunk = chunks.next().map_err(DataError::read(path))?;
+        let chunk = chunks.next_chunk().map_err(DataError::read(path))?;
         if chunk.is_err() {
             for front in std::mem::take(&mut flight) {
-                if !deliver(front, path, sink)? {
+                if !deliver(&front, path, sink)? {
                     return Ok(());
                 }
             }
@@ -86,7 +86,7 @@ fn decode(chunk: Chunk) -> Decoded {
 }
 
 /// Delivers a chunk's samples; false when nobody wants more.
-fn deliver(ahead: Ahead, path: &Path, sink: &mut Sink) -> Result<bool, DataError> {
+fn deliver(ahead: &Ahead, path: &Path, sink: &mut Sink) -> Result<bool, DataError> {
     let gone = |_| DataError::Read { path: path.into(), cause: std::io::Error::other("a decoding thread stopped") };
     let Decoded { offset, mut decoder, blocks, problem } = ahead.decoded.recv().map_err(gone)?;
     for block in blocks {

@@ -1,0 +1,157 @@
+//! `fsbench dataset stats`: distributions of a file of games or samples.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::convert::unit;
+use super::{failure, progress};
+use crate::cli::tables::{percent, table};
+use crate::cli::{Failure, Format};
+use crate::data::{self, Histogram, Logistic, ScoreUnit, Stats, formats};
+use crate::record::{write_atomically, write_json};
+use crate::report::dataset_figures;
+
+/// Show how plies, pieces, scores, results, kings and moves are distributed
+///
+/// With --out also as plots (SVG and PNG) and stats.json. The logistic 1 / (1 + exp(-(score - a) / b)) is fitted to the
+/// results by maximum likelihood.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Games or samples of any format
+    file: PathBuf,
+    /// The file's format, where it cannot be told from its content and name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// Unit of the scores where the file does not say it: cp, or internal:PAWN
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    from_unit: Option<ScoreUnit>,
+    /// A folder for stats.json and the plots
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
+    let stats = data::stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
+        bar.set_position(bytes);
+        let of = length.map(|length| format!(", {}", percent(bytes as f64 / length.max(1) as f64))).unwrap_or_default();
+        bar.set_message(format!("{samples} samples{of}"));
+    });
+    bar.finish_and_clear();
+    let stats = stats.map_err(failure)?;
+    if let Some(folder) = &arguments.out {
+        write(&stats, folder)?;
+    }
+    match arguments.format {
+        Format::Text => println!("{}", text(&stats)),
+        Format::Json => println!("{:#}", serde_json::to_value(&stats).map_err(Failure::work)?),
+    }
+    Ok(())
+}
+
+fn write(stats: &Stats, folder: &Path) -> Result<(), Failure> {
+    write_json(&folder.join("stats.json"), stats).map_err(Failure::work)?;
+    for figure in dataset_figures(stats) {
+        let path = folder.join(figure.name());
+        let svg = figure.svg().map_err(Failure::work)?;
+        let png = figure.png().map_err(Failure::work)?;
+        let written = write_atomically(&path.with_extension("svg"), svg.as_bytes())
+            .and_then(|()| write_atomically(&path.with_extension("png"), &png));
+        written.with_context(|| format!("the plot '{}'", figure.title())).map_err(Failure::Work)?;
+    }
+    Ok(())
+}
+
+fn text(stats: &Stats) -> String {
+    let share = |count: u64| format!("{count} ({})", percent(count as f64 / stats.samples as f64));
+    let mut parts = vec![format!(
+        "{}: {} samples of {} games ({})\nwith score   {}\nwith result  {}\nwith move    {}",
+        stats.path,
+        stats.samples,
+        stats.games,
+        stats.format.name(),
+        share(stats.with_score),
+        share(stats.with_result),
+        share(stats.with_move),
+    )];
+    let repeated = stats.duplicates;
+    parts.push(match repeated.exact {
+        true => format!("different    {} positions, {} repeat another", repeated.distinct, percent(repeated.share)),
+        false => format!(
+            "different    {} ± {} positions (estimated), {} repeat another",
+            repeated.distinct,
+            repeated.plus_minus,
+            percent(repeated.share)
+        ),
+    });
+    if stats.results.count() > 0 {
+        let of = |count: u64| percent(count as f64 / stats.results.count() as f64);
+        let results = stats.results;
+        parts.push(format!(
+            "results      {} won, {} drawn, {} lost by the side to move",
+            of(results.wins),
+            of(results.draws),
+            of(results.losses)
+        ));
+    }
+    if stats.mates != [0, 0] {
+        parts.push(format!("mates        {} given, {} received", stats.mates[0], stats.mates[1]));
+    }
+    parts.push(distributions(stats));
+    parts.push(mobility(stats));
+    parts.push(legal_moves(stats));
+    parts.extend(stats.wdl.as_ref().map(wdl));
+    parts.join("\n")
+}
+
+const SHARES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
+
+fn distributions(stats: &Stats) -> String {
+    let header = ["", "mean", "1%", "5%", "25%", "50%", "75%", "95%", "99%"];
+    let row = |name: &str, values: &Histogram| {
+        let quantiles = SHARES.map(|q| values.quantile(q).map(|value| value.to_string()).unwrap_or_default());
+        [name.to_owned(), format!("{:.2}", values.mean())].into_iter().chain(quantiles).collect::<Vec<_>>()
+    };
+    let named = [("ply", &stats.plies), ("pieces", &stats.pieces), ("score (cp)", &stats.scores)];
+    table(&header, named.into_iter().filter(|(_, values)| values.count() > 0).map(|(name, values)| row(name, values)))
+}
+
+fn mobility(stats: &Stats) -> String {
+    let rows = stats.mobility.iter().map(|mobility| {
+        let quantiles = [0.05, 0.5, 0.95].map(|q| mobility.moves.quantile(q).unwrap_or(0).to_string());
+        let name = [mobility.role.clone(), mobility.pieces.to_string(), format!("{:.2}", mobility.mean)];
+        name.into_iter().chain(quantiles).collect()
+    });
+    table(&["mobility", "pieces", "mean", "5%", "50%", "95%"], rows)
+}
+
+fn legal_moves(stats: &Stats) -> String {
+    let shown = stats.legal_moves.iter().filter(|at| at.ply % 20 == 0);
+    let rows = shown.map(|at| {
+        let numbers = [at.ply.to_string(), at.positions.to_string(), format!("{:.2}", at.mean)];
+        numbers.into_iter().chain(at.quantiles.map(|moves| moves.to_string())).collect()
+    });
+    table(&["legal moves at ply", "positions", "mean", "5%", "25%", "50%", "75%", "95%"], rows)
+}
+
+fn wdl(fitted: &Logistic) -> String {
+    let shown = fitted.bins.iter().filter(|bin| bin.score.abs() <= 1000 && bin.score % 100 == 0);
+    let rows = shown.map(|bin| {
+        let expected = 1.0 / (1.0 + (-(f64::from(bin.score) - fitted.a) / fitted.b).exp());
+        vec![
+            bin.score.to_string(),
+            bin.samples.to_string(),
+            format!("{:.4} ± {:.4}", bin.mean, bin.plus_minus),
+            format!("{expected:.4}"),
+        ]
+    });
+    let fit = format!(
+        "expected result = 1 / (1 + exp(-(score - a) / b)): a = {:.2} ± {:.2}, b = {:.2} ± {:.2} centipawns ({} samples)",
+        fitted.a, fitted.a_plus_minus, fitted.b, fitted.b_plus_minus, fitted.samples
+    );
+    format!("{}\n{fit}", table(&["score (cp)", "samples", "mean result", "fitted"], rows))
+}

@@ -1,0 +1,230 @@
+//! `fsbench dataset convert` and `dataset info` on every format.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fsbench::data::formats::Format;
+use fsbench::data::{DataError, Fsd, GameResult, Method, Purpose, Record};
+use serde_json::{Value, json as value};
+use tempfile::TempDir;
+
+use crate::common::{pgn, random_game};
+use crate::fixture::{check, fsbench, fsbench_with, json, names, read_all, samples, shared, write};
+
+fn convert(folder: &Path, arguments: &[&str]) -> Value {
+    json(&[&["dataset", "convert"], arguments].concat(), folder)
+}
+
+fn info(folder: &Path, file: &str) -> Value {
+    json(&["dataset", "info", file], folder)
+}
+
+/// `.binpack` → `.fsd` → `.binpack` → `.fsd` keeps the samples, and no number of threads changes a byte.
+fn check_round_trip(folder: &Path, source: &Path) -> Value {
+    let source = source.to_str().unwrap();
+    let first = convert(folder, &[source, "a.fsd"]);
+    convert(folder, &["a.fsd", "a.binpack"]);
+    let second = convert(folder, &["a.binpack", "b.fsd"]);
+    assert_eq!(first["hash"], second["hash"]);
+    assert_eq!(read_all(&folder.join("a.fsd")), read_all(&folder.join("b.fsd")));
+    for threads in ["1", "2", "5"] {
+        for (from, to, expected) in [(source, "c.fsd", "a.fsd"), ("a.fsd", "c.binpack", "a.binpack")] {
+            let output = fsbench_with(&["dataset", "convert", from, to, "--force"], folder, threads);
+            check(&output, 0, "");
+            assert!(fs::read(folder.join(to)).unwrap() == fs::read(folder.join(expected)).unwrap(), "{threads} {to}");
+        }
+    }
+    first
+}
+
+#[test]
+fn binpacks_survive_the_way_to_fsd_and_back() {
+    let folder = TempDir::new().unwrap();
+    let source = folder.path().join("source.binpack");
+    // More than one batch of the encoder.
+    let records = samples(900, 200);
+    assert!(records.len() > 1 << 17, "{}", records.len());
+    write(&source, Format::Binpack, &records);
+    let converted = check_round_trip(folder.path(), &source);
+    assert_eq!((&converted["samples"], &converted["games"]), (&records.len().into(), &900.into()));
+    assert_eq!(read_all(&folder.path().join("a.fsd")), records);
+}
+
+#[test]
+fn stockfishs_sample_survives_the_way_to_fsd_and_back() {
+    let Some(source) = shared("stockfish-small.binpack") else { return };
+    let folder = TempDir::new().unwrap();
+    let converted = check_round_trip(folder.path(), &source);
+    assert_eq!(converted["samples"], 434_921);
+    let info = info(folder.path(), "b.fsd");
+    assert_eq!(value!([info["samples"], info["with_score"]]), value!([434_921, 434_921 - 10_200]));
+}
+
+#[test]
+fn info_is_the_same_of_every_format_that_keeps_all() {
+    let folder = TempDir::new().unwrap();
+    let records = samples(40, 120);
+    for (name, format) in [("x.fsd", Format::Fsd), ("x.binpack", Format::Binpack)] {
+        write(&folder.path().join(name), format, &records);
+    }
+    let scored = records.iter().filter(|record| record.score().is_some()).count();
+    let (fsd, binpack) = (info(folder.path(), "x.fsd"), info(folder.path(), "x.binpack"));
+    for (info, format) in [(&fsd, "fsd"), (&binpack, "binpack")] {
+        let fields = ["format", "samples", "games", "with_score", "with_result", "hash"].map(|field| &info[field]);
+        assert_eq!(value!(fields), value!([format, records.len(), 40, scored, records.len(), fsd["hash"]]));
+    }
+    assert_eq!(fsd["method"], "any");
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_counted() {
+    let folder = TempDir::new().unwrap();
+    let records = samples(30, 120);
+    let count = |what: fn(&&Record) -> bool| records.iter().filter(what).count();
+    let scored: Vec<Record> = records.iter().filter(|record| record.score().is_some()).copied().collect();
+    write(&folder.path().join("x.fsd"), Format::Fsd, &records);
+
+    let bullet = convert(folder.path(), &["x.fsd", "x.bullet"]);
+    assert_eq!(bullet["left_out"], value!({ "no-score": records.len() - scored.len() }));
+    let count_scored = |what: fn(&&Record) -> bool| scored.iter().filter(what).count();
+    let lost = value!({
+        "side-to-move": count_scored(|record| record.turn().is_black()),
+        "castling-rights": count_scored(|record| record.castling() != 0),
+        "en-passant": count_scored(|record| record.ep_file().is_some()),
+        "rule50": count_scored(|record| record.rule50() != 0),
+        "ply": count_scored(|record| record.ply().0 != 0),
+        "move": scored.len(),
+        "game-number": scored.windows(2).filter(|pair| pair[0].game() == pair[1].game()).count(),
+    });
+    assert_eq!(bullet["lost"], lost);
+    let output = fsbench(&["dataset", "convert", "x.fsd", "x.bullet", "--force"], folder.path());
+    check(&output, 0, "samples without a score were left out: bullet cannot hold them");
+
+    let text = convert(folder.path(), &["x.fsd", "x.txt"]);
+    assert_eq!((&text["left_out"], &text["lost"]), (&value!({}), &value!({ "result": records.len() })));
+    convert(folder.path(), &["x.txt", "y.fsd"]);
+    let without_results: Vec<Record> = records.iter().map(|record| record.with_result(None)).collect();
+    assert_eq!(read_all(&folder.path().join("y.fsd")), without_results);
+
+    let binpack = convert(folder.path(), &["x.fsd", "x.binpack"]);
+    assert_eq!((&binpack["left_out"], &binpack["lost"]), (&value!({}), &value!({})));
+    assert!(count(|record| record.score().is_none()) > 0);
+    // Samples of text have no results: left out, or draws.
+    let output = fsbench(&["dataset", "convert", "x.txt", "y.binpack"], folder.path());
+    check(&output, 2, &format!("holds no sample that binpack can hold ({} without a result)", records.len()));
+    let draws = convert(folder.path(), &["x.txt", "y.binpack", "--unknown-result", "draw"]);
+    assert_eq!((&draws["samples"], &draws["assumed_draws"]), (&records.len().into(), &records.len().into()));
+    assert!(read_all(&folder.path().join("y.binpack")).iter().all(|r| r.result() == Some(GameResult::Draw)));
+}
+
+#[test]
+fn scores_change_their_unit() {
+    let folder = TempDir::new().unwrap();
+    let records: Vec<Record> =
+        [100, -1, 3, 20_000, 31_998].iter().zip(samples(1, 50)).map(|(s, r)| r.with_score(Some(*s))).collect();
+    write(&folder.path().join("x.binpack"), Format::Binpack, &records);
+    let scores = |name: &str| -> Vec<i16> {
+        read_all(&folder.path().join(name)).iter().map(|record| record.score().unwrap()).collect()
+    };
+    let converted = convert(folder.path(), &["x.binpack", "x.fsd", "--to-unit", "internal:208"]);
+    assert_eq!((&converted["clamped"], scores("x.fsd")), (&1.into(), vec![208, -2, 6, 30_000, 31_998]));
+    let header = *Fsd::open(&folder.path().join("x.fsd")).unwrap().header();
+    assert_eq!((header.score_unit.pawn(), header.purpose), (208, Purpose::Any));
+    // The file knows its unit; text has centipawns.
+    convert(folder.path(), &["x.fsd", "x.txt"]);
+    assert_eq!(scores("x.txt"), [100, -1, 3, 14_423, 31_998]);
+    let output = fsbench(&["dataset", "convert", "x.fsd", "y.fsd", "--from-unit", "cp"], folder.path());
+    check(&output, 2, "x.fsd says itself that its scores have 208 units a pawn, not 100");
+    let output = fsbench(&["dataset", "convert", "x.fsd", "y.binpack"], folder.path());
+    check(&output, 0, "records no score unit: remember that a pawn is 208");
+    let output = fsbench(&["dataset", "convert", "x.fsd", "z.fsd", "--to-unit", "internal:0"], folder.path());
+    check(&output, 2, "give `cp`");
+}
+
+#[test]
+fn games_and_streams_are_sources_too() {
+    let folder = TempDir::new().unwrap();
+    let games: Vec<_> = (0..20).map(|game| random_game(game, 90)).collect();
+    fs::write(folder.path().join("games.pgn"), pgn(&games)).unwrap();
+    let converted = convert(folder.path(), &["games.pgn", "g.fsd"]);
+    let plies: usize = games.iter().map(Vec::len).sum();
+    assert_eq!(value!([converted["samples"], converted["games"], converted["from"]]), value!([plies, 20, "pgn"]));
+    assert_eq!(converted["hash"], info(folder.path(), "games.pgn")["hash"]);
+
+    write(&folder.path().join("x.binpack"), Format::Binpack, &samples(20, 90));
+    let expected = convert(folder.path(), &["x.binpack", "x.fsd"])["hash"].clone();
+    let streamed = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+        command.args(["dataset", "convert", "-", "s.fsd", "--force", "--format", "json"]).args(more);
+        command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A refusal leaves the rest unread.
+        let _ = child.stdin.take().unwrap().write_all(&fs::read(folder.path().join("x.binpack")).unwrap());
+        child.wait_with_output().unwrap()
+    };
+    let output = streamed(&["--from", "binpack"]);
+    check(&output, 0, "");
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["hash"], expected);
+    let manifest = Fsd::open(&folder.path().join("s.fsd")).unwrap().manifest().unwrap();
+    let bytes = fs::read(folder.path().join("x.binpack")).unwrap();
+    assert_eq!(manifest.sources[0].blake3, blake3::hash(&bytes).to_hex().to_string());
+    check(&streamed(&[]), 2, "cannot be read as a file of unknown format from a stream");
+    check(&streamed(&["--from", "pgn"]), 2, "cannot be read as pgn from a stream");
+}
+
+#[test]
+fn compressed_text_reads_as_plain_text_does() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write(&path("x.txt"), Format::Text, &samples(20, 100));
+    let (text, expected) = (fs::read(path("x.txt")).unwrap(), read_all(&path("x.txt")));
+    fs::write(path("x.txt.zst"), zstd::encode_all(text.as_slice(), 3).unwrap()).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&text).unwrap();
+    // Told by its first line, not by its name.
+    fs::write(path("samples"), gzip.finish().unwrap()).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
+    bzip2.write_all(&text).unwrap();
+    fs::write(path("x.csv.bz2"), bzip2.finish().unwrap()).unwrap();
+    for name in ["x.txt.zst", "samples", "x.csv.bz2"] {
+        assert_eq!(read_all(&path(name)), expected, "{name}");
+    }
+    assert_eq!(info(folder.path(), "samples")["compression"], "gzip");
+    assert_eq!(info(folder.path(), "samples")["format"], "text");
+}
+
+#[test]
+fn a_converted_file_tells_where_it_comes_from_and_is_for_no_method() {
+    let folder = TempDir::new().unwrap();
+    write(&folder.path().join("x.binpack"), Format::Binpack, &samples(5, 60));
+    convert(folder.path(), &["x.binpack", "x.fsd"]);
+    let path = folder.path().join("x.fsd");
+    let manifest = Fsd::open(&path).unwrap().manifest().unwrap();
+    assert_eq!((manifest.method, manifest.options), (Purpose::Any, None));
+    assert_eq!(manifest.conversion.unwrap().from, Format::Binpack);
+    assert!(manifest.command.contains(&"convert".to_owned()));
+    let error = Fsd::open_for(&path, Method::Eval).unwrap_err();
+    assert!(matches!(error, DataError::Method { found: Purpose::Any, wanted: Method::Eval, .. }), "{error}");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused() {
+    let folder = TempDir::new().unwrap();
+    write(&folder.path().join("x.binpack"), Format::Binpack, &samples(2, 40));
+    fs::write(folder.path().join("empty.txt"), "").unwrap();
+    let check = |arguments: &[&str], status, stderr: &str| {
+        check(&fsbench(&[&["dataset", "convert"], arguments].concat(), folder.path()), status, stderr);
+    };
+    check(&["missing.binpack", "x.fsd"], 2, "cannot read missing.binpack");
+    check(&["x.binpack", "x.binpack"], 2, "exists already");
+    check(&["x.binpack", "x.pgn"], 2, "samples are no games");
+    check(&["x.binpack", "x"], 2, "its name tells no format");
+    check(&["x.binpack", "x.txt.zst"], 2, "compressed files are not written");
+    check(&["x.binpack", "."], 2, "names no file");
+    check(&["x.binpack", "no/x.fsd"], 1, "cannot write no/x.fsd");
+    check(&["x.binpack", "x.fsd", "--from", "fsd"], 2, "is not a .fsd file");
+    check(&["empty.txt", "x.fsd"], 2, "empty.txt holds no sample that fsd can hold");
+    assert_eq!(names(folder.path()), ["empty.txt", "x.binpack"]);
+}

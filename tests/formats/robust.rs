@@ -1,0 +1,185 @@
+//! Files cut off and damaged anywhere, and places that cannot be written to.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_TEXT_BYTES};
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{DataError, Fsd, Record};
+use tempfile::TempDir;
+
+use crate::fixture::{check, names, provenance, read, samples, write};
+
+/// The samples before a cut, and whether reading ended in an error; every sample must be proper.
+fn read_cut(path: &Path, format: Format, bytes: &[u8]) -> (Vec<Record>, Option<DataError>) {
+    fs::write(path, bytes).unwrap();
+    let (records, end) = read(path, Some(format));
+    assert!(records.iter().all(|record| record.check().is_ok()));
+    (records, end.err())
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
+    let folder = TempDir::new().unwrap();
+    let records: Vec<Record> = samples(3, 12).into_iter().filter(|record| record.score().is_some()).collect();
+    for format in [Format::Fsd, Format::Binpack, Format::Bullet, Format::Text] {
+        let path = folder.path().join("x");
+        write(&path, format, &records);
+        let (bytes, (whole, _)) = (fs::read(&path).unwrap(), read(&path, Some(format)));
+        assert_eq!(whole.len(), records.len());
+        for cut in 0..bytes.len() {
+            let (found, error) = read_cut(&path, format, &bytes[..cut]);
+            assert!(found.len() <= whole.len());
+            // A cut between lines or positions, or before all, leaves a smaller file that is whole.
+            let whole_entries = match format {
+                Format::Bullet => cut % 32 == 0,
+                Format::Text => true,
+                _ => cut == 0 && format == Format::Binpack,
+            };
+            assert_eq!(error.is_none(), whole_entries, "{format:?} {cut}: {error:?}");
+        }
+    }
+}
+
+/// Whatever bit is flipped: legal samples, or an error that names the chunk.
+#[test]
+fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::default();
+    encoder.push(&samples(4, 60), &mut bytes).unwrap();
+    encoder.finish(&mut bytes).unwrap();
+    let mut errors = 0;
+    for bit in 0..8 * bytes.len() {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let mut chunks = Chunks::new(bytes.as_slice());
+        let mut block = Vec::new();
+        let broken = match chunks.next_chunk().unwrap() {
+            Ok(Some(Chunk { bytes, .. })) => Decoder::new(bytes).read(usize::MAX, &mut block).is_err(),
+            Ok(None) => true,
+            Err((offset, _)) => offset == 0,
+        };
+        errors += usize::from(broken);
+        assert!(block.iter().all(|record| record.check().is_ok()), "bit {bit}");
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    // Scores, results and counters may take any value; most of the rest may not.
+    assert!(errors > bytes.len() * 8 / 3, "{errors} of {} bits", bytes.len() * 8);
+}
+
+#[test]
+fn headers_that_claim_too_much_are_refused_at_once() {
+    let check = |bytes: &[u8], expected: &ChunkError| {
+        assert_eq!(&Chunks::new(bytes).next_chunk().unwrap().unwrap_err().1, expected);
+    };
+    let claim = |size: u32, rest: &[u8]| [b"BINP", &size.to_le_bytes()[..], rest].concat();
+    check(&claim(u32::MAX, &[]), &ChunkError::TooLarge { size: u64::from(u32::MAX), most: 100 << 20 });
+    check(&claim(100 << 20, &[0; 99]), &ChunkError::CutOff { size: 100 << 20, left: 99 });
+    check(b"BINP\x01\0", &ChunkError::Header { bytes: 6 });
+    check(b"PGN \0\0\0\0", &ChunkError::Magic { found: "PGN ".into() });
+    let short = Decoder::new(vec![0; 33]).read(1, &mut Vec::new());
+    assert_eq!(short, Err(ChunkError::Stem { at: 0, left: 33 }));
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.fsd");
+    write(&path, Format::Fsd, &samples(1, 20));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[16..24].copy_from_slice(&(1u64 << 32).to_le_bytes());
+    let sum = crc32fast::hash(&bytes[..252]).to_le_bytes();
+    bytes[252..256].copy_from_slice(&sum);
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(Fsd::open(&path), Err(DataError::Length { .. })));
+    bytes[8] = 9;
+    fs::write(&path, &bytes).unwrap();
+    let (_, end) = read(&path, None);
+    assert!(matches!(end, Err(DataError::Version { found: 9, .. })));
+}
+
+/// A chunk's samples come a block at a time, however many it holds; a line without end is cut into chains.
+#[test]
+fn large_chunks_and_long_lines_come_in_blocks() {
+    let records: Vec<Record> = shuffling(60_000);
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::default();
+    encoder.push(&records, &mut bytes).unwrap();
+    encoder.finish(&mut bytes).unwrap();
+    assert!(bytes.len() > 3 * MAX_TEXT_BYTES, "{} bytes", bytes.len());
+    let mut chunks = Chunks::new(bytes.as_slice());
+    let mut found = Vec::new();
+    while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
+        let mut decoder = Decoder::new(chunk.bytes);
+        let mut block = Vec::new();
+        while decoder.read(100, &mut block).unwrap() > 0 {
+            assert!(block.len() <= 100);
+            found.append(&mut block);
+        }
+    }
+    assert!(found == records);
+}
+
+/// One line of play: the knights go to and fro, the ply beginning anew before it is too large.
+fn shuffling(count: usize) -> Vec<Record> {
+    use fsbench::data::{GameResult, Sample};
+    use fsbench::units::Ply;
+    use shakmaty::uci::UciMove;
+    use shakmaty::{Chess, Position};
+    let mut position = Chess::default();
+    let mut records = Vec::new();
+    for index in 0..count {
+        let mv: UciMove = ["g1f3", "g8f6", "f3g1", "f6g8"][index % 4].parse().unwrap();
+        let mv = mv.to_move(&position).unwrap();
+        let result = Some(GameResult::Draw);
+        let ply = Ply((index % 16_384) as u16);
+        let score = Some((index * 7_919 % 20_000) as i16);
+        let sample = Sample { position: position.clone(), game: 0, ply, mv: Some(mv), score, result };
+        records.push(Record::pack(&sample).unwrap());
+        position.play_unchecked(mv);
+    }
+    records
+}
+
+#[test]
+fn broken_samples_are_not_written() {
+    let folder = TempDir::new().unwrap();
+    let mut records = samples(2, 40);
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut records);
+    // The move of sample 30: a1 to a1, promoting.
+    bytes[30 * 40 + 30..30 * 40 + 32].copy_from_slice(&[0, 0x10]);
+    for (name, format) in [("x.binpack", Format::Binpack), ("x.txt", Format::Text)] {
+        let mut writer = SampleWriter::create(&folder.path().join(name), format, false).unwrap();
+        let end = writer.push(&records).and_then(|()| writer.finish(provenance(&records)));
+        assert!(matches!(end, Err(DataError::Sample { sample: 30, .. })), "{name}");
+        assert!(names(folder.path()).is_empty());
+    }
+}
+
+/// A file-size limit stands in for a full disk: the write fails in the same way.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = TempDir::new().unwrap();
+    write(&folder.path().join("source.fsd"), Format::Fsd, &samples(200, 150));
+    for target in ["x.fsd", "x.binpack", "x.bullet", "x.txt"] {
+        let script = format!("trap '' XFSZ; ulimit -f 20; exec \"$0\" dataset convert source.fsd {target}");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &script, env!("CARGO_BIN_EXE_fsbench")]).current_dir(&folder).output();
+        check(&output.unwrap(), 1, &format!("cannot write {target}"));
+        assert_eq!(names(folder.path()), ["source.fsd"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_to_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let closed = folder.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(closed.join("probe"), "").is_ok() {
+        println!("skipped: this user may write everywhere");
+        return;
+    }
+    let error = SampleWriter::create(&closed.join("x.binpack"), Format::Binpack, false).map(drop).unwrap_err();
+    assert!(matches!(error, DataError::Write { .. }), "{error}");
+}
