@@ -29,7 +29,7 @@ impl OutputFile {
             .suffix(".part")
             .tempfile_in(folder)
             .map_err(DataError::write(path))?;
-        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 18, file) })
+        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 16, file) })
     }
 
     /// # Errors

@@ -207,9 +207,10 @@ impl Record {
         score: Option<i16>,
         result: Option<GameResult>,
     ) -> Result<Record, RecordError> {
-        let castles = position.castles();
-        let rights = RIGHTS.iter().enumerate().filter(|(_, (color, side))| castles.has(*color, *side));
-        let flags = rights.fold(u8::from(position.turn().is_black()), |bits, (bit, _)| bits | 2 << bit);
+        let rooks = position.castles().castling_rights();
+        let right = |bit: u8, rook: Square| u8::from(rooks.contains(rook)) << bit;
+        let rights = right(1, Square::H1) | right(2, Square::A1) | right(3, Square::H8) | right(4, Square::A8);
+        let flags = u8::from(position.turn().is_black()) | rights;
         Ok(Record {
             board: PackedBoard::pack(position.board())?,
             game: game.to_le_bytes(),

@@ -137,12 +137,11 @@ impl Scribe for Sieve {
         page.sifted.tally.positions += 1;
         let turn = before.turn();
         let score = page.eval.take().map(|eval| turn.fold_wb(eval, eval.reversed()).centipawns());
-        let record = self.look(before, Some(mv), ply, score).and_then(|moves| {
-            let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
-            record.map(|record| record.with_scratch(moves)).map_err(|_| Dropped::TooManyPieces)
-        });
-        match record {
-            Ok(record) => page.sifted.records.push(record),
+        match self.look(before, Some(mv), ply, score) {
+            Ok(moves) => match Record::of(before, 0, Ply(ply), Some(mv), score, None) {
+                Ok(record) => page.sifted.records.push(record.with_scratch(moves)),
+                Err(_) => page.sifted.tally.drop(Dropped::TooManyPieces, 1),
+            },
             Err(why) => page.sifted.tally.drop(why, 1),
         }
     }
