@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
+#[cfg(unix)]
+mod engines;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -316,4 +318,40 @@ fn nothing_depends_on_the_number_of_threads() {
     let one = bytes("1");
     assert_eq!(one, bytes("2"));
     assert_eq!(one, bytes("5"));
+}
+
+/// The engine's move is legal when White is to move only, its score is 7 times the rule-50 counter.
+#[cfg(unix)]
+#[test]
+fn an_engine_scores_the_samples() {
+    let fixture = Fixture::new(1);
+    let answer = r#"set -- $fen; echo "info depth 1 score cp $(($5 * 7))"; echo "bestmove e2e3""#;
+    engines::Script::new(answer).write(&fixture.path("engine"));
+    let game = "[FEN \"7k/8/8/8/8/8/4P3/K7 w - - 0 1\"]\n\n1. Kb1 Kg8 2. Ka1 Kh8 3. Kb1 Kg8 4. Ka1 Kg7 1-0\n\n";
+    fs::write(&fixture.games, game.repeat(2)).unwrap();
+    let arguments =
+        "dataset build games.pgn --method eval --min-ply 0 --engine ./engine --nodes 1 --out x.fsd --format json";
+    let run = |more: &[&str]| {
+        let arguments: Vec<&str> = arguments.split_whitespace().chain(more.iter().copied()).collect();
+        let output = fsbench(&arguments, fixture.folder.path(), b"");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let scores = || -> Vec<(u16, i16)> {
+        let fsd = Fsd::open(&fixture.path("x.fsd")).unwrap();
+        fsd.records().iter().map(|record| (record.ply().0, record.score().unwrap())).collect()
+    };
+    let summary = run(&[]);
+    assert_eq!(scores(), [(0, 0), (2, 14), (4, 28), (6, 42)].repeat(2));
+    assert_eq!(summary["dropped"], serde_json::json!({ "not-labelled": 8 }));
+    let labelling = &summary["labelling"];
+    assert_eq!(labelling["engine"]["name"], "Fake 1");
+    assert_eq!(labelling["limit"], serde_json::json!({ "nodes": 1 }));
+    // Each distinct position once: the rule-50 counter tells repetitions apart, the games are the same.
+    assert_eq!((&labelling["positions"], &labelling["repeated"]), (&8.into(), &8.into()));
+    assert_eq!(labelling["failed"], serde_json::json!({ "engine-nonsense": 4 }));
+    assert!(!fixture.path("x.fsd.journal").exists());
+    let capped = run(&["--max-score", "20", "--force"]);
+    assert_eq!(scores(), [(0, 0), (2, 14)].repeat(2));
+    assert_eq!(capped["dropped"]["decided"], 4);
 }
