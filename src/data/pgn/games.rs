@@ -98,7 +98,7 @@ impl Scribe for Whole {
     type Page = Vec<PlayedMove>;
     type Kept = Game;
 
-    fn open(&self, _: &Head) -> ControlFlow<Game, Vec<PlayedMove>> {
+    fn open(&self, _: &Head, _: usize) -> ControlFlow<Game, Vec<PlayedMove>> {
         ControlFlow::Continue(Vec::with_capacity(128))
     }
 
