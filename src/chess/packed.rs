@@ -59,11 +59,23 @@ impl PackedBoard {
     /// # Errors
     /// When more than 32 pieces stand on the board.
     pub fn pack(board: &Board) -> Result<PackedBoard, PackedBoardError> {
-        let occupied = board.occupied();
-        let count = occupied.count() as u32;
-        if count > 32 {
-            return Err(PackedBoardError::TooManyPieces(count));
+        PackedBoard::fits(board).map(|()| PackedBoard::of(board))
+    }
+
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn fits(board: &Board) -> Result<(), PackedBoardError> {
+        match board.occupied().count() as u32 {
+            0..=32 => Ok(()),
+            count => Err(PackedBoardError::TooManyPieces(count)),
         }
+    }
+
+    /// A board that [`fits`](PackedBoard::fits); of others the codes of some pieces are missing.
+    #[must_use]
+    #[inline]
+    pub fn of(board: &Board) -> PackedBoard {
+        let occupied = board.occupied();
         // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
         let of = |role| board.by_role(role).0;
         let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
@@ -87,7 +99,7 @@ impl PackedBoard {
             codes |= u128::from(nibbles).wrapping_shl(filled);
             filled += bits;
         }
-        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() })
+        PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() }
     }
 
     /// # Errors

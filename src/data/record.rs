@@ -207,12 +207,13 @@ impl Record {
         score: Option<i16>,
         result: Option<GameResult>,
     ) -> Result<Record, RecordError> {
+        PackedBoard::fits(position.board())?;
         let rooks = position.castles().castling_rights();
         let right = |bit: u8, rook: Square| u8::from(rooks.contains(rook)) << bit;
         let rights = right(1, Square::H1) | right(2, Square::A1) | right(3, Square::H8) | right(4, Square::A8);
         let flags = u8::from(position.turn().is_black()) | rights;
         Ok(Record {
-            board: PackedBoard::pack(position.board())?,
+            board: PackedBoard::of(position.board()),
             game: game.to_le_bytes(),
             ply: ply.0.to_le_bytes(),
             mv: mv.map_or(0, pack_move).to_le_bytes(),
