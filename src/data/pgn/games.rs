@@ -184,6 +184,7 @@ impl<S: Scribe> Reading<S> {
         };
         let parse = || (0..now.len()).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
         let (next, parsed) = rayon::join(|| splitter.next(), parse);
+        self.splitter.recycle(now);
         self.ahead = Some(next);
         let mut games = Vec::with_capacity(parsed.len());
         for game in parsed.into_iter().flatten() {
