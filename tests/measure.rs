@@ -322,7 +322,7 @@ fn the_command_scores_positions() {
             fen.parse::<shakmaty::fen::Fen>().unwrap().into_position(shakmaty::CastlingMode::Standard).unwrap();
         let stm = Perspective::of(position.turn());
         let seen = |pov| set.reference(position.board(), pov);
-        let internal = forward_integer(&file.net, &seen(stm), &seen(stm.other())) / 16;
+        let internal = forward_integer(&file.net, 0, &seen(stm), &seen(stm.other())).sum() / 16;
         let expected = serde_json::json!({
             "score_internal": internal, "score_cp": internal, "bucket": 0,
             "buckets": [{ "psqt": 0, "positional": internal }],

@@ -44,7 +44,7 @@ pub fn error(
     check_partners(file, float, checkpoint)?;
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
-    let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
+    let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
     let float = FloatNet { layers: on_grid(&float.layers, &file.net.scheme), ..float.clone() };
     let pair = Pair { set: &set, file, float: &float, scale: options.scale };
     let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
