@@ -215,6 +215,12 @@ impl Layer {
         };
         // A hidden layer's padding is zero: its groups need not be multiplied.
         let used = if part == 0 { layer.inputs.div_ceil(4) } else { groups };
-        Layer { inputs, outputs: layer.outputs, weights, biases, all: (0..used as u32).map(|group| group as u16).collect() }
+        Layer {
+            inputs,
+            outputs: layer.outputs,
+            weights,
+            biases,
+            all: (0..used as u32).map(|group| group as u16).collect(),
+        }
     }
 }

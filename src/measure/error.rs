@@ -117,7 +117,7 @@ impl Pair<'_> {
             self.set.active(board, pov, &mut stm);
             self.set.active(board, pov.other(), &mut nstm);
             let exact = Wdl::from_score(forward(self.float, &stm, &nstm) * centipawns, self.scale);
-            let integer = Wdl::from_score(evaluator.evaluate(turn).score_cp.0 as f32, self.scale);
+            let integer = Wdl::from_score(scheme.centipawns(evaluator.score(turn)) as f32, self.scale);
             found.differences.push((exact.0 - integer.0).abs());
             let outside = |sum: &i32| i16::try_from(*sum).is_err();
             let overflows = |active: &[u32]| self.file.net.accumulate(active).iter().any(outside);

@@ -188,7 +188,9 @@ impl Shape {
         }
         match (self.activation, self.hidden_activation) {
             (Activation::Dual, _) => wrong("dual stands after a hidden layer, not after the accumulators".into()),
-            (_, Activation::Pairwise) => wrong("pairwise stands after the accumulators, not after a hidden layer".into()),
+            (_, Activation::Pairwise) => {
+                wrong("pairwise stands after the accumulators, not after a hidden layer".into())
+            }
             (Activation::Pairwise, _) if !self.l1.is_multiple_of(2) => {
                 wrong(format!("pairwise halves the accumulator: {} is odd", self.l1))
             }

@@ -129,7 +129,8 @@ impl Vector for Ymm {
     #[inline(always)]
     fn nonzero32(self) -> u32 {
         // SAFETY: as above.
-        let zeros = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(self.0, _mm256_setzero_si256()))) };
+        let zeros =
+            unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(self.0, _mm256_setzero_si256()))) };
         !zeros as u32 & 0xff
     }
 

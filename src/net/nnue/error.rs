@@ -22,7 +22,9 @@ pub enum NnueError {
     NotCompressed { what: &'static str, at: usize },
     #[error("byte {at}: a number of {what} does not end or does not fit {bits} bits; the file is damaged")]
     Number { what: &'static str, at: usize, bits: u32 },
-    #[error("byte {at}: {what} says it has {stated} compressed bytes, but its numbers have {used}; the file is damaged")]
+    #[error(
+        "byte {at}: {what} says it has {stated} compressed bytes, but its numbers have {used}; the file is damaged"
+    )]
     CompressedLength { what: &'static str, at: usize, stated: usize, used: usize },
     #[error("byte {at}: {count} bytes are left over; the file is damaged or of another architecture")]
     LeftOver { at: usize, count: usize },

@@ -66,11 +66,8 @@ impl<'a> Reader<'a> {
         let mut numbers = Vec::with_capacity(count);
         let mut used = 0;
         while numbers.len() < count {
-            let (value, length) = leb128::read(&bytes[used..], bits).ok_or(NnueError::Number {
-                what,
-                at: from_here + used,
-                bits,
-            })?;
+            let (value, length) =
+                leb128::read(&bytes[used..], bits).ok_or(NnueError::Number { what, at: from_here + used, bits })?;
             used += length;
             numbers.push(from(value));
         }

@@ -140,7 +140,9 @@ fn files_are_read_by_their_first_bytes() {
     assert!(!recognise(&path).expect("there"));
     std::fs::write(&path, 0x7AF3_2F20u32.to_le_bytes()).expect("written");
     let error = NetFile::load(&path).expect_err("cut").to_string();
-    assert!(error.ends_with("the file ends at byte 4, but the hash needs 4 bytes from byte 4; was the copy cut short?"));
+    assert!(
+        error.ends_with("the file ends at byte 4, but the hash needs 4 bytes from byte 4; was the copy cut short?")
+    );
     std::fs::File::create(&path).and_then(|file| file.set_len(1 << 33)).expect("a sparse file");
     let error = Nnue::load(&path, None).expect_err("too large");
     assert!(matches!(error, NetError::Nnue { reason: NnueError::TooLarge { size, .. }, .. } if size == 1 << 33));
