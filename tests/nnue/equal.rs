@@ -40,8 +40,9 @@ fn evaluate_with(file: &NetFile, positions: &[Chess]) -> Vec<Evaluation> {
 
 /// A printed table's rows: (PSQT, layers, total) a bucket, and the bucket used.
 fn table(answer: &[String]) -> (Vec<[String; 3]>, usize) {
-    let rows: Vec<&String> = answer.iter().filter(|line| line.matches('|').count() == 5).collect();
-    let rows: Vec<&String> = rows.into_iter().filter(|line| line.contains('.')).collect();
+    let start = answer.iter().position(|line| line.contains("NNUE network contributions")).unwrap();
+    let rows = answer[start..].iter().filter(|line| line.matches('|').count() == 5 && line.contains('.'));
+    let rows: Vec<&String> = rows.collect();
     let used = rows.iter().position(|line| line.contains("<--")).unwrap();
     let cells = |line: &String| {
         let cells: Vec<String> = line.split('|').map(|cell| cell.replace(' ', "")).collect();
@@ -90,10 +91,7 @@ fn stockfish_15() {
 #[test]
 fn stockfish_14() {
     let Some(engine) = engines::npm("14.0.0", "nn-26abeed38351.nnue") else { return };
-    check(&engine, Architecture::Sf14, |score| {
-        let centipawns = (100 * score / 208).abs();
-        format!("{}.{:02}", centipawns / 100, centipawns % 100)
-    });
+    check(&engine, Architecture::Sf14, |score| format!("{:.2}", f64::from(score.abs()) / 208.0));
 }
 
 /// It prints one number, White's view.
@@ -110,7 +108,7 @@ fn compare_12(engine: &Engine, positions: &[Chess], ours: &[Evaluation]) {
     let theirs = engine.evaluate(&fens, "Final evaluation");
     for ((position, ours), answer) in positions.iter().zip(ours).zip(&theirs) {
         let white = if position.turn() == Color::White { ours.score_internal } else { -ours.score_internal };
-        let expected = format!("Final evaluation: {:.2} (white side)", f64::from(white) / 206.0);
+        let expected = format!("Final evaluation: {:.2} (white side)", f64::from(white) / 208.0);
         assert_eq!(answer.last(), Some(&expected), "{}: {white}", fen(position));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use fsbench::chess::{Chess, Color, File, Role};
+use fsbench::chess::{Bitboard, Chess, Color, File, Rank};
 use fsbench::data::games;
 use shakmaty::fen::Fen;
 use shakmaty::{EnPassantMode, Position};
@@ -19,7 +19,7 @@ pub fn positions() -> Vec<Chess> {
         let mut position = Chess::default();
         for (ply, mv) in random_game(game, 400).into_iter().enumerate() {
             position.play_unchecked(mv);
-            if ply % 23 == 7 && !position.is_check() {
+            if (ply % 23 == 7 || ply % 3 == 0 && near_promotion(&position)) && !position.is_check() {
                 found.push(position.clone());
             }
         }
@@ -47,6 +47,14 @@ pub fn positions() -> Vec<Chess> {
     found
 }
 
+/// Whether a pawn may promote at its next move.
+fn near_promotion(position: &Chess) -> bool {
+    let pawns = |color: Color, rank: Rank| {
+        position.board().by_color(color) & position.board().pawns() & Bitboard::from_rank(rank)
+    };
+    (pawns(Color::White, Rank::Seventh) | pawns(Color::Black, Rank::Second)).any()
+}
+
 /// What formulas are easily wrong on must be among them.
 fn check_variety(positions: &[Chess]) {
     assert!(positions.len() >= 1000);
@@ -55,13 +63,6 @@ fn check_variety(positions: &[Chess]) {
         move |position: &Chess| (position.board().king_of(color).unwrap().file() < File::E) == left
     };
     let pieces = |position: &Chess| position.board().occupied().count();
-    let near = |position: &Chess| {
-        let pawns = position.board().by_role(Role::Pawn);
-        pawns.into_iter().any(|square| {
-            [1, 6].contains(&(square as u32 / 8))
-                && position.board().color_at(square) == Some(Color::from_white(square as u32 / 8 == 6))
-        })
-    };
     let counts = [
         count(&half(Color::White, true)),
         count(&half(Color::White, false)),
@@ -70,7 +71,7 @@ fn check_variety(positions: &[Chess]) {
         count(&|position| position.turn() == Color::White),
         count(&|position| position.turn() == Color::Black),
         count(&|position| pieces(position) <= 8),
-        count(&near),
+        count(&near_promotion),
     ];
     assert!(counts.iter().all(|count| *count > 30), "{counts:?}");
     for bucket in 0..8 {

@@ -78,7 +78,7 @@ const fn modern(name: &'static str, l1: usize, hidden_activation: Activation, co
 }
 
 static ROWS: [Row; 8] = [
-    Row { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 206) },
+    Row { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
     modern("stockfish-15", 1024, Activation::Crelu, false, 208),
