@@ -58,16 +58,25 @@ impl Update<'_> {
     ) {
         let Update { from, to, words, .. } = self;
         let mut at = 0;
-        while at + V::WORDS <= words {
-            let mut sum = V::load(proof, &from.unwrap_or(&*to)[at..]);
+        // Padding makes them whole pairs of vectors.
+        let pair = 2 * V::WORDS;
+        while at + pair <= words {
+            let start = &from.unwrap_or(&*to)[at..][..pair];
+            let (mut low, mut high) = (V::load(proof, start), V::load(proof, &start[V::WORDS..]));
             for row in added {
-                sum = sum.add16(V::load(proof, &row[at..]));
+                let row = &row[at..][..pair];
+                low = low.add16(V::load(proof, row));
+                high = high.add16(V::load(proof, &row[V::WORDS..]));
             }
             for row in removed {
-                sum = sum.sub16(V::load(proof, &row[at..]));
+                let row = &row[at..][..pair];
+                low = low.sub16(V::load(proof, row));
+                high = high.sub16(V::load(proof, &row[V::WORDS..]));
             }
-            sum.store(&mut to[at..]);
-            at += V::WORDS;
+            let end = &mut to[at..][..pair];
+            low.store(end);
+            high.store(&mut end[V::WORDS..]);
+            at += pair;
         }
         while at + V::WORDS <= to.len() {
             let mut sum = V::load(proof, &from.unwrap_or(&*to)[at..]);
@@ -247,11 +256,12 @@ fn nonzero_groups<V: Vector>(proof: V::Proof, input: &[u8], found: &mut [u16]) -
         let mut left = V::DOUBLES;
         while left > 0 {
             let byte = (mask & 0xff) as usize;
-            let places = &PLACES[byte];
-            let room: &mut [u16] = &mut found[count..][..8];
-            for n in 0..8 {
-                room[n] = group + places[n];
+            // A copy of its own, so that all eight are moved at once.
+            let mut places = PLACES[byte];
+            for place in &mut places {
+                *place += group;
             }
+            found[count..][..8].copy_from_slice(&places);
             count += byte.count_ones() as usize;
             mask >>= 8;
             group += 8;
@@ -271,7 +281,9 @@ fn first<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], found: &mut [u
             let count = nonzero_groups::<V>(proof, input, found);
             let (groups, _) = input.as_chunks::<4>();
             let product = Product { groups, weights, biases: &layer.biases, sums };
-            product.run::<V>(proof, &found[..count]);
+            // Where hardly any is zero, looking each up costs more than it saves.
+            let full = 8 * count > 7 * input.len() / 4;
+            product.run::<V>(proof, if full { None } else { Some(&found[..count]) });
         }
     }
 }
@@ -285,16 +297,17 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
+    /// Of the groups `which`; of all groups without.
     #[inline(always)]
-    fn run<V: Vector>(mut self, proof: V::Proof, which: &[u16]) {
+    fn run<V: Vector>(mut self, proof: V::Proof, which: Option<&[u16]>) {
         let outputs = self.biases.len();
         let mut at = 0;
         while at + 4 * V::DOUBLES <= outputs {
-            self.outputs::<V, 4, 1>(proof, which, at);
+            self.outputs::<V, 4, 2>(proof, which, at);
             at += 4 * V::DOUBLES;
         }
         while at + 2 * V::DOUBLES <= outputs {
-            self.outputs::<V, 2, 2>(proof, which, at);
+            self.outputs::<V, 2, 4>(proof, which, at);
             at += 2 * V::DOUBLES;
         }
         while at + V::DOUBLES <= outputs {
@@ -305,29 +318,37 @@ impl Product<'_> {
 
     /// N vectors of outputs from `at` on; C groups at a time, whose sums do not wait for each other.
     #[inline(always)]
-    fn outputs<V: Vector, const N: usize, const C: usize>(&mut self, proof: V::Proof, which: &[u16], at: usize) {
-        let outputs = self.biases.len();
+    fn outputs<V: Vector, const N: usize, const C: usize>(
+        &mut self,
+        proof: V::Proof,
+        which: Option<&[u16]>,
+        at: usize,
+    ) {
+        let stride = 4 * self.biases.len();
         let mut sums = [[V::zero(proof); N]; C];
         for n in 0..N {
             sums[0][n] = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
-        let (several, rest) = which.as_chunks::<C>();
-        for groups in several {
-            for c in 0..C {
-                let group = usize::from(groups[c]);
-                let x = V::splat32(proof, i32::from_ne_bytes(self.groups[group]));
-                let weights = &self.weights[4 * (group * outputs + at)..][..N * V::BYTES];
-                for n in 0..N {
-                    sums[c][n] = sums[c][n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
+        if let Some(which) = which {
+            let weights = &self.weights[4 * at..];
+            let (several, rest) = which.as_chunks::<C>();
+            for groups in several {
+                for c in 0..C {
+                    let group = usize::from(groups[c]);
+                    multiply(proof, &mut sums[c], self.groups[group], &weights[group * stride..]);
                 }
             }
-        }
-        for group in rest {
-            let group = usize::from(*group);
-            let x = V::splat32(proof, i32::from_ne_bytes(self.groups[group]));
-            let weights = &self.weights[4 * (group * outputs + at)..][..N * V::BYTES];
-            for n in 0..N {
-                sums[0][n] = sums[0][n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
+            for group in rest {
+                let group = usize::from(*group);
+                multiply(proof, &mut sums[0], self.groups[group], &weights[group * stride..]);
+            }
+        } else {
+            // Padding makes them whole chunks.
+            let (several, _) = self.groups.as_chunks::<C>();
+            for (groups, weights) in several.iter().zip(self.weights.chunks_exact(C * stride)) {
+                for c in 0..C {
+                    multiply(proof, &mut sums[c], groups[c], &weights[c * stride + 4 * at..]);
+                }
             }
         }
         for n in 0..N {
@@ -337,6 +358,16 @@ impl Product<'_> {
             }
             sum.store(&mut self.sums[at + n * V::DOUBLES..]);
         }
+    }
+}
+
+/// A group's inputs times its weights for N vectors of outputs.
+#[inline(always)]
+fn multiply<V: Vector, const N: usize>(proof: V::Proof, sums: &mut [V; N], inputs: [u8; 4], weights: &[i8]) {
+    let x = V::splat32(proof, i32::from_ne_bytes(inputs));
+    let weights = &weights[..N * V::BYTES];
+    for n in 0..N {
+        sums[n] = sums[n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
     }
 }
 
@@ -367,7 +398,7 @@ fn dense<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut [i3
         Weights::Groups(weights) => {
             let (groups, _) = input.as_chunks::<4>();
             let product = Product { groups, weights, biases: &layer.biases, sums };
-            product.run::<V>(proof, &layer.all);
+            product.run::<V>(proof, Some(&layer.all));
         }
     }
 }
@@ -380,9 +411,9 @@ fn activate_hidden(model: &Model, layer: usize, sums: &[i32], output: &mut [u8])
     let activation = model.shape.hidden_activation(layer);
     let outputs = activation.outputs(sums.len());
     let (values, padding) = output.split_at_mut(outputs);
-    let clipped = &mut values[outputs - sums.len()..];
-    for n in 0..sums.len() {
-        clipped[n] = (sums[n] >> shift).clamp(0, one) as u8;
+    let (squares, clipped) = values.split_at_mut(outputs - sums.len());
+    for (value, sum) in clipped.iter_mut().zip(sums) {
+        *value = (sum >> shift).clamp(0, one) as u8;
     }
     match activation {
         Activation::Crelu | Activation::Pairwise => {}
@@ -393,14 +424,14 @@ fn activate_hidden(model: &Model, layer: usize, sums: &[i32], output: &mut [u8])
         }
         Activation::Dual => match model.small_square {
             Some(shift) => {
-                for n in 0..sums.len() {
-                    let sum = sums[n].clamp(-SMALL, SMALL);
-                    values[n] = (sum * sum >> shift).min(one) as u8;
+                for (value, sum) in squares.iter_mut().zip(sums) {
+                    let sum = (*sum).clamp(-SMALL, SMALL);
+                    *value = (sum * sum >> shift).min(one) as u8;
                 }
             }
             None => {
-                for n in 0..sums.len() {
-                    values[n] = scheme.square(sums[n]);
+                for (value, sum) in squares.iter_mut().zip(sums) {
+                    *value = scheme.square(*sum);
                 }
             }
         },

@@ -1,6 +1,6 @@
 //! A quantised network laid out for the kernels: rows padded to whole vectors, tables on cache lines.
 
-use super::aligned::Aligned;
+use super::aligned::{Aligned, Table};
 use super::kernels::{Forward, SMALL, Update};
 use super::simd::{BackEnd, WIDEST};
 use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape};
@@ -15,7 +15,7 @@ pub struct Model {
     width: usize,
     /// What one accumulator puts into the first dense layer, padded.
     pub(super) half: usize,
-    table: Aligned<i16>,
+    table: Table<i16>,
     /// An accumulator of no features.
     biases: Aligned<i16>,
     /// The dense layers of every bucket.
@@ -74,7 +74,7 @@ impl Model {
                 to[..part].copy_from_slice(from);
             }
         };
-        let mut table = Aligned::zeroed(shape.features as usize * width);
+        let mut table = Table::zeroed(shape.features as usize * width);
         for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
             place(row, weights);
         }
