@@ -1,14 +1,18 @@
-//! The engine against the plain integer network: after every move of random games, on every back end, updated
-//! accumulators are the refreshed ones and scores the reference's.
+//! The engine against the plain integer network: after every move of random games, by every strategy and on every back
+//! end, updated accumulators are the refreshed ones and scores the reference's.
 
 mod common;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fsbench::chess::{BoardChange, Chess, Move, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
-use fsbench::net::{QuantNet, Scheme, forward_integer, quantise};
+use fsbench::net::{
+    Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, RawScore, Scheme, Shape, forward_integer,
+};
+use fsbench::units::Seed;
+use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
 
@@ -18,12 +22,67 @@ struct Case {
     model: Model,
 }
 
+/// Shapes that together have everything a shape can have.
+fn shapes() -> Vec<Shape> {
+    let plain = |l1, hidden: &[usize]| Shape::plain(1, l1, hidden.to_vec());
+    let buckets = |count, rule| OutputBuckets { count, rule };
+    vec![
+        plain(32, &[32, 32]),
+        plain(24, &[]),
+        Shape {
+            activation: Activation::Pairwise,
+            hidden_activation: Activation::Dual,
+            skip: true,
+            psqt: true,
+            buckets: buckets(8, BucketRule::Stockfish),
+            ..plain(96, &[15, 32])
+        },
+        plain(40, &[5]),
+        Shape { psqt: true, buckets: buckets(20, BucketRule::Cpw), ..plain(1, &[8, 3]) },
+        Shape { activation: Activation::Screlu, buckets: buckets(3, BucketRule::Cpw), ..plain(70, &[]) },
+        Shape {
+            activation: Activation::Pairwise,
+            skip: true,
+            buckets: buckets(8, BucketRule::Stockfish),
+            ..plain(130, &[15, 32])
+        },
+        Shape {
+            activation: Activation::Screlu,
+            hidden_activation: Activation::Screlu,
+            psqt: true,
+            skip: true,
+            ..plain(50, &[70, 16])
+        },
+    ]
+}
+
+/// Numbers that leave activations spread over their range.
+fn random_net(shape: Shape, seed: u64) -> QuantNet {
+    let mut rng = Seed(seed).stream("integers", 0);
+    let rows = shape.features as usize;
+    let ft_weights = (0..rows * shape.l1).map(|_| rng.random_range(-60..60)).collect();
+    let ft_biases = (0..shape.l1).map(|_| rng.random_range(-50..90)).collect();
+    let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
+    let psqt_weights = (0..sums).map(|_| rng.random_range(-40_000..40_000)).collect();
+    let stacks = (0..shape.buckets.count).map(|_| {
+        let layer = |(inputs, outputs): (usize, usize)| QuantDense {
+            inputs,
+            outputs,
+            weights: (0..inputs * outputs).map(|_| rng.random_range(-40..41)).collect(),
+            biases: (0..outputs).map(|_| rng.random_range(-5_000..5_000)).collect(),
+        };
+        shape.dense().into_iter().map(layer).collect()
+    });
+    let stacks = stacks.collect();
+    QuantNet { scheme: Scheme::stockfish(), shape, ft_weights, ft_biases, psqt_weights, stacks }
+}
+
 fn cases() -> Vec<Case> {
-    let hidden: [&[usize]; 4] = [&[32, 32], &[], &[5], &[8, 3]];
+    let shapes = shapes();
     let case = |(n, set): (usize, FeatureSet)| {
-        let l1 = [32, 24, 40, 1][n % 4];
-        let float = common::random_net(set.num_features(), l1, hidden[n / 2 % 4], n as u64);
-        let net = quantise(&float, &Scheme::stockfish()).expect("fits");
+        let shape = Shape { features: set.num_features(), ..shapes[n % shapes.len()].clone() };
+        assert!(shape.validate().is_ok());
+        let net = random_net(shape, n as u64);
         Case { model: Model::new(&net), set, net }
     };
     common::sets().into_iter().enumerate().map(case).collect()
@@ -51,14 +110,16 @@ impl Seen {
 }
 
 #[test]
-fn updated_accumulators_equal_refreshed_ones_over_1000_games() {
+fn every_strategy_and_back_end_gives_the_same_over_1000_games() {
     let cases = cases();
     assert!(cases.len() >= 10);
     let seen = Seen::default();
     (0..1000u64).into_par_iter().for_each(|game| {
         let moves = common::random_game(game, 120);
         moves.iter().for_each(|mv| seen.add(*mv));
-        cases.iter().for_each(|case| follow(case, &moves));
+        // Every set sees a fifth of the games, every game three sets or more.
+        let cases = cases.iter().enumerate().filter(|(n, _)| (game as usize + n) % 5 == 0);
+        cases.for_each(|(_, case)| follow(case, &moves));
     });
     let counts = [&seen.moves, &seen.castles, &seen.en_passant, &seen.promotions].map(|n| n.load(Ordering::Relaxed));
     assert!(counts[0] > 80_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
@@ -67,8 +128,10 @@ fn updated_accumulators_equal_refreshed_ones_over_1000_games() {
 fn follow(case: &Case, moves: &[Move]) {
     let Case { set, model, .. } = case;
     let evaluator = |strategy, back_end| Evaluator::new(set, model, strategy, back_end).expect("belongs to the set");
-    let mut updated: Vec<_> =
-        BackEnd::available().into_iter().map(|back_end| evaluator(Strategy::Incremental, back_end)).collect();
+    let back_ends = BackEnd::available();
+    let ways = Strategy::ALL.into_iter().zip(back_ends.iter().cycle()).map(|(way, back_end)| (way, *back_end));
+    let ways = ways.chain(back_ends.iter().map(|back_end| (Strategy::EagerCached, *back_end)));
+    let mut updated: Vec<_> = ways.map(|(way, back_end)| evaluator(way, back_end)).collect();
     let mut refreshed = evaluator(Strategy::Refresh, BackEnd::best());
     let mut position = Chess::default();
     updated.iter_mut().for_each(|evaluator| evaluator.set(position.board()));
@@ -80,10 +143,15 @@ fn follow(case: &Case, moves: &[Move]) {
         refreshed.play(&before, &change, position.board());
         let score = refreshed.raw(turn);
         if ply % 5 == 0 {
-            assert_eq!(score, reference(case, &position), "{}: {mv:?} {:?}", set.name(), position.board());
+            let expected = reference(case, &position).sum();
+            assert_eq!(score, expected, "{}: {mv:?} {:?}", set.name(), position.board());
         }
         for evaluator in &mut updated {
             evaluator.play(&before, &change, position.board());
+            // Lazy ones have several moves to catch up on now and then.
+            if ply % 3 == 1 {
+                continue;
+            }
             for pov in Perspective::ALL {
                 assert_eq!(evaluator.accumulator(pov), refreshed.accumulator(pov), "{}: {mv:?}", set.name());
             }
@@ -92,10 +160,66 @@ fn follow(case: &Case, moves: &[Move]) {
     }
 }
 
-fn reference(case: &Case, position: &Chess) -> i32 {
+fn reference(case: &Case, position: &Chess) -> RawScore {
     let stm = Perspective::of(position.turn());
     let seen = |pov| case.set.reference(position.board(), pov);
-    forward_integer(&case.net, &seen(stm), &seen(stm.other()))
+    let bucket = case.net.shape.buckets.of(position.board().occupied().count());
+    forward_integer(&case.net, bucket, &seen(stm), &seen(stm.other()))
+}
+
+/// Scores of all buckets, each in its own order of rounding.
+#[test]
+fn evaluations_tell_all_buckets() {
+    for case in &cases() {
+        let mut evaluator = Evaluator::new(&case.set, &case.model, Strategy::Lazy, BackEnd::best()).expect("belongs");
+        let mut position = Chess::default();
+        for mv in common::random_game(7, 60) {
+            position.play_unchecked(mv);
+        }
+        evaluator.set(position.board());
+        let found = evaluator.evaluate(position.turn());
+        assert_eq!(found.score_internal, reference(case, &position).sum() / 16);
+        assert_eq!(found.buckets.len(), case.net.shape.buckets.count);
+        let stm = Perspective::of(position.turn());
+        let seen = |pov| case.set.reference(position.board(), pov);
+        for (bucket, part) in found.buckets.iter().enumerate() {
+            let raw = forward_integer(&case.net, bucket, &seen(stm), &seen(stm.other()));
+            assert_eq!((part.psqt, part.positional), (raw.psqt / 16, raw.positional / 16), "{}", case.set.name());
+        }
+    }
+}
+
+/// A search's walk: moves made and taken back in any order, scores asked for now and then.
+#[test]
+fn moves_are_taken_back() {
+    for case in cases().iter().take(9) {
+        for strategy in [Strategy::Lazy, Strategy::LazyCached] {
+            let mut evaluator =
+                Evaluator::new(&case.set, &case.model, strategy, BackEnd::best()).expect("belongs to the set");
+            let mut rng = Seed(9).stream("search", 0);
+            let mut line = vec![Chess::default()];
+            evaluator.set(line[0].board());
+            assert!(!evaluator.undo());
+            for _ in 0..400 {
+                let position = line.last().expect("never empty").clone();
+                let moves = position.legal_moves();
+                if line.len() > 1 && (moves.is_empty() || rng.random_bool(0.45)) {
+                    line.pop();
+                    assert!(evaluator.undo());
+                } else {
+                    let mv = moves[rng.random_range(0..moves.len())];
+                    let after = position.clone().play(mv).expect("legal");
+                    let boards: [&Board; 2] = [position.board(), after.board()];
+                    evaluator.play(boards[0], &BoardChange::of(mv, position.turn()), boards[1]);
+                    line.push(after);
+                }
+                if rng.random_bool(0.4) {
+                    let position = line.last().expect("never empty");
+                    assert_eq!(evaluator.raw(position.turn()), reference(case, position).sum(), "{}", case.set.name());
+                }
+            }
+        }
+    }
 }
 
 #[test]

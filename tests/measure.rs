@@ -284,7 +284,12 @@ fn speed_covers_every_strategy_and_back_end() {
     let (record, _) = speed(&file, &path, options).unwrap();
     assert_eq!(record.positions, 200);
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
-    assert!(ways.contains(&("refresh", "scalar")) && ways.contains(&("incremental", "scalar")), "{ways:?}");
+    assert!(ways.contains(&("refresh", "scalar")) && ways.contains(&("eager + cache", "scalar")), "{ways:?}");
+    let best = fsbench::engine::BackEnd::best().name();
+    assert!(["eager", "lazy", "lazy + cache"].iter().all(|way| ways.contains(&(way, best))), "{ways:?}");
+    let rows = |way: &str| record.entries.iter().find(|entry| entry.strategy == way).unwrap().rows;
+    assert!(rows("lazy + cache") <= rows("lazy") && rows("lazy") < rows("refresh"));
+    assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
     assert!(record.entries.iter().all(|entry| entry.evaluations_per_second > 0.0 && entry.interval >= 0.0));
 }
 
@@ -322,7 +327,7 @@ fn the_command_scores_positions() {
             fen.parse::<shakmaty::fen::Fen>().unwrap().into_position(shakmaty::CastlingMode::Standard).unwrap();
         let stm = Perspective::of(position.turn());
         let seen = |pov| set.reference(position.board(), pov);
-        let internal = forward_integer(&file.net, &seen(stm), &seen(stm.other())) / 16;
+        let internal = forward_integer(&file.net, 0, &seen(stm), &seen(stm.other())).sum() / 16;
         let expected = serde_json::json!({
             "score_internal": internal, "score_cp": internal, "bucket": 0,
             "buckets": [{ "psqt": 0, "positional": internal }],

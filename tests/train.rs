@@ -232,7 +232,7 @@ fn without_dead_features_the_scores_are_the_same() {
         let raw = |net: &NetFile, set: &FeatureSet| {
             let [stm, nstm] = [position.turn(), position.turn().other()].map(Perspective::of);
             let views = [stm, nstm].map(|pov| set.reference(position.board(), pov));
-            net::forward_integer(&net.net, &views[0], &views[1])
+            net::forward_integer(&net.net, 0, &views[0], &views[1]).sum()
         };
         assert_eq!(raw(&a, &whole), raw(&b, &compact));
         position.play_unchecked(mv);

@@ -8,6 +8,7 @@ mod encode;
 mod eval;
 mod input;
 mod measure;
+mod net;
 mod report;
 mod run;
 mod samples_service;
@@ -68,6 +69,7 @@ enum Verb {
     Encode(encode::Arguments),
     Eval(eval::Arguments),
     Measure(measure::Arguments),
+    Net(net::Arguments),
     Report(report::Arguments),
     Run(run::Arguments),
     SamplesService(samples_service::Arguments),
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Measure(arguments) => measure::run(&arguments),
+        Verb::Net(arguments) => net::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),

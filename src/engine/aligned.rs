@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use bytemuck::{Pod, Zeroable};
+use memmap2::MmapMut;
 
 #[derive(Copy, Clone, Pod, Zeroable)]
 #[repr(C, align(64))]
@@ -50,6 +51,56 @@ impl<T: Pod> DerefMut for Aligned<T> {
     }
 }
 
+/// A large table of numbers, in huge pages where the system has them: its rows are read in no order, and with small pages
+/// every row would cost a walk through the page tables.
+pub struct Table<T> {
+    memory: Memory<T>,
+    len: usize,
+}
+
+enum Memory<T> {
+    Mapped(MmapMut),
+    /// Where nothing can be mapped.
+    Plain(Aligned<T>),
+}
+
+impl<T: Pod> Table<T> {
+    /// Of zeros.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Table<T> {
+        let memory = match MmapMut::map_anon((len * size_of::<T>()).max(1)) {
+            Ok(map) => {
+                // Advice: a system without huge pages says no, and the table works all the same.
+                #[cfg(target_os = "linux")]
+                let _ = map.advise(memmap2::Advice::HugePage);
+                Memory::Mapped(map)
+            }
+            Err(_) => Memory::Plain(Aligned::zeroed(len)),
+        };
+        Table { memory, len }
+    }
+}
+
+impl<T: Pod> Deref for Table<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.memory {
+            Memory::Mapped(map) => &bytemuck::cast_slice(&map[..self.len * size_of::<T>()])[..self.len],
+            Memory::Plain(numbers) => numbers,
+        }
+    }
+}
+
+impl<T: Pod> DerefMut for Table<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.memory {
+            Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(&mut map[..self.len * size_of::<T>()])[..self.len],
+            Memory::Plain(numbers) => numbers,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +111,15 @@ mod tests {
         assert_eq!(rows.len(), 64);
         assert_eq!((&rows[..4], &rows[32..36]), (&[1, 2, 3, 0][..], &[4, 5, 6, 0][..]));
         assert_eq!(rows.as_ptr().addr() % 64, 0);
+    }
+
+    #[test]
+    fn tables_are_zero_aligned_and_writable() {
+        let mut table = Table::<i32>::zeroed(1000);
+        assert_eq!((table.len(), table.as_ptr().addr() % 64), (1000, 0));
+        assert!(table.iter().all(|number| *number == 0));
+        table[999] = 7;
+        assert_eq!(table[998..], [0, 7]);
+        assert!(Table::<i32>::zeroed(0).is_empty());
     }
 }

@@ -1,55 +1,110 @@
 //! A quantised network laid out for the kernels: rows padded to whole vectors, tables on cache lines.
 
-use super::aligned::Aligned;
-use super::simd::{BackEnd, Kernels, LANES};
-use crate::net::{QuantNet, Scheme};
+use super::aligned::{Aligned, Table};
+use super::kernels::{Forward, SMALL, Update};
+use super::simd::{BackEnd, WIDEST};
+use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape};
 
 /// A network ready to run. Padding is zero everywhere, so padded neurons stay zero and add nothing.
 pub struct Model {
-    scheme: Scheme,
-    features: u32,
-    l1: usize,
-    /// Of an accumulator: `l1` padded to whole vectors.
+    pub(super) scheme: Scheme,
+    pub(super) shape: Shape,
+    /// Elements of an accumulator that are i16 numbers: `l1` padded (each half of it where halves are multiplied).
+    words: usize,
+    /// Elements of an accumulator and of a row, PSQT sums included.
     width: usize,
-    table: Aligned<i16>,
+    /// What one accumulator puts into the first dense layer, padded.
+    pub(super) half: usize,
+    table: Table<i16>,
+    /// An accumulator of no features.
     biases: Aligned<i16>,
-    layers: Vec<Layer>,
+    /// The dense layers of every bucket.
+    pub(super) stacks: Vec<Vec<Layer>>,
+    pub(super) one: u8,
+    pub(super) product_shift: u32,
+    pub(super) rescale_shift: u32,
+    /// The shift of a square, where squares of sums up to [`SMALL`] fit i32 and that of [`SMALL`] is 1.0 or more.
+    pub(super) small_square: Option<u32>,
 }
 
-struct Layer {
-    /// `biases.len()` rows of the padded input width.
-    weights: Aligned<i8>,
-    biases: Vec<i32>,
+pub(super) struct Layer {
+    /// Padded.
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    pub(super) weights: Weights,
+    /// Padded to whole vectors.
+    pub(super) biases: Aligned<i32>,
+    /// The numbers of all groups of inputs.
+    pub(super) all: Vec<u16>,
 }
 
-/// Room for the activations and sums of one forward pass, reused from one to the next.
+pub(super) enum Weights {
+    /// An output's padded row after the other: for few outputs.
+    Rows(Aligned<i8>),
+    /// For each group of four inputs, the four weights of every padded output.
+    Groups(Aligned<i8>),
+}
+
+/// Up to so many outputs have a row each.
+const FEW_OUTPUTS: usize = 4;
+
+/// Room for one forward pass, reused from one to the next.
 #[derive(Clone)]
 pub struct Scratch {
-    activations: Aligned<u8>,
-    sums: Vec<i32>,
+    pub(super) input: Aligned<u8>,
+    /// Groups of inputs that are not zero.
+    pub(super) found: Vec<u16>,
+    pub(super) sums: Aligned<i32>,
+    pub(super) hidden: Aligned<u8>,
 }
 
 impl Model {
     #[must_use]
     pub fn new(net: &QuantNet) -> Model {
-        let l1 = net.shape.l1;
-        let width = l1.next_multiple_of(LANES);
-        let layer = |(index, layer): (usize, &crate::net::QuantDense)| {
-            let weights = match index {
-                // Both perspectives' accumulators, each padded.
-                0 => Aligned::padded(&layer.weights, l1, width),
-                _ => Aligned::padded(&layer.weights, layer.inputs, layer.inputs.next_multiple_of(LANES)),
-            };
-            Layer { weights, biases: layer.biases.clone() }
+        let (shape, scheme) = (net.shape.clone(), net.scheme.clone());
+        let half = shape.activation.outputs(shape.l1).next_multiple_of(WIDEST);
+        let halves = if shape.activation == Activation::Pairwise { 2 } else { 1 };
+        let words = halves * half;
+        let buckets = if shape.psqt { shape.buckets.count } else { 0 };
+        // Two i16 an i32, in whole vectors.
+        let width = words + (2 * buckets).next_multiple_of(WIDEST / 2);
+        let part = shape.l1 / halves;
+        let place = |row: &mut [i16], weights: &[i16]| {
+            for (to, from) in row[..words].chunks_exact_mut(half).zip(weights.chunks_exact(part)) {
+                to[..part].copy_from_slice(from);
+            }
         };
+        let mut table = Table::zeroed(shape.features as usize * width);
+        for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
+            place(row, weights);
+        }
+        if buckets > 0 {
+            for (row, sums) in table.chunks_exact_mut(width).zip(net.psqt_weights.chunks_exact(buckets)) {
+                bytemuck::cast_slice_mut(&mut row[words..])[..buckets].copy_from_slice(sums);
+            }
+        }
+        let mut biases = Aligned::zeroed(width);
+        place(&mut biases, &net.ft_biases);
+
+        let stack = |layers: &Vec<QuantDense>| {
+            let first = |index| if index == 0 { (shape.activation.outputs(shape.l1), half) } else { (0, 0) };
+            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index))).collect()
+        };
+        let square = 2 * scheme.rescale_shift() + scheme.product_shift();
+        let fits = i64::from(SMALL) * i64::from(SMALL) >> square >= i64::from(scheme.one);
         Model {
-            scheme: net.scheme.clone(),
-            features: net.shape.features,
-            l1,
+            words,
             width,
-            table: Aligned::padded(&net.ft_weights, l1, width),
-            biases: Aligned::padded(&net.ft_biases, l1, width),
-            layers: net.layers.iter().enumerate().map(layer).collect(),
+            half,
+            table,
+            biases,
+            stacks: net.stacks.iter().map(stack).collect(),
+            one: scheme.crelu(i32::MAX),
+            product_shift: scheme.product_shift(),
+            rescale_shift: scheme.rescale_shift(),
+            small_square: fits.then_some(square),
+            scheme,
+            shape,
         }
     }
 
@@ -58,10 +113,21 @@ impl Model {
         &self.scheme
     }
 
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// Rows of the feature transformer.
     #[must_use]
     pub const fn features(&self) -> u32 {
-        self.features
+        self.shape.features
+    }
+
+    /// Bytes of a row.
+    #[must_use]
+    pub const fn row_bytes(&self) -> usize {
+        self.width * size_of::<i16>()
     }
 
     /// An accumulator of no active features.
@@ -71,60 +137,90 @@ impl Model {
     }
 
     /// Recomputes an accumulator from all active features (all below [`Model::features`]).
-    pub fn refresh(&self, back_end: BackEnd, accumulator: &mut Aligned<i16>, active: &[u32]) {
-        accumulator.copy_from_slice(&self.biases);
-        back_end.update(accumulator, &self.table, active, &[]);
+    pub fn refresh(&self, back_end: BackEnd, accumulator: &mut [i16], active: &[u32]) {
+        self.run(back_end, Some(&self.biases), accumulator, active, &[]);
     }
 
     /// Adds and subtracts changed rows.
-    pub fn update(&self, back_end: BackEnd, accumulator: &mut Aligned<i16>, added: &[u32], removed: &[u32]) {
-        back_end.update(accumulator, &self.table, added, removed);
+    pub fn update(&self, back_end: BackEnd, accumulator: &mut [i16], added: &[u32], removed: &[u32]) {
+        self.run(back_end, None, accumulator, added, removed);
+    }
+
+    /// Makes `to` of `from` with changed rows.
+    pub fn update_from(&self, back_end: BackEnd, from: &[i16], to: &mut [i16], added: &[u32], removed: &[u32]) {
+        self.run(back_end, Some(from), to, added, removed);
+    }
+
+    fn run(&self, back_end: BackEnd, from: Option<&[i16]>, to: &mut [i16], added: &[u32], removed: &[u32]) {
+        back_end.run(Update { from, to, table: &self.table, words: self.words, added, removed });
+    }
+
+    /// An accumulator's PSQT sum of a bucket.
+    #[inline(always)]
+    pub(super) fn psqt(&self, accumulator: &[i16], bucket: usize) -> i32 {
+        bytemuck::cast_slice::<i16, i32>(&accumulator[self.words..])[bucket]
     }
 
     #[must_use]
     pub fn scratch(&self) -> Scratch {
-        let widest = self.layers.iter().map(|layer| layer.biases.len()).max().unwrap_or(1);
-        let inputs = (2 * self.width).max(widest.next_multiple_of(LANES));
-        Scratch { activations: Aligned::zeroed(inputs), sums: vec![0; widest] }
+        let layers = || self.stacks.iter().flatten();
+        let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
+        let later = self.stacks.iter().flat_map(|stack| &stack[1..]);
+        let inputs = later.map(|layer| layer.inputs).max().unwrap_or(1);
+        Scratch {
+            input: Aligned::zeroed(2 * self.half),
+            found: vec![0; 2 * self.half / 4 + 8],
+            sums: Aligned::zeroed(widest),
+            hidden: Aligned::zeroed(inputs),
+        }
     }
 
-    /// The raw output: internal score units times the scheme's divisor. `see` gets each layer's activations: (0, stm's
-    /// L1), (0, nstm's L1), (1, the first hidden layer's), …
+    /// A bucket's raw output. `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
+    /// (1, from the first hidden layer), …
     pub fn forward(
         &self,
         back_end: BackEnd,
-        stm: &[i16],
-        nstm: &[i16],
+        bucket: usize,
+        [stm, nstm]: [&[i16]; 2],
         scratch: &mut Scratch,
-        mut see: impl FnMut(usize, &[u8]),
-    ) -> i32 {
-        let one = self.scheme.crelu(i32::MAX);
-        for (accumulator, input) in [stm, nstm].into_iter().zip(scratch.activations.chunks_exact_mut(self.width)) {
-            back_end.crelu(accumulator, one, input);
-            see(0, &input[..self.l1]);
-        }
-        let mut inputs = 2 * self.width;
-        let mut outputs = 0;
-        for (index, layer) in self.layers.iter().enumerate() {
-            if index > 0 {
-                inputs = self.activate(&scratch.sums[..outputs], &mut scratch.activations);
-                see(index, &scratch.activations[..outputs]);
-            }
-            outputs = layer.biases.len();
-            let sums = &mut scratch.sums[..outputs];
-            back_end.affine(&scratch.activations[..inputs], &layer.weights, &layer.biases, sums);
-        }
-        scratch.sums.first().copied().unwrap_or_default()
+        see: impl FnMut(usize, &[u8]),
+    ) -> RawScore {
+        back_end.run(Forward { model: self, bucket, stm, nstm, scratch, see })
     }
+}
 
-    /// Turns a hidden layer's sums into the next one's inputs; gives their padded number.
-    fn activate(&self, sums: &[i32], activations: &mut [u8]) -> usize {
-        let padded = sums.len().next_multiple_of(LANES);
-        let (values, padding) = activations[..padded].split_at_mut(sums.len());
-        for (value, sum) in values.iter_mut().zip(sums) {
-            *value = self.scheme.crelu(self.scheme.rescale(*sum));
+impl Layer {
+    /// `part` inputs come from each accumulator and are padded to `padded`; 0 for layers that read a hidden one.
+    fn new(layer: &QuantDense, (part, padded): (usize, usize)) -> Layer {
+        let (columns, stride) = match part {
+            0 => (layer.inputs, layer.inputs.next_multiple_of(WIDEST)),
+            _ => (part, padded),
+        };
+        let inputs = layer.inputs / columns * stride;
+        let rows = Aligned::padded(&layer.weights, columns, stride);
+        let mut biases = Aligned::zeroed(layer.outputs.next_multiple_of(WIDEST / size_of::<i32>()));
+        biases[..layer.outputs].copy_from_slice(&layer.biases);
+        let groups = inputs / 4;
+        let weights = if layer.outputs <= FEW_OUTPUTS {
+            Weights::Rows(rows)
+        } else {
+            let outputs = biases.len();
+            let mut grouped = Aligned::zeroed(groups * outputs * 4);
+            for (output, row) in rows.chunks_exact(inputs).enumerate() {
+                for (group, weights) in row.chunks_exact(4).enumerate() {
+                    grouped[4 * (group * outputs + output)..][..4].copy_from_slice(weights);
+                }
+            }
+            Weights::Groups(grouped)
+        };
+        // A hidden layer's padding is zero: its groups need not be multiplied.
+        let used = if part == 0 { layer.inputs.div_ceil(4) } else { groups };
+        Layer {
+            inputs,
+            outputs: layer.outputs,
+            weights,
+            biases,
+            all: (0..used as u32).map(|group| group as u16).collect(),
         }
-        padding.fill(0);
-        padded
     }
 }

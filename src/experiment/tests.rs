@@ -165,7 +165,8 @@ impl Workbench for Fake {
     fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
         self.call(format!("speed {}", run_name(&request.network)))?;
         let (strategy, back_end) = ("incremental".into(), "scalar".into());
-        let entry = SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3 };
+        let entry =
+            SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, rows: 5.0, row_bytes: 512 };
         Ok(SpeedRecord { name: String::new(), identity: identity(), positions: 1, entries: vec![entry] })
     }
 }

@@ -209,6 +209,22 @@ impl FeatureSet {
         }
     }
 
+    /// [`FeatureSet::deltas`] for whoever recomputes a perspective on a refresh: where every block's context has changed
+    /// the lists stay empty.
+    pub fn updates(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
+        let mv = Move::new(before, change, after);
+        for pov in Perspective::ALL {
+            let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
+            if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
+                out.added.clear();
+                out.removed.clear();
+                out.refresh = true;
+            } else {
+                self.follow(&mv, out);
+            }
+        }
+    }
+
     /// Whether a move changes some block's context: what [`FeatureSet::delta`] says, without the change.
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
         let mv = Move::new(before, change, after).seen_by(pov);

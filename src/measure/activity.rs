@@ -17,10 +17,10 @@ pub fn activity(file: &NetFile, data: &Path, limit: Option<u64>) -> Result<(Acti
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
     let one = file.net.scheme.crelu(i32::MAX);
-    let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
+    let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
 
-    let widths = std::iter::once(file.net.shape.l1).chain(file.net.shape.hidden.iter().copied());
-    let empty = || Totals { positions: 0, layers: widths.clone().map(Layer::new).collect() };
+    let widths = file.net.shape.activated();
+    let empty = || Totals { positions: 0, layers: widths.iter().copied().map(Layer::new).collect() };
     let work = |totals: &mut Totals, line: &Line| {
         let mut evaluator = evaluator.clone();
         line.positions(|board, turn, step| {

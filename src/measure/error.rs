@@ -44,7 +44,7 @@ pub fn error(
     check_partners(file, float, checkpoint)?;
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
-    let evaluator = Evaluator::new(&set, &model, Strategy::Incremental, BackEnd::best())?;
+    let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
     let float = FloatNet { layers: on_grid(&float.layers, &file.net.scheme), ..float.clone() };
     let pair = Pair { set: &set, file, float: &float, scale: options.scale };
     let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
@@ -117,7 +117,7 @@ impl Pair<'_> {
             self.set.active(board, pov, &mut stm);
             self.set.active(board, pov.other(), &mut nstm);
             let exact = Wdl::from_score(forward(self.float, &stm, &nstm) * centipawns, self.scale);
-            let integer = Wdl::from_score(evaluator.evaluate(turn).score_cp.0 as f32, self.scale);
+            let integer = Wdl::from_score(scheme.centipawns(evaluator.score(turn)) as f32, self.scale);
             found.differences.push((exact.0 - integer.0).abs());
             let outside = |sum: &i32| i16::try_from(*sum).is_err();
             let overflows = |active: &[u32]| self.file.net.accumulate(active).iter().any(outside);

@@ -29,7 +29,7 @@ impl Default for SpeedOptions {
     }
 }
 
-/// Every strategy on every back end this CPU has. What is timed is following the move (features and accumulators) and
+/// Every strategy on the fastest back end this CPU has, and the extremes on all. What is timed is following the move (features and accumulators) and
 /// the forward pass; boards are made beforehand.
 ///
 /// # Errors
@@ -40,12 +40,10 @@ pub fn speed(file: &NetFile, data: &Path, options: SpeedOptions) -> Result<(Spee
     let (lines, reading) = first(data, options.positions)?;
     let track: Vec<Event> = lines.iter().flat_map(events).collect();
 
-    let ways =
-        Strategy::ALL.into_iter().flat_map(|way| BackEnd::available().into_iter().map(move |back_end| (way, back_end)));
     let mut runs = Vec::new();
-    for (strategy, back_end) in ways {
+    for (strategy, back_end) in ways() {
         let evaluator = Evaluator::new(&set, &model, strategy, back_end)?;
-        runs.push(Run { strategy, back_end, evaluator, rates: Vec::new() });
+        runs.push(Run { strategy, back_end, evaluator, rates: Vec::new(), evaluations: 0 });
     }
     let mut expected = None;
     for repetition in 0..options.repetitions.max(2) {
@@ -65,9 +63,17 @@ pub fn speed(file: &NetFile, data: &Path, options: SpeedOptions) -> Result<(Spee
         name: file.origin.name.clone(),
         identity: file.origin.identity.clone(),
         positions: track.len() as u64,
-        entries: runs.iter().map(Run::entry).collect(),
+        entries: runs.iter().map(|run| run.entry(model.row_bytes())).collect(),
     };
     Ok((record, reading))
+}
+
+/// Every strategy on the fastest back end, and the extremes on all.
+fn ways() -> Vec<(Strategy, BackEnd)> {
+    let best = BackEnd::best();
+    let extreme = |way| matches!(way, Strategy::Refresh | Strategy::EagerCached);
+    let all = Strategy::ALL.into_iter().flat_map(|way| BackEnd::available().into_iter().map(move |end| (way, end)));
+    all.filter(|(way, back_end)| *back_end == best || extreme(*way)).collect()
 }
 
 /// What happens on the way through the data.
@@ -93,6 +99,7 @@ struct Run<'a> {
     evaluator: Evaluator<'a>,
     /// Evaluations a second, one a repetition.
     rates: Vec<f64>,
+    evaluations: u64,
 }
 
 impl Run<'_> {
@@ -103,6 +110,7 @@ impl Run<'_> {
         loop {
             let checksum = self.pass(track);
             passes += 1;
+            self.evaluations += track.len() as u64;
             let elapsed = start.elapsed();
             if elapsed >= duration {
                 self.rates.push((passes * track.len()) as f64 / elapsed.as_secs_f64());
@@ -123,13 +131,15 @@ impl Run<'_> {
         checksum
     }
 
-    fn entry(&self) -> SpeedEntry {
+    fn entry(&self, row_bytes: usize) -> SpeedEntry {
         let (mean, interval) = mean_interval(&self.rates);
         SpeedEntry {
             strategy: self.strategy.name().into(),
             back_end: self.back_end.name().into(),
             evaluations_per_second: mean,
             interval,
+            rows: self.evaluator.rows() as f64 / self.evaluations.max(1) as f64,
+            row_bytes,
         }
     }
 }

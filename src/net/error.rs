@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::nnue::NnueError;
 use crate::data::DataError;
 use crate::features::{FeatureError, Identity};
 
@@ -28,6 +29,10 @@ pub enum NetError {
     Tensor { path: PathBuf, name: String, expected: String, found: String },
     #[error("{path}: {reason}")]
     Content { path: PathBuf, reason: Box<NetError> },
+    #[error("{path}: {reason}")]
+    Nnue { path: PathBuf, reason: NnueError },
+    #[error("no architecture of Stockfish's has {set} and {shape}; there are {known}")]
+    NoArchitecture { set: String, shape: String, known: String },
     #[error("the definition stored in the file is broken: {0}")]
     Definition(FeatureError),
     #[error("the file says its feature set `{name}` has identity {stored}, but the definition in it gives {rebuilt}")]

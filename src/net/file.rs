@@ -1,8 +1,9 @@
 //! Networks on disk: safetensors files with everything needed to use them in one metadata entry.
 //!
-//! A network file  holds the integer tensors `ft.weight` [features, l1] and `ft.bias`
-//! in i16, `layers.N.weight` [outputs, inputs] in i8 and `layers.N.bias` in i32; the metadata entry `fsbench` is a JSON
-//! object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds the same tensors in f32
+//! A network file holds the integer tensors `ft.weight` [features, l1] and `ft.bias` [l1] in i16, `layers.N.weight`
+//! [outputs, inputs] in i8, `layers.N.bias` [outputs] in i32 and, where the shape has them, `psqt.weight` [features,
+//! buckets] in i32; with several output buckets the layers of bucket B are `stacks.B.layers.N`. The metadata entry
+//! `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds the same tensors in f32
 //! without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
 //! several has them in random order: the same network gives the same bytes.
 
@@ -12,8 +13,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
-use super::quant::bias_limit;
-use super::{Dense, FloatNet, NetError, QuantDense, QuantNet};
+use super::{Dense, FloatNet, NetError, QuantDense, QuantNet, Shape, nnue};
 use crate::features::{FeatureSet, Identity};
 
 /// The feature set a network was made for.
@@ -96,41 +96,69 @@ impl NetFile {
             matrix("ft.weight", &net.ft_weights, i16::to_le_bytes, Dtype::I16, net.shape.l1),
             vector("ft.bias", &net.ft_biases, i16::to_le_bytes, Dtype::I16),
         ];
-        for (index, layer) in net.layers.iter().enumerate() {
-            let (weight, bias) = (format!("layers.{index}.weight"), format!("layers.{index}.bias"));
-            tensors.push(matrix(&weight, &layer.weights, i8::to_le_bytes, Dtype::I8, layer.inputs));
-            tensors.push(vector(&bias, &layer.biases, i32::to_le_bytes, Dtype::I32));
+        if net.shape.psqt {
+            let buckets = net.shape.buckets.count;
+            tensors.push(matrix("psqt.weight", &net.psqt_weights, i32::to_le_bytes, Dtype::I32, buckets));
+        }
+        for (bucket, stack) in net.stacks.iter().enumerate() {
+            for (index, layer) in stack.iter().enumerate() {
+                let name = layer_name(&net.shape, bucket, index);
+                let weight = format!("{name}.weight");
+                tensors.push(matrix(&weight, &layer.weights, i8::to_le_bytes, Dtype::I8, layer.inputs));
+                tensors.push(vector(&format!("{name}.bias"), &layer.biases, i32::to_le_bytes, Dtype::I32));
+            }
         }
         write(path, &header, tensors)
     }
 
+    /// A network file of fsbench's or a `.nnue` of a known architecture, told apart by their first bytes.
+    ///
     /// # Errors
     /// When the file cannot be read, is truncated or foreign, or its tensors have not the shape its header states.
     /// The feature set is not rebuilt here: see [`Origin::feature_set`].
     pub fn load(path: &Path) -> Result<NetFile, NetError> {
+        match nnue::recognise(path)? {
+            true => Ok(nnue::Nnue::load(path, None)?.into_file()?),
+            false => NetFile::load_own(path),
+        }
+    }
+
+    fn load_own(path: &Path) -> Result<NetFile, NetError> {
         let bytes = read(path)?;
         let file = Opened::new(path, &bytes, Kind::Network)?;
         let shape = file.header.shape.clone();
         let scheme = file.header.scheme.clone().ok_or_else(|| file.foreign())?;
         scheme.validate().map_err(|error| file.content(error))?;
-        let layer = |(index, (inputs, outputs)): (usize, (usize, usize))| {
-            let biases = file.tensor(&format!("layers.{index}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
-            let limit = bias_limit(inputs);
-            if let Some((n, bias)) = biases.iter().enumerate().find(|(_, bias)| i64::from(**bias).abs() > limit) {
-                let place = format!("layers.{index}: the integer bias of neuron {n}");
-                let (value, limit) = (f64::from(*bias), limit as f64);
-                return Err(file.content(NetError::Range { place, value, limit, scheme: scheme.name.clone() }));
-            }
-            let name = format!("layers.{index}.weight");
-            let weights = file.tensor(&name, Dtype::I8, &[outputs, inputs], i8::from_le_bytes)?;
-            Ok(QuantDense { inputs, outputs, weights, biases })
+        let layer = |bucket: usize, index: usize, (inputs, outputs): (usize, usize)| {
+            let name = layer_name(&shape, bucket, index);
+            let biases = file.tensor(&format!("{name}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
+            let weights = file.tensor(&format!("{name}.weight"), Dtype::I8, &[outputs, inputs], i8::from_le_bytes)?;
+            let layer = QuantDense { inputs, outputs, weights, biases };
+            layer.check_biases(&name, &scheme).map_err(|error| file.content(error))?;
+            Ok(layer)
         };
-        let layers = shape.dense().into_iter().enumerate().map(layer).collect::<Result<_, NetError>>()?;
+        let stack = |bucket| {
+            let layers = shape.dense().into_iter().enumerate();
+            layers.map(|(index, sizes)| layer(bucket, index, sizes)).collect::<Result<Vec<_>, NetError>>()
+        };
+        let stacks = (0..shape.buckets.count).map(stack).collect::<Result<_, NetError>>()?;
         let rows = [shape.features as usize, shape.l1];
         let ft_weights = file.tensor("ft.weight", Dtype::I16, &rows, i16::from_le_bytes)?;
         let ft_biases = file.tensor("ft.bias", Dtype::I16, &[shape.l1], i16::from_le_bytes)?;
-        let net = QuantNet { scheme: scheme.clone(), ft_weights, ft_biases, layers, shape };
+        let psqt = [shape.features as usize, shape.buckets.count];
+        let psqt_weights = match shape.psqt {
+            true => file.tensor("psqt.weight", Dtype::I32, &psqt, i32::from_le_bytes)?,
+            false => Vec::new(),
+        };
+        let net = QuantNet { scheme, ft_weights, ft_biases, psqt_weights, stacks, shape };
         Ok(NetFile { origin: file.header.origin, net })
+    }
+}
+
+fn layer_name(shape: &Shape, bucket: usize, index: usize) -> String {
+    match shape.buckets.count {
+        1 => format!("layers.{index}"),
+        _ => format!("stacks.{bucket}.layers.{index}"),
     }
 }
 
@@ -214,7 +242,7 @@ mod tests {
         file.save(&path("a")).expect("saved");
         let back = NetFile::load(&path("a")).expect("loads");
         assert_eq!(back, file);
-        assert_eq!(forward_integer(&back.net, &[1, 2], &[0]), forward_integer(&file.net, &[1, 2], &[0]));
+        assert_eq!(forward_integer(&back.net, 0, &[1, 2], &[0]), forward_integer(&file.net, 0, &[1, 2], &[0]));
         assert!(back.origin.feature_set().is_ok());
 
         let training = serde_json::json!({ "step": 17, "rate": 0.1 });

@@ -23,9 +23,15 @@ pub struct FloatNet {
 
 impl FloatNet {
     /// # Errors
-    /// When the shape is impossible, an array has not the shape's size, or a number is not finite.
+    /// When the shape is impossible or not plain, an array has not the shape's size, or a number is not finite.
     pub fn validate(&self) -> Result<(), NetError> {
         self.shape.validate()?;
+        if !self.shape.is_plain() {
+            return Err(NetError::Shape(format!(
+                "{} has integer networks only; float networks have one stack and crelu",
+                self.shape
+            )));
+        }
         let size = |what: String, found: usize, expected: usize| match found == expected {
             true => Ok(()),
             false => Err(NetError::Shape(format!("{what} holds {found} numbers, not {expected}"))),
@@ -93,13 +99,12 @@ fn accumulate(net: &FloatNet, active: &[u32]) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Activation;
     use super::*;
 
     /// Two features, one neuron, no hidden layer, by hand.
     fn tiny() -> FloatNet {
         FloatNet {
-            shape: Shape { features: 2, l1: 1, hidden: vec![], activation: Activation::Crelu },
+            shape: Shape::plain(2, 1, vec![]),
             ft_weights: vec![0.25, 0.5],
             ft_biases: vec![0.125],
             layers: vec![Dense { inputs: 2, outputs: 1, weights: vec![1.0, -2.0], biases: vec![0.5] }],

@@ -1,6 +1,6 @@
 //! Integer networks: quantisation, and the slow, obvious integer forward pass that the engine is tested against.
 
-use super::{Dense, FloatNet, NetError, Scheme, Shape};
+use super::{Activation, Dense, FloatNet, NetError, Scheme, Shape};
 
 /// A fully connected integer layer: `weights[o * inputs + i]`, `biases[o]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,23 @@ pub struct QuantDense {
     pub biases: Vec<i32>,
 }
 
+impl QuantDense {
+    /// # Errors
+    /// When a bias is so large that a sum over all inputs may leave i32; `name` is the layer's.
+    pub fn check_biases(&self, name: &str, scheme: &Scheme) -> Result<(), NetError> {
+        let limit = bias_limit(self.inputs);
+        match self.biases.iter().enumerate().find(|(_, bias)| i64::from(**bias).abs() > limit) {
+            None => Ok(()),
+            Some((neuron, bias)) => Err(NetError::Range {
+                place: format!("{name}: the integer bias of neuron {neuron}"),
+                value: f64::from(*bias),
+                limit: limit as f64,
+                scheme: scheme.name.clone(),
+            }),
+        }
+    }
+}
+
 /// The integer network, laid out as [`FloatNet`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantNet {
@@ -18,7 +35,26 @@ pub struct QuantNet {
     pub scheme: Scheme,
     pub ft_weights: Vec<i16>,
     pub ft_biases: Vec<i16>,
-    pub layers: Vec<QuantDense>,
+    /// `psqt_weights[feature * buckets + bucket]`; empty when the shape has none.
+    pub psqt_weights: Vec<i32>,
+    /// The dense layers of every bucket.
+    pub stacks: Vec<Vec<QuantDense>>,
+}
+
+/// Both parts of a raw output: internal score units times the scheme's divisor.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawScore {
+    /// (stm − nstm) / 2 of the bucket's PSQT sums.
+    pub psqt: i32,
+    /// The dense layers' output, with the skip output where there is one.
+    pub positional: i32,
+}
+
+impl RawScore {
+    #[must_use]
+    pub fn sum(self) -> i32 {
+        self.psqt.wrapping_add(self.positional)
+    }
 }
 
 /// The integer network under a scheme: every number times its scale, rounded to the nearest.
@@ -57,7 +93,8 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
         scheme: scheme.clone(),
         ft_weights: ft.round(&net.ft_weights, |value| value as i16, at)?,
         ft_biases: ft.round(&net.ft_biases, |value| value as i16, |n| format!("ft: the bias of neuron {n}"))?,
-        layers: layers.collect::<Result<_, NetError>>()?,
+        psqt_weights: Vec::new(),
+        stacks: vec![layers.collect::<Result<_, NetError>>()?],
     })
 }
 
@@ -75,7 +112,7 @@ pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
 }
 
 /// The largest bias with which no sum over `inputs` activations and weights leaves i32.
-pub(super) fn bias_limit(inputs: usize) -> i64 {
+fn bias_limit(inputs: usize) -> i64 {
     i64::from(i32::MAX) - inputs as i64 * 127 * 128
 }
 
@@ -121,30 +158,64 @@ impl QuantNet {
         }
         sums
     }
+
+    /// One perspective's PSQT sum of a bucket; 0 when the shape has none.
+    #[must_use]
+    pub fn psqt(&self, active: &[u32], bucket: usize) -> i32 {
+        let value = |feature: &u32| self.psqt_weights.get(*feature as usize * self.shape.buckets.count + bucket);
+        active.iter().filter_map(value).fold(0, |sum, weight| sum.wrapping_add(*weight))
+    }
+
+    /// What goes into the first dense layer from one accumulator.
+    fn activate_accumulator(&self, sums: &[i32]) -> Vec<u8> {
+        let clipped: Vec<u8> = sums.iter().map(|sum| self.scheme.crelu(i32::from(*sum as i16))).collect();
+        let (first, second) = match self.shape.activation {
+            Activation::Crelu | Activation::Dual => return clipped,
+            Activation::Screlu => (&clipped[..], &clipped[..]),
+            Activation::Pairwise => clipped.split_at(clipped.len() / 2),
+        };
+        first.iter().zip(second).map(|(a, b)| self.scheme.product(*a, *b)).collect()
+    }
+
+    /// What goes into the next dense layer from a hidden one's sums.
+    fn activate_hidden(&self, layer: usize, sums: &[i32]) -> Vec<u8> {
+        let crelu = |sum: &i32| self.scheme.crelu(self.scheme.rescale(*sum));
+        let square = |sum: &i32| self.scheme.square(*sum);
+        match self.shape.hidden_activation(layer) {
+            Activation::Crelu | Activation::Pairwise => sums.iter().map(crelu).collect(),
+            Activation::Screlu => sums.iter().map(|sum| self.scheme.product(crelu(sum), crelu(sum))).collect(),
+            Activation::Dual => sums.iter().map(square).chain(sums.iter().map(crelu)).collect(),
+        }
+    }
 }
 
-/// The raw integer output for the active features of both perspectives (all below `shape.features`): internal score
-/// units times the scheme's divisor.
+/// The raw output of a bucket for the active features of both perspectives (all below `shape.features`).
 #[must_use]
-pub fn forward_integer(net: &QuantNet, stm: &[u32], nstm: &[u32]) -> i32 {
-    let wrapped = |sum: i32| i32::from(sum as i16);
-    let mut values: Vec<i32> = net.accumulate(stm).into_iter().chain(net.accumulate(nstm)).map(wrapped).collect();
-    for (index, layer) in net.layers.iter().enumerate() {
+pub fn forward_integer(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32]) -> RawScore {
+    let mut input = net.activate_accumulator(&net.accumulate(stm));
+    input.extend(net.activate_accumulator(&net.accumulate(nstm)));
+    let mut skip = 0;
+    let mut sums = Vec::new();
+    for (index, layer) in net.stacks[bucket].iter().enumerate() {
         if index > 0 {
-            values.iter_mut().for_each(|value| *value = net.scheme.rescale(*value));
+            let width = net.shape.hidden[index - 1];
+            if let Some(sum) = sums.get(width) {
+                skip = net.scheme.skip(*sum);
+            }
+            input = net.activate_hidden(index - 1, &sums[..width]);
         }
-        let clipped: Vec<i32> = values.iter().map(|value| i32::from(net.scheme.crelu(*value))).collect();
         let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.biases);
-        let dot = |row: &[i8]| row.iter().zip(&clipped).map(|(w, x)| i32::from(*w) * x).sum::<i32>();
-        values = rows.map(|(row, bias)| bias + dot(row)).collect();
+        let dot = |row: &[i8]| row.iter().zip(&input).map(|(w, x)| i32::from(*w) * i32::from(*x)).sum::<i32>();
+        sums = rows.map(|(row, bias)| bias.wrapping_add(dot(row))).collect();
     }
-    values.first().copied().unwrap_or_default()
+    let psqt = net.psqt(stm, bucket).wrapping_sub(net.psqt(nstm, bucket)) / 2;
+    RawScore { psqt, positional: sums.first().copied().unwrap_or_default().wrapping_add(skip) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{random_net, shape};
-    use super::super::{Activation, Dense, forward};
+    use super::super::{Dense, OutputBuckets, forward};
     use super::*;
     use crate::units::Seed;
     use rand::RngExt;
@@ -152,7 +223,7 @@ mod tests {
     #[test]
     fn integers_by_hand() {
         let net = FloatNet {
-            shape: Shape { features: 2, l1: 1, hidden: vec![1], activation: Activation::Crelu },
+            shape: Shape::plain(2, 1, vec![1]),
             ft_weights: vec![0.5, -1.0],
             ft_biases: vec![0.25],
             layers: vec![
@@ -162,10 +233,11 @@ mod tests {
         };
         let quant = quantise(&net, &Scheme::stockfish()).expect("fits");
         assert_eq!((&quant.ft_weights[..], &quant.ft_biases[..]), (&[64, -127][..], &[32][..]));
-        assert_eq!((&quant.layers[0].weights[..], &quant.layers[0].biases[..]), (&[64, -32][..], &[1016][..]));
-        assert_eq!((&quant.layers[1].weights[..], &quant.layers[1].biases[..]), (&[113][..], &[-960][..]));
+        let layers = &quant.stacks[0];
+        assert_eq!((&layers[0].weights[..], &layers[0].biases[..]), (&[64, -32][..], &[1016][..]));
+        assert_eq!((&layers[1].weights[..], &layers[1].biases[..]), (&[113][..], &[-960][..]));
         // 96·64 + 0·−32 + 1016 = 7160; >> 6 = 111; 111·113 − 960
-        assert_eq!(forward_integer(&quant, &[0], &[1]), 111 * 113 - 960);
+        assert_eq!(forward_integer(&quant, 0, &[0], &[1]), RawScore { psqt: 0, positional: 111 * 113 - 960 });
     }
 
     /// Rounding errors of a random net stay small in centipawns; most where 128 rounded weights meet in the output.
@@ -180,7 +252,7 @@ mod tests {
                 let mut active = || (0..30).map(|_| rng.random_range(0..500)).collect::<Vec<u32>>();
                 let (stm, nstm) = (active(), active());
                 let float = f64::from(forward(&net, &stm, &nstm)) * f64::from(scheme.nnue2score);
-                let integer = f64::from(scheme.internal_score(forward_integer(&quant, &stm, &nstm)));
+                let integer = f64::from(scheme.internal_score(forward_integer(&quant, 0, &stm, &nstm).sum()));
                 assert!((float - integer).abs() < bound, "{hidden:?}: {float} {integer}");
             }
         }
@@ -204,6 +276,36 @@ mod tests {
         check(|n| n.layers[1].biases[0] = 1e6, "layers.1: the bias of neuron 0 is 1000000,");
     }
 
+    /// Everything a shape can have, in one neuron each: pairwise, dual, skip, two buckets, PSQT.
+    #[test]
+    fn every_part_by_hand() {
+        let shape = Shape {
+            activation: Activation::Pairwise,
+            hidden_activation: Activation::Dual,
+            skip: true,
+            psqt: true,
+            buckets: OutputBuckets { count: 2, ..OutputBuckets::default() },
+            ..Shape::plain(2, 2, vec![1])
+        };
+        let first = QuantDense { inputs: 2, outputs: 2, weights: vec![64, 0, 100, -50], biases: vec![-10, 7] };
+        let second = QuantDense { inputs: 2, outputs: 1, weights: vec![3, 5], biases: vec![11] };
+        let other = QuantDense { biases: vec![12], ..second.clone() };
+        let net = QuantNet {
+            shape,
+            scheme: Scheme::stockfish(),
+            ft_weights: vec![100, 90, 50, 300],
+            ft_biases: vec![1, 2],
+            psqt_weights: vec![10, 20, 35, -3],
+            stacks: vec![vec![first.clone(), second], vec![first, other]],
+        };
+        // Accumulators (101, 92) and (51, 302→127): products 101·92/128 = 72 and 51·127/128 = 50.
+        // Sums 72·64 − 10 = 4598 and the skip's 7200 − 2500 + 7 = 4707, which is 4707·9600/8128 = 5559.
+        // 4598² >> 19 = 40 and 4598 >> 6 = 71: 40·3 + 71·5 = 475.
+        let expected = |psqt, bias| RawScore { psqt, positional: 475 + bias + 5559 };
+        assert_eq!(forward_integer(&net, 0, &[0], &[1]), expected(-12, 11));
+        assert_eq!(forward_integer(&net, 1, &[0], &[1]), expected(11, 12));
+    }
+
     /// A network clipped to the limits always fits.
     #[test]
     fn weights_on_the_grid_are_what_the_integers_say() {
@@ -213,7 +315,7 @@ mod tests {
         let quant = quantise(&net, &scheme).expect("fits");
         assert_eq!(quantise(&rounded, &scheme).expect("fits"), quant);
         let scales = [scheme.hidden_weight_scale(), scheme.output_weight_scale()];
-        for ((layer, integers), scale) in rounded.layers.iter().zip(&quant.layers).zip(scales) {
+        for ((layer, integers), scale) in rounded.layers.iter().zip(&quant.stacks[0]).zip(scales) {
             for (weight, integer) in layer.weights.iter().zip(&integers.weights) {
                 assert!((f64::from(*weight) * scale - f64::from(*integer)).abs() < 1e-4, "{weight} {integer}");
             }
@@ -230,7 +332,7 @@ mod tests {
         net.layers[1].weights.fill(limits.output as f32);
         let quant = quantise(&net, &scheme).expect("fits");
         assert!(quant.ft_weights.iter().all(|w| *w == i16::MAX));
-        assert!(quant.layers[0].weights.iter().all(|w| *w == -127));
-        assert!(quant.layers[1].weights.iter().all(|w| *w == 127));
+        assert!(quant.stacks[0][0].weights.iter().all(|w| *w == -127));
+        assert!(quant.stacks[0][1].weights.iter().all(|w| *w == 127));
     }
 }

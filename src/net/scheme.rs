@@ -12,7 +12,10 @@ use super::NetError;
 /// | hidden weights | i8 | `hidden` |
 /// | hidden biases | i32 | `one · hidden` |
 /// | output weights | i8 | `nnue2score · divisor / one` |
-/// | output bias, raw output | i32 | `nnue2score · divisor` |
+/// | output bias, raw output, PSQT | i32 | `nnue2score · divisor` |
+///
+/// Products of two activations are divided by the power of two above `one`; a skip output is brought to the raw output's
+/// scale.
 ///
 /// Accumulators are sums modulo 2^16: an update that leaves the range on the way and comes back is exact, and a sum
 /// that stays outside wraps, as in the engines of this family. `measure error` counts positions where that happens.
@@ -126,6 +129,33 @@ impl Scheme {
         value.clamp(0, self.one) as u8
     }
 
+    /// The bits a product of two activations is shifted right by, so that 1.0 squared is the greatest activation or one
+    /// below: 7 where `one` is 127.
+    #[must_use]
+    pub fn product_shift(&self) -> u32 {
+        32 - self.one.leading_zeros()
+    }
+
+    /// The product of two activations, rounded down.
+    #[must_use]
+    pub fn product(&self, a: u8, b: u8) -> u8 {
+        ((u32::from(a) * u32::from(b)) >> self.product_shift()) as u8
+    }
+
+    /// min(x², 1) of a hidden layer's sum, in the activations' scale.
+    #[must_use]
+    pub fn square(&self, sum: i32) -> u8 {
+        let square = i64::from(sum) * i64::from(sum);
+        (square >> (2 * self.rescale_shift() + self.product_shift())).min(i64::from(self.one)) as u8
+    }
+
+    /// A hidden layer's sum as a share of the raw output, truncated toward zero.
+    #[must_use]
+    pub fn skip(&self, sum: i32) -> i32 {
+        let output = i64::from(self.nnue2score) * i64::from(self.divisor);
+        (i64::from(sum) * output / (i64::from(self.one) * i64::from(self.hidden))) as i32
+    }
+
     /// Raw output to internal score units, truncated toward zero.
     #[must_use]
     pub fn internal_score(&self, raw: i32) -> i32 {
@@ -158,6 +188,9 @@ mod tests {
         assert_eq!((scheme.rescale(-1), scheme.rescale(127)), (-1, 1));
         assert_eq!((scheme.crelu(-1), scheme.crelu(5), scheme.crelu(128)), (0, 5, 127));
         assert_eq!((scheme.internal_score(-31), scheme.internal_score(31)), (-1, 1));
+        assert_eq!([(127, 127), (127, 1), (64, 64)].map(|(a, b)| scheme.product(a, b)), [126, 0, 32]);
+        assert_eq!([0, 8128, -8128, 4598, i32::MIN].map(|sum| scheme.square(sum)), [0, 126, 126, 40, 127]);
+        assert_eq!([8128, -8128, 4707, -1].map(|sum| scheme.skip(sum)), [9600, -9600, 5559, -1]);
         let other = Scheme { pawn_value: 208, ..scheme };
         assert_eq!((other.centipawns(208), other.centipawns(-1)), (100, 0));
     }

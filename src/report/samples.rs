@@ -153,6 +153,8 @@ fn speed(&(name, _, active, update, ..): &Facts) -> SpeedRecord {
         back_end: back_end.into(),
         evaluations_per_second,
         interval: evaluations_per_second / 90.0,
+        rows: 5.0,
+        row_bytes: 512,
     };
     let entries = vec![
         entry("incremental", "scalar", 4e5 / update),

@@ -149,9 +149,12 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
         within_tolerance: Estimate::over(&errors.iter().map(|error| error.within_tolerance).collect::<Vec<_>>()),
         tolerance: errors.first().map(|error| error.tolerance),
         error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
-        speed_incremental: speed(&speeds, "incremental"),
-        speed_refresh: speed(&speeds, "refresh"),
-        back_end: speeds.first().and_then(|record| fastest(record, "incremental")).map(|entry| entry.back_end.clone()),
+        speed_incremental: speed(&speeds, |strategy| strategy != REFRESH),
+        speed_refresh: speed(&speeds, |strategy| strategy == REFRESH),
+        back_end: speeds
+            .first()
+            .and_then(|record| fastest(record, |strategy| strategy != REFRESH))
+            .map(|entry| entry.back_end.clone()),
     }
 }
 
@@ -177,19 +180,22 @@ fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, refe
 }
 
 /// Over networks when several were timed, else the one network's own interval over its repetitions.
-fn speed(records: &[&SpeedRecord], strategy: &str) -> Option<Estimate> {
-    let entries: Vec<_> = records.iter().filter_map(|record| fastest(record, strategy)).collect();
+fn speed(records: &[&SpeedRecord], wanted: fn(&str) -> bool) -> Option<Estimate> {
+    let entries: Vec<_> = records.iter().filter_map(|record| fastest(record, wanted)).collect();
     if let [entry] = entries[..] {
         return Some(Estimate { mean: entry.evaluations_per_second, interval: Some(entry.interval), count: 1 });
     }
     Estimate::over(&entries.iter().map(|entry| entry.evaluations_per_second).collect::<Vec<_>>())
 }
 
-fn fastest<'a>(record: &'a SpeedRecord, strategy: &str) -> Option<&'a crate::record::SpeedEntry> {
+/// The strategy that recomputes everything at every move; all others follow the moves.
+const REFRESH: &str = "refresh";
+
+fn fastest(record: &SpeedRecord, wanted: fn(&str) -> bool) -> Option<&crate::record::SpeedEntry> {
     record
         .entries
         .iter()
-        .filter(|entry| entry.strategy == strategy)
+        .filter(|entry| wanted(&entry.strategy))
         .max_by(|a, b| a.evaluations_per_second.total_cmp(&b.evaluations_per_second))
 }
 

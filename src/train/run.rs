@@ -14,7 +14,7 @@ use super::validator::Validator;
 use super::{EpochMetrics, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
 use crate::data::Method;
 use crate::features::FeatureSet;
-use crate::net::{self, Activation, NetFile, Origin, Scheme, Shape};
+use crate::net::{self, NetFile, Origin, Scheme, Shape};
 
 impl Run<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
@@ -318,7 +318,7 @@ impl Reduced {
 }
 
 fn shape(config: &TrainConfig, features: u32) -> Result<Shape, TrainError> {
-    let shape = Shape { features, l1: config.l1, hidden: config.hidden.clone(), activation: Activation::Crelu };
+    let shape = Shape::plain(features, config.l1, config.hidden.clone());
     shape.validate()?;
     Ok(shape)
 }

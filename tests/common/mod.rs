@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use fsbench::chess::{Chess, Move};
 use fsbench::features::FeatureSet;
-use fsbench::net::{Activation, Dense, FloatNet, Shape};
+use fsbench::net::{Dense, FloatNet, Shape};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
@@ -44,7 +44,7 @@ pub fn pgn(games: &[Vec<Move>]) -> String {
 
 /// Weights as training leaves them: small, within the scheme's limits, activations spread over [0, 1].
 pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> FloatNet {
-    let shape = Shape { features, l1, hidden: hidden.to_vec(), activation: Activation::Crelu };
+    let shape = Shape::plain(features, l1, hidden.to_vec());
     let mut rng = Seed(seed).stream("random net", 0);
     let mut uniform =
         |count: usize, bound: f32| -> Vec<f32> { (0..count).map(|_| rng.random_range(-bound..bound)).collect() };

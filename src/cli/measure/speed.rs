@@ -46,7 +46,9 @@ fn text(record: &SpeedRecord) -> String {
             entry.back_end.clone(),
             format!("{:.0}", entry.evaluations_per_second),
             format!("± {:.0}", entry.interval),
+            format!("{:.2}", entry.rows),
+            format!("{:.0}", entry.rows * entry.row_bytes as f64),
         ]
     });
-    head + &table(&["strategy", "back end", "evaluations/s", "95%"], rows)
+    head + &table(&["strategy", "back end", "evaluations/s", "95%", "rows", "bytes of rows"], rows)
 }

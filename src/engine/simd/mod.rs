@@ -1,29 +1,68 @@
-//! The three loops evaluation spends its time in, one implementation a kind of CPU.
+//! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Scalar`] says what they mean; every other back end gives the same integers (property-tested below). Holding a back
-//! end proves that the CPU can run it.
+//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it (those of evaluation are in [`super::kernels`]).
+//! [`BackEnd::run`] compiles a kernel for the CPU's instructions: everything in it becomes one function. Holding a back
+//! end proves that the CPU can run it. All back ends give the same integers; [`Portable`] says which (property-tested).
+#![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+#[cfg(test)]
+mod tests;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
-pub use scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
+pub use portable::Scalar;
 
-/// Every width the kernels see is a multiple of this many elements.
-pub const LANES: usize = 32;
+/// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
+pub const WIDEST: usize = 64;
 
-/// What a back end can do. Widths are multiples of [`LANES`]; activations are at most 127.
-pub trait Kernels: Copy {
-    /// Adds and subtracts rows of `table` (`accumulator.len()` wide), modulo 2^16.
-    fn update(self, accumulator: &mut [i16], table: &[i16], added: &[u32], removed: &[u32]);
+/// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
+/// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
+pub trait Vector: Copy {
+    type Proof: Copy;
+    const BYTES: usize;
+    /// i16 elements.
+    const WORDS: usize = Self::BYTES / 2;
+    /// i32 elements.
+    const DOUBLES: usize = Self::BYTES / 4;
+    /// Registers the CPU has.
+    const REGISTERS: usize;
 
-    /// `output[i] = clamp(accumulator[i], 0, one)`; equal lengths.
-    fn crelu(self, accumulator: &[i16], one: u8, output: &mut [u8]);
+    fn zero(proof: Self::Proof) -> Self;
+    fn splat16(proof: Self::Proof, value: i16) -> Self;
+    fn splat32(proof: Self::Proof, value: i32) -> Self;
+    fn load<T: bytemuck::Pod>(proof: Self::Proof, from: &[T]) -> Self;
+    fn store<T: bytemuck::Pod>(self, to: &mut [T]);
 
-    /// `sums[o] = biases[o] + Σ weights[o * input.len() + i] · input[i]`.
-    fn affine(self, input: &[u8], weights: &[i8], biases: &[i32], sums: &mut [i32]);
+    fn add16(self, other: Self) -> Self;
+    fn sub16(self, other: Self) -> Self;
+    fn add32(self, other: Self) -> Self;
+    fn sub32(self, other: Self) -> Self;
+    /// clamp(x, 0, most) of every i16; `most` is not negative.
+    fn clip16(self, most: Self) -> Self;
+    /// The product of i16 elements that are not negative and whose product fits i16, shifted right.
+    fn product16(self, other: Self, shift: u32) -> Self;
+    /// The i16 elements of both, `self`'s first, as bytes; they are 0 to 127.
+    fn pack(self, high: Self) -> Self;
+    /// To every i32 of `self` the four products of unsigned bytes of `x`, which are at most 127, and signed bytes of `w`.
+    fn dot4(self, x: Self, w: Self) -> Self;
+    /// Bit i is set where the i-th i32 is not 0.
+    fn nonzero32(self) -> u32;
+    /// The sum of all i32.
+    fn sum32(self) -> i32;
+}
+
+/// An algorithm over any vectors. `run` and all it calls are `#[inline(always)]` and free of closures, so that a back end
+/// compiles it as one function.
+pub trait Kernel {
+    type Output;
+    fn run<V: Vector>(self, proof: V::Proof) -> Self::Output;
 }
 
 /// A back end this CPU has.
@@ -32,6 +71,8 @@ pub enum BackEnd {
     Scalar(Scalar),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
 }
 
 impl BackEnd {
@@ -41,6 +82,8 @@ impl BackEnd {
         let vector = [
             #[cfg(target_arch = "x86_64")]
             Avx2::detect().map(BackEnd::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Avx512::detect().map(BackEnd::Avx512),
         ];
         std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.into_iter().flatten()).collect()
     }
@@ -57,113 +100,19 @@ impl BackEnd {
             BackEnd::Scalar(_) => "scalar",
             #[cfg(target_arch = "x86_64")]
             BackEnd::Avx2(_) => "avx2",
-        }
-    }
-}
-
-impl Kernels for BackEnd {
-    fn update(self, accumulator: &mut [i16], table: &[i16], added: &[u32], removed: &[u32]) {
-        match self {
-            BackEnd::Scalar(kernels) => kernels.update(accumulator, table, added, removed),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(kernels) => kernels.update(accumulator, table, added, removed),
+            BackEnd::Avx512(_) => "avx512",
         }
     }
 
-    fn crelu(self, accumulator: &[i16], one: u8, output: &mut [u8]) {
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self {
-            BackEnd::Scalar(kernels) => kernels.crelu(accumulator, one, output),
+            BackEnd::Scalar(back_end) => back_end.run(kernel),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(kernels) => kernels.crelu(accumulator, one, output),
-        }
-    }
-
-    fn affine(self, input: &[u8], weights: &[i8], biases: &[i32], sums: &mut [i32]) {
-        match self {
-            BackEnd::Scalar(kernels) => kernels.affine(input, weights, biases, sums),
+            BackEnd::Avx2(back_end) => back_end.run(kernel),
             #[cfg(target_arch = "x86_64")]
-            BackEnd::Avx2(kernels) => kernels.affine(input, weights, biases, sums),
+            BackEnd::Avx512(back_end) => back_end.run(kernel),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Runs `work` on every back end and demands the scalar result.
-    fn check<T: PartialEq + std::fmt::Debug>(work: impl Fn(BackEnd) -> T) {
-        let expected = work(BackEnd::Scalar(Scalar));
-        for back_end in BackEnd::available() {
-            assert_eq!(work(back_end), expected, "{}", back_end.name());
-        }
-    }
-
-    const ROWS: u32 = 8;
-
-    fn table(blocks: usize) -> impl Strategy<Value = (Vec<i16>, Vec<i16>)> {
-        let numbers = |count| prop::collection::vec(any::<i16>(), count);
-        (numbers(blocks * LANES), numbers(blocks * LANES * ROWS as usize))
-    }
-
-    fn layer() -> impl Strategy<Value = (Vec<u8>, Vec<i8>, Vec<i32>)> {
-        (1usize..6, 1usize..11).prop_flat_map(|(blocks, outputs)| {
-            let inputs = blocks * LANES;
-            let weights = prop_oneof![any::<i8>(), Just(i8::MIN), Just(i8::MAX)];
-            (
-                prop::collection::vec(prop_oneof![0u8..=127, Just(127)], inputs),
-                prop::collection::vec(weights, inputs * outputs),
-                prop::collection::vec(-1_000_000_000..1_000_000_000, outputs),
-            )
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn updates_agree(
-            (start, table) in (1usize..12).prop_flat_map(table),
-            added in prop::collection::vec(0..ROWS, 0..6),
-            removed in prop::collection::vec(0..ROWS, 0..6),
-        ) {
-            check(|back_end| {
-                let mut accumulator = start.clone();
-                back_end.update(&mut accumulator, &table, &added, &removed);
-                accumulator
-            });
-        }
-
-        #[test]
-        fn activations_agree((values, _) in (1usize..6).prop_flat_map(table), one in 1u8..=127) {
-            check(|back_end| {
-                let mut output = vec![0; values.len()];
-                back_end.crelu(&values, one, &mut output);
-                output
-            });
-        }
-
-        #[test]
-        fn layers_agree((input, weights, biases) in layer()) {
-            check(|back_end| {
-                let mut sums = vec![0; biases.len()];
-                back_end.affine(&input, &weights, &biases, &mut sums);
-                sums
-            });
-        }
-    }
-
-    #[test]
-    fn scalar_by_hand() {
-        let mut accumulator = [i16::MAX; LANES];
-        let mut table = vec![1i16; LANES];
-        table.extend([2; LANES]);
-        Scalar.update(&mut accumulator, &table, &[0, 1, 1], &[0]);
-        assert_eq!(accumulator, [i16::MIN + 3; LANES]);
-        let mut output = [9; 3];
-        Scalar.crelu(&[-5, 5, 500], 127, &mut output);
-        assert_eq!(output, [0, 5, 127]);
-        let mut sums = [0; 2];
-        Scalar.affine(&[1, 2], &[3, 4, -5, -6], &[10, 20], &mut sums);
-        assert_eq!(sums, [21, 3]);
     }
 }

@@ -8,7 +8,7 @@ use super::super::init::fresh;
 use super::super::{EvalLoss, PqrLoss};
 use super::*;
 use crate::data::Method;
-use crate::net::{Activation, Shape};
+use crate::net::Shape;
 use crate::units::Seed;
 
 const FEATURES: u32 = 40;
@@ -18,7 +18,7 @@ fn loss() -> Loss {
 }
 
 fn model(l1: usize, hidden: &[usize], threads: usize) -> Model {
-    let shape = Shape { features: FEATURES, l1, hidden: hidden.into(), activation: Activation::Crelu };
+    let shape = Shape::plain(FEATURES, l1, hidden.into());
     Model::new(fresh(&shape, Seed(4)), loss(), &Scheme::stockfish(), threads).expect("threads")
 }
 

@@ -1,0 +1,110 @@
+//! Evaluations a second: one thread, games in order, moves applied, every position evaluated.
+//!
+//! `cargo bench --bench engine` (a filter such as `piece/lazy` may follow). `stockfish-15.1` is Debian's own network, left
+//! out where that engine is not installed: its `bench` of the same kind gives what to compare with. `piece` is
+//! 512×2 → 32 → 1 with random weights.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
+
+use std::hint::black_box;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fsbench::chess::{Board, BoardChange, Color};
+use fsbench::data::games;
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+use fsbench::features::FeatureSet;
+use fsbench::net::{Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
+use fsbench::units::Seed;
+use rand::RngExt;
+use shakmaty::Position;
+
+/// Positions taken from the start of the games.
+const POSITIONS: usize = 20_000;
+
+struct Event {
+    played: Option<(Board, BoardChange)>,
+    board: Board,
+    turn: Color,
+}
+
+fn track() -> Vec<Event> {
+    let folder = std::env::var_os("FSBENCH_DATA").expect("set FSBENCH_DATA to a folder with lichess-plain.pgn.zst");
+    let mut events = Vec::new();
+    for game in games(&Path::new(&folder).join("lichess-plain.pgn.zst")).expect("games") {
+        let game = game.expect("a game");
+        let mut position = game.start.clone();
+        events.push(Event { played: None, board: position.board().clone(), turn: position.turn() });
+        for played in &game.moves {
+            let before = position.board().clone();
+            let change = BoardChange::of(played.mv, position.turn());
+            position.play_unchecked(played.mv);
+            let played = Some((before, change));
+            events.push(Event { played, board: position.board().clone(), turn: position.turn() });
+        }
+        if events.len() >= POSITIONS {
+            break;
+        }
+    }
+    events.truncate(POSITIONS);
+    events
+}
+
+fn stockfish() -> Option<NetFile> {
+    let folder = tempfile::tempdir().ok()?;
+    let net = folder.path().join("net.nnue");
+    let engine = Command::new("/usr/games/stockfish").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let mut engine = engine.ok()?;
+    writeln!(engine.stdin.take()?, "export_net {}\nquit", net.display()).ok()?;
+    engine.wait().ok()?;
+    NetFile::load(&net).ok()
+}
+
+fn piece() -> NetFile {
+    let set = FeatureSet::resolve("piece").expect("shipped");
+    let shape = Shape::plain(set.num_features(), 512, vec![32]);
+    let mut rng = Seed(1).stream("bench", 0);
+    let mut uniform =
+        |count: usize, bound: f32| -> Vec<f32> { (0..count).map(|_| rng.random_range(-bound..bound)).collect() };
+    let layers = shape.dense().into_iter().map(|(inputs, outputs)| {
+        let weights = uniform(inputs * outputs, 1.0 / (inputs as f32).sqrt());
+        Dense { inputs, outputs, weights, biases: vec![0.0; outputs] }
+    });
+    let layers = layers.collect();
+    let (ft_weights, ft_biases) = (uniform(768 * 512, 0.25), uniform(512, 0.5));
+    let float = FloatNet { shape, ft_weights, ft_biases, layers };
+    NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).expect("fits") }
+}
+
+fn evaluate(c: &mut Criterion) {
+    let track = track();
+    let nets = [("stockfish-15.1", stockfish()), ("piece", Some(piece()))];
+    for (name, file) in nets.into_iter().filter_map(|(name, file)| Some((name, file?))) {
+        let set = file.origin.feature_set().expect("its own");
+        let model = Model::new(&file.net);
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Elements(track.len() as u64)).sample_size(10);
+        group.measurement_time(Duration::from_secs(3));
+        for strategy in Strategy::ALL {
+            for back_end in BackEnd::available() {
+                let mut evaluator = Evaluator::new(&set, &model, strategy, back_end).expect("its own");
+                group.bench_function(format!("{}/{}", strategy.name(), back_end.name()), |bencher| {
+                    bencher.iter(|| {
+                        for event in &track {
+                            match &event.played {
+                                None => evaluator.set(&event.board),
+                                Some((before, change)) => evaluator.play(before, change, &event.board),
+                            }
+                            black_box(evaluator.raw(event.turn));
+                        }
+                    });
+                });
+            }
+        }
+    }
+}
+
+criterion_group!(benches, evaluate);
+criterion_main!(benches);

@@ -1,0 +1,84 @@
+//! `fsbench net info`: what a network file holds.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::load;
+use crate::cli::{Failure, Format, print_json};
+use crate::features::Identity;
+use crate::net::nnue::Architecture;
+use crate::net::{QuantNet, Scheme, Shape};
+
+/// What a network file holds
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A network of fsbench's or a .nnue file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
+    #[arg(long, value_name = "NAME")]
+    arch: Option<Architecture>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Info {
+    /// `nnue` or `fsbench`.
+    format: &'static str,
+    /// As its engine calls it; .nnue files only.
+    architecture: Option<&'static str>,
+    description: Option<String>,
+    /// Of the feature set.
+    name: String,
+    identity: Identity,
+    text: String,
+    shape: Shape,
+    scheme: Scheme,
+    parameters: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let loaded = load(&arguments.file, arguments.arch)?;
+    let net = &loaded.file.net;
+    let (architecture, description) = loaded.nnue.unzip();
+    let info = Info {
+        format: if architecture.is_some() { "nnue" } else { "fsbench" },
+        architecture: architecture.map(Architecture::name),
+        description,
+        name: loaded.file.origin.name.clone(),
+        identity: loaded.file.origin.identity.clone(),
+        text: net.shape.to_string(),
+        shape: net.shape.clone(),
+        scheme: net.scheme.clone(),
+        parameters: parameters(net),
+    };
+    match arguments.format {
+        Format::Json => print_json(&info),
+        Format::Text => writeln!(std::io::stdout(), "{}", text(&info)).map_err(Failure::work),
+    }
+}
+
+fn parameters(net: &QuantNet) -> u64 {
+    let layers: usize = net.stacks.iter().flatten().map(|layer| layer.weights.len() + layer.biases.len()).sum();
+    (net.ft_weights.len() + net.ft_biases.len() + net.psqt_weights.len() + layers) as u64
+}
+
+fn text(info: &Info) -> String {
+    let Scheme { name, one, hidden, nnue2score, divisor, pawn_value } = &info.scheme;
+    let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score} / {divisor}");
+    let rows = [
+        ("format", Some(info.format.to_owned())),
+        ("architecture", info.architecture.map(str::to_owned)),
+        ("description", info.description.clone()),
+        ("features", Some(format!("{} ({})", info.name, info.identity))),
+        ("shape", Some(info.text.clone())),
+        ("scheme", Some(format!("{scales}, a pawn is {pawn_value}"))),
+        ("parameters", Some(info.parameters.to_string())),
+    ];
+    let line = |(key, value): (&str, Option<String>)| Some(format!("{key:<12}  {}", value?));
+    rows.into_iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}

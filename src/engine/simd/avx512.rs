@@ -1,0 +1,141 @@
+//! 512-bit integer vectors with VNNI (Intel since 2019, AMD since 2022).
+
+use std::arch::x86_64::*;
+
+use bytemuck::Pod;
+
+use super::{Kernel, Vector};
+
+/// Proof that the CPU has AVX-512 F, BW and VNNI.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Avx512(());
+
+impl Avx512 {
+    #[must_use]
+    pub fn detect() -> Option<Avx512> {
+        let found = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vnni")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        found.then_some(Avx512(()))
+    }
+
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
+        fn compiled<K: Kernel>(proof: Avx512, kernel: K) -> K::Output {
+            kernel.run::<Zmm>(proof)
+        }
+        // SAFETY: `detect` is the only constructor, so the CPU has all these.
+        unsafe { compiled(self, kernel) }
+    }
+}
+
+/// Only made by functions that are given an [`Avx512`].
+#[derive(Copy, Clone)]
+pub struct Zmm(__m512i);
+
+impl Vector for Zmm {
+    type Proof = Avx512;
+    const BYTES: usize = 64;
+    const REGISTERS: usize = 32;
+
+    #[inline(always)]
+    fn zero(_: Avx512) -> Zmm {
+        // SAFETY: here and below, a proof or a `Zmm` made with one is at hand, so the CPU has the instructions.
+        Zmm(unsafe { _mm512_setzero_si512() })
+    }
+
+    #[inline(always)]
+    fn splat16(_: Avx512, value: i16) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_set1_epi16(value) })
+    }
+
+    #[inline(always)]
+    fn splat32(_: Avx512, value: i32) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_set1_epi32(value) })
+    }
+
+    #[inline(always)]
+    fn load<T: Pod>(_: Avx512, from: &[T]) -> Zmm {
+        assert!(size_of_val(from) >= Self::BYTES);
+        // SAFETY: as above; 64 bytes are readable, and the load needs no alignment.
+        Zmm(unsafe { _mm512_loadu_si512(from.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn store<T: Pod>(self, to: &mut [T]) {
+        assert!(size_of_val(to) >= Self::BYTES);
+        // SAFETY: as above; 64 bytes are writable, any bits are a `T`, and the store needs no alignment.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn add16(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_add_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn sub16(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_sub_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn add32(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_add_epi32(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn sub32(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_sub_epi32(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn clip16(self, most: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_min_epi16(_mm512_max_epi16(self.0, _mm512_setzero_si512()), most.0) })
+    }
+
+    #[inline(always)]
+    fn product16(self, other: Zmm, shift: u32) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_srl_epi16(_mm512_mullo_epi16(self.0, other.0), _mm_cvtsi32_si128(shift as i32)) })
+    }
+
+    #[inline(always)]
+    fn pack(self, high: Zmm) -> Zmm {
+        // Packing works within 128-bit quarters: put the eight eighths back in order.
+        // SAFETY: as above.
+        Zmm(unsafe {
+            let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+            _mm512_permutexvar_epi64(order, _mm512_packus_epi16(self.0, high.0))
+        })
+    }
+
+    #[inline(always)]
+    fn dot4(self, x: Zmm, w: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_dpbusd_epi32(self.0, x.0, w.0) })
+    }
+
+    #[inline(always)]
+    fn nonzero32(self) -> u32 {
+        // SAFETY: as above.
+        u32::from(unsafe { _mm512_test_epi32_mask(self.0, self.0) })
+    }
+
+    #[inline(always)]
+    fn sum32(self) -> i32 {
+        // SAFETY: as above.
+        unsafe { _mm512_reduce_add_epi32(self.0) }
+    }
+}

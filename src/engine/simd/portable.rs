@@ -1,0 +1,116 @@
+//! Vectors in plain Rust: what the operations mean, and the back end of every CPU without a better one.
+
+use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
+
+use super::{Kernel, Vector};
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Scalar;
+
+impl Scalar {
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        kernel.run::<Portable>(self)
+    }
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Portable([i16; 16]);
+
+impl Portable {
+    fn words(self, other: Portable, operation: fn(i16, i16) -> i16) -> Portable {
+        Portable(std::array::from_fn(|n| operation(self.0[n], other.0[n])))
+    }
+
+    fn doubles(self) -> [i32; 8] {
+        cast(self.0)
+    }
+}
+
+impl Vector for Portable {
+    type Proof = Scalar;
+    const BYTES: usize = 32;
+    const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    fn zero(_: Scalar) -> Portable {
+        Portable([0; 16])
+    }
+
+    #[inline(always)]
+    fn splat16(_: Scalar, value: i16) -> Portable {
+        Portable([value; 16])
+    }
+
+    #[inline(always)]
+    fn splat32(_: Scalar, value: i32) -> Portable {
+        Portable(cast([value; 8]))
+    }
+
+    #[inline(always)]
+    fn load<T: Pod>(_: Scalar, from: &[T]) -> Portable {
+        let mut words = [0; 16];
+        cast_slice_mut::<i16, u8>(&mut words).copy_from_slice(&cast_slice(from)[..32]);
+        Portable(words)
+    }
+
+    #[inline(always)]
+    fn store<T: Pod>(self, to: &mut [T]) {
+        cast_slice_mut::<T, u8>(to)[..32].copy_from_slice(cast_slice(&self.0));
+    }
+
+    #[inline(always)]
+    fn add16(self, other: Portable) -> Portable {
+        self.words(other, i16::wrapping_add)
+    }
+
+    #[inline(always)]
+    fn sub16(self, other: Portable) -> Portable {
+        self.words(other, i16::wrapping_sub)
+    }
+
+    #[inline(always)]
+    fn add32(self, other: Portable) -> Portable {
+        let (a, b) = (self.doubles(), other.doubles());
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_add(b[n]))))
+    }
+
+    #[inline(always)]
+    fn sub32(self, other: Portable) -> Portable {
+        let (a, b) = (self.doubles(), other.doubles());
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| a[n].wrapping_sub(b[n]))))
+    }
+
+    #[inline(always)]
+    fn clip16(self, most: Portable) -> Portable {
+        self.words(most, |value, most| value.max(0).min(most))
+    }
+
+    #[inline(always)]
+    fn product16(self, other: Portable, shift: u32) -> Portable {
+        Portable(std::array::from_fn(|n| self.0[n].wrapping_mul(other.0[n]) >> shift))
+    }
+
+    #[inline(always)]
+    fn pack(self, high: Portable) -> Portable {
+        let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] } as u8;
+        Portable(cast::<[u8; 32], _>(std::array::from_fn(byte)))
+    }
+
+    #[inline(always)]
+    fn dot4(self, x: Portable, w: Portable) -> Portable {
+        let (sums, x, w) = (self.doubles(), cast::<_, [u8; 32]>(x.0), cast::<_, [i8; 32]>(w.0));
+        let product = |n: usize| i32::from(x[n]) * i32::from(w[n]);
+        let four = |n: usize| product(4 * n) + product(4 * n + 1) + product(4 * n + 2) + product(4 * n + 3);
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| sums[n].wrapping_add(four(n)))))
+    }
+
+    #[inline(always)]
+    fn nonzero32(self) -> u32 {
+        self.doubles().iter().rev().fold(0, |mask, value| mask << 1 | u32::from(*value != 0))
+    }
+
+    #[inline(always)]
+    fn sum32(self) -> i32 {
+        self.doubles().iter().fold(0, |sum, value| sum.wrapping_add(*value))
+    }
+}

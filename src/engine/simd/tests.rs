@@ -1,0 +1,163 @@
+//! Every operation of every back end against plain arithmetic.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Operands as bytes, looked at as the operation needs.
+#[derive(Copy, Clone, Debug)]
+struct Operands {
+    a: [i16; 32],
+    b: [i16; 32],
+}
+
+#[derive(Copy, Clone, Debug)]
+enum Operation {
+    Add16,
+    Sub16,
+    Add32,
+    Sub32,
+    Clip16,
+    Product16(u32),
+    Dot4,
+}
+
+/// Runs an operation over 64 bytes.
+struct Apply {
+    operation: Operation,
+    operands: Operands,
+}
+
+impl Kernel for Apply {
+    type Output = [i16; 32];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [i16; 32] {
+        let Operands { a, b } = self.operands;
+        let mut out = [0i16; 32];
+        let mut at = 0;
+        while at < 32 {
+            let (x, y) = (V::load(proof, &a[at..]), V::load(proof, &b[at..]));
+            let result = match self.operation {
+                Operation::Add16 => x.add16(y),
+                Operation::Sub16 => x.sub16(y),
+                Operation::Add32 => x.add32(y),
+                Operation::Sub32 => x.sub32(y),
+                Operation::Clip16 => x.clip16(y),
+                Operation::Product16(shift) => x.product16(y, shift),
+                Operation::Dot4 => V::splat32(proof, 7).dot4(x, y),
+            };
+            result.store(&mut out[at..]);
+            at += V::WORDS;
+        }
+        out
+    }
+}
+
+struct Pack([i16; 64]);
+
+impl Kernel for Pack {
+    type Output = [u8; 64];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [u8; 64] {
+        let mut out = [0; 64];
+        let mut at = 0;
+        while at < 64 {
+            let high = V::load(proof, &self.0[at + V::WORDS..]);
+            V::load(proof, &self.0[at..]).pack(high).store(&mut out[at..]);
+            at += V::BYTES;
+        }
+        out
+    }
+}
+
+/// (which i32 are not 0, their sum)
+struct Fold([i32; 16]);
+
+impl Kernel for Fold {
+    type Output = (u32, i32);
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32) {
+        let (mut mask, mut sum, mut at) = (0, 0i32, 0);
+        while at < 16 {
+            let x = V::load(proof, &self.0[at..]);
+            mask |= x.nonzero32() << at;
+            sum = sum.wrapping_add(x.add32(V::zero(proof)).sum32());
+            at += V::DOUBLES;
+        }
+        (mask, sum)
+    }
+}
+
+fn check<K: Kernel>(kernel: impl Fn() -> K, expected: &K::Output)
+where
+    K::Output: PartialEq + std::fmt::Debug,
+{
+    for back_end in BackEnd::available() {
+        assert_eq!(back_end.run(kernel()), *expected, "{}", back_end.name());
+    }
+}
+
+fn words(operands: &Operands, operation: impl Fn(i16, i16) -> i16) -> [i16; 32] {
+    std::array::from_fn(|n| operation(operands.a[n], operands.b[n]))
+}
+
+fn doubles(operands: &Operands, operation: impl Fn(i32, i32) -> i32) -> [i16; 32] {
+    let (a, b): ([i32; 16], [i32; 16]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
+    bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| operation(a[n], b[n])))
+}
+
+fn dot4(operands: &Operands) -> [i16; 32] {
+    let (x, w): ([u8; 64], [i8; 64]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
+    let product = |n: usize| i32::from(x[n]) * i32::from(w[n]);
+    bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| 7 + (4 * n..4 * n + 4).map(product).sum::<i32>()))
+}
+
+prop_compose! {
+    fn operands()(
+        a in prop::collection::vec(prop_oneof![any::<i16>(), Just(i16::MIN), Just(i16::MAX)], 32),
+        b in prop::collection::vec(prop_oneof![any::<i16>(), Just(i16::MIN), Just(i16::MAX)], 32),
+    ) -> Operands {
+        Operands { a: a.try_into().expect("32"), b: b.try_into().expect("32") }
+    }
+}
+
+proptest! {
+    #[test]
+    fn arithmetic(operands in operands(), shift in 0u32..9) {
+        let apply = |operation, expected: [i16; 32], operands: Operands| check(|| Apply { operation, operands }, &expected);
+        apply(Operation::Add16, words(&operands, i16::wrapping_add), operands);
+        apply(Operation::Sub16, words(&operands, i16::wrapping_sub), operands);
+        apply(Operation::Add32, doubles(&operands, i32::wrapping_add), operands);
+        apply(Operation::Sub32, doubles(&operands, i32::wrapping_sub), operands);
+        let positive = Operands { b: operands.b.map(|value| value & i16::MAX), ..operands };
+        apply(Operation::Clip16, words(&positive, |value, most| value.clamp(0, most)), positive);
+        let small = Operands { a: operands.a.map(|value| value & 127), b: operands.b.map(|value| value & 127) };
+        apply(Operation::Product16(shift), words(&small, |a, b| a * b >> shift), small);
+        let bytes: [u8; 64] = bytemuck::cast(operands.a);
+        let activations = Operands { a: bytemuck::cast(bytes.map(|byte| byte & 127)), ..operands };
+        apply(Operation::Dot4, dot4(&activations), activations);
+    }
+
+    #[test]
+    fn packing(values in prop::collection::vec(0i16..128, 64)) {
+        let values: [i16; 64] = values.try_into().expect("64");
+        check(|| Pack(values), &values.map(|value| value as u8));
+    }
+
+    #[test]
+    fn folds(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 16)) {
+        let values: [i32; 16] = values.try_into().expect("16");
+        let mask = (0..16).fold(0, |mask, n| mask | u32::from(values[n] != 0) << n);
+        check(|| Fold(values), &(mask, values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value))));
+    }
+}
+
+#[test]
+fn back_ends_have_names_and_the_best_is_the_last() {
+    let all = BackEnd::available();
+    assert_eq!(all[0].name(), "scalar");
+    assert_eq!(all.last().copied(), Some(BackEnd::best()));
+}

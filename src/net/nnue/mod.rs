@@ -1,0 +1,156 @@
+//! Stockfish's `.nnue` files: every architecture with one network from Stockfish 12 to 16.1.
+//!
+//! Little-endian throughout (Stockfish, `nnue/evaluate_nnue.cpp` and the layers' headers):
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 4 | version: 7AF32F16 up to Stockfish 13, 7AF32F20 since 14 |
+//! | 4 | hash of the architecture: the feature transformer's xor the dense layers' |
+//! | 4 + n | length n of a description, the description |
+//! | 4 | the feature transformer's hash |
+//! | 2·l1 | its biases, i16 |
+//! | 2·l1·features | its weights, i16, a feature's row after the other |
+//! | 4·buckets·features | PSQT weights, i32, likewise; since 14 |
+//! | | then for every bucket: |
+//! | 4 | the dense layers' hash |
+//! | 4·outputs | for every layer: biases, i32 |
+//! | outputs·⌈inputs⌉ | weights, i8, an output's row after the other, each padded with zeros to a multiple of 32 |
+//!
+//! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, the number of
+//! bytes as u32, then as many bytes of signed LEB128.
+
+mod architecture;
+mod error;
+mod leb128;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use architecture::Architecture;
+pub use error::NnueError;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{NetError, NetFile, Origin, QuantNet};
+use crate::data::OutputFile;
+use crate::features::FeatureSet;
+
+/// Larger files are refused unread; the largest network of the table has 60 million bytes.
+const MAX_FILE: u64 = 1 << 28;
+
+/// Dense rows are padded to a multiple of this many inputs.
+const PADDING: usize = 32;
+
+/// A network with what its file says besides the numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nnue {
+    pub architecture: Architecture,
+    /// Free text, most often English.
+    pub description: Vec<u8>,
+    pub net: QuantNet,
+}
+
+/// Whether a file begins as `.nnue` files do.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn recognise(path: &Path) -> Result<bool, NetError> {
+    let read = |reason| NetError::Read { path: path.into(), reason };
+    let mut start = Vec::with_capacity(4);
+    File::open(path).map_err(read)?.take(4).read_to_end(&mut start).map_err(read)?;
+    Ok(Architecture::ALL.iter().any(|architecture| start == architecture.version().to_le_bytes()))
+}
+
+impl Nnue {
+    /// Reads a file. Stockfish 15's and 15.1's have the same header: without `wanted` the file is taken for 15.1's when
+    /// some weight of the second layer says so that 15 would not look at.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is cut short or too long, is of an unknown architecture or not the wanted one, or a
+    /// hash or number in it is wrong; the error names the byte.
+    pub fn load(path: &Path, wanted: Option<Architecture>) -> Result<Nnue, NetError> {
+        let read = |reason| NetError::Read { path: path.into(), reason };
+        let file = File::open(path).map_err(read)?;
+        let size = file.metadata().map_err(read)?.len();
+        let wrong = |reason| NetError::Nnue { path: path.into(), reason };
+        if size > MAX_FILE {
+            return Err(wrong(NnueError::TooLarge { size, limit: MAX_FILE }));
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
+        Nnue::parse(&bytes, wanted).map_err(wrong)
+    }
+
+    /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// As [`Nnue::load`].
+    pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueError> {
+        read::parse(bytes, wanted)
+    }
+
+    /// The file's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        write::bytes(self)
+    }
+
+    /// Writes the file; `path` holds the old content or the whole new one, never less.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), NetError> {
+        let mut file = OutputFile::create(path)?;
+        file.put(&self.to_bytes())?;
+        Ok(file.finish()?)
+    }
+
+    /// The network with the shipped definition of its features.
+    ///
+    /// # Errors
+    /// When the definition does not compile or numbers another amount of features: somebody changed it.
+    pub fn into_file(self) -> Result<NetFile, NetError> {
+        let set = self.architecture.feature_set()?;
+        Ok(NetFile { origin: Origin::of(&set), net: self.net })
+    }
+
+    /// A network of ours for the engine that plays its architecture.
+    ///
+    /// # Errors
+    /// When no architecture has the network's features, shape and arithmetic; says which it could have been.
+    pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
+        let scales = |scheme: &super::Scheme| (scheme.one, scheme.hidden, scheme.nnue2score, scheme.divisor);
+        for architecture in Architecture::ALL {
+            let fits = architecture.shape() == file.net.shape
+                && scales(&architecture.scheme()) == scales(&file.net.scheme)
+                && *architecture.feature_set()?.identity() == file.origin.identity;
+            if fits {
+                return Ok(Nnue { architecture, description: description.into(), net: file.net });
+            }
+        }
+        let known = Architecture::ALL.map(|one| format!("{one}: {} {}", one.set_name(), one.shape())).join("; ");
+        Err(NetError::NoArchitecture { set: file.origin.name, shape: file.net.shape.to_string(), known })
+    }
+}
+
+impl Architecture {
+    /// The shipped definition of its features.
+    ///
+    /// # Errors
+    /// When the definition is missing, does not compile or numbers another amount of features.
+    pub fn feature_set(self) -> Result<FeatureSet, NetError> {
+        let set = FeatureSet::resolve(self.set_name()).map_err(NetError::Definition)?;
+        match set.num_features() == self.shape().features {
+            true => Ok(set),
+            false => Err(NetError::Shape(format!(
+                "{self} numbers {} features, but the definition {} gives {}; use the shipped one",
+                self.shape().features,
+                self.set_name(),
+                set.num_features()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! From bytes to a network. Nothing is allocated before the bytes it is made from are known to be there.
+
+use super::{Architecture, Nnue, NnueError, PADDING, leb128};
+use crate::net::{QuantDense, QuantNet, Shape};
+
+/// Reads on from where it stands.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: u64, what: &'static str) -> Result<&'a [u8], NnueError> {
+        let left = &self.bytes[self.at..];
+        match usize::try_from(count).ok().and_then(|count| left.get(..count)) {
+            Some(taken) => {
+                self.at += taken.len();
+                Ok(taken)
+            }
+            None => Err(NnueError::Truncated { what, at: self.at, needed: count, size: self.bytes.len() }),
+        }
+    }
+
+    fn number(&mut self, what: &'static str) -> Result<u32, NnueError> {
+        let bytes = self.take(4, what)?;
+        Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte)))
+    }
+
+    fn numbers<T, const N: usize>(
+        &mut self,
+        count: usize,
+        what: &'static str,
+        from: fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, NnueError> {
+        let bytes = self.take((count * N) as u64, what)?;
+        Ok(bytes.as_chunks::<N>().0.iter().map(|bytes| from(*bytes)).collect())
+    }
+
+    fn hash(&mut self, expected: u32, what: &'static str) -> Result<(), NnueError> {
+        let at = self.at;
+        match self.number(what)? {
+            found if found == expected => Ok(()),
+            found => Err(NnueError::Hash { what, at, found, expected }),
+        }
+    }
+
+    /// `count` numbers of `bits` bits, compressed: at least a byte each.
+    fn compressed<T>(
+        &mut self,
+        count: usize,
+        what: &'static str,
+        bits: u32,
+        from: fn(i32) -> T,
+    ) -> Result<Vec<T>, NnueError> {
+        let start = self.at;
+        if self.take(leb128::MAGIC.len() as u64, what)? != leb128::MAGIC {
+            return Err(NnueError::NotCompressed { what, at: start });
+        }
+        let stated = self.number(what)?;
+        let from_here = self.at;
+        let bytes = self.take(u64::from(stated), what)?;
+        let stated = bytes.len();
+        if stated < count {
+            return Err(NnueError::CompressedLength { what, at: from_here, stated, used: count });
+        }
+        let mut numbers = Vec::with_capacity(count);
+        let mut used = 0;
+        while numbers.len() < count {
+            let (value, length) =
+                leb128::read(&bytes[used..], bits).ok_or(NnueError::Number { what, at: from_here + used, bits })?;
+            used += length;
+            numbers.push(from(value));
+        }
+        match used == stated {
+            true => Ok(numbers),
+            false => Err(NnueError::CompressedLength { what, at: from_here, stated, used }),
+        }
+    }
+}
+
+pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueError> {
+    let mut reader = Reader { bytes, at: 0 };
+    let candidates = candidates(&mut reader, wanted)?;
+    let first = candidates[0];
+    let length = reader.number("the description's length")?;
+    let description = reader.take(u64::from(length), "the description")?.to_vec();
+
+    // The candidates differ in the second layer's inputs alone.
+    let shape = first.shape();
+    reader.hash(first.transformer_hash(), "the feature transformer")?;
+    let (rows, buckets) = (shape.features as usize, shape.buckets.count);
+    let psqt = if shape.psqt { rows * buckets } else { 0 };
+    let (biases, weights, sums) = ("the feature transformer's biases", "the feature transformer's weights", "PSQT");
+    let (ft_biases, ft_weights, psqt_weights) = match first.compressed() {
+        true => (
+            reader.compressed(shape.l1, biases, 16, |value| value as i16)?,
+            reader.compressed(rows * shape.l1, weights, 16, |value| value as i16)?,
+            reader.compressed(psqt, sums, 32, |value| value)?,
+        ),
+        false => (
+            reader.numbers(shape.l1, biases, i16::from_le_bytes)?,
+            reader.numbers(rows * shape.l1, weights, i16::from_le_bytes)?,
+            reader.numbers(psqt, sums, i32::from_le_bytes)?,
+        ),
+    };
+    let mut padded = Vec::with_capacity(buckets);
+    for _ in 0..buckets {
+        reader.hash(first.layers_hash(), "the dense layers")?;
+        let layers = shape.dense().into_iter().map(|sizes| layer(&mut reader, sizes));
+        padded.push(layers.collect::<Result<Vec<_>, _>>()?);
+    }
+    if reader.at < bytes.len() {
+        return Err(NnueError::LeftOver { at: reader.at, count: bytes.len() - reader.at });
+    }
+
+    let architecture = choose(&candidates, &padded);
+    let shape = architecture.shape();
+    let stacks = padded.into_iter().map(|stack| cut(stack, &shape)).collect();
+    let net = QuantNet { scheme: architecture.scheme(), shape, ft_weights, ft_biases, psqt_weights, stacks };
+    for (bucket, stack) in net.stacks.iter().enumerate() {
+        for (index, layer) in stack.iter().enumerate() {
+            let checked = layer.check_biases(&format!("bucket {bucket}, layer {index}"), &net.scheme);
+            checked.map_err(|error| NnueError::Bias(error.to_string()))?;
+        }
+    }
+    Ok(Nnue { architecture, description, net })
+}
+
+/// The architectures with the header's version and hash, never none.
+fn candidates(reader: &mut Reader<'_>, wanted: Option<Architecture>) -> Result<Vec<Architecture>, NnueError> {
+    let version = reader.number("the version")?;
+    if !Architecture::ALL.iter().any(|one| one.version() == version) {
+        return Err(NnueError::Version(version));
+    }
+    let hash = reader.number("the hash")?;
+    let fits = |one: &Architecture| one.version() == version && one.hash() == hash;
+    let found: Vec<Architecture> = Architecture::ALL.into_iter().filter(fits).collect();
+    if found.is_empty() {
+        let known = Architecture::ALL.map(|one| format!("{one} {:08x}", one.hash())).join(", ");
+        return Err(NnueError::Unknown { hash, known });
+    }
+    match wanted {
+        None => Ok(found),
+        Some(wanted) if found.contains(&wanted) => Ok(vec![wanted]),
+        Some(wanted) => {
+            let found = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+            Err(NnueError::Other { found, wanted })
+        }
+    }
+}
+
+/// A layer with its padding: `inputs` is a multiple of 32.
+fn layer(reader: &mut Reader<'_>, (inputs, outputs): (usize, usize)) -> Result<QuantDense, NnueError> {
+    let inputs = inputs.next_multiple_of(PADDING);
+    let biases = reader.numbers(outputs, "a dense layer's biases", i32::from_le_bytes)?;
+    let weights = reader.numbers(inputs * outputs, "a dense layer's weights", i8::from_le_bytes)?;
+    Ok(QuantDense { inputs, outputs, weights, biases })
+}
+
+/// Of two architectures with the same header the one whose inputs the weights need: the first that leaves zeros only.
+fn choose(candidates: &[Architecture], padded: &[Vec<QuantDense>]) -> Architecture {
+    let unused = |architecture: &Architecture| {
+        let sizes = architecture.shape().dense();
+        padded.iter().all(|stack| {
+            stack.iter().zip(&sizes).all(|(layer, (inputs, _))| {
+                layer.weights.chunks_exact(layer.inputs).all(|row| row[*inputs..].iter().all(|weight| *weight == 0))
+            })
+        })
+    };
+    let last = candidates[candidates.len() - 1];
+    candidates.iter().copied().find(unused).unwrap_or(last)
+}
+
+/// Takes the padding off.
+fn cut(stack: Vec<QuantDense>, shape: &Shape) -> Vec<QuantDense> {
+    let one = |(layer, (inputs, _)): (QuantDense, (usize, usize))| {
+        let weights = layer.weights.chunks_exact(layer.inputs).flat_map(|row| &row[..inputs]).copied().collect();
+        QuantDense { inputs, weights, ..layer }
+    };
+    stack.into_iter().zip(shape.dense()).map(one).collect()
+}

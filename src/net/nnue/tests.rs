@@ -1,0 +1,157 @@
+//! Files of random networks: there and back, damaged, and with a header that lies.
+
+use rand::RngExt;
+
+use super::*;
+use crate::net::QuantDense;
+use crate::units::Seed;
+
+/// Small weights, so that sums stay in range; every kind of number takes all lengths when compressed.
+fn random(architecture: Architecture, seed: u64) -> Nnue {
+    let mut rng = Seed(seed).stream("random .nnue", 0);
+    let shape = architecture.shape();
+    let rows = shape.features as usize;
+    let ft_biases = (0..shape.l1).map(|_| rng.random::<i16>()).collect();
+    let ft_weights = (0..rows * shape.l1).map(|_| rng.random::<i16>() >> rng.random_range(4..15)).collect();
+    let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
+    let psqt_weights = (0..sums).map(|_| rng.random::<i32>() >> rng.random_range(0..31)).collect();
+    let stacks = (0..shape.buckets.count).map(|_| {
+        let layers = shape.dense().into_iter().map(|(inputs, outputs)| QuantDense {
+            inputs,
+            outputs,
+            weights: (0..inputs * outputs).map(|_| rng.random()).collect(),
+            biases: (0..outputs).map(|_| rng.random_range(-100_000..100_000)).collect(),
+        });
+        layers.collect()
+    });
+    let stacks = stacks.collect();
+    let net = QuantNet { scheme: architecture.scheme(), shape, ft_weights, ft_biases, psqt_weights, stacks };
+    Nnue { architecture, description: b"a test".to_vec(), net }
+}
+
+#[test]
+fn hashes_are_those_of_the_published_networks() {
+    let check = |architecture: Architecture, header: u32, transformer: u32| {
+        assert_eq!((architecture.hash(), architecture.transformer_hash()), (header, transformer), "{architecture}");
+        assert_eq!(architecture.name().parse(), Ok(architecture));
+        assert!(architecture.shape().validate().is_ok() && architecture.scheme().validate().is_ok());
+        assert!(architecture.feature_set().is_ok(), "{architecture}");
+    };
+    // nn-82215d0fd0df, nn-26abeed38351, nn-6877cd24400e and nn-ad9b42354671.
+    check(Architecture::Sf12, 0x3E5A_A6EE, 0x5D69_D7B8);
+    check(Architecture::Sf14, 0x3C10_3E72, 0x5F23_48B8);
+    check(Architecture::Sf15, 0x1C10_2EF2, 0x7F23_44B8);
+    check(Architecture::Sf15_1, 0x1C10_2EF2, 0x7F23_44B8);
+    assert!("stockfish-11".parse::<Architecture>().is_err());
+}
+
+#[test]
+fn every_architecture_comes_back() {
+    for architecture in Architecture::ALL {
+        // The widest takes long, and is the small one again.
+        if architecture == Architecture::Sf16_1 {
+            continue;
+        }
+        let nnue = random(architecture, 1);
+        let bytes = nnue.to_bytes();
+        let back = Nnue::parse(&bytes, None).expect("whole");
+        assert_eq!(back.to_bytes(), bytes, "{architecture}");
+        assert!(back == nnue, "{architecture}");
+        let file = back.into_file().expect("the shipped definition");
+        assert!(Nnue::from_file(file, "a test").expect("an architecture") == nnue, "{architecture}");
+    }
+}
+
+#[test]
+fn architectures_with_one_header_are_told_apart() {
+    let mut nnue = random(Architecture::Sf15_1, 2);
+    let check = |nnue: &Nnue, wanted, expected| {
+        assert_eq!(Nnue::parse(&nnue.to_bytes(), wanted).expect("whole").architecture, expected);
+    };
+    check(&nnue, None, Architecture::Sf15_1);
+    check(&nnue, Some(Architecture::Sf15), Architecture::Sf15);
+    for layer in nnue.net.stacks.iter_mut().map(|stack| &mut stack[1]) {
+        let columns = layer.inputs;
+        layer.weights.chunks_exact_mut(columns).for_each(|row| row[15..].fill(0));
+    }
+    check(&nnue, None, Architecture::Sf15);
+    check(&nnue, Some(Architecture::Sf15_1), Architecture::Sf15_1);
+    let error = Nnue::parse(&nnue.to_bytes(), Some(Architecture::Sf14)).expect_err("another").to_string();
+    assert_eq!(error, "byte 4: the file is of stockfish-15 or stockfish-15.1, not of stockfish-14");
+}
+
+#[test]
+fn cut_short_or_too_long() {
+    let mut rng = Seed(3).stream("cuts", 0);
+    for architecture in [Architecture::Sf16_1Small, Architecture::Sf12] {
+        let mut bytes = random(architecture, 3).to_bytes();
+        let all = bytes.len();
+        let somewhere: Vec<usize> = (0..60).map(|_| rng.random_range(0..all)).collect();
+        for cut in (0..200).chain(somewhere).chain(all - 40..all) {
+            let error = Nnue::parse(&bytes[..cut], None).expect_err("cut");
+            let size = cut;
+            assert!(matches!(error, NnueError::Truncated { size: found, .. } if found == size), "{cut}: {error}");
+        }
+        bytes.push(0);
+        assert_eq!(Nnue::parse(&bytes, None), Err(NnueError::LeftOver { at: all, count: 1 }));
+    }
+}
+
+#[test]
+fn damage_is_named() {
+    let nnue = random(Architecture::Sf16_1Small, 4);
+    let whole = nnue.to_bytes();
+    let check = |at: usize, new: &[u8], expected: &str| {
+        let mut bytes = whole.clone();
+        bytes[at..at + new.len()].copy_from_slice(new);
+        let error = Nnue::parse(&bytes, None).expect_err("damaged").to_string();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    // Header of 12 and a description of 6 bytes; the transformer's hash at 18, its biases from 22.
+    check(0, &[1], "byte 0: version 7af32f01 is none");
+    check(4, &[0, 0, 0, 0], "byte 4: hash 00000000 belongs to no architecture known here (stockfish-12 3e5aa6ee,");
+    check(8, &[0xff; 4], "the file ends at byte");
+    check(8, &[0xf0, 0xff, 0xff, 0xff], "the file ends at byte");
+    check(18, &[0], "byte 18: the hash of the feature transformer is");
+    check(22, b"K", "byte 22: the feature transformer's biases should begin with COMPRESSED_LEB128");
+    check(39, &[0xff; 4], "the file ends at byte");
+    check(39, &[0; 4], "byte 43: the feature transformer's biases says it has 0 compressed bytes");
+    check(43, &[0x80; 6], "byte 43: a number of the feature transformer's biases does not end or does not fit 16 bits");
+    let layers = whole.len() - nnue.net.shape.buckets.count * (4 + 4 * (16 + 32 + 1) + 128 * 16 + 32 * 32 + 32);
+    check(layers, &[1, 2, 3, 4], &format!("byte {layers}: the hash of the dense layers is 04030201"));
+    check(layers + 4, &[0xff, 0xff, 0xff, 0x7f], "bucket 0, layer 0: the integer bias of neuron 0 is 2147483647");
+}
+
+#[test]
+fn files_are_read_by_their_first_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("net.nnue");
+    let nnue = random(Architecture::Sf16_1Small, 5);
+    nnue.save(&path).expect("saved");
+    assert!(recognise(&path).expect("there"));
+    let file = NetFile::load(&path).expect("loads");
+    assert_eq!((file.origin.name.as_str(), &file.net), ("HALF-KA-V2-HM", &nnue.net));
+    // Through our own container and back it is the same network.
+    let own = folder.path().join("net.safetensors");
+    file.save(&own).expect("saved");
+    assert_eq!(NetFile::load(&own).expect("loads"), file);
+
+    std::fs::write(&path, [0x20]).expect("written");
+    assert!(!recognise(&path).expect("there"));
+    std::fs::write(&path, 0x7AF3_2F20u32.to_le_bytes()).expect("written");
+    let error = NetFile::load(&path).expect_err("cut").to_string();
+    assert!(
+        error.ends_with("the file ends at byte 4, but the hash needs 4 bytes from byte 4; was the copy cut short?")
+    );
+    std::fs::File::create(&path).and_then(|file| file.set_len(1 << 33)).expect("a sparse file");
+    let error = Nnue::load(&path, None).expect_err("too large");
+    assert!(matches!(error, NetError::Nnue { reason: NnueError::TooLarge { size, .. }, .. } if size == 1 << 33));
+}
+
+#[test]
+fn no_engine_plays_an_odd_network() {
+    let mut file = random(Architecture::Sf16_1Small, 6).into_file().expect("the shipped definition");
+    file.net.shape.skip = false;
+    let error = Nnue::from_file(file, "").expect_err("no such architecture").to_string();
+    assert!(error.starts_with("no architecture of Stockfish's has HALF-KA-V2-HM and (22528 → 128) × 2"), "{error}");
+}

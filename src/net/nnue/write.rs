@@ -1,0 +1,45 @@
+//! From a network to bytes: the inverse of reading.
+
+use super::{Nnue, PADDING, leb128};
+use crate::net::QuantDense;
+
+pub fn bytes(nnue: &Nnue) -> Vec<u8> {
+    let Nnue { architecture, description, net } = nnue;
+    let mut out = Vec::new();
+    for number in [architecture.version(), architecture.hash(), description.len() as u32] {
+        out.extend(number.to_le_bytes());
+    }
+    out.extend(description);
+    out.extend(architecture.transformer_hash().to_le_bytes());
+    if architecture.compressed() {
+        compress(net.ft_biases.iter().copied().map(i32::from), &mut out);
+        compress(net.ft_weights.iter().copied().map(i32::from), &mut out);
+        compress(net.psqt_weights.iter().copied(), &mut out);
+    } else {
+        out.extend(net.ft_biases.iter().chain(&net.ft_weights).flat_map(|number| number.to_le_bytes()));
+        out.extend(net.psqt_weights.iter().flat_map(|number| number.to_le_bytes()));
+    }
+    for stack in &net.stacks {
+        out.extend(architecture.layers_hash().to_le_bytes());
+        stack.iter().for_each(|layer| dense(layer, &mut out));
+    }
+    out
+}
+
+fn dense(layer: &QuantDense, out: &mut Vec<u8>) {
+    out.extend(layer.biases.iter().flat_map(|bias| bias.to_le_bytes()));
+    let padding = layer.inputs.next_multiple_of(PADDING) - layer.inputs;
+    for row in layer.weights.chunks_exact(layer.inputs) {
+        out.extend(row.iter().map(|weight| *weight as u8));
+        out.resize(out.len() + padding, 0);
+    }
+}
+
+fn compress(numbers: impl Iterator<Item = i32>, out: &mut Vec<u8>) {
+    out.extend(leb128::MAGIC);
+    let start = out.len();
+    out.extend([0; 4]);
+    numbers.for_each(|number| leb128::write(number, out));
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}

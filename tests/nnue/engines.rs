@@ -1,0 +1,112 @@
+//! The engines and their networks: Debian's, and those of the npm package, kept in fsbench's cache.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A running engine's command and its network.
+pub struct Engine {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub folder: PathBuf,
+    pub net: PathBuf,
+    /// It loads its network when told to use it.
+    pub asks: bool,
+}
+
+fn skip<T>(why: &str) -> Option<T> {
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// `$FSBENCH_CACHE`, else as fsbench has it.
+fn cache() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = variable("FSBENCH_CACHE")
+        .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("fsbench")))
+        .or_else(|| Some(variable("HOME")?.join(".cache/fsbench")))?;
+    Some(base.join("engines"))
+}
+
+/// Debian's Stockfish 15.1; its network is written to `folder`.
+pub fn debian(folder: &Path) -> Option<Engine> {
+    let program = PathBuf::from("/usr/games/stockfish");
+    let net = folder.join("own.nnue");
+    let script = format!("export_net {}\nquit\n", net.display());
+    let output = talk(Command::new(&program), &script).unwrap_or_default();
+    if !output.contains("Stockfish 15.1 ") || !net.is_file() {
+        return skip("there is no Stockfish 15.1 at /usr/games/stockfish");
+    }
+    Some(Engine { program, arguments: vec![], folder: folder.into(), net, asks: false })
+}
+
+fn talk(mut command: Command, script: &str) -> std::io::Result<String> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    child.stdin.take().unwrap().write_all(script.as_bytes())?;
+    Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
+}
+
+/// The npm package of Stockfish, fetched once.
+pub fn npm(version: &str, net: &str) -> Option<Engine> {
+    let Some(cache) = cache() else { return skip("no cache folder: set FSBENCH_CACHE") };
+    let package = cache.join(format!("stockfish-{version}"));
+    if !package.is_dir() && fetch(&cache, version, &package).is_none() {
+        return skip(&format!("npm cannot fetch stockfish@{version}"));
+    }
+    let folder = package.join("src");
+    let node = Command::new("node").arg("--version").output();
+    if !node.is_ok_and(|output| output.status.success()) {
+        return skip("there is no node here");
+    }
+    let arguments = ["--no-experimental-fetch", "stockfish.js"].map(str::to_owned).to_vec();
+    Some(Engine { program: "node".into(), arguments, net: folder.join(net), folder, asks: true })
+}
+
+fn fetch(cache: &Path, version: &str, package: &Path) -> Option<()> {
+    fs::create_dir_all(cache).ok()?;
+    let fresh = tempfile::tempdir_in(cache).ok()?;
+    let wanted = format!("stockfish@{version}");
+    let ran = |command: &mut Command| {
+        let status = command.current_dir(fresh.path()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success()).then_some(())
+    };
+    ran(Command::new("npm").args(["pack", &wanted]))?;
+    ran(Command::new("tar").args(["xzf", &format!("stockfish-{version}.tgz")]))?;
+    fs::rename(fresh.path().join("package"), package).ok().or_else(|| package.is_dir().then_some(()))
+}
+
+impl Engine {
+    /// What `eval` prints for each position, all lines of it; `end` begins the last one.
+    pub fn evaluate(&self, fens: &[String], end: &str) -> Vec<Vec<String>> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        input.write_all(b"uci\nsetoption name Use NNUE value true\n").unwrap();
+        let ready = if self.asks { "Load eval file success: 1" } else { "uciok" };
+        assert!(lines.any(|line| line == ready), "{} does not start", self.program.display());
+        let mut answers = Vec::with_capacity(fens.len());
+        for fen in fens {
+            writeln!(input, "position fen {fen}\neval").unwrap();
+            input.flush().unwrap();
+            let mut answer = Vec::new();
+            for line in lines.by_ref() {
+                let last = line.starts_with(end);
+                answer.push(line);
+                if last {
+                    break;
+                }
+            }
+            assert!(answer.last().is_some_and(|line| line.starts_with(end)), "{fen}: {answer:?}");
+            answers.push(answer);
+        }
+        writeln!(input, "quit").unwrap();
+        drop(input);
+        lines.for_each(drop);
+        child.wait().unwrap();
+        answers
+    }
+}

@@ -1,0 +1,8 @@
+//! Stockfish's own networks: our integers against what each engine prints, and our files in its hands.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod engines;
+mod equal;
+mod malformed;
+mod positions;
