@@ -2,7 +2,7 @@
 
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{CompiledBlock, Move, Needs, Placement, Rows};
+use super::compiled::{CompiledBlock, Move, Needs, PieceList, Placement, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, Explained};
@@ -41,6 +41,8 @@ pub struct FeatureSet {
     needs: Needs,
     /// Whether some block is under a selection.
     selects: bool,
+    /// Whether every block is one table over pieces.
+    walks: bool,
     num_features: u32,
     identity: Identity,
     definition: String,
@@ -89,6 +91,7 @@ impl FeatureSet {
             about: definition.about,
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
             selects: blocks.iter().any(|block| block.spec.kept.is_some()),
+            walks: blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks()),
             blocks,
             num_features: definition.size,
             identity,
@@ -144,6 +147,28 @@ impl FeatureSet {
         for pov in Perspective::ALL {
             out[pov].clear();
             self.append(&placement, pov, &mut out[pov]);
+        }
+    }
+
+    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does. `scratch`
+    /// is for sets that are not quick to encode.
+    pub fn append_packed(
+        &self,
+        board: &PackedBoard,
+        stm: Perspective,
+        sides: &mut [Vec<u32>; 2],
+        scratch: &mut ByPerspective<Vec<u32>>,
+    ) {
+        if self.walks {
+            let pieces = PieceList::of(board);
+            for block in &self.blocks {
+                block.compiled.walk_both(&pieces, stm, block.offset, sides);
+            }
+            return;
+        }
+        self.active_packed(board, scratch);
+        for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+            side.extend_from_slice(&scratch[pov]);
         }
     }
 

@@ -5,8 +5,8 @@
 
 use shakmaty::{Board, Color, Position};
 
-use super::order::Slice;
 use super::protocol::{Header, Layout, Plan};
+use super::samples::Chosen;
 use super::shm::SlotWriter;
 use super::{Request, ServiceError};
 use crate::chess::{BoardChange, ByPerspective, Move, PackedBoard, Perspective};
@@ -20,7 +20,6 @@ const CHUNK: usize = 256;
 /// Everything an encoder reads; shared by all workers.
 pub(super) struct Source<'a> {
     pub(super) set: &'a FeatureSet,
-    pub(super) records: &'a [Record],
     pub(super) method: Method,
     pub(super) layout: Layout,
     pub(super) plan: &'a Plan,
@@ -31,15 +30,9 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(
-        request: &Request,
-        set: &'a FeatureSet,
-        records: &'a [Record],
-        plan: &'a Plan,
-        centipawns: f32,
-    ) -> Source<'a> {
+    pub(super) fn new(request: &Request, set: &'a FeatureSet, plan: &'a Plan, centipawns: f32) -> Source<'a> {
         let draws = other_moves(request.seed);
-        Source { set, records, method: request.method, layout: request.layout, plan, centipawns, draws }
+        Source { set, method: request.method, layout: request.layout, plan, centipawns, draws }
     }
 }
 
@@ -52,6 +45,8 @@ fn other_moves(seed: Seed) -> Draws {
 pub(super) struct Encoder<'a> {
     source: &'a Source<'a>,
     chunk: Chunk,
+    /// The samples of a chunk: copied one after the other, so that the memory they come from is waited for but once.
+    records: Vec<Record>,
     /// One position's active features.
     active: ByPerspective<Vec<u32>>,
     header: Header,
@@ -127,6 +122,7 @@ impl<'a> Encoder<'a> {
         Encoder {
             source,
             chunk: Chunk::default(),
+            records: Vec::new(),
             active: ByPerspective::default(),
             header: Header::default(),
             offsets,
@@ -137,21 +133,24 @@ impl<'a> Encoder<'a> {
     pub(super) fn fill(
         &mut self,
         batch: u64,
-        slice: &Slice,
+        chosen: &Chosen<'_>,
         slot: &mut SlotWriter<'_>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Header>, ServiceError> {
-        self.header = Header { epoch: slice.epoch, batch, ..Header::default() };
-        for samples in slice.records().chunks(CHUNK) {
+        self.header = Header { epoch: chosen.epoch, batch, ..Header::default() };
+        let mut records = std::mem::take(&mut self.records);
+        for from in (0..chosen.len()).step_by(CHUNK) {
             if stop() {
                 return Ok(None);
             }
             self.chunk.clear();
-            for &index in samples {
-                self.sample(index)?;
+            chosen.copy(from..(from + CHUNK).min(chosen.len()), &mut records);
+            for record in &records {
+                self.sample(record)?;
             }
             self.copy(slot)?;
         }
+        self.records = records;
         if self.source.layout == Layout::Csr {
             self.header.offsets = self.header.positions + 1;
             for side in &self.offsets.sides {
@@ -162,9 +161,9 @@ impl<'a> Encoder<'a> {
         Ok(Some(self.header))
     }
 
-    fn sample(&mut self, index: u32) -> Result<(), ServiceError> {
-        let source = self.source;
-        let record = &source.records[index as usize];
+    /// `record.game()` is the sample's place in the data.
+    fn sample(&mut self, record: &Record) -> Result<(), ServiceError> {
+        let (source, index) = (self.source, record.game());
         match source.method {
             Method::Eval => {
                 self.packed(record.board(), record.turn());
@@ -192,8 +191,16 @@ impl<'a> Encoder<'a> {
     }
 
     fn packed(&mut self, board: &PackedBoard, turn: Color) {
-        self.source.set.active_packed(board, &mut self.active);
-        self.append(turn, board.count());
+        if self.source.layout == Layout::Bitset {
+            self.source.set.active_packed(board, &mut self.active);
+            return self.append(turn, board.count());
+        }
+        self.source.set.append_packed(board, Perspective::of(turn), &mut self.chunk.indices, &mut self.active);
+        let before = [self.header.stm_indices, self.header.nstm_indices];
+        for ((ends, indices), before) in self.chunk.ends.iter_mut().zip(&self.chunk.indices).zip(before) {
+            ends.push((before as usize + indices.len()) as i32);
+        }
+        self.chunk.piece_count.push(board.count() as u8);
     }
 
     fn board(&mut self, board: &Board, turn: Color) {

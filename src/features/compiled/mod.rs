@@ -14,6 +14,7 @@ mod encode;
 mod generator;
 mod groups;
 mod levels;
+mod pieces;
 mod tables;
 mod view;
 
@@ -24,6 +25,7 @@ use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
+pub use pieces::PieceList;
 pub use view::{Needs, Placement};
 
 use groups::Groups;
@@ -94,6 +96,8 @@ struct Walk {
     blind: bool,
     /// Whether no two pieces share an entry and all entries lie below the number of states.
     small: bool,
+    /// Whether every piece has an entry on every square.
+    whole: bool,
 }
 
 /// Terms a block's product may expand to when its sums are multiplied out.
@@ -144,6 +148,7 @@ impl CompiledBlock {
         }
         let entries = &term.tables[level.slot];
         Some(Walk {
+            whole: term.whole[level.slot],
             table: entries.clone().into_boxed_slice().try_into().ok()?,
             base: term.fixed,
             blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,

@@ -13,6 +13,7 @@
 mod bits;
 mod error;
 mod moves;
+mod pieces;
 mod position;
 mod read;
 mod source;
@@ -20,6 +21,7 @@ mod stem;
 mod write;
 
 pub use error::{ChunkError, StemError, TextError};
+pub use pieces::{Piece, Pieces};
 pub use read::{Broken, Chunk, Chunks, Decoder};
 pub(super) use source::run;
 pub use stem::{MAX_PLY, NO_SCORE};

@@ -77,7 +77,7 @@ impl<R: Read> Chunks<R> {
     }
 }
 
-fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
+pub fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
     let magic = &header[..header.len().min(MAGIC.len())];
     if magic != &MAGIC[..magic.len()] {
         return Err(ChunkError::Magic { found: magic.escape_ascii().to_string() });
@@ -142,6 +142,32 @@ impl Decoder {
             }
         }
         Ok(out.len() - before)
+    }
+
+    /// Appends the samples of the next chain, all of them, and gives the byte its stem begins at; none at the chunk's end.
+    ///
+    /// # Errors
+    /// As [`Decoder::read`].
+    pub fn read_chain(&mut self, out: &mut Vec<Record>) -> Result<Option<usize>, ChunkError> {
+        let start = self.at;
+        if self.read(1, out)? == 0 {
+            return Ok(None);
+        }
+        let plies = self.chain.as_ref().map_or(0, |chain| usize::from(chain.left));
+        self.read(plies, out)?;
+        Ok(Some(start))
+    }
+
+    /// Where the next chain begins, once the one before is read.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The chunk's bytes, for the next one.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Reads a stem.
