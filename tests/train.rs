@@ -13,6 +13,7 @@ use fsbench::chess::Perspective;
 use fsbench::data::{Method, open_or_build};
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile};
+use fsbench::service::Source;
 use fsbench::train::{
     EpochMetrics, EvalLoss, Observer, Outcome, PqrLoss, Run, Silent, Step, TrainConfig, TrainError, folder,
 };
@@ -51,6 +52,8 @@ impl Bench {
         TrainConfig {
             set: "piece".into(),
             data: self.data(method),
+            source: Source::Built,
+            factor: true,
             method,
             seed: Seed(3),
             l1: 16,

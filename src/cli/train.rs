@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
-use crate::service::Request;
+use crate::service::{Request, Source};
 use crate::train::{EvalLoss, Outcome, PqrLoss, Run, TrainConfig, TrainError};
 use crate::units::Seed;
 
@@ -24,6 +24,12 @@ pub struct Arguments {
     /// Games or samples: .pgn (also .zst, .gz, .bz2), .fsd and the other formats
     #[arg(long, default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
+    /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
+    #[arg(long, value_enum, default_value = "built")]
+    source: Source,
+    /// Train without the factors of the set's definition
+    #[arg(long)]
+    no_factor: bool,
     /// What to learn from
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
@@ -108,6 +114,8 @@ impl Arguments {
         TrainConfig {
             set: self.set.clone(),
             data: self.data.clone(),
+            source: self.source,
+            factor: !self.no_factor,
             method: self.method,
             seed: Seed(self.seed),
             l1: self.l1,

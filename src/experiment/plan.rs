@@ -5,6 +5,7 @@ use super::workbench::{SetFacts, Workbench};
 use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::record::{PlannedRow, RunKey, Study};
+use crate::service::Source;
 use crate::train::TrainConfig;
 use crate::units::Seed;
 
@@ -186,6 +187,8 @@ impl PlannedRun {
         TrainConfig {
             set: set.request.clone(),
             data,
+            source: Source::Built,
+            factor: settings.factor,
             method: self.key.method,
             seed: self.key.seed,
             l1: settings.l1,

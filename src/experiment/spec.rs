@@ -95,6 +95,10 @@ impl Dataset {
     }
 }
 
+const fn yes() -> bool {
+    true
+}
+
 /// `[train]`: the settings all runs share; a `[[runs]]` table may override some in its own `train`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +121,9 @@ pub struct TrainSettings {
     /// Leave out the rows of features that are proved dead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_dead: bool,
+    /// Train the factors of sets that have some.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub factor: bool,
     /// Threads of the trainer; absent = as many as the machine has cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,

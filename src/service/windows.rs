@@ -35,6 +35,9 @@ pub(super) struct Windows {
     epochs: u32,
     newest: Mutex<Option<Arc<Epoch>>>,
     live: Mutex<Vec<Arc<Window>>>,
+    /// Memory of forgotten windows, for the pieces to come.
+    spare: Mutex<Vec<Vec<Record>>>,
+    window_samples: u64,
 }
 
 /// Which pieces make which window in one epoch.
@@ -113,6 +116,8 @@ impl Windows {
             epochs: request.epochs,
             newest: Mutex::new(None),
             live: Mutex::new(Vec::new()),
+            spare: Mutex::new(Vec::new()),
+            window_samples: WINDOW_SAMPLES,
             pieces,
         })
     }
@@ -185,8 +190,9 @@ impl Windows {
         let mut first = 0;
         for (at, &piece) in pieces.iter().enumerate() {
             let samples = u64::from(self.pieces.pieces()[piece as usize].usable);
-            let room =
-                |span: &&mut Span| span.samples < WINDOW_SAMPLES && span.pieces.len() < 1 << (u32::BITS - SAMPLE_BITS);
+            let room = |span: &&mut Span| {
+                span.samples < self.window_samples && span.pieces.len() < 1 << (u32::BITS - SAMPLE_BITS)
+            };
             match spans.last_mut().filter(room) {
                 Some(span) => {
                     span.samples += samples;
@@ -213,8 +219,10 @@ impl Windows {
         let window = Arc::new(Window::new(key, span.pieces.len()));
         live.push(Arc::clone(&window));
         live.sort_by_key(|window| window.key);
-        if live.len() > KEPT {
-            live.remove(0);
+        if live.len() > KEPT
+            && let Ok(forgotten) = Arc::try_unwrap(live.remove(0))
+        {
+            lock(&self.spare).extend(forgotten.decoded.into_iter().filter_map(OnceLock::into_inner));
         }
         window
     }
@@ -296,7 +304,7 @@ impl Window {
             let _ = self.order.set(order);
             return Ok(());
         };
-        let mut records = Vec::new();
+        let mut records = lock(&windows.spare).pop().unwrap_or_default();
         windows.pieces.decode(pieces[at] as usize, bytes, &mut records)?;
         // As is every other.
         let _ = self.decoded[at].set(records);
@@ -342,6 +350,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Method;
+    use crate::data::formats::binpack::random_games;
 
     /// Every item reaches every place equally often.
     #[test]
@@ -359,6 +369,93 @@ mod tests {
         let chi_squared: f64 = counts.iter().flatten().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
         // 121 degrees of freedom: 190 is exceeded once in 20,000 tries, and the draws are fixed.
         assert!(chi_squared < 190.0, "χ² = {chi_squared}");
+    }
+
+    /// Four windows of two pieces or so each, in batches of 1,000.
+    fn windows(change: impl FnOnce(&mut Request)) -> (Windows, Vec<Record>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("games.binpack");
+        let records = random_games(&path, 300);
+        let mut request =
+            Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
+        change(&mut request);
+        let pieces = Pieces::scan(&path, Method::Eval, 2).expect("a good file");
+        let windows = Windows { window_samples: 6_000, ..Windows::new(&request, pieces).expect("samples") };
+        (windows, records)
+    }
+
+    fn batch(windows: &Windows, number: u64) -> Vec<Record> {
+        let parts = windows.batch(number, &|| false).expect("a good file").expect("nobody says stop");
+        let mut all = Vec::new();
+        parts.iter().for_each(|part| part.copy(0..part.len(), &mut all));
+        all
+    }
+
+    #[test]
+    fn an_epoch_holds_every_sample_once() {
+        let (windows, records) = windows(|_| {});
+        assert_eq!(windows.samples_per_epoch(), records.len() as u64);
+        assert!(windows.plan(0).spans.len() > 3);
+        let epochs = [0, 1].map(|epoch| {
+            let per_epoch = windows.batches_per_epoch();
+            let batches: Vec<Vec<Record>> =
+                (epoch * per_epoch..(epoch + 1) * per_epoch).map(|number| batch(&windows, number)).collect();
+            assert!(batches[..batches.len() - 1].iter().all(|batch| batch.len() == 1_000));
+            batches.concat()
+        });
+        assert!(epochs[0] != epochs[1]);
+        for mut epoch in epochs {
+            let moved = epoch.windows(2).filter(|pair| pair[0].game() + 1 != pair[1].game()).count();
+            assert!(moved * 10 > epoch.len() * 9, "{moved} of {}", epoch.len());
+            epoch.sort_by_key(Record::game);
+            assert!(epoch.iter().map(Record::game).eq(0..records.len() as u32));
+            assert!(epoch.iter().zip(&records).all(|(found, known)| found.with_game(0) == *known));
+        }
+    }
+
+    #[test]
+    fn batches_are_the_same_in_any_order_and_by_many_threads() {
+        let (expected, _) = windows(|_| {});
+        let count = expected.batches().expect("two epochs");
+        let expected: Vec<Vec<Record>> = (0..count).map(|number| batch(&expected, number)).collect();
+        let (backwards, _) = windows(|_| {});
+        for number in (0..count).rev() {
+            assert!(batch(&backwards, number) == expected[number as usize], "{number}");
+        }
+        let (shared, _) = windows(|_| {});
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while let Some(known) = expected.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let number = expected.iter().position(|other| std::ptr::eq(other, known)).expect("it is there");
+                        assert!(batch(&shared, number as u64) == *known, "{number}");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn requests_are_followed() {
+        let (plain, records) = windows(|request| request.shuffle = false);
+        assert!(batch(&plain, 0).iter().map(|record| record.with_game(0)).eq(records[..1_000].iter().copied()));
+        let (other, _) = windows(|request| request.seed = Seed(6));
+        let (usual, _) = windows(|_| {});
+        assert!(batch(&other, 0) != batch(&usual, 0));
+        let (limited, _) = windows(|request| request.epoch_samples = Some(1_500));
+        assert_eq!((limited.batches(), batch(&limited, 1).len()), (Some(4), 500));
+        assert!(batch(&limited, 0) == batch(&usual, 0));
+        let part = |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.samples_per_epoch();
+        let [train, validation] = [Split::Train, Split::Validation].map(part);
+        assert!(train > 0 && validation > 0);
+        assert_eq!(train + validation, records.len() as u64);
+    }
+
+    #[test]
+    fn whoever_says_stop_is_not_kept_waiting() {
+        let (windows, _) = windows(|_| {});
+        assert!(windows.batch(0, &|| true).expect("no failure").is_none());
     }
 
     #[test]

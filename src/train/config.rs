@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use crate::data::Method;
 use crate::features::Identity;
+use crate::service::Source;
 use crate::units::Seed;
 
 /// One training run, complete: the same configuration, data and CPU give the same network.
@@ -15,6 +16,12 @@ pub struct TrainConfig {
     /// A name, a path or an expression, as on the command line.
     pub set: String,
     pub data: PathBuf,
+    /// Whether binpacks are filtered by the method first.
+    #[serde(default = "built")]
+    pub source: Source,
+    /// Whether the set's factors are trained beside its features.
+    #[serde(default)]
+    pub factor: bool,
     pub method: Method,
     pub seed: Seed,
     /// Accumulator width a perspective.
@@ -38,6 +45,11 @@ pub struct TrainConfig {
     pub compact_dead: bool,
     /// Threads of the trainer; the service has as many of its own.
     pub threads: usize,
+}
+
+/// What runs before there was a choice had.
+const fn built() -> Source {
+    Source::Built
 }
 
 impl TrainConfig {

@@ -105,6 +105,7 @@ impl Stream {
 fn request(config: &TrainConfig, set: &Served) -> Request {
     let threads = config.threads;
     Request {
+        source: config.source,
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,

@@ -21,6 +21,8 @@ mod stem;
 mod write;
 
 pub use error::{ChunkError, StemError, TextError};
+#[cfg(test)]
+pub(crate) use pieces::tests::games as random_games;
 pub use pieces::{Piece, Pieces};
 pub use read::{Broken, Chunk, Chunks, Decoder};
 pub(super) use source::run;

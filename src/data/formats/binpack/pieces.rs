@@ -211,17 +211,22 @@ fn is_usable(record: &Record, method: Method) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::chess::Chess;
-    use crate::data::GameResult;
     use crate::data::formats::{Format, SampleWriter};
+    use crate::data::{GameResult, Provenance, Purpose, ScoreUnit};
     use crate::units::{Ply, Seed};
     use rand::RngExt;
     use shakmaty::Position;
 
+    fn provenance(games: u64) -> Provenance {
+        let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+        Provenance { purpose, score_unit, seed: Seed(0), games: games as u32, sources: [0; 32] }
+    }
+
     /// Random games, written as a binpack.
-    fn games(path: &Path, count: u64) -> Vec<Record> {
+    pub(crate) fn games(path: &Path, count: u64) -> Vec<Record> {
         let mut all = Vec::new();
         for game in 0..count {
             let mut rng = Seed(3).stream("pieces", game);
@@ -240,7 +245,7 @@ mod tests {
         }
         let mut writer = SampleWriter::create(path, Format::Binpack, false).expect("writable");
         writer.push(&all).expect("writable");
-        writer.finish().expect("writable");
+        writer.finish(provenance(count)).expect("writable");
         all
     }
 
