@@ -198,6 +198,8 @@ impl PlannedRun {
             epoch_samples: settings.epoch_samples,
             learning_rate: settings.learning_rate,
             decay: settings.decay,
+            recipe: settings.recipe,
+            start: None,
             validation: settings.validation,
             eval_loss: settings.eval_loss,
             pqr_loss: settings.pqr_loss,

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
-use crate::train::{EvalLoss, PqrLoss};
+use crate::train::{EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -116,6 +116,8 @@ pub struct TrainSettings {
     pub learning_rate: f64,
     /// Factor on the learning rate after every epoch.
     pub decay: f64,
+    #[serde(default)]
+    pub recipe: Recipe,
     /// Share of games kept for validation.
     pub validation: f64,
     /// Leave out the rows of features that are proved dead.

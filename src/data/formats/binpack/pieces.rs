@@ -142,16 +142,12 @@ fn places(file: &File, path: &Path) -> Result<Vec<Place>, DataError> {
     Ok(places)
 }
 
+type Scanned = Result<Vec<Piece>, DataError>;
+
 /// Scans every chunk, on `threads` threads, each with one chunk in memory.
-fn each_chunk(
-    file: &File,
-    path: &Path,
-    method: Method,
-    places: &[Place],
-    threads: usize,
-) -> Vec<Result<Vec<Piece>, DataError>> {
+fn each_chunk(file: &File, path: &Path, method: Method, places: &[Place], threads: usize) -> Vec<Scanned> {
     let next = AtomicUsize::new(0);
-    let found: Vec<Mutex<Option<Result<Vec<Piece>, DataError>>>> = places.iter().map(|_| Mutex::new(None)).collect();
+    let found: Vec<Mutex<Option<Scanned>>> = places.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, places.len().max(1)) {
             scope.spawn(|| {
@@ -169,13 +165,7 @@ fn each_chunk(
     found.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-fn scan_chunk(
-    file: &File,
-    path: &Path,
-    method: Method,
-    place: Place,
-    records: &mut Vec<Record>,
-) -> Result<Vec<Piece>, DataError> {
+fn scan_chunk(file: &File, path: &Path, method: Method, place: Place, records: &mut Vec<Record>) -> Scanned {
     let mut chunk = Chunk { offset: place.offset, bytes: vec![0; place.bytes as usize] };
     file.read_exact_at(&mut chunk.bytes, place.offset).map_err(DataError::read(path))?;
     let broken = |problem| DataError::Chunk { path: path.into(), chunk: place.offset - HEADER_BYTES as u64, problem };
