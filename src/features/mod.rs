@@ -21,6 +21,7 @@ mod spec;
 mod syntax;
 mod warnings;
 
+pub use compiled::RowBuffer;
 pub use error::{Diagnostic, FeatureError};
 pub use explain::Explained;
 pub use factor::Factors;

@@ -2,7 +2,7 @@
 
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{CompiledBlock, Move, Needs, PieceList, Placement, Rows};
+use super::compiled::{CompiledBlock, Move, Needs, PieceList, Placement, RowBuffer, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, Explained};
@@ -156,7 +156,7 @@ impl FeatureSet {
         &self,
         board: &PackedBoard,
         stm: Perspective,
-        sides: &mut [Vec<u32>; 2],
+        sides: &mut [RowBuffer; 2],
         scratch: &mut ByPerspective<Vec<u32>>,
     ) {
         if self.walks {
@@ -168,7 +168,7 @@ impl FeatureSet {
         }
         self.active_packed(board, scratch);
         for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
-            side.extend_from_slice(&scratch[pov]);
+            side.extend(&scratch[pov]);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::data::{Record, Split, SplitRule};
 use crate::units::{Draws, Seed};
 
 /// Samples after which a window ends with the piece.
-const WINDOW_SAMPLES: u64 = 1 << 19;
+const WINDOW_SAMPLES: u64 = 1 << 18;
 /// Windows kept beside those that workers hold.
 const KEPT: usize = 2;
 /// A sample's number within its piece takes this many bits of its location, the piece's number the others.
@@ -73,9 +73,9 @@ impl Part {
         let (Some(order), start) = (self.window.order.get(), self.places.start) else { return };
         let locations = &order[start + places.start..start + places.end];
         let decoded = &self.window.decoded;
-        out.extend(locations.iter().filter_map(|location| {
+        out.extend(locations.iter().map(|location| {
             let (piece, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            decoded.get(piece as usize)?.get()?.get(sample as usize).copied()
+            decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]
         }));
     }
 }

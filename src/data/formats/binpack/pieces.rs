@@ -100,7 +100,7 @@ impl Pieces {
         let mut taken = std::mem::take(bytes);
         taken.resize(length as usize, 0);
         self.file.read_exact_at(&mut taken, offset).map_err(DataError::read(&self.path))?;
-        let mut decoder = Decoder::new(taken);
+        let mut decoder = Decoder::known(taken);
         out.clear();
         out.reserve(samples as usize);
         let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
@@ -244,6 +244,10 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         let expected = games(&path, 300);
+        let mut checked = Decoder::new(std::fs::read(&path).expect("just written")[HEADER_BYTES..].to_vec());
+        let mut one = Vec::new();
+        assert_eq!(checked.read(expected.len() + 1, &mut one), Ok(expected.len()));
+        assert!(one == expected);
         for threads in [1, 3] {
             let pieces = Pieces::scan(&path, Method::Eval, threads).expect("a good file");
             assert!(pieces.pieces().len() > 3, "{}", pieces.pieces().len());

@@ -2,7 +2,7 @@
 //! date move by move. It starts as a validated [`Chess`] and follows the rules as [`Chess`] does (the tests compare).
 
 use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+use shakmaty::{Bitboard, CastlingSide, Chess, Color, EnPassantMode, File, Position as _, Rank, Role, Setup, Square};
 
 use crate::chess::{PackedBoard, PackedBoardError};
 use crate::data::record::{PackedMove, Situation};
@@ -86,16 +86,81 @@ impl Position {
         })
     }
 
+    /// The position of a setup that is known to be legal; of another one a position of no use, but no panic.
+    ///
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn known(setup: &Setup, ply: Ply) -> Result<Position, PackedBoardError> {
+        let packed = PackedBoard::pack(&setup.board)?;
+        let mut squares = [0; 64];
+        for (square, code) in packed.pieces() {
+            squares[square as usize] = code.index() as u8;
+        }
+        let right = |bit: u8, rook: Square| u8::from(setup.castling_rights.contains(rook)) << bit;
+        let mut position = Position {
+            colors: [setup.board.white().0, setup.board.black().0],
+            roles: Role::ALL.map(|role| setup.board.by_role(role).0),
+            codes: packed.codes(),
+            squares,
+            turn: setup.turn,
+            castling: right(0, Square::H1) | right(1, Square::A1) | right(2, Square::H8) | right(3, Square::A8),
+            ep: 0,
+            rule50: setup.halfmoves,
+            ply: ply.0,
+        };
+        if let Some(over) = setup.ep_square {
+            position.offer_en_passant(over as u32, over as u32 ^ 8);
+        }
+        Ok(position)
+    }
+
+    /// As [`Position::known`], from a record's fields.
+    pub fn from_board(
+        board: &PackedBoard,
+        turn: Color,
+        castling: u8,
+        ep_file: Option<File>,
+        rule50: u8,
+        ply: Ply,
+    ) -> Position {
+        let mut position = Position {
+            colors: [0; 2],
+            roles: [0; 6],
+            codes: board.codes(),
+            squares: [0; 64],
+            turn,
+            castling,
+            ep: ep_file.map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third)))),
+            rule50: u32::from(rule50),
+            ply: ply.0,
+        };
+        for (at, code) in board.pieces() {
+            let code = code.index();
+            position.colors[code >> 3 & 1] |= bit_of(at);
+            if let Some(role) = position.roles.get_mut(code & 7) {
+                *role |= bit_of(at);
+            }
+            position.squares[at as usize] = code as u8;
+        }
+        position
+    }
+
     #[inline]
-    pub fn situation(&self) -> Situation {
+    pub(in crate::data) fn situation(&self) -> Situation {
         Situation {
-            board: PackedBoard::from_bits(self.occupied(), self.codes),
+            board: self.board(),
             turn: self.turn,
             castling: self.castling,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
             rule50: self.rule50.min(255) as u8,
             ply: Ply(self.ply),
         }
+    }
+
+    /// The pieces.
+    #[must_use]
+    pub const fn board(&self) -> PackedBoard {
+        PackedBoard::from_bits(self.occupied(), self.codes)
     }
 
     const fn occupied(&self) -> u64 {
@@ -158,11 +223,22 @@ impl Position {
     #[inline]
     #[must_use]
     pub fn play(&mut self, mv: PackedMove) -> bool {
+        self.make::<true>(mv)
+    }
+
+    /// As [`Position::play`], for a move that is known to be legal.
+    #[inline]
+    pub fn follow(&mut self, mv: PackedMove) {
+        self.make::<false>(mv);
+    }
+
+    #[inline]
+    fn make<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
         let (from, to) = (mv.from() as u32, mv.to() as u32);
         let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
         let (from_bit, to_bit) = (1u64 << from, 1u64 << to);
         if self.colors[us] & to_bit != 0 {
-            return self.castle(to > from);
+            return self.castle::<CHECKED>(to > from);
         }
         let (code, slot) = (self.code_at(from), below(self.occupied(), from));
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
@@ -192,7 +268,7 @@ impl Position {
             }
         }
         self.pass();
-        if self.in_check(us) {
+        if CHECKED && self.in_check(us) {
             return false;
         }
         if code & 7 == PAWN && from.abs_diff(to) == 16 {
@@ -207,13 +283,15 @@ impl Position {
         self.roles[PAWN] ^= 1 << at;
     }
 
-    fn castle(&mut self, king_side: bool) -> bool {
+    fn castle<const CHECKED: bool>(&mut self, king_side: bool) -> bool {
         let us = usize::from(self.turn.is_black());
         let home = 56 * us as u32;
         let path = &PATHS[usize::from(king_side)];
-        let hindered = self.occupied() & path.empty << home != 0
-            || path.safe.iter().any(|&at| self.attacked(at + home, us, self.occupied()));
-        if hindered {
+        let hindered = || {
+            self.occupied() & path.empty << home != 0
+                || path.safe.iter().any(|&at| self.attacked(at + home, us, self.occupied()))
+        };
+        if CHECKED && hindered() {
             return false;
         }
         let (king, rook) = (4 + home, if king_side { 7 + home } else { home });
@@ -230,7 +308,7 @@ impl Position {
         self.ep = 0;
         self.rule50 = self.rule50.saturating_add(1);
         self.pass();
-        !self.in_check(us)
+        !(CHECKED && self.in_check(us))
     }
 
     fn pass(&mut self) {
