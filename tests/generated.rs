@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use common::without;
 use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet, RowBuffer};
+use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch};
 use fsbench::units::Seed;
 use generator::{Generated, Taste};
 use rand::RngExt;
@@ -85,7 +85,7 @@ impl<'a> Follower<'a> {
         self.tally.positions += 1;
         let packed = PackedBoard::pack(board).unwrap();
         let mut sides = [RowBuffer::default(), RowBuffer::default()];
-        set.append_packed(&packed, Perspective::White, &mut sides, &mut self.packed);
+        set.append_packed(&packed, Perspective::White, &mut sides, &mut Scratch::default());
         set.active_packed(&packed, &mut self.packed);
         ByPerspective::new_with(|pov| {
             let expected = set.reference(board, pov);

@@ -28,5 +28,5 @@ pub use factor::Factors;
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use selection::runs;
-pub use set::{Block, Delta, FeatureSet};
+pub use set::{Block, Delta, FeatureSet, Scratch};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

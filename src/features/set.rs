@@ -59,6 +59,13 @@ pub struct Delta {
     pub refresh: bool,
 }
 
+/// What encoding needs between its steps.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    active: ByPerspective<Vec<u32>>,
+    pieces: PieceList,
+}
+
 impl FeatureSet {
     /// A path to a TOML file, a bare name (`piece`, `piece.toml`) or an inline expression.
     ///
@@ -150,25 +157,24 @@ impl FeatureSet {
         }
     }
 
-    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does. `scratch`
-    /// is for sets that are not quick to encode.
+    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does.
     pub fn append_packed(
         &self,
         board: &PackedBoard,
         stm: Perspective,
         sides: &mut [RowBuffer; 2],
-        scratch: &mut ByPerspective<Vec<u32>>,
+        scratch: &mut Scratch,
     ) {
         if self.walks {
-            let pieces = PieceList::of(board);
+            scratch.pieces.fill(board);
             for block in &self.blocks {
-                block.compiled.walk_both(&pieces, stm, block.offset, sides);
+                block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
             }
             return;
         }
-        self.active_packed(board, scratch);
+        self.active_packed(board, &mut scratch.active);
         for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
-            side.extend(&scratch[pov]);
+            side.extend(&scratch.active[pov]);
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Request, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::Position;
 use crate::data::{GameResult, Method, Record};
-use crate::features::{FeatureSet, RowBuffer};
+use crate::features::{FeatureSet, RowBuffer, Scratch};
 use crate::units::{Draws, Seed};
 
 /// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop.
@@ -50,6 +50,7 @@ pub(super) struct Encoder<'a> {
     records: Vec<Record>,
     /// One position's active features.
     active: ByPerspective<Vec<u32>>,
+    scratch: Scratch,
     header: Header,
     offsets: Offsets,
 }
@@ -125,6 +126,7 @@ impl<'a> Encoder<'a> {
             chunk: Chunk::default(),
             records: Vec::new(),
             active: ByPerspective::default(),
+            scratch: Scratch::default(),
             header: Header::default(),
             offsets,
         }
@@ -196,7 +198,7 @@ impl<'a> Encoder<'a> {
             self.source.set.active_packed(board, &mut self.active);
             return self.append(turn, board.count());
         }
-        self.source.set.append_packed(board, Perspective::of(turn), &mut self.chunk.indices, &mut self.active);
+        self.source.set.append_packed(board, Perspective::of(turn), &mut self.chunk.indices, &mut self.scratch);
         let before = [self.header.stm_indices, self.header.nstm_indices];
         for ((ends, indices), before) in self.chunk.ends.iter_mut().zip(&self.chunk.indices).zip(before) {
             ends.push((before as usize + indices.len()) as i32);

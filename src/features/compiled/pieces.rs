@@ -67,24 +67,30 @@ impl RowBuffer {
     }
 }
 
+impl Default for PieceList {
+    fn default() -> Self {
+        PieceList { men: [0; MOST], count: 0, last: [64; 16] }
+    }
+}
+
 impl PieceList {
+    /// Takes another board. In place: a list just written and copied whole makes the CPU wait for its own stores.
     #[inline]
-    #[must_use]
-    pub fn of(board: &PackedBoard) -> PieceList {
-        let mut list = PieceList { men: [0; MOST], count: board.count().min(32) as usize, last: [64; 16] };
+    pub fn fill(&mut self, board: &PackedBoard) {
+        self.count = board.count().min(32) as usize;
+        self.last = [64; 16];
         let (mut left, mut codes) = (board.occupancy(), board.codes());
-        for men in list.men.chunks_exact_mut(8).take(list.count.div_ceil(8)) {
+        for men in self.men.chunks_exact_mut(8).take(self.count.div_ceil(8)) {
             let mut nibbles = codes as u32;
             codes >>= 32;
             for man in men {
                 let (square, code) = (left.trailing_zeros() & 63, nibbles & 15);
                 *man = (code << 6 | square) as u16;
-                list.last[code as usize] = square as u8;
+                self.last[code as usize] = square as u8;
                 left &= left.wrapping_sub(1);
                 nibbles >>= 4;
             }
         }
-        list
     }
 
     fn king(&self, pov: Perspective) -> Option<u32> {

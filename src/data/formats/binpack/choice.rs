@@ -111,6 +111,7 @@ mod tests {
     fn check(fen: &str) {
         let before = position(fen);
         let (moves, quick) = (before.legal_moves(), Position::of_record(&record(&before)));
+        assert!(moves.len() > 1, "{fen}");
         let after = |mv: &Move| {
             let mut after = before.clone();
             after.play_unchecked(*mv);
@@ -145,7 +146,7 @@ mod tests {
         check("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1");
         check("1n2k3/P7/8/8/8/8/8/4K3 w - - 0 1");
         // In check: few of many are legal.
-        check("4k3/8/8/8/1b6/8/4PPPP/R2QKBNR w KQ - 0 1");
+        check("4k3/8/8/8/1b6/8/2P1PPPP/RN1QKBNR w KQ - 0 1");
         check("4k3/4q3/8/8/8/8/3P1P2/QQ1BKBQ1 w - - 0 1");
     }
 
