@@ -9,6 +9,7 @@
 mod client;
 mod control;
 mod encode;
+mod mix;
 mod order;
 mod protocol;
 mod request;
