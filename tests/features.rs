@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use common::without;
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
-use fsbench::features::{Delta, FeatureSet, shipped_names};
+use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch, shipped_names};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
@@ -99,6 +99,21 @@ fn compiled_equals_reference() {
                 set.active_packed(&PackedBoard::pack(position.board()).unwrap(), &mut packed);
                 packed[pov].sort_unstable();
                 assert_eq!(packed[pov], expected, "packed {}", set.name());
+                // Side to move first, behind what stands there already.
+                let mut sides = [RowBuffer::default(), RowBuffer::default()];
+                sides[0].extend(&[7, 7]);
+                set.append_packed(
+                    &PackedBoard::pack(position.board()).unwrap(),
+                    pov,
+                    &mut sides,
+                    &mut Scratch::default(),
+                );
+                let mut appended = sides[0].rows().to_vec();
+                appended[2..].sort_unstable();
+                assert_eq!(appended, [&[7, 7], &expected[..]].concat(), "appended {}", set.name());
+                let mut other = sides[1].rows().to_vec();
+                other.sort_unstable();
+                assert_eq!(other, set.reference(position.board(), pov.other()), "appended {}", set.name());
             }
         }
     });

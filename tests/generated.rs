@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use common::without;
 use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet};
+use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch};
 use fsbench::units::Seed;
 use generator::{Generated, Taste};
 use rand::RngExt;
@@ -83,7 +83,10 @@ impl<'a> Follower<'a> {
     fn encodings(&mut self, board: &Board) -> ByPerspective<Vec<u32>> {
         let set = self.set;
         self.tally.positions += 1;
-        set.active_packed(&PackedBoard::pack(board).unwrap(), &mut self.packed);
+        let packed = PackedBoard::pack(board).unwrap();
+        let mut sides = [RowBuffer::default(), RowBuffer::default()];
+        set.append_packed(&packed, Perspective::White, &mut sides, &mut Scratch::default());
+        set.active_packed(&packed, &mut self.packed);
         ByPerspective::new_with(|pov| {
             let expected = set.reference(board, pov);
             let context = || format!("{pov:?} {board:?}\n{}", set.definition());
@@ -94,6 +97,9 @@ impl<'a> Follower<'a> {
             assert_eq!(self.active, expected, "{}", context());
             self.packed[pov].sort_unstable();
             assert_eq!(self.packed[pov], expected, "packed {}", context());
+            let mut appended = sides[pov.index()].rows().to_vec();
+            appended.sort_unstable();
+            assert_eq!(appended, expected, "appended {}", context());
             expected
         })
     }

@@ -13,8 +13,10 @@ use fsbench::chess::Perspective;
 use fsbench::data::{Method, open_or_build};
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile};
+use fsbench::service::Source;
 use fsbench::train::{
-    EpochMetrics, EvalLoss, Observer, Outcome, PqrLoss, Run, Silent, Step, TrainConfig, TrainError, folder,
+    EpochMetrics, EvalLoss, Observer, Optimiser, Outcome, PqrLoss, Recipe, Run, Schedule, Silent, Step, TrainConfig,
+    TrainError, folder,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -51,6 +53,8 @@ impl Bench {
         TrainConfig {
             set: "piece".into(),
             data: self.data(method),
+            source: Source::Built,
+            factor: true,
             method,
             seed: Seed(3),
             l1: 16,
@@ -60,6 +64,8 @@ impl Bench {
             epoch_samples: Some(700),
             learning_rate: 5e-3,
             decay: 0.7,
+            recipe: Recipe::default(),
+            start: None,
             validation: 0.2,
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
@@ -177,6 +183,66 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         // A finished run is not trained again.
         assert_eq!(bench.run(&config, &cut, true, &mut Silent).expect("finished"), resumed);
     }
+}
+
+/// Factors, slow weights, clipping and schedules that know the end: all of it is in the checkpoint.
+#[test]
+fn every_part_of_a_recipe_is_resumed() {
+    let bench = Bench::new();
+    let recipe = Recipe {
+        optimiser: Optimiser::Ranger,
+        schedule: Schedule::Cosine,
+        warm_up: 3,
+        gradient_clip: Some(0.1),
+        ..Recipe::default()
+    };
+    let plain = bench.config(Method::Eval);
+    let eval_loss = EvalLoss { lambda: 0.9, lambda_end: Some(0.6), ..plain.eval_loss };
+    let config = TrainConfig { set: "half-ka-v2-hm".into(), recipe, eval_loss, ..plain };
+    bench.run(&config, "whole", false, &mut Silent).expect("trained");
+    for (number, stop) in [5, 13].into_iter().enumerate() {
+        let threads = TrainConfig { threads: number + 1, ..config.clone() };
+        bench.run(&threads, "cut", number > 0, &mut StopAt::new(stop)).expect_err("stopped");
+    }
+    bench.run(&config, "cut", true, &mut Silent).expect("trained");
+    same_results(&bench, "whole", "cut");
+    let checkpoint = fs::read(bench.path("whole").join(folder::CHECKPOINT)).expect("a checkpoint");
+    for name in ["factor.own", "factor.weight", "slow.ft.weight", "adam.v.factor.weight"] {
+        assert!(checkpoint.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
+    }
+    let longer = TrainConfig { epochs: 9, ..config.clone() };
+    let error = bench.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
+    assert!(error.contains("epochs is 4 there and 9 was asked for"), "{error}");
+    let without = TrainConfig { factor: false, ..config };
+    bench.run(&without, "plain", false, &mut Silent).expect("trained");
+    let net = |name: &str| net::load_float(&bench.path(name).join(folder::BEST)).expect("a network").0;
+    assert!(net("plain").shape == net("whole").shape && net("plain") != net("whole"));
+    let events = fs::read(bench.path("whole").join(folder::EVENTS)).expect("events");
+    assert!(events.windows(15).any(|window| window == b"loss/validation"));
+}
+
+#[test]
+fn a_run_begins_where_one_of_the_other_method_ended() {
+    let bench = Bench::new();
+    let first = TrainConfig { epochs: 2, ..bench.config(Method::Pqr) };
+    bench.run(&first, "first", false, &mut Silent).expect("trained");
+    let start = Some(bench.path("first").join(folder::BEST));
+    let second = TrainConfig { epochs: 1, start: start.clone(), ..bench.config(Method::Eval) };
+    // A learning rate that moves nothing leaves the network as it was.
+    let still = TrainConfig { learning_rate: 1e-30, ..second.clone() };
+    bench.run(&still, "still", false, &mut Silent).expect("trained");
+    let net = |name: &str| net::load_float(&bench.path(name).join(folder::BEST)).expect("a network").0;
+    assert!(net("still") == net("first"));
+    let outcome = bench.run(&second, "second", false, &mut Silent).expect("trained");
+    assert!(net("second") != net("first"));
+    let fresh =
+        bench.run(&TrainConfig { start: None, ..second.clone() }, "fresh", false, &mut Silent).expect("trained");
+    assert_ne!(outcome.validation_loss.to_bits(), fresh.validation_loss.to_bits());
+    let wider = TrainConfig { l1: 32, ..second.clone() };
+    let error = bench.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
+    assert!(error.is_request() && error.to_string().contains("cannot be gone on from"), "{error}");
+    let other = TrainConfig { set: "compact".into(), ..second };
+    assert!(bench.run(&other, "other", false, &mut Silent).is_err());
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Failure, Format};
-use crate::data::{Fsd, Method, Record, Split, open_or_build};
+use crate::data::formats::binpack::Pieces;
+use crate::data::formats::{self, detect};
+use crate::data::{DataError, Fsd, Method, Record, ScoreUnit, Split, open_or_build};
 use crate::features::FeatureSet;
-use crate::service::{BenchReport, Layout, Prepared, Request, ServiceError, bench, run as serve};
+use crate::service::{BenchReport, Layout, Prepared, Request, ServiceError, Source, bench, run as serve};
 use crate::units::Seed;
 
 /// How long `--bench` measures, at least.
@@ -21,6 +23,9 @@ pub struct Arguments {
     /// Games or samples: .fsd, .pgn (also compressed), .binpack, …
     #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
+    /// auto: a binpack is decoded while it is served, every sample of it; built: the method's filters apply to it, too
+    #[arg(long, value_enum, default_value_t)]
+    source: Source,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
@@ -74,6 +79,7 @@ impl Arguments {
         Request {
             set: self.set.clone(),
             data: self.data.clone(),
+            source: self.source,
             method: self.method,
             layout: self.layout,
             batch_size: self.batch_size.unwrap_or(Request::default_batch_size(self.method)),
@@ -111,18 +117,33 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Opens what the request names; builds the data where they are no `.fsd` file.
 fn prepare(request: Request) -> Result<Prepared, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
-    let data = open_or_build(&request.data, request.method, None)
-        .map_err(|error| if error.is_request() { Failure::request(error) } else { Failure::work(error) })?;
+    let prepared = match request.source {
+        Source::Auto if detect(&request.data).map_err(refused)? == formats::Format::Binpack => direct(request, set)?,
+        Source::Auto | Source::Built => built(request, set)?,
+    };
+    if prepared.unusable > 0 {
+        eprintln!("left out {} samples that this method cannot use", prepared.unusable);
+    }
+    Ok(prepared)
+}
+
+fn refused(error: DataError) -> Failure {
+    if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
+    let pieces = Pieces::scan(&request.data, request.method, request.threads).map_err(refused)?;
+    Ok(Prepared::direct(request, set, pieces, ScoreUnit::Centipawns.centipawns())?)
+}
+
+fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
+    let data = open_or_build(&request.data, request.method, None).map_err(refused)?;
     let centipawns = data.header().score_unit.centipawns();
     // Built to hold positions with at least two legal moves: no need to look at each.
     let triplets = data.manifest().is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
     });
-    let prepared = Prepared::new(request, set, Box::new(Mapped(data)), centipawns, triplets)?;
-    if prepared.unusable > 0 {
-        eprintln!("left out {} samples that this method cannot use", prepared.unusable);
-    }
-    Ok(prepared)
+    Ok(Prepared::new(request, set, Box::new(Mapped(data)), centipawns, triplets)?)
 }
 
 /// The samples of a file.

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
-use crate::service::Request;
-use crate::train::{EvalLoss, Outcome, PqrLoss, Run, TrainConfig, TrainError};
+use crate::service::{Request, Source};
+use crate::train::{EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, TrainConfig, TrainError};
 use crate::units::Seed;
 
 /// Train a network on a feature set
@@ -24,6 +24,12 @@ pub struct Arguments {
     /// Games or samples: .pgn (also .zst, .gz, .bz2), .fsd and the other formats
     #[arg(long, default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
+    /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
+    #[arg(long, value_enum, default_value = "built")]
+    source: Source,
+    /// Train without the factors of the set's definition
+    #[arg(long)]
+    no_factor: bool,
     /// What to learn from
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
@@ -50,6 +56,11 @@ pub struct Arguments {
     /// Factor on the learning rate after every epoch
     #[arg(long, default_value_t = 0.8)]
     decay: f64,
+    #[command(flatten)]
+    recipe: Recipe,
+    /// Begin with the float network of another run, of either method: a checkpoint.safetensors or best.safetensors
+    #[arg(long, value_name = "FILE")]
+    start: Option<PathBuf>,
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Share of games kept for validation
@@ -70,6 +81,15 @@ pub struct Arguments {
     /// eval: weight of the score in the target; the rest is the game's result
     #[arg(long, default_value_t = EvalLoss::default().lambda)]
     lambda: f64,
+    /// eval: weight of the score in the last epoch, reached in even steps [default: as in the first]
+    #[arg(long, value_name = "LAMBDA")]
+    lambda_end: Option<f64>,
+    /// eval: power: of the difference of expected results; epsilon: centipawns beyond a tolerance
+    #[arg(long, value_enum, default_value_t)]
+    loss: LossForm,
+    /// eval, loss epsilon: the tolerance in centipawns
+    #[arg(long, default_value_t = EvalLoss::default().epsilon)]
+    epsilon: f64,
     /// eval: power of the error
     #[arg(long, default_value_t = EvalLoss::default().power)]
     power: f64,
@@ -108,6 +128,8 @@ impl Arguments {
         TrainConfig {
             set: self.set.clone(),
             data: self.data.clone(),
+            source: self.source,
+            factor: !self.no_factor,
             method: self.method,
             seed: Seed(self.seed),
             l1: self.l1,
@@ -117,12 +139,17 @@ impl Arguments {
             epoch_samples: self.epoch_samples,
             learning_rate: self.lr,
             decay: self.decay,
+            recipe: self.recipe,
+            start: self.start.clone(),
             validation: self.validation,
             eval_loss: EvalLoss {
                 power: self.power,
                 score_scale: self.score_scale,
                 output_scale: self.output_scale,
                 lambda: self.lambda,
+                lambda_end: self.lambda_end,
+                form: self.loss,
+                epsilon: self.epsilon,
             },
             pqr_loss: PqrLoss { kappa: self.kappa, output_scale: self.output_scale },
             compact_dead: self.compact_dead,

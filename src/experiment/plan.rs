@@ -5,6 +5,7 @@ use super::workbench::{SetFacts, Workbench};
 use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::record::{PlannedRow, RunKey, Study};
+use crate::service::Source;
 use crate::train::TrainConfig;
 use crate::units::Seed;
 
@@ -186,6 +187,8 @@ impl PlannedRun {
         TrainConfig {
             set: set.request.clone(),
             data,
+            source: Source::Built,
+            factor: settings.factor,
             method: self.key.method,
             seed: self.key.seed,
             l1: settings.l1,
@@ -195,6 +198,8 @@ impl PlannedRun {
             epoch_samples: settings.epoch_samples,
             learning_rate: settings.learning_rate,
             decay: settings.decay,
+            recipe: settings.recipe,
+            start: None,
             validation: settings.validation,
             eval_loss: settings.eval_loss,
             pqr_loss: settings.pqr_loss,

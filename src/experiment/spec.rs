@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
-use crate::train::{EvalLoss, PqrLoss};
+use crate::train::{EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -95,6 +95,10 @@ impl Dataset {
     }
 }
 
+const fn yes() -> bool {
+    true
+}
+
 /// `[train]`: the settings all runs share; a `[[runs]]` table may override some in its own `train`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,11 +116,16 @@ pub struct TrainSettings {
     pub learning_rate: f64,
     /// Factor on the learning rate after every epoch.
     pub decay: f64,
+    #[serde(default)]
+    pub recipe: Recipe,
     /// Share of games kept for validation.
     pub validation: f64,
     /// Leave out the rows of features that are proved dead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_dead: bool,
+    /// Train the factors of sets that have some.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub factor: bool,
     /// Threads of the trainer; absent = as many as the machine has cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,

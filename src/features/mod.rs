@@ -21,11 +21,12 @@ mod spec;
 mod syntax;
 mod warnings;
 
+pub use compiled::RowBuffer;
 pub use error::{Diagnostic, FeatureError};
 pub use explain::Explained;
 pub use factor::Factors;
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use selection::runs;
-pub use set::{Block, Delta, FeatureSet};
+pub use set::{Block, Delta, FeatureSet, Scratch};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

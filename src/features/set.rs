@@ -2,7 +2,7 @@
 
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
-use super::compiled::{CompiledBlock, Move, Needs, Placement, Rows};
+use super::compiled::{CompiledBlock, Move, Needs, PieceList, Placement, RowBuffer, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, Explained};
@@ -41,6 +41,8 @@ pub struct FeatureSet {
     needs: Needs,
     /// Whether some block is under a selection.
     selects: bool,
+    /// Whether every block is one table over pieces.
+    walks: bool,
     num_features: u32,
     identity: Identity,
     definition: String,
@@ -55,6 +57,13 @@ pub struct Delta {
     pub removed: Vec<u32>,
     /// Whether some block's context changed.
     pub refresh: bool,
+}
+
+/// What encoding needs between its steps.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    active: ByPerspective<Vec<u32>>,
+    pieces: PieceList,
 }
 
 impl FeatureSet {
@@ -89,6 +98,7 @@ impl FeatureSet {
             about: definition.about,
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
             selects: blocks.iter().any(|block| block.spec.kept.is_some()),
+            walks: blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks()),
             blocks,
             num_features: definition.size,
             identity,
@@ -144,6 +154,27 @@ impl FeatureSet {
         for pov in Perspective::ALL {
             out[pov].clear();
             self.append(&placement, pov, &mut out[pov]);
+        }
+    }
+
+    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does.
+    pub fn append_packed(
+        &self,
+        board: &PackedBoard,
+        stm: Perspective,
+        sides: &mut [RowBuffer; 2],
+        scratch: &mut Scratch,
+    ) {
+        if self.walks {
+            scratch.pieces.fill(board);
+            for block in &self.blocks {
+                block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
+            }
+            return;
+        }
+        self.active_packed(board, &mut scratch.active);
+        for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+            side.extend(&scratch.active[pov]);
         }
     }
 

@@ -3,15 +3,16 @@
 //! A worker encodes a chunk of positions into its own scratch, which stays in cache, and copies it to the slot. Nothing
 //! is allocated once the scratch has grown.
 
-use shakmaty::{Board, Color, Position};
+use shakmaty::Color;
 
-use super::order::Slice;
 use super::protocol::{Header, Layout, Plan};
+use super::samples::Chosen;
 use super::shm::SlotWriter;
 use super::{Request, ServiceError};
-use crate::chess::{BoardChange, ByPerspective, Move, PackedBoard, Perspective};
+use crate::chess::{ByPerspective, PackedBoard, Perspective};
+use crate::data::formats::binpack::Position;
 use crate::data::{GameResult, Method, Record};
-use crate::features::FeatureSet;
+use crate::features::{FeatureSet, RowBuffer, Scratch};
 use crate::units::{Draws, Seed};
 
 /// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop.
@@ -20,7 +21,6 @@ const CHUNK: usize = 256;
 /// Everything an encoder reads; shared by all workers.
 pub(super) struct Source<'a> {
     pub(super) set: &'a FeatureSet,
-    pub(super) records: &'a [Record],
     pub(super) method: Method,
     pub(super) layout: Layout,
     pub(super) plan: &'a Plan,
@@ -31,15 +31,9 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(
-        request: &Request,
-        set: &'a FeatureSet,
-        records: &'a [Record],
-        plan: &'a Plan,
-        centipawns: f32,
-    ) -> Source<'a> {
+    pub(super) fn new(request: &Request, set: &'a FeatureSet, plan: &'a Plan, centipawns: f32) -> Source<'a> {
         let draws = other_moves(request.seed);
-        Source { set, records, method: request.method, layout: request.layout, plan, centipawns, draws }
+        Source { set, method: request.method, layout: request.layout, plan, centipawns, draws }
     }
 }
 
@@ -52,8 +46,11 @@ fn other_moves(seed: Seed) -> Draws {
 pub(super) struct Encoder<'a> {
     source: &'a Source<'a>,
     chunk: Chunk,
+    /// The samples of a chunk: copied one after the other, so that the memory they come from is waited for but once.
+    records: Vec<Record>,
     /// One position's active features.
     active: ByPerspective<Vec<u32>>,
+    scratch: Scratch,
     header: Header,
     offsets: Offsets,
 }
@@ -99,7 +96,7 @@ impl Offsets {
 struct Chunk {
     /// Counted from the batch's start, one a position (its end).
     ends: [Vec<i32>; 2],
-    indices: [Vec<u32>; 2],
+    indices: [RowBuffer; 2],
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
     score: Vec<f32>,
@@ -111,7 +108,7 @@ struct Chunk {
 impl Chunk {
     fn clear(&mut self) {
         self.ends.iter_mut().for_each(Vec::clear);
-        self.indices.iter_mut().for_each(Vec::clear);
+        self.indices.iter_mut().for_each(RowBuffer::clear);
         self.bits.iter_mut().for_each(Vec::clear);
         self.piece_count.clear();
         self.score.clear();
@@ -127,7 +124,9 @@ impl<'a> Encoder<'a> {
         Encoder {
             source,
             chunk: Chunk::default(),
+            records: Vec::new(),
             active: ByPerspective::default(),
+            scratch: Scratch::default(),
             header: Header::default(),
             offsets,
         }
@@ -137,21 +136,24 @@ impl<'a> Encoder<'a> {
     pub(super) fn fill(
         &mut self,
         batch: u64,
-        slice: &Slice,
+        chosen: &Chosen<'_>,
         slot: &mut SlotWriter<'_>,
         stop: impl Fn() -> bool,
     ) -> Result<Option<Header>, ServiceError> {
-        self.header = Header { epoch: slice.epoch, batch, ..Header::default() };
-        for samples in slice.records().chunks(CHUNK) {
+        self.header = Header { epoch: chosen.epoch, batch, ..Header::default() };
+        let mut records = std::mem::take(&mut self.records);
+        for from in (0..chosen.len()).step_by(CHUNK) {
             if stop() {
                 return Ok(None);
             }
             self.chunk.clear();
-            for &index in samples {
-                self.sample(index)?;
+            chosen.copy(from..(from + CHUNK).min(chosen.len()), &mut records);
+            for record in &records {
+                self.sample(record)?;
             }
             self.copy(slot)?;
         }
+        self.records = records;
         if self.source.layout == Layout::Csr {
             self.header.offsets = self.header.positions + 1;
             for side in &self.offsets.sides {
@@ -162,9 +164,9 @@ impl<'a> Encoder<'a> {
         Ok(Some(self.header))
     }
 
-    fn sample(&mut self, index: u32) -> Result<(), ServiceError> {
-        let source = self.source;
-        let record = &source.records[index as usize];
+    /// `record.game()` is the sample's place in the data.
+    fn sample(&mut self, record: &Record) -> Result<(), ServiceError> {
+        let (source, index) = (self.source, record.game());
         match source.method {
             Method::Eval => {
                 self.packed(record.board(), record.turn());
@@ -172,18 +174,18 @@ impl<'a> Encoder<'a> {
                 self.chunk.result.push(record.result().map_or(f32::NAN, GameResult::points));
             }
             Method::Pqr => {
-                let failed = |source| ServiceError::Record { index, source };
-                let position = record.position().map_err(failed)?;
-                let moves = position.legal_moves();
-                let played = moves.iter().position(|&mv| record.is_move(mv));
-                let played = played.ok_or_else(|| failed(record.no_such_move()))?;
+                let (turn, position) = (record.turn(), Position::of_record(record));
+                let played = record.packed_move().filter(|mv| position.can(*mv));
+                let mut after = position.clone();
+                let played = played
+                    .filter(|mv| after.play(*mv))
+                    .ok_or_else(|| ServiceError::Record { index, source: record.no_such_move() })?;
                 let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
-                let other =
-                    other_move(&moves, played, source.draws, draw).ok_or(ServiceError::NoOtherMove { index })?;
-                let (turn, board) = (position.turn(), position.board());
+                let other = position.after_another(played, source.draws, draw);
+                let other = other.ok_or(ServiceError::NoOtherMove { index })?;
                 self.packed(record.board(), turn);
-                self.board(&BoardChange::of(moves[played], turn).applied_to(board), turn.other());
-                self.board(&BoardChange::of(other, turn).applied_to(board), turn.other());
+                self.packed(&after.board(), turn.other());
+                self.packed(&other.board(), turn.other());
             }
         }
         self.chunk.ply.push(record.ply().0);
@@ -192,15 +194,16 @@ impl<'a> Encoder<'a> {
     }
 
     fn packed(&mut self, board: &PackedBoard, turn: Color) {
-        self.source.set.active_packed(board, &mut self.active);
-        self.append(turn, board.count());
-    }
-
-    fn board(&mut self, board: &Board, turn: Color) {
-        for pov in Perspective::ALL {
-            self.source.set.active(board, pov, &mut self.active[pov]);
+        if self.source.layout == Layout::Bitset {
+            self.source.set.active_packed(board, &mut self.active);
+            return self.append(turn, board.count());
         }
-        self.append(turn, board.occupied().count() as u32);
+        self.source.set.append_packed(board, Perspective::of(turn), &mut self.chunk.indices, &mut self.scratch);
+        let before = [self.header.stm_indices, self.header.nstm_indices];
+        for ((ends, indices), before) in self.chunk.ends.iter_mut().zip(&self.chunk.indices).zip(before) {
+            ends.push((before as usize + indices.len()) as i32);
+        }
+        self.chunk.piece_count.push(board.count() as u8);
     }
 
     /// Appends the position whose active features were just found.
@@ -212,7 +215,7 @@ impl<'a> Encoder<'a> {
             match self.source.layout {
                 Layout::Csr => {
                     let indices = &mut self.chunk.indices[side];
-                    indices.extend_from_slice(active);
+                    indices.extend(active);
                     self.chunk.ends[side].push((before[side] as usize + indices.len()) as i32);
                 }
                 Layout::Bitset => {
@@ -242,7 +245,7 @@ impl<'a> Encoder<'a> {
                         return Err(ServiceError::SlotFull { batch: header.batch, indices, room });
                     }
                     slot.write(at.offsets + 4 * (positions + 1), &chunk.ends[side]);
-                    slot.write(at.indices + 4 * filled[side], &chunk.indices[side]);
+                    slot.write(at.indices + 4 * filled[side], chunk.indices[side].rows());
                 }
                 Layout::Bitset => slot.write(at.bits + 8 * words, &chunk.bits[side]),
             }
@@ -260,37 +263,5 @@ impl<'a> Encoder<'a> {
         header.nstm_indices += chunk.indices[1].len() as u32;
         header.words += chunk.bits[0].len() as u32;
         Ok(())
-    }
-}
-
-/// A legal move besides the played one, each with the same chance; none where there is no other.
-fn other_move(moves: &[Move], played: usize, draws: Draws, draw: u64) -> Option<Move> {
-    let others = moves.len().checked_sub(1).filter(|&n| n > 0)?;
-    let pick = draws.below(draw, others as u32) as usize;
-    moves.get(if pick < played { pick } else { pick + 1 }).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chess::Chess;
-
-    /// Over epochs and samples every legal move besides the played one comes equally often, that one never.
-    #[test]
-    fn the_other_move_is_uniform() {
-        let moves = Chess::default().legal_moves();
-        let draws = other_moves(Seed(1));
-        for played in 0..moves.len() {
-            let mut counts = vec![0u32; moves.len()];
-            for draw in (0..19u64).flat_map(|epoch| (0..1000u64).map(move |index| epoch << 32 | index)) {
-                let other = other_move(&moves, played, draws, draw).expect("there are others");
-                counts[moves.iter().position(|&mv| mv == other).expect("legal")] += 1;
-            }
-            assert_eq!(counts.remove(played), 0);
-            let chi_squared: f64 = counts.iter().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
-            // 18 degrees of freedom: 52 is exceeded once in 30,000 tries, and the draws are fixed.
-            assert!(chi_squared < 52.0, "played {played}: χ² = {chi_squared}");
-        }
-        assert_eq!(other_move(&moves[..1], 0, draws, 0), None);
     }
 }

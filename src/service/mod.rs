@@ -9,16 +9,20 @@
 mod client;
 mod control;
 mod encode;
+mod mix;
 mod order;
 mod protocol;
 mod request;
+mod samples;
 mod serve;
 mod shm;
+mod windows;
 
 pub use client::{Batch, Client, Csr};
 pub use order::Order;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
-pub use request::Request;
+pub use request::{Request, Source};
+pub use samples::Records;
 pub use serve::{BenchReport, Prepared, bench, run};
 
 use std::io;
@@ -26,7 +30,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::data::RecordError;
+use crate::data::{DataError, RecordError};
 
 /// What the service writes when every batch was handed over.
 pub const END: u8 = 255;
@@ -51,6 +55,8 @@ pub enum ServiceError {
     Segment { action: &'static str, source: io::Error },
     #[error("sample {index} of the data: {source}")]
     Record { index: u32, source: RecordError },
+    #[error(transparent)]
+    Data(#[from] DataError),
     #[error("sample {index} of the data has no legal move besides the one played, so it makes no pqr triplet")]
     NoOtherMove { index: u32 },
     #[error("batch {batch} has {indices} active features and its slot holds {room}; ask for a smaller batch size")]
@@ -72,8 +78,11 @@ pub enum ServiceError {
 impl ServiceError {
     /// Whether what was asked for is at fault, and not the work.
     #[must_use]
-    pub const fn is_request(&self) -> bool {
-        matches!(self, ServiceError::Request(_))
+    pub fn is_request(&self) -> bool {
+        match self {
+            ServiceError::Data(error) => error.is_request(),
+            _ => matches!(self, ServiceError::Request(_)),
+        }
     }
 }
 

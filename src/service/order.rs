@@ -101,7 +101,7 @@ impl Order {
 }
 
 /// Fisher–Yates from the front, stopped after `count` places.
-fn shuffled(items: &[u32], count: usize, seed: Seed, epoch: u32) -> Vec<u32> {
+pub(super) fn shuffled(items: &[u32], count: usize, seed: Seed, epoch: u32) -> Vec<u32> {
     let mut rng = seed.stream("shuffle", u64::from(epoch));
     let mut order = items.to_vec();
     for place in 0..count.min(order.len()) {

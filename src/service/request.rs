@@ -3,9 +3,22 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::Layout;
 use crate::data::{Method, Split};
 use crate::units::Seed;
+
+/// What stands between a file and its samples.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A binpack is decoded while it is served, with every sample the method can use; anything else is built.
+    #[default]
+    Auto,
+    /// Whatever is no `.fsd` file is built into one first, with the method's filters, and kept in the cache.
+    Built,
+}
 
 /// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots` and
 /// `threads`.
@@ -14,6 +27,7 @@ pub struct Request {
     /// A name, a path or an expression.
     pub set: String,
     pub data: PathBuf,
+    pub source: Source,
     pub method: Method,
     pub layout: Layout,
     /// Samples a batch (a pqr sample holds three positions).
@@ -46,6 +60,7 @@ impl Request {
         Request {
             set: set.into(),
             data: data.into(),
+            source: Source::Auto,
             method,
             layout: Layout::Csr,
             batch_size: Request::default_batch_size(method),
@@ -100,6 +115,7 @@ impl Request {
         let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
         let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
         option("data", self.data.clone().into());
+        option("source", spelt(&self.source));
         option("method", spelt(&self.method));
         option("layout", spelt(&self.layout));
         option("batch-size", self.batch_size.to_string().into());

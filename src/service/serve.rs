@@ -13,9 +13,12 @@ use super::control::{Control, Ending, Next};
 use super::encode::{Encoder, Source};
 use super::order::Order;
 use super::protocol::Plan;
+use super::samples::{Records, Samples};
 use super::shm::{Segment, reader_is_gone};
+use super::windows::Windows;
 use super::{Description, END, FAILED, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
+use crate::data::formats::binpack::Pieces;
 use crate::data::{Method, Record, Split, SplitRule};
 use crate::features::FeatureSet;
 
@@ -27,16 +30,12 @@ const BOUNDED_SLOT: usize = 16 << 20;
 /// Records looked at to size such slots.
 const PROBES: usize = 8_192;
 
-/// The samples to serve: a mapped file, or records in memory.
-pub type Records = Box<dyn AsRef<[Record]> + Send + Sync>;
-
 /// A request with everything it needs at hand.
 pub struct Prepared {
     request: Request,
     set: FeatureSet,
-    records: Records,
+    samples: Samples,
     centipawns: f32,
-    order: Order,
     plan: Plan,
     /// Samples of the split left out: without a score and a result, or (pqr) without a second legal move.
     pub unusable: usize,
@@ -58,7 +57,9 @@ impl Prepared {
         check(&request)?;
         let all = (*records).as_ref();
         let (eligible, unusable) = eligible(&request, all, triplets)?;
-        let probe = probe(&request, &set, all, &eligible)?;
+        let probed =
+            eligible.iter().step_by(eligible.len().div_ceil(PROBES)).map(|&index| all[index as usize].with_game(index));
+        let probe = probe(&request, &set, probed)?;
         let plan = Plan::new(&request, &set, probe)?;
         let order = Order::new(
             eligible,
@@ -68,7 +69,26 @@ impl Prepared {
             request.batch_size,
             request.epochs,
         );
-        Ok(Prepared { request, set, records, centipawns, order, plan, unusable })
+        let samples = Samples::Mapped { records, order };
+        Ok(Prepared { request, set, samples, centipawns, plan, unusable })
+    }
+
+    /// Serves a binpack as it is, every sample the method can use; `centipawns` as for [`Prepared::new`].
+    ///
+    /// # Errors
+    /// As [`Prepared::new`].
+    pub fn direct(
+        request: Request,
+        set: FeatureSet,
+        pieces: Pieces,
+        centipawns: f32,
+    ) -> Result<Prepared, ServiceError> {
+        check(&request)?;
+        let windows = Windows::new(&request, pieces)?;
+        let probe = probe(&request, &set, windows.some(PROBES)?)?;
+        let plan = Plan::new(&request, &set, probe)?;
+        let unusable = windows.unusable();
+        Ok(Prepared { request, set, samples: Samples::Direct(windows), centipawns, plan, unusable })
     }
 
     fn describe(&self, shm: String) -> Description {
@@ -88,9 +108,9 @@ impl Prepared {
             version: Description::VERSION,
             set: self.set.name().to_owned(),
             words_per_position: self.plan.words_per_position,
-            samples_per_epoch: self.order.samples_per_epoch(),
-            batches_per_epoch: self.order.batches_per_epoch(),
-            batches: self.order.batches(),
+            samples_per_epoch: self.samples.samples_per_epoch(),
+            batches_per_epoch: self.samples.batches_per_epoch(),
+            batches: self.samples.batches(),
             start_batch: request.start_batch,
         }
     }
@@ -190,18 +210,18 @@ fn with_two_moves(records: &[Record], split: &[u32], threads: usize) -> Result<V
 }
 
 /// Room for how many active features a position and side: the set's bound where that is affordable, otherwise half as
-/// much again as the most seen in a sample of the data. That is room for a whole batch of such positions; should one
-/// need more all the same, the stream fails and says so.
-fn probe(request: &Request, set: &FeatureSet, records: &[Record], eligible: &[u32]) -> Result<usize, ServiceError> {
+/// much again as the most seen in `some` samples of the data. That is room for a whole batch of such positions; should
+/// one need more all the same, the stream fails and says so.
+fn probe(request: &Request, set: &FeatureSet, some: impl IntoIterator<Item = Record>) -> Result<usize, ServiceError> {
     let bound = set.max_active();
     let positions = request.batch_size.saturating_mul(request.positions_per_sample());
     if request.layout == Layout::Bitset || positions.saturating_mul(bound).saturating_mul(8) <= BOUNDED_SLOT {
         return Ok(bound);
     }
     let (mut most, mut active) = (0, Vec::new());
-    for &index in eligible.iter().step_by(eligible.len().div_ceil(PROBES)) {
-        let board = records[index as usize].board().unpack();
-        let board = board.map_err(|error| ServiceError::Record { index, source: error.into() })?;
+    for record in some {
+        let board = record.board().unpack();
+        let board = board.map_err(|error| ServiceError::Record { index: record.game(), source: error.into() })?;
         for pov in Perspective::ALL {
             set.active(&board, pov, &mut active);
             most = most.max(active.len());
@@ -277,7 +297,7 @@ fn listen(input: impl Read, control: &Control) {
 fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &prepared.request;
     let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
-    control.open(request.slots, request.start_batch, prepared.order.batches());
+    control.open(request.slots, request.start_batch, prepared.samples.batches());
     let mut line = serde_json::to_string(&prepared.describe(segment.path()))
         .map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
@@ -328,10 +348,9 @@ fn announce(line: &str, control: &Control, output: &mut impl Write) -> io::Resul
 
 /// Runs `lead` beside the workers; they stop when the stream ends.
 fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
-    let records = (*prepared.records).as_ref();
-    let source = Source::new(&prepared.request, &prepared.set, records, &prepared.plan, prepared.centipawns);
+    let source = Source::new(&prepared.request, &prepared.set, &prepared.plan, prepared.centipawns);
     thread::scope(|scope| {
-        let work = || work(&source, &prepared.order, segment, control);
+        let work = || work(&source, &prepared.samples, segment, control);
         let workers: Vec<_> = (0..prepared.request.threads).map(|_| scope.spawn(work)).collect();
         lead();
         control.end(Ending::Stopped);
@@ -343,13 +362,16 @@ fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead:
     });
 }
 
-fn work(source: &Source<'_>, order: &Order, segment: &Segment, control: &Control) {
+fn work(source: &Source<'_>, samples: &Samples, segment: &Segment, control: &Control) {
     let _alarm = Alarm(control);
     let mut encoder = Encoder::new(source);
+    let stop = || control.ended();
     while let Some(mut claim) = control.claim() {
-        let slice = order.slice(claim.batch());
         let batch = claim.batch();
-        let filled = encoder.fill(batch, &slice, &mut segment.writer(&mut claim), || control.ended());
+        let filled = samples.batch(batch, &stop).and_then(|chosen| match chosen {
+            Some(chosen) => encoder.fill(batch, &chosen, &mut segment.writer(&mut claim), stop),
+            None => Ok(None),
+        });
         match filled {
             Ok(Some(header)) => control.fill(claim, header),
             Ok(None) => return,
@@ -395,7 +417,7 @@ pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, Ser
     let request = &prepared.request;
     let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
     let control = Control::default();
-    control.open(request.slots, request.start_batch, prepared.order.batches());
+    control.open(request.slots, request.start_batch, prepared.samples.batches());
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;

@@ -1,12 +1,18 @@
-//! Adam (Kingma and Ba 2015, arXiv:1412.6980), one slice of parameters at a time, followed by weight clipping.
+//! Adam and its kin, one slice of parameters at a time, followed by weight clipping; see [`Optimiser`] for the sources.
+
+use super::Optimiser;
 
 /// The constants of one step.
 #[derive(Copy, Clone, Debug)]
 pub struct Adam {
-    /// learning rate / (1 − β₁ᵗ)
+    /// learning rate / (1 − β₁ᵗ), times the rectification
     rate: f32,
-    /// 1 / √(1 − β₂ᵗ)
-    correction: f32,
+    /// 1 / √(1 − β₂ᵗ); none: the second moment is too young to be divided by.
+    correction: Option<f32>,
+    /// What is left of a weight, apart from the gradient.
+    kept: f32,
+    /// On the gradient.
+    scale: f32,
 }
 
 const BETA1: f32 = 0.9;
@@ -16,24 +22,64 @@ const EPSILON: f32 = 1e-8;
 impl Adam {
     /// `step` counts from 1.
     #[must_use]
-    pub fn new(learning_rate: f64, step: u64) -> Adam {
+    pub fn new(optimiser: Optimiser, weight_decay: f64, learning_rate: f64, step: u64) -> Adam {
         let exponent = step as f64;
-        Adam {
-            rate: (learning_rate / (1.0 - f64::from(BETA1).powf(exponent))) as f32,
-            correction: (1.0 / (1.0 - f64::from(BETA2).powf(exponent)).sqrt()) as f32,
-        }
+        let young = f64::from(BETA2).powf(exponent);
+        let rate = learning_rate / (1.0 - f64::from(BETA1).powf(exponent));
+        let correction = Some((1.0 / (1.0 - young).sqrt()) as f32);
+        let kept = (1.0 - learning_rate * weight_decay) as f32;
+        let (rate, correction, kept) = match optimiser {
+            Optimiser::Adam => (rate, correction, 1.0),
+            Optimiser::Adamw => (rate, correction, kept),
+            Optimiser::Ranger => match rectification(exponent, young) {
+                Some(rectification) => (rate * rectification, correction, kept),
+                None => (rate, None, kept),
+            },
+        };
+        Adam { rate: rate as f32, correction, kept, scale: 1.0 }
+    }
+
+    /// For gradients that are to be taken `scale` times.
+    #[must_use]
+    pub const fn scaled(self, scale: f32) -> Adam {
+        Adam { scale, ..self }
+    }
+
+    /// For biases, which keep their size.
+    #[must_use]
+    pub const fn without_decay(self) -> Adam {
+        Adam { kept: 1.0, ..self }
     }
 
     /// One step on `slice` along `gradient`; the parameters then stay within ±`limit`.
     pub fn update(self, slice: Slice<'_>, gradient: &[f32], limit: f32) {
-        let Slice { parameters, first, second } = slice;
-        for (((parameter, m), v), &g) in parameters.iter_mut().zip(first).zip(second).zip(gradient) {
-            *m = flushed(BETA1 * *m + (1.0 - BETA1) * g);
-            *v = flushed(BETA2 * *v + (1.0 - BETA2) * g * g);
-            let step = self.rate * *m / (v.sqrt() * self.correction + EPSILON);
-            *parameter = (*parameter - step).clamp(-limit, limit);
+        match self.correction {
+            Some(correction) => self.each(slice, gradient, limit, |v| v.sqrt() * correction + EPSILON),
+            None => self.each(slice, gradient, limit, |_| 1.0),
         }
     }
+
+    #[inline(always)]
+    fn each(self, slice: Slice<'_>, gradient: &[f32], limit: f32, size: impl Fn(f32) -> f32) {
+        let Slice { parameters, first, second } = slice;
+        for (((parameter, m), v), &g) in parameters.iter_mut().zip(first).zip(second).zip(gradient) {
+            let g = g * self.scale;
+            *m = flushed(BETA1 * *m + (1.0 - BETA1) * g);
+            *v = flushed(BETA2 * *v + (1.0 - BETA2) * g * g);
+            let step = self.rate * *m / size(*v);
+            *parameter = (*parameter * self.kept - step).clamp(-limit, limit);
+        }
+    }
+}
+
+/// r of rectified Adam; none in the first steps, where the variance of the second moment is not bounded.
+fn rectification(step: f64, young: f64) -> Option<f64> {
+    let longest = 2.0 / (1.0 - f64::from(BETA2)) - 1.0;
+    let length = longest - 2.0 * step * young / (1.0 - young);
+    (length > 5.0).then(|| {
+        let ratio = |length: f64| (length - 4.0) * (length - 2.0) / length;
+        (ratio(length) / ratio(longest)).sqrt()
+    })
 }
 
 /// Parameters with their first and second moments.
@@ -58,12 +104,16 @@ mod tests {
     use tch::nn::{self, OptimizerConfig};
     use tch::{Device, Kind, Tensor};
 
+    fn plain(learning_rate: f64, step: u64) -> Adam {
+        Adam::new(Optimiser::Adam, 0.0, learning_rate, step)
+    }
+
     #[test]
     fn first_step_by_hand() {
         // m = 0.1·2, v = 0.001·4; m/(1−0.9) = 2, v/(1−0.999) = 4; 0.5 − 0.01·2/√4 = 0.49
         let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
         let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
-        Adam::new(0.01, 1).update(slice, &[2.0], f32::INFINITY);
+        plain(0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.49).abs() < 1e-6, "{parameters:?}");
         assert!((first[0] - 0.2).abs() < 1e-6 && (second[0] - 0.004).abs() < 1e-7, "{first:?} {second:?}");
     }
@@ -81,7 +131,7 @@ mod tests {
                 std::array::from_fn(|_| if step % 3 == 0 { 0.0 } else { rng.random_range(-1.0..2.0) });
             optimiser.backward_step(&(&theirs * Tensor::from_slice(&gradient)).sum(Kind::Float));
             let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
-            Adam::new(3e-3, step).update(slice, &gradient, f32::INFINITY);
+            plain(3e-3, step).update(slice, &gradient, f32::INFINITY);
             let theirs = Vec::<f32>::try_from(&theirs).expect("floats");
             for (ours, theirs) in parameters.iter().zip(&theirs) {
                 assert!((ours - theirs).abs() < 1e-6 + 1e-5 * theirs.abs(), "step {step}: {ours} {theirs}");
@@ -93,8 +143,39 @@ mod tests {
     fn parameters_stay_within_the_limit_and_nan_stays_nan() {
         let (mut parameters, mut first, mut second) = ([1.9f32, -1.9, 0.0], [0.0f32; 3], [0.0f32; 3]);
         let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
-        Adam::new(1.0, 1).update(slice, &[-1.0, 1.0, f32::NAN], 2.0);
+        plain(1.0, 1).update(slice, &[-1.0, 1.0, f32::NAN], 2.0);
         assert_eq!(parameters[..2], [2.0, -2.0]);
         assert!(parameters[2].is_nan());
+    }
+
+    #[test]
+    fn decay_shrinks_weights_apart_from_the_gradient() {
+        let step = |adam: Adam| {
+            let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+            let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+            adam.update(slice, &[2.0], f32::INFINITY);
+            (parameters[0], first[0])
+        };
+        let adamw = Adam::new(Optimiser::Adamw, 0.1, 0.01, 1);
+        // 0.5·(1 − 0.01·0.1) − 0.01
+        assert!((step(adamw).0 - 0.4895).abs() < 1e-6, "{:?}", step(adamw));
+        assert_eq!(step(adamw.without_decay()), step(plain(0.01, 1)));
+        assert_eq!(step(Adam::new(Optimiser::Adam, 0.1, 0.01, 1)), step(plain(0.01, 1)));
+        // Half the gradient: the same direction, half the moment.
+        assert!((step(plain(0.01, 1).scaled(0.5)).1 - 0.1).abs() < 1e-6);
+    }
+
+    #[test]
+    fn rectified_steps_by_hand() {
+        // ρ∞ = 1999; ρ₁ = 1999 − 2·0.999/0.001 = 1: no second moment yet, so 0.5 − 0.01·2.
+        let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
+        let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+        Adam::new(Optimiser::Ranger, 0.0, 0.01, 1).update(slice, &[2.0], f32::INFINITY);
+        assert!((parameters[0] - 0.48).abs() < 1e-6, "{parameters:?}");
+        let at = |step: u64| rectification(step as f64, f64::from(BETA2).powf(step as f64));
+        assert_eq!(at(5), None);
+        // ρ₁₀₀ = 1999 − 200·0.999¹⁰⁰/(1 − 0.999¹⁰⁰) = 98.33; √(94.33·96.33·1999 / (1995·1997·98.33)) = 0.2153
+        assert!((at(100).expect("old enough") - 0.2153).abs() < 1e-3, "{:?}", at(100));
+        assert!((at(100_000).expect("old enough") - 1.0).abs() < 1e-3);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::train::EvalLoss;
+use crate::train::{EvalLoss, LossForm};
 use crate::units::Wdl;
 
 /// Active features of a batch's positions for one perspective, row after row (CSR).
@@ -46,7 +46,7 @@ impl<'a> Rows<'a> {
 /// What the samples of a batch teach.
 #[derive(Copy, Clone, Debug)]
 pub enum Labels<'a> {
-    /// A target in [0, 1] a sample.
+    /// A target a sample: in [0, 1], or centipawns (form epsilon).
     Eval(&'a [f32]),
     /// Three positions a sample, P, Q and R, and no label.
     Pqr,
@@ -138,10 +138,13 @@ impl KeptBatch {
     }
 }
 
-/// t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None when neither is, or when
+/// Form epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None when neither is, or when
 /// λ leaves no weight to the one that is.
 #[must_use]
 pub fn eval_target(score: Option<f32>, result: Option<f32>, loss: &EvalLoss) -> Option<f32> {
+    if loss.form == LossForm::Epsilon {
+        return score;
+    }
     let wdl = score.map(|score| Wdl::from_score(score, loss.score_scale as f32).0);
     let lambda = loss.lambda as f32;
     match (wdl, result) {
@@ -173,6 +176,9 @@ mod tests {
         check(None, Some(1.0), 1.0, None);
         check(Some(3.0), None, 0.0, None);
         check(None, None, 0.5, None);
+        let epsilon = EvalLoss { form: LossForm::Epsilon, ..EvalLoss::default() };
+        assert_eq!(eval_target(Some(-73.0), Some(1.0), &epsilon), Some(-73.0));
+        assert_eq!(eval_target(None, Some(1.0), &epsilon), None);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
+use super::factor::Factored;
 use super::init::zeros;
 use super::model::{Model, Sums};
-use super::{TrainConfig, TrainError};
-use crate::features::FeatureSet;
+use super::slow::Slow;
+use super::{Optimiser, TrainConfig, TrainError};
+use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
 use crate::service::Description;
 
@@ -72,7 +74,16 @@ pub struct Validation {
 /// When the file cannot be written.
 pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) -> Result<(), TrainError> {
     let moments = [("adam.m", &model.first), ("adam.v", &model.second)];
-    let extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
+    let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
+    if let Some(factored) = &model.factored {
+        let l1 = model.net.shape.l1;
+        extra.extend(factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / l1, l1], &rows[..])));
+    }
+    if let Some(slow) = &model.slow {
+        let l1 = model.net.shape.l1;
+        extra.extend(tensors("slow", &slow.net));
+        extra.push((SLOW_FACTOR.into(), vec![slow.factor_rows.len() / l1, l1], &slow.factor_rows));
+    }
     let training = serde_json::to_value(progress)
         .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &model.net, &extra)?)
@@ -87,9 +98,20 @@ pub fn save_weights(path: &Path, origin: &Origin, net: &FloatNet, progress: &Pro
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, net, &[])?)
 }
 
+/// `ft.weight` are the merged rows; the parts they are the sums of stand beside them.
+fn factor_tensors(factored: &Factored) -> [(&'static str, &Vec<f32>); 4] {
+    let Factored { own, rows, first, second, .. } = factored;
+    [("factor.own", own), ("factor.weight", rows), ("adam.m.factor.weight", first), ("adam.v.factor.weight", second)]
+}
+
+/// Lookahead's weights of virtual inputs.
+const SLOW_FACTOR: &str = "slow.factor.weight";
+
 /// What a checkpoint holds.
 pub struct State {
     pub net: FloatNet,
+    pub factored: Option<Factored>,
+    pub slow: Option<Slow>,
     pub first: FloatNet,
     pub second: FloatNet,
     pub progress: Progress,
@@ -99,7 +121,12 @@ pub struct State {
 ///
 /// # Errors
 /// When the file is damaged, or of another feature set or configuration.
-pub fn load(path: &Path, set: &FeatureSet, config: &TrainConfig) -> Result<State, TrainError> {
+pub fn load(
+    path: &Path,
+    set: &FeatureSet,
+    factors: Option<&Factors>,
+    config: &TrainConfig,
+) -> Result<State, TrainError> {
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
     let (net, checkpoint) = net::load_float(path)?;
@@ -122,7 +149,18 @@ pub fn load(path: &Path, set: &FeatureSet, config: &TrainConfig) -> Result<State
     let bytes = std::fs::read(path).map_err(TrainError::io("cannot read", path))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
     let moments = |prefix| read_moments(&file, prefix, &net).map_err(damaged);
-    Ok(State { first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
+    let factored = factors.map(|factors| read_factors(&file, factors, &net).map_err(damaged)).transpose()?;
+    let slow = match config.recipe.optimiser {
+        Optimiser::Ranger => {
+            let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
+            let l1 = net.shape.l1;
+            let shape = [factor_rows.len() / l1, l1];
+            read_into(&mut factor_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
+            Some(Slow { net: moments("slow")?, factor_rows })
+        }
+        Optimiser::Adam | Optimiser::Adamw => None,
+    };
+    Ok(State { factored, slow, first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
 }
 
 /// Whether a run of `asked` may go on where one of `stored` stopped: everything that shapes the result is equal, except
@@ -132,7 +170,10 @@ pub fn load(path: &Path, set: &FeatureSet, config: &TrainConfig) -> Result<State
 /// The differences, as text.
 pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String> {
     let neutral = |config: &TrainConfig| {
-        let config = TrainConfig { set: String::new(), threads: 0, epochs: 0, ..config.clone() };
+        // Where the end shapes what comes before it, it cannot be moved.
+        let knows_the_end = config.recipe.knows_the_end() || config.eval_loss.lambda_end.is_some();
+        let epochs = if knows_the_end { config.epochs } else { 0 };
+        let config = TrainConfig { set: String::new(), threads: 0, epochs, ..config.clone() };
         serde_json::to_value(config).unwrap_or_default()
     };
     let (stored, asked) = (neutral(stored), neutral(asked));
@@ -165,12 +206,30 @@ fn read_moments(file: &SafeTensors<'_>, prefix: &str, like: &FloatNet) -> Result
     let layers = layers.iter_mut().flat_map(|layer| [&mut layer.weights, &mut layer.biases]);
     let places = [ft_weights, ft_biases].into_iter().chain(layers);
     for (place, (name, shape, _)) in places.zip(tensors(prefix, like)) {
-        let tensor = file.tensor(&name).map_err(|_| format!("tensor `{name}` is missing"))?;
-        if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
-            return Err(format!("tensor `{name}` is {:?} {:?}, not F32 {shape:?}", tensor.dtype(), tensor.shape()));
-        }
-        let (numbers, _) = tensor.data().as_chunks::<4>();
-        place.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+        read_into(place, file, &name, &shape)?;
     }
     Ok(moments)
+}
+
+fn read_factors(file: &SafeTensors<'_>, factors: &Factors, net: &FloatNet) -> Result<Factored, String> {
+    let l1 = net.shape.l1;
+    let mut factored = Factored::new(factors.clone(), &net.ft_weights, l1);
+    let names = factor_tensors(&factored).map(|(name, _)| name);
+    let Factored { own, rows, first, second, .. } = &mut factored;
+    for (place, name) in [own, rows, first, second].into_iter().zip(names) {
+        let shape = [place.len() / l1, l1];
+        read_into(place, file, name, &shape)?;
+    }
+    Ok(factored)
+}
+
+/// Reads a tensor into numbers of its size.
+fn read_into(place: &mut [f32], file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<(), String> {
+    let tensor = file.tensor(name).map_err(|_| format!("tensor `{name}` is missing"))?;
+    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+        return Err(format!("tensor `{name}` is {:?} {:?}, not F32 {shape:?}", tensor.dtype(), tensor.shape()));
+    }
+    let (numbers, _) = tensor.data().as_chunks::<4>();
+    place.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+    Ok(())
 }

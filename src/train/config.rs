@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::TrainError;
+use super::{Recipe, TrainError};
 use crate::data::Method;
 use crate::features::Identity;
+use crate::service::Source;
 use crate::units::Seed;
 
 /// One training run, complete: the same configuration, data and CPU give the same network.
@@ -15,6 +16,12 @@ pub struct TrainConfig {
     /// A name, a path or an expression, as on the command line.
     pub set: String,
     pub data: PathBuf,
+    /// Whether binpacks are filtered by the method first.
+    #[serde(default = "built")]
+    pub source: Source,
+    /// Whether the set's factors are trained beside its features.
+    #[serde(default)]
+    pub factor: bool,
     pub method: Method,
     pub seed: Seed,
     /// Accumulator width a perspective.
@@ -29,6 +36,12 @@ pub struct TrainConfig {
     pub learning_rate: f64,
     /// Factor on the learning rate after every epoch.
     pub decay: f64,
+    #[serde(default)]
+    pub recipe: Recipe,
+    /// A float network to begin with instead of seeded numbers: a checkpoint of this set and shape, whatever it learned
+    /// from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<PathBuf>,
     /// Share of games kept for validation.
     pub validation: f64,
     pub eval_loss: EvalLoss,
@@ -38,6 +51,11 @@ pub struct TrainConfig {
     pub compact_dead: bool,
     /// Threads of the trainer; the service has as many of its own.
     pub threads: usize,
+}
+
+/// What runs before there was a choice had.
+const fn built() -> Source {
+    Source::Built
 }
 
 impl TrainConfig {
@@ -56,12 +74,18 @@ impl TrainConfig {
         if !(self.validation > 0.0 && self.validation < 1.0) {
             return wrong(format!("the validation share lies between 0 and 1, not at {}", self.validation));
         }
-        let EvalLoss { power, score_scale, output_scale, lambda } = self.eval_loss;
+        if let Some(problem) = self.recipe.problem() {
+            return wrong(problem);
+        }
+        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = self.eval_loss;
         if !(power.is_finite() && power >= 1.0) {
             return wrong(format!("the loss's power is at least 1, not {power}"));
         }
-        if !(0.0..=1.0).contains(&lambda) {
+        if let Some(lambda) = [lambda, lambda_end.unwrap_or(lambda)].into_iter().find(|l| !(0.0..=1.0).contains(l)) {
             return wrong(format!("λ lies in 0 to 1, not at {lambda}"));
+        }
+        if !(epsilon.is_finite() && epsilon >= 0.0) {
+            return wrong(format!("ε is at least 0, not {epsilon}"));
         }
         if ![score_scale, output_scale, self.pqr_loss.output_scale].into_iter().all(positive) {
             return wrong("the loss's scales are above 0".into());
@@ -73,7 +97,18 @@ impl TrainConfig {
     }
 }
 
-/// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
+/// How far an output is from its target.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LossForm {
+    /// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
+    #[default]
+    Power,
+    /// max(0, |score − out| − ε), in centipawns.
+    Epsilon,
+}
+
+/// The loss of the method eval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvalLoss {
@@ -81,11 +116,36 @@ pub struct EvalLoss {
     pub score_scale: f64,
     pub output_scale: f64,
     pub lambda: f64,
+    /// λ of the last epoch, reached in even steps; none = as in the first. Validation has it from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda_end: Option<f64>,
+    pub form: LossForm,
+    /// Centipawns.
+    pub epsilon: f64,
+}
+
+impl EvalLoss {
+    /// The loss of an epoch, counted from 0.
+    #[must_use]
+    pub fn at(self, epoch: u32, epochs: u32) -> EvalLoss {
+        let last = epochs.saturating_sub(1);
+        let part = if last == 0 { 1.0 } else { f64::from(epoch.min(last)) / f64::from(last) };
+        let end = self.lambda_end.unwrap_or(self.lambda);
+        EvalLoss { lambda: self.lambda + (end - self.lambda) * part, lambda_end: None, ..self }
+    }
 }
 
 impl Default for EvalLoss {
     fn default() -> Self {
-        EvalLoss { power: 2.6, score_scale: 410.0, output_scale: 361.0, lambda: 1.0 }
+        EvalLoss {
+            power: 2.6,
+            score_scale: 410.0,
+            output_scale: 361.0,
+            lambda: 1.0,
+            lambda_end: None,
+            form: LossForm::Power,
+            epsilon: 10.0,
+        }
     }
 }
 
@@ -119,8 +179,21 @@ pub struct EpochMetrics {
     /// pqr: share of validation samples whose chosen move is preferred (r > q).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_accuracy: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neurons: Option<Neurons>,
     pub samples_per_second: f64,
     pub seconds: f64,
+}
+
+/// What the accumulators' neurons did over the validation split, after the activation.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Neurons {
+    /// Share of values above 0.
+    pub positive: f64,
+    /// Share of values at the upper end.
+    pub saturated: f64,
+    /// Share of neurons that were never above 0.
+    pub dead: f64,
 }
 
 /// What a finished run leaves behind.

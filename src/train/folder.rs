@@ -19,6 +19,8 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 pub const BEST: &str = "best.safetensors";
 /// The quantised network of the last epoch.
 pub const NETWORK: &str = "network.safetensors";
+/// The metrics for TensorBoard.
+pub const EVENTS: &str = "events.out.tfevents.fsbench";
 /// Written last: where it stands, the run has finished.
 pub const OUTCOME: &str = "outcome.json";
 
@@ -38,7 +40,7 @@ impl Folder {
     pub fn create(path: &Path, force: bool) -> Result<Folder, TrainError> {
         let folder = Folder::open(path)?;
         // The outcome goes first: without it nothing else looks finished.
-        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, DEFINITION, CONFIG] {
+        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, CONFIG] {
             let file = folder.path(name);
             if force && file.exists() {
                 fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
@@ -99,6 +101,14 @@ impl Folder {
     /// When it cannot be written.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), TrainError> {
         self.write(name, text.as_bytes())
+    }
+
+    /// Writes bytes, atomically.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> Result<(), TrainError> {
+        self.write(name, bytes)
     }
 
     /// A JSON document; none when there is no such file.

@@ -3,7 +3,7 @@
 use tch::{Kind, TchError, Tensor};
 
 use super::batch::Labels;
-use super::{EvalLoss, PqrLoss};
+use super::{EvalLoss, LossForm, PqrLoss};
 
 /// What is minimised.
 #[derive(Copy, Clone, Debug)]
@@ -29,7 +29,11 @@ impl Loss {
         match labels {
             Labels::Eval(targets) => {
                 let targets = Tensor::f_from_slice(targets)?.f_to_kind(out.f_kind()?)?;
-                Ok(Losses { each: power(out, &targets, &self.eval)?, preferred: None })
+                let each = match self.eval.form {
+                    LossForm::Power => power(out, &targets, &self.eval)?,
+                    LossForm::Epsilon => epsilon(out, &targets, &self.eval)?,
+                };
+                Ok(Losses { each, preferred: None })
             }
             Labels::Pqr => {
                 let triplets = out.f_view([-1, 3])?;
@@ -46,6 +50,11 @@ fn power(out: &Tensor, targets: &Tensor, loss: &EvalLoss) -> Result<Tensor, TchE
     expected.f_sub(targets)?.f_abs()?.f_pow_tensor_scalar(loss.power)
 }
 
+/// max(0, |score − out| − ε)
+fn epsilon(out: &Tensor, scores: &Tensor, loss: &EvalLoss) -> Result<Tensor, TchError> {
+    out.f_sub(scores)?.f_abs()?.f_sub_scalar(loss.epsilon)?.f_relu()
+}
+
 /// −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
 fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, TchError> {
     let bounded = |out: &Tensor| out.f_div_scalar(loss.output_scale)?.f_sigmoid()?.f_mul_scalar(2.0)?.f_sub_scalar(1.0);
@@ -55,16 +64,21 @@ fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, Tch
     r.f_sub(&q)?.f_log_sigmoid()?.f_add(&equal)?.f_neg()
 }
 
-/// Loss of the best constant output for eval targets: golden-section search over the constant's expected result.
-/// (|c − t|^power is convex in c for power ≥ 1.)
+/// Loss of the best constant output for eval targets: golden-section search over the constant's target. (Both forms are
+/// convex in it: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).)
 #[must_use]
-pub fn eval_baseline(targets: &[f32], power: f64) -> f64 {
+pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
+    let each = |error: f64| match loss.form {
+        LossForm::Power => error.powf(loss.power),
+        LossForm::Epsilon => (error - loss.epsilon).max(0.0),
+    };
     let mean = |constant: f64| {
-        let sum: f64 = targets.iter().map(|&target| (constant - f64::from(target)).abs().powf(power)).sum();
+        let sum: f64 = targets.iter().map(|&target| each((constant - f64::from(target)).abs())).sum();
         sum / targets.len().max(1) as f64
     };
     let shrink = (5f64.sqrt() - 1.0) / 2.0;
-    let (mut low, mut high) = (0.0, 1.0);
+    let bounds = targets.iter().fold((0.0, 1.0), |(low, high): (f32, f32), &t| (low.min(t), high.max(t)));
+    let (mut low, mut high) = (f64::from(bounds.0), f64::from(bounds.1));
     let mut inner = [high - shrink * (high - low), low + shrink * (high - low)];
     let mut losses = inner.map(mean);
     while high - low > 1e-6 {
@@ -116,6 +130,14 @@ mod tests {
     }
 
     #[test]
+    fn epsilon_loss_by_hand() {
+        let eval = EvalLoss { form: LossForm::Epsilon, epsilon: 15.0, ..EvalLoss::default() };
+        let loss = Loss { eval, pqr: PqrLoss::default() };
+        let found = losses(&[100.0, -30.0, 12.0], Labels::Eval(&[60.0, 20.0, 0.0]), &loss);
+        assert_eq!(found, [25.0, 35.0, 0.0]);
+    }
+
+    #[test]
     fn pqr_loss_by_hand() {
         let loss = Loss { eval: EvalLoss::default(), pqr: PqrLoss { kappa: 0.5, output_scale: 100.0 } };
         let out = [100.0, -50.0, 20.0, 0.0, 0.0, 0.0];
@@ -133,13 +155,17 @@ mod tests {
     fn the_best_constant_is_found() {
         // Power 2: the mean, with the variance as loss.
         let targets = [0.1, 0.2, 0.9, 0.4];
-        assert!((eval_baseline(&targets, 2.0) - 0.095).abs() < 1e-6);
+        let power = |power| EvalLoss { power, ..EvalLoss::default() };
+        assert!((eval_baseline(&targets, &power(2.0)) - 0.095).abs() < 1e-6);
         // Any other constant is worse.
-        let best = eval_baseline(&targets, 2.6);
+        let best = eval_baseline(&targets, &power(2.6));
         for constant in 0..=100 {
             let constant = f64::from(constant) / 100.0;
             let other = targets.iter().map(|&t| (constant - f64::from(t)).abs().powf(2.6)).sum::<f64>() / 4.0;
             assert!(best <= other + 1e-9);
         }
+        // Anything from −80 to 90 is within 10 of neither end and right for the rest.
+        let loss = EvalLoss { form: LossForm::Epsilon, epsilon: 10.0, ..EvalLoss::default() };
+        assert!((eval_baseline(&[-100.0, 0.0, 5.0, 100.0], &loss) - 45.0).abs() < 1e-3);
     }
 }

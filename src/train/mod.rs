@@ -5,7 +5,10 @@ mod config;
 mod error;
 pub mod folder;
 mod observer;
+mod recipe;
 
+#[cfg(feature = "train")]
+mod activity;
 #[cfg(feature = "train")]
 mod adam;
 #[cfg(feature = "train")]
@@ -15,6 +18,10 @@ mod checkpoint;
 #[cfg(feature = "train")]
 mod dense;
 #[cfg(feature = "train")]
+mod events;
+#[cfg(feature = "train")]
+mod factor;
+#[cfg(feature = "train")]
 mod init;
 #[cfg(feature = "train")]
 mod loss;
@@ -23,15 +30,18 @@ mod model;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
+mod slow;
+#[cfg(feature = "train")]
 mod sparse;
 #[cfg(feature = "train")]
 mod stream;
 #[cfg(feature = "train")]
 mod validator;
 
-pub use config::{EpochMetrics, EvalLoss, Outcome, PqrLoss, TrainConfig};
+pub use config::{EpochMetrics, EvalLoss, LossForm, Neurons, Outcome, PqrLoss, TrainConfig};
 pub use error::TrainError;
 pub use observer::{Observer, Plan, Silent, Step};
+pub use recipe::{Length, Optimiser, Recipe, Schedule};
 
 use std::path::Path;
 

@@ -15,13 +15,17 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tch::{TchError, Tensor};
 
-use super::TrainError;
+use super::activity::Activity;
 use super::adam::{Adam, Slice};
 use super::batch::{Batch, Labels};
 use super::dense::{Head, copy_gradient};
+use super::factor::Factored;
 use super::init::zeros;
 use super::loss::{Loss, total};
+use super::slow::{LOOKAHEAD_STEPS, Slow};
 use super::sparse::{Transposed, add_rows, clip, clip_backwards};
+use super::{Optimiser, Recipe, TrainError};
+use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, on_grid};
 
 /// Positions a shard at most. Part of what a run computes: sums are rounded differently with another value.
@@ -31,12 +35,17 @@ const TASK_ROWS: usize = 8;
 
 /// A network with its optimiser's state.
 pub struct Model {
+    /// With factors merged.
     pub net: FloatNet,
+    pub factored: Option<Factored>,
     /// Adam's first and second moments.
     pub first: FloatNet,
     pub second: FloatNet,
+    /// Ranger's slow weights; those of the features' own rows stand for the network's.
+    pub slow: Option<Slow>,
     /// Steps taken.
     pub step: u64,
+    recipe: Recipe,
     loss: Loss,
     nnue2score: f64,
     scheme: Scheme,
@@ -78,7 +87,14 @@ struct Shard {
 impl Model {
     /// # Errors
     /// When no threads can be started.
-    pub fn new(net: FloatNet, loss: Loss, scheme: &Scheme, threads: usize) -> Result<Model, TrainError> {
+    pub fn new(
+        net: FloatNet,
+        factors: Option<Factors>,
+        recipe: Recipe,
+        loss: Loss,
+        scheme: &Scheme,
+        threads: usize,
+    ) -> Result<Model, TrainError> {
         // Shards run side by side; libtorch's own threads would only compete with them and split sums by their number.
         tch::set_num_threads(1);
         let pool = rayon::ThreadPoolBuilder::new()
@@ -88,7 +104,23 @@ impl Model {
         let (first, second) = (zeros(&net), zeros(&net));
         let (nnue2score, scheme) = (f64::from(scheme.nnue2score), scheme.clone());
         let (gradients, transposed) = (Vec::new(), Transposed::default());
-        Ok(Model { net, first, second, step: 0, loss, nnue2score, scheme, pool, gradients, transposed })
+        let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.l1));
+        let slow = (recipe.optimiser == Optimiser::Ranger).then(|| Slow::of(&net, factored.as_ref()));
+        Ok(Model {
+            net,
+            factored,
+            first,
+            second,
+            slow,
+            step: 0,
+            recipe,
+            loss,
+            nnue2score,
+            scheme,
+            pool,
+            gradients,
+            transposed,
+        })
     }
 
     /// One Adam step along the gradient of the batch's mean loss; gives the loss before the step. When that is not
@@ -118,34 +150,65 @@ impl Model {
         let sum = shards.fold(first, |sum, shard| sum.plus(&shard));
         if sum.sums.loss.is_finite() {
             self.step += 1;
-            self.update(Adam::new(learning_rate, self.step), &sum);
+            let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
+            let adam = Adam::new(optimiser, weight_decay, learning_rate, self.step);
+            let shortened = gradient_clip.map_or(1.0, |longest| (longest / self.gradient_length(&sum)).min(1.0));
+            self.update(adam.scaled(shortened as f32), &sum);
+            if let Some(slow) = &mut self.slow
+                && self.step.is_multiple_of(LOOKAHEAD_STEPS)
+            {
+                slow.meet(&mut self.net, self.factored.as_mut(), self.scheme.limits().feature_transformer as f32);
+            }
         }
         Ok(sum.sums)
     }
 
-    /// The losses of a batch, summed.
+    /// The losses of a batch, summed; adds what the neurons did.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn evaluate(&self, batch: &Batch<'_>) -> Result<Sums, TrainError> {
+    pub fn observe(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         let dense = on_grid(&self.net.layers, &self.scheme);
         let shards = batch.samples.div_ceil(shard_samples(batch));
-        let shards: Vec<Sums> = self.pool.install(|| {
+        let shards: Vec<(Sums, Activity)> = self.pool.install(|| {
             let shards = (0..shards).into_par_iter();
             shards
                 .map(|number| evaluate_shard(&self.net, &dense, &self.loss, self.nnue2score, batch, number))
                 .collect::<Result<_, TrainError>>()
         })?;
         let mut sums = Sums::default();
-        shards.into_iter().for_each(|shard| sums.add(shard));
+        for (shard, seen) in &shards {
+            sums.add(*shard);
+            activity.add(seen);
+        }
         Ok(sums)
     }
 
+    /// √Σ g² over the network's parameters, factors merged.
+    fn gradient_length(&self, sum: &Shard) -> f64 {
+        let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
+        let (l1, features) = (self.net.shape.l1, self.net.shape.features as usize);
+        let rows: Vec<f64> = self.pool.install(|| {
+            let row = |gradient: &mut Vec<f32>, feature| {
+                gradient.fill(0.0);
+                add_rows(gradient, &self.gradients, self.transposed.of(feature));
+                square(gradient)
+            };
+            (0..features).into_par_iter().map_init(|| vec![0.0; l1], row).collect()
+        });
+        let layers: f64 = sum.layers.iter().flatten().map(|values| square(values)).sum();
+        (rows.iter().sum::<f64>() + square(&sum.ft_biases) + layers).sqrt()
+    }
+
     fn update(&mut self, adam: Adam, sum: &Shard) {
-        let Model { net, first, second, scheme, pool, gradients, transposed, .. } = self;
+        let Model { net, factored, first, second, scheme, pool, gradients, transposed, .. } = self;
         let (l1, limits) = (net.shape.l1, scheme.limits());
         let ft_limit = limits.feature_transformer as f32;
         pool.install(|| {
+            if let Some(factored) = factored {
+                let moments = [&mut first.ft_weights[..], &mut second.ft_weights[..]];
+                return factored.update(adam, &mut net.ft_weights, moments, (gradients, transposed), ft_limit);
+            }
             let rows = net
                 .ft_weights
                 .par_chunks_mut(l1 * TASK_ROWS)
@@ -165,12 +228,13 @@ impl Model {
         });
         let slice =
             Slice { parameters: &mut net.ft_biases, first: &mut first.ft_biases, second: &mut second.ft_biases };
-        adam.update(slice, &sum.ft_biases, ft_limit);
+        adam.without_decay().update(slice, &sum.ft_biases, ft_limit);
         let last = net.layers.len() - 1;
         let layers = net.layers.iter_mut().zip(&mut first.layers).zip(&mut second.layers).zip(&sum.layers);
         for (index, (((layer, first), second), [weights, biases])) in layers.enumerate() {
             let limit = if index == last { limits.output } else { limits.hidden };
             adam.update(slice_of(layer, first, second, |layer| &mut layer.weights), weights, limit as f32);
+            let adam = adam.without_decay();
             adam.update(slice_of(layer, first, second, |layer| &mut layer.biases), biases, f32::INFINITY);
         }
     }
@@ -229,12 +293,14 @@ fn evaluate_shard(
     nnue2score: f64,
     batch: &Batch<'_>,
     shard: usize,
-) -> Result<Sums, TrainError> {
+) -> Result<(Sums, Activity), TrainError> {
     let samples = samples_of(batch, shard);
     let head = Head::new(dense, nnue2score, false)?;
-    let out = head.forward(&tensor(&activations(net, batch, &samples), net)?)?;
+    let activations = activations(net, batch, &samples);
+    let out = head.forward(&tensor(&activations, net)?)?;
     let labels = batch.labels.part(samples.clone());
-    sums(loss, &out, labels, samples.len()).map(|(sums, _)| sums)
+    let (sums, _) = sums(loss, &out, labels, samples.len())?;
+    Ok((sums, Activity::of(&activations, net.shape.l1)))
 }
 
 fn sums(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {

@@ -1,20 +1,22 @@
 //! A training run from start, or from its last checkpoint, to its outcome.
 
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::activity::Activity;
 use super::batch::{Batch, Labels};
 use super::checkpoint::{self, Progress, Validation};
-use super::folder::{BEST, CHECKPOINT, CONFIG, DEFINITION, Folder, NETWORK, OUTCOME};
+use super::events;
+use super::folder::{BEST, CHECKPOINT, CONFIG, DEFINITION, EVENTS, Folder, NETWORK, OUTCOME};
 use super::init;
 use super::loss::{Loss, eval_baseline, pqr_baseline};
 use super::model::{Model, Sums};
 use super::stream::{Served, Stream};
 use super::validator::Validator;
-use super::{EpochMetrics, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
+use super::{EpochMetrics, Length, Neurons, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
 use crate::data::Method;
-use crate::features::FeatureSet;
-use crate::net::{self, NetFile, Origin, Scheme, Shape};
+use crate::features::{Factors, FeatureSet};
+use crate::net::{self, FloatNet, NetFile, Origin, Scheme, Shape};
 
 impl Run<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
@@ -74,8 +76,9 @@ impl<'a> Session<'a> {
         let path = folder.path(CHECKPOINT);
         let served = reduced.serve(config, &folder)?;
         let Reduced { set, kept, whole } = reduced;
+        let factors = if config.factor { Factors::of(&set)? } else { None };
         let stored = match path.exists() {
-            true => Some(checkpoint::load(&path, &set, config)?),
+            true => Some(checkpoint::load(&path, &set, factors.as_ref(), config)?),
             false => None,
         };
         if let Some(begun) = folder.read_json::<TrainConfig>(CONFIG)? {
@@ -86,6 +89,7 @@ impl<'a> Session<'a> {
         let training = Stream::training(&program, config, &served, start)?;
         let scheme = Scheme::stockfish();
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
+        let recipe = config.recipe;
         let fresh = Progress::new(config, training.description());
         if fresh.steps_per_epoch == 0 {
             let hint = "it needs more games";
@@ -94,16 +98,18 @@ impl<'a> Session<'a> {
         let (model, progress) = match stored {
             Some(state) => {
                 state.progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
-                let mut model = Model::new(state.net, loss, &scheme, config.threads)?;
+                let mut model = Model::new(state.net, None, recipe, loss, &scheme, config.threads)?;
+                (model.factored, model.slow) = (state.factored, state.slow);
                 (model.first, model.second, model.step) = (state.first, state.second, state.progress.step);
                 (model, Progress { config: config.clone(), ..state.progress })
             }
             None => {
-                let net = match &kept {
-                    None => init::fresh(&shape(config, whole)?, config.seed),
-                    Some(kept) => init::fresh(&shape(config, whole)?, config.seed).keeping(kept),
+                let net = match (&config.start, &kept) {
+                    (Some(start), _) => begun(start, &set, &shape(config, set.num_features())?)?,
+                    (None, None) => init::fresh(&shape(config, whole)?, config.seed),
+                    (None, Some(kept)) => init::fresh(&shape(config, whole)?, config.seed).keeping(kept),
                 };
-                (Model::new(net, loss, &scheme, config.threads)?, fresh)
+                (Model::new(net, factors, recipe, loss, &scheme, config.threads)?, fresh)
             }
         };
         let metrics = folder.rewind_metrics(progress.epochs)?;
@@ -150,6 +156,8 @@ impl<'a> Session<'a> {
             };
             observer.finished_epoch(&metrics);
             self.metrics.push(metrics);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+            self.folder.write_bytes(EVENTS, &events::encode(&self.metrics, now))?;
         }
         self.export()
     }
@@ -158,29 +166,32 @@ impl<'a> Session<'a> {
     fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochMetrics, TrainError> {
         let begun = Instant::now();
         let epoch = self.progress.epochs + 1;
-        let learning_rate = self.config.learning_rate * self.config.decay.powi(self.progress.epochs as i32);
+        let length = Length { epochs: self.config.epochs, steps_per_epoch: self.progress.steps_per_epoch };
+        let TrainConfig { learning_rate, decay, recipe, .. } = self.config;
+        let rate = |step| recipe.rate(*learning_rate, *decay, step, length);
         let samples_before = self.progress.epoch.samples;
         while self.progress.step < u64::from(epoch) * self.progress.steps_per_epoch {
             if observer.interrupted() {
                 return Err(self.interrupted());
             }
-            self.step(epoch, learning_rate, observer)?;
+            self.step(epoch, rate(self.progress.step), observer)?;
         }
         let trained = begun.elapsed().as_secs_f64();
         observer.validating(epoch);
-        let (sums, baseline) = self.validate(observer)?;
+        let (sums, neurons, baseline) = self.validate(observer)?;
         let validation_loss = sums.mean_loss();
         let metrics = EpochMetrics {
             epoch,
             step: self.progress.step,
             samples: self.progress.samples,
-            learning_rate,
+            learning_rate: rate(self.progress.step.saturating_sub(1)),
             train_loss: self.progress.epoch.mean_loss(),
             validation_loss,
             validation_accuracy: match self.config.method {
                 Method::Eval => None,
                 Method::Pqr => Some(sums.preferred as f64 / sums.samples as f64),
             },
+            neurons,
             samples_per_second: (self.progress.epoch.samples - samples_before) as f64 / trained.max(1e-9),
             seconds: begun.elapsed().as_secs_f64(),
         };
@@ -223,11 +234,11 @@ impl<'a> Session<'a> {
     }
 
     /// Loss over the whole validation split, and that of the best constant output.
-    fn validate(&mut self, observer: &dyn Observer) -> Result<(Sums, f64), TrainError> {
+    fn validate(&mut self, observer: &dyn Observer) -> Result<(Sums, Option<Neurons>, f64), TrainError> {
         let Session { config, served, folder, program, model, validator, progress, .. } = self;
         let interrupted = || TrainError::Interrupted { step: progress.step, folder: folder.root().into() };
         let known = progress.validation.map(|known| known.baseline);
-        let (mut sums, mut targets) = (Sums::default(), Vec::new());
+        let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
         let open = || Stream::validation(program, config, served);
         validator.each(open, &mut |batch| {
             if observer.interrupted() {
@@ -236,7 +247,7 @@ impl<'a> Session<'a> {
             if let (Labels::Eval(batch_targets), None) = (batch.labels, known) {
                 targets.extend_from_slice(batch_targets);
             }
-            sums.add(model.evaluate(batch)?);
+            sums.add(model.observe(batch, &mut activity)?);
             Ok(())
         })?;
         if sums.samples == 0 {
@@ -244,10 +255,10 @@ impl<'a> Session<'a> {
             return Err(TrainError::Empty { data: self.config.data.clone(), split: "validation", hint });
         }
         let baseline = known.unwrap_or_else(|| match self.config.method {
-            Method::Eval => eval_baseline(&targets, self.config.eval_loss.power),
+            Method::Eval => eval_baseline(&targets, &self.config.eval_loss),
             Method::Pqr => pqr_baseline(&self.config.pqr_loss),
         });
-        Ok((sums, baseline))
+        Ok((sums, activity.shares(), baseline))
     }
 
     fn save(&self) -> Result<(), TrainError> {
@@ -315,6 +326,19 @@ impl Reduced {
         };
         Ok(Served { request, identity: self.set.identity().clone() })
     }
+}
+
+/// The float network another run left, of the same set and shape.
+fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, TrainError> {
+    let (net, checkpoint) = net::load_float(path)?;
+    checkpoint.origin.expect(set)?;
+    if net.shape != *shape {
+        let (found, path) = (&net.shape, path.display());
+        return Err(TrainError::Config(format!(
+            "{path} cannot be gone on from: it is {found:?}, and {shape:?} was asked for"
+        )));
+    }
+    Ok(net)
 }
 
 fn shape(config: &TrainConfig, features: u32) -> Result<Shape, TrainError> {

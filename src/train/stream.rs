@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::batch::{Batch, Labels, Rows, eval_target};
-use super::{EvalLoss, TrainConfig, TrainError};
+use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::data::{Method, Split};
 use crate::features::Identity;
 use crate::service::{self, Client, Description, Request};
@@ -25,6 +25,8 @@ pub struct Served {
 pub struct Stream {
     client: Client,
     loss: EvalLoss,
+    /// Epochs of the run; none: validation, which has the last one's loss.
+    epochs: Option<u32>,
     next: u64,
     targets: Vec<f32>,
 }
@@ -43,7 +45,7 @@ impl Stream {
             start_batch: start,
             ..request(config, set)
         };
-        Stream::open(program, &request, config, set)
+        Stream::open(program, &request, Some(config.epochs), config, set)
     }
 
     /// All of the validation split, once.
@@ -53,10 +55,16 @@ impl Stream {
     pub fn validation(program: &Path, config: &TrainConfig, set: &Served) -> Result<Stream, TrainError> {
         let request =
             Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, set) };
-        Stream::open(program, &request, config, set)
+        Stream::open(program, &request, None, config, set)
     }
 
-    fn open(program: &Path, request: &Request, config: &TrainConfig, set: &Served) -> Result<Stream, TrainError> {
+    fn open(
+        program: &Path,
+        request: &Request,
+        epochs: Option<u32>,
+        config: &TrainConfig,
+        set: &Served,
+    ) -> Result<Stream, TrainError> {
         let client = Client::spawn(program, request)?;
         let description = client.description();
         if description.identity != set.identity {
@@ -66,7 +74,7 @@ impl Stream {
                  use one build and one definition for both"
             )));
         }
-        Ok(Stream { client, loss: config.eval_loss, next: request.start_batch, targets: Vec::new() })
+        Ok(Stream { client, loss: config.eval_loss, epochs, next: request.start_batch, targets: Vec::new() })
     }
 
     #[must_use]
@@ -91,7 +99,11 @@ impl Stream {
         let rows = [stm.map_err(broken)?, nstm.map_err(broken)?];
         let labels = match method {
             Method::Eval => {
-                fill_targets(&mut self.targets, &served, &self.loss).map_err(broken)?;
+                let loss = match self.epochs {
+                    Some(epochs) => self.loss.at(served.epoch(), epochs),
+                    None => self.loss.at(0, 1),
+                };
+                fill_targets(&mut self.targets, &served, &loss).map_err(broken)?;
                 Labels::Eval(&self.targets)
             }
             Method::Pqr => Labels::Pqr,
@@ -105,6 +117,7 @@ impl Stream {
 fn request(config: &TrainConfig, set: &Served) -> Request {
     let threads = config.threads;
     Request {
+        source: config.source,
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,
@@ -120,7 +133,7 @@ fn fill_targets(targets: &mut Vec<f32>, batch: &service::Batch<'_>, loss: &EvalL
     for (sample, (&score, &result)) in batch.scores().iter().zip(batch.results()).enumerate() {
         let target = eval_target(known(score), known(result), loss).ok_or_else(|| {
             let index = batch.sample_indices().get(sample).copied().unwrap_or_default();
-            let missing = if loss.lambda > 0.0 { "score" } else { "game result" };
+            let missing = if loss.lambda > 0.0 || loss.form == LossForm::Epsilon { "score" } else { "game result" };
             format!(
                 "sample {index} of the data has no {missing}, which λ = {} asks for; build the data set without such \
                  samples or choose another --lambda",

@@ -10,7 +10,7 @@ use shakmaty::{Board, Color, Position};
 use super::fixture::{Copied, Fixture, all};
 
 /// The reference encoder's features, stm then nstm.
-fn active(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
+pub fn active(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
     let stm = Perspective::of(turn);
     [stm, stm.other()].map(|pov| {
         let mut features = set.reference(board, pov);
@@ -19,7 +19,7 @@ fn active(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
     })
 }
 
-fn both(batch: &Copied, position: usize) -> [Vec<u32>; 2] {
+pub fn both(batch: &Copied, position: usize) -> [Vec<u32>; 2] {
     [batch.active(0, position), batch.active(1, position)]
 }
 
@@ -60,7 +60,7 @@ fn eval_batches_hold_the_records_features_once_an_epoch() {
     }
 }
 
-fn order(batches: &[Copied], epoch: u32) -> Vec<u32> {
+pub fn order(batches: &[Copied], epoch: u32) -> Vec<u32> {
     let of_epoch = batches.iter().filter(|batch| batch.epoch == epoch);
     of_epoch.flat_map(|batch| batch.sample_indices.iter().copied()).collect()
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use fsbench::data::{self, Fsd, Job, Method, Options, Weighted};
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{self, Fsd, Job, Method, Options, Provenance, Purpose, ScoreUnit, Weighted};
 use fsbench::service::{Batch, Client, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -31,6 +32,17 @@ impl Fixture {
         let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
         data::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
+    }
+
+    /// The same samples as a binpack.
+    pub fn binpack(&self) -> PathBuf {
+        let path = self.path.with_extension("binpack");
+        let mut writer = SampleWriter::create(&path, Format::Binpack, true).expect("the folder is writable");
+        writer.push(self.open().records()).expect("the samples are good");
+        let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+        let provenance = Provenance { purpose, score_unit, seed: Seed(0), games: 40, sources: [0; 32] };
+        writer.finish(provenance).expect("the disk has room");
+        path
     }
 
     pub fn open(&self) -> Fsd {

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod content;
+mod direct;
 mod failures;
 mod fixture;
 mod python;

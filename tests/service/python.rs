@@ -86,3 +86,27 @@ fn the_python_command_passes_on_why_a_service_failed() {
     assert_eq!(run.status.code(), Some(1), "{errors}");
     assert!(errors.contains("ended before its first batch (exit status 2); it said:"), "{errors}");
 }
+
+#[test]
+fn the_pytorch_example_learns() {
+    if !python_is_able() {
+        return;
+    }
+    let fixture = Fixture::new(Method::Eval);
+    let request = Request { epochs: 20, ..fixture.request() };
+    let run = Command::new("python3")
+        .args([&format!("{}/train_pytorch.py", scripts()), "--l1", "16", "--steps", "0", "--lr", "0.003", "--"])
+        .arg(program())
+        .args(request.arguments())
+        .output()
+        .expect("python runs");
+    let (text, errors) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success(), "{errors}");
+    if text.starts_with("skipped") {
+        println!("{text}");
+        return;
+    }
+    let losses: Vec<f64> =
+        text.lines().last().expect("a summary").split(' ').filter_map(|word| word.parse().ok()).collect();
+    assert!(losses.len() == 2 && losses[1] < losses[0], "{text}");
+}

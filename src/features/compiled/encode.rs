@@ -204,6 +204,7 @@ impl Table<'_> {
 
 impl Term {
     /// Base plus both kings' entries.
+    #[inline]
     pub fn king_sum(&self, own: u32, enemy: u32) -> u32 {
         let entries = plus(self.tables[OWN_KING][own as usize], self.tables[ENEMY_KING][enemy as usize]);
         plus(self.base, entries)

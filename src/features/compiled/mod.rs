@@ -14,6 +14,7 @@ mod encode;
 mod generator;
 mod groups;
 mod levels;
+mod pieces;
 mod tables;
 mod view;
 
@@ -24,6 +25,8 @@ use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
+use pieces::Turned;
+pub use pieces::{PieceList, RowBuffer};
 pub use view::{Needs, Placement};
 
 use groups::Groups;
@@ -94,6 +97,10 @@ struct Walk {
     blind: bool,
     /// Whether no two pieces share an entry and all entries lie below the number of states.
     small: bool,
+    /// Whether every piece has an entry on every square.
+    whole: bool,
+    /// The table as boards have their pieces.
+    turned: Turned,
 }
 
 /// Terms a block's product may expand to when its sums are multiplied out.
@@ -143,8 +150,11 @@ impl CompiledBlock {
             return None;
         }
         let entries = &term.tables[level.slot];
+        let table: Box<[u32; 1024]> = entries.clone().into_boxed_slice().try_into().ok()?;
         Some(Walk {
-            table: entries.clone().into_boxed_slice().try_into().ok()?,
+            whole: term.whole[level.slot],
+            turned: Turned::of(&table),
+            table,
             base: term.fixed,
             blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,
             small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
@@ -206,7 +216,7 @@ impl CompiledBlock {
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
         let entries: usize = self.terms.iter().map(Term::entries).sum();
-        let walk = self.walk.as_ref().map_or(0, |walk| walk.table.len());
+        let walk = self.walk.as_ref().map_or(0, |walk| 5 * walk.table.len());
         (entries + walk + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
     }
 }

@@ -11,8 +11,10 @@
 //! on stems without a move and on long chains, swallowing write errors in `Drop`. It is the tests' oracle.
 
 mod bits;
+mod choice;
 mod error;
 mod moves;
+mod pieces;
 mod position;
 mod read;
 mod source;
@@ -20,6 +22,10 @@ mod stem;
 mod write;
 
 pub use error::{ChunkError, StemError, TextError};
+#[cfg(test)]
+pub(crate) use pieces::tests::games as random_games;
+pub use pieces::{Piece, Pieces};
+pub use position::Position;
 pub use read::{Broken, Chunk, Chunks, Decoder};
 pub(super) use source::run;
 pub use stem::{MAX_PLY, NO_SCORE};

@@ -25,22 +25,32 @@ pub fn read(position: &Position, text: &mut Window) -> Result<PackedMove, TextEr
     if choice >= count {
         return Err(TextError::Choice { from: square(moves.from), choice, count });
     }
+    Ok(chosen(&moves, targets, choice))
+}
+
+/// Move number `choice` of a piece; it must have more.
+pub fn nth(moves: &Moves, choice: u32) -> PackedMove {
+    chosen(moves, Counted::new(moves.targets), choice)
+}
+
+#[inline]
+fn chosen(moves: &Moves, targets: Counted, choice: u32) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
-        return Ok(PackedMove::new(from, square(targets.nth(choice >> 2)), Some(role)));
+        return PackedMove::new(from, square(targets.nth(choice >> 2)), Some(role));
     }
     if choice < targets.count() {
-        return Ok(PackedMove::new(from, square(targets.nth(choice)), None));
+        return PackedMove::new(from, square(targets.nth(choice)), None);
     }
     // Queen side first, where both are there.
     let queen_side = moves.castles[0] && choice == targets.count();
-    Ok(PackedMove::new(from, rook_home(from, queen_side), None))
+    PackedMove::new(from, rook_home(from, queen_side), None)
 }
 
 /// How many moves the text can choose from.
 #[inline]
-fn choices(moves: &Moves, targets: u32) -> u32 {
+pub fn choices(moves: &Moves, targets: u32) -> u32 {
     let castles = u32::from(moves.castles[0]) + u32::from(moves.castles[1]);
     if moves.promotes { 4 * targets } else { targets + castles }
 }

@@ -8,6 +8,8 @@ use crate::chess::{PackedBoard, PackedBoardError};
 use crate::data::record::{PackedMove, Situation};
 use crate::units::Ply;
 
+mod known;
+
 /// Roles as packed boards number them: [`Role`] less one.
 const PAWN: usize = 0;
 const KNIGHT: usize = 1;
@@ -87,15 +89,21 @@ impl Position {
     }
 
     #[inline]
-    pub fn situation(&self) -> Situation {
+    pub(in crate::data) fn situation(&self) -> Situation {
         Situation {
-            board: PackedBoard::from_bits(self.occupied(), self.codes),
+            board: self.board(),
             turn: self.turn,
             castling: self.castling,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
             rule50: self.rule50.min(255) as u8,
             ply: Ply(self.ply),
         }
+    }
+
+    /// The pieces.
+    #[must_use]
+    pub const fn board(&self) -> PackedBoard {
+        PackedBoard::from_bits(self.occupied(), self.codes)
     }
 
     const fn occupied(&self) -> u64 {
@@ -158,11 +166,22 @@ impl Position {
     #[inline]
     #[must_use]
     pub fn play(&mut self, mv: PackedMove) -> bool {
+        self.make::<true>(mv)
+    }
+
+    /// As [`Position::play`], for a move that is known to be legal.
+    #[inline]
+    pub fn follow(&mut self, mv: PackedMove) {
+        self.make::<false>(mv);
+    }
+
+    #[inline]
+    fn make<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
         let (from, to) = (mv.from() as u32, mv.to() as u32);
         let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
         let (from_bit, to_bit) = (1u64 << from, 1u64 << to);
         if self.colors[us] & to_bit != 0 {
-            return self.castle(to > from);
+            return self.castle::<CHECKED>(to > from);
         }
         let (code, slot) = (self.code_at(from), below(self.occupied(), from));
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
@@ -192,7 +211,7 @@ impl Position {
             }
         }
         self.pass();
-        if self.in_check(us) {
+        if CHECKED && self.in_check(us) {
             return false;
         }
         if code & 7 == PAWN && from.abs_diff(to) == 16 {
@@ -207,13 +226,15 @@ impl Position {
         self.roles[PAWN] ^= 1 << at;
     }
 
-    fn castle(&mut self, king_side: bool) -> bool {
+    fn castle<const CHECKED: bool>(&mut self, king_side: bool) -> bool {
         let us = usize::from(self.turn.is_black());
         let home = 56 * us as u32;
         let path = &PATHS[usize::from(king_side)];
-        let hindered = self.occupied() & path.empty << home != 0
-            || path.safe.iter().any(|&at| self.attacked(at + home, us, self.occupied()));
-        if hindered {
+        let hindered = || {
+            self.occupied() & path.empty << home != 0
+                || path.safe.iter().any(|&at| self.attacked(at + home, us, self.occupied()))
+        };
+        if CHECKED && hindered() {
             return false;
         }
         let (king, rook) = (4 + home, if king_side { 7 + home } else { home });
@@ -230,7 +251,7 @@ impl Position {
         self.ep = 0;
         self.rule50 = self.rule50.saturating_add(1);
         self.pass();
-        !self.in_check(us)
+        !(CHECKED && self.in_check(us))
     }
 
     fn pass(&mut self) {

@@ -77,7 +77,7 @@ impl<R: Read> Chunks<R> {
     }
 }
 
-fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
+pub fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
     let magic = &header[..header.len().min(MAGIC.len())];
     if magic != &MAGIC[..magic.len()] {
         return Err(ChunkError::Magic { found: magic.escape_ascii().to_string() });
@@ -96,6 +96,8 @@ fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
 #[derive(Debug)]
 pub struct Decoder {
     bytes: Vec<u8>,
+    /// Whether the bytes were decoded before, so that every position and move is legal.
+    known: bool,
     /// Where the next chain begins.
     at: usize,
     chain: Option<Chain>,
@@ -118,7 +120,14 @@ impl Decoder {
     /// Of a chunk's bytes behind its header.
     #[must_use]
     pub const fn new(bytes: Vec<u8>) -> Decoder {
-        Decoder { bytes, at: 0, chain: None }
+        Decoder { bytes, known: false, at: 0, chain: None }
+    }
+
+    /// Of bytes that were decoded before: what was found legal then is not looked at again. Bytes that have changed since
+    /// give errors or samples of no use.
+    #[must_use]
+    pub const fn known(bytes: Vec<u8>) -> Decoder {
+        Decoder { bytes, known: true, at: 0, chain: None }
     }
 
     /// Appends the next samples, `most` at most; fewer at the chunk's end, and none behind it. All games are 0.
@@ -130,7 +139,10 @@ impl Decoder {
         while out.len() - before < most {
             if let Some(chain) = &mut self.chain {
                 let room = most - (out.len() - before);
-                chain.read(&self.bytes, room, out)?;
+                match self.known {
+                    false => chain.read::<true>(&self.bytes, room, out)?,
+                    true => chain.read::<false>(&self.bytes, room, out)?,
+                }
                 if chain.left == 0 {
                     self.at = chain.text.byte();
                     self.chain = None;
@@ -144,6 +156,32 @@ impl Decoder {
         Ok(out.len() - before)
     }
 
+    /// Appends the samples of the next chain, all of them, and gives the byte its stem begins at; none at the chunk's end.
+    ///
+    /// # Errors
+    /// As [`Decoder::read`].
+    pub fn read_chain(&mut self, out: &mut Vec<Record>) -> Result<Option<usize>, ChunkError> {
+        let start = self.at;
+        if self.read(1, out)? == 0 {
+            return Ok(None);
+        }
+        let plies = self.chain.as_ref().map_or(0, |chain| usize::from(chain.left));
+        self.read(plies, out)?;
+        Ok(Some(start))
+    }
+
+    /// Where the next chain begins, once the one before is read.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The chunk's bytes, for the next one.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Reads a stem.
     fn begin(&mut self) -> Result<Record, ChunkError> {
         let start = self.at;
@@ -153,9 +191,8 @@ impl Decoder {
         };
         let plies = u16::from_be_bytes([plies[0], plies[1]]);
         let broken = |problem| ChunkError::Position { at: start, problem };
-        let stem = Stem::read(stem).map_err(broken)?;
-        let mut position = Position::new(&stem.position, stem.ply)
-            .map_err(|problem| broken(super::StemError::Position(problem.into())))?;
+        let stem = if self.known { Stem::known(stem) } else { Stem::read(stem) };
+        let (stem, mut position) = stem.map_err(broken)?;
         let record = Record::from_parts(position.situation(), stem.mv, score(stem.score), Some(stem.result));
         self.at += STEM_BYTES + 2;
         if plies > 0 {
@@ -164,7 +201,9 @@ impl Decoder {
                 return Err(broken(TextError::Ply));
             }
             let mv = stem.mv.ok_or_else(|| broken(TextError::NoMove))?;
-            if !position.play(mv) {
+            if self.known {
+                position.follow(mv);
+            } else if !position.play(mv) {
                 return Err(broken(TextError::Illegal));
             }
             let text = BitReader::new(self.at);
@@ -176,11 +215,16 @@ impl Decoder {
 }
 
 impl Chain {
-    fn read(&mut self, bytes: &[u8], most: usize, out: &mut Vec<Record>) -> Result<(), ChunkError> {
+    fn read<const CHECKED: bool>(
+        &mut self,
+        bytes: &[u8],
+        most: usize,
+        out: &mut Vec<Record>,
+    ) -> Result<(), ChunkError> {
         let count = most.min(usize::from(self.left));
         out.reserve(count);
         for _ in 0..count {
-            match self.next(bytes) {
+            match self.next::<CHECKED>(bytes) {
                 Ok(record) => out.push(record),
                 Err(problem) => {
                     return Err(ChunkError::Text { at: self.start, ply: self.plies - self.left + 1, problem });
@@ -192,7 +236,7 @@ impl Chain {
     }
 
     #[inline]
-    fn next(&mut self, bytes: &[u8]) -> Result<Record, TextError> {
+    fn next<const CHECKED: bool>(&mut self, bytes: &[u8]) -> Result<Record, TextError> {
         let mut window = self.text.window(bytes);
         let mv = moves::read(&self.position, &mut window)?;
         let change = window.variable().ok_or(TextError::Score)?;
@@ -202,7 +246,11 @@ impl Chain {
         self.score = self.score.wrapping_neg().wrapping_add(unfold(change));
         self.result = self.result.reversed();
         let record = Record::from_parts(self.position.situation(), Some(mv), score(self.score), Some(self.result));
-        if self.position.play(mv) { Ok(record) } else { Err(TextError::Illegal) }
+        if CHECKED {
+            return if self.position.play(mv) { Ok(record) } else { Err(TextError::Illegal) };
+        }
+        self.position.follow(mv);
+        Ok(record)
     }
 }
 

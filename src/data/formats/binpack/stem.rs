@@ -16,7 +16,7 @@ use shakmaty::{CastlingMode, Chess, Color, FromSetup, Move, Piece, Position as _
 
 use super::bits::{fold, unfold};
 use super::error::StemError;
-use super::position::square;
+use super::position::{Position, square};
 use crate::chess::Bitboard;
 use crate::data::record::{PackedMove, Sample};
 use crate::data::{GameResult, Record, RecordError};
@@ -28,9 +28,8 @@ pub const NO_SCORE: i16 = 32_002;
 /// Largest ply a stem can hold.
 pub const MAX_PLY: u16 = (1 << 14) - 1;
 
-/// A chain's first sample, validated.
+/// A chain's first sample, without its position.
 pub struct Stem {
-    pub position: Chess,
     pub ply: Ply,
     pub mv: Option<PackedMove>,
     /// As it stands there.
@@ -39,24 +38,41 @@ pub struct Stem {
 }
 
 impl Stem {
-    pub fn read(bytes: &[u8; STEM_BYTES]) -> Result<Stem, StemError> {
-        let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let ply = word(28) & MAX_PLY;
-        let setup = setup(bytes, word(30), ply)?;
-        let position = Chess::from_setup(setup, CastlingMode::Standard)
+    /// Validates everything.
+    pub fn read(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
+        let ply = Ply(word(bytes, 28) & MAX_PLY);
+        let legal = Chess::from_setup(setup(bytes, word(bytes, 30), ply.0)?, CastlingMode::Standard)
             .map_err(|error| StemError::Position(RecordError::Illegal(error.to_string())))?;
-        let mv = match word(24) {
+        let position = Position::new(&legal, ply).map_err(|error| StemError::Position(error.into()))?;
+        let mv = match word(bytes, 24) {
             0 => None,
-            packed => Some(legal_move(&position, packed).ok_or(StemError::Move(packed))?),
+            packed => Some(legal_move(&legal, packed).ok_or(StemError::Move(packed))?),
         };
-        let result = match unfold(word(28) >> 14) {
+        Ok((Stem::of(bytes, ply, mv)?, position))
+    }
+
+    /// Of bytes that were read before: position and move are legal.
+    pub fn known(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
+        let ply = Ply(word(bytes, 28) & MAX_PLY);
+        let setup = setup(bytes, word(bytes, 30), ply.0)?;
+        let position = Position::known(&setup, ply).map_err(|error| StemError::Position(error.into()))?;
+        let packed = word(bytes, 24);
+        Ok((Stem::of(bytes, ply, (packed != 0).then(|| packed_move(packed)))?, position))
+    }
+
+    fn of(bytes: &[u8; STEM_BYTES], ply: Ply, mv: Option<PackedMove>) -> Result<Stem, StemError> {
+        let result = match unfold(word(bytes, 28) >> 14) {
             -1 => GameResult::Loss,
             0 => GameResult::Draw,
             1 => GameResult::Win,
             other => return Err(StemError::Result(other)),
         };
-        Ok(Stem { position, ply: Ply(ply), mv, score: unfold(word(26)), result })
+        Ok(Stem { ply, mv, score: unfold(word(bytes, 26)), result })
     }
+}
+
+const fn word(bytes: &[u8; STEM_BYTES], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn setup(bytes: &[u8; STEM_BYTES], rule50: u16, ply: u16) -> Result<Setup, StemError> {
@@ -109,11 +125,14 @@ const ROLES: [Role; 6] = Role::ALL;
 
 /// The move of bytes 24–25; its kind must be what the position makes of it.
 fn legal_move(position: &Chess, packed: u16) -> Option<PackedMove> {
-    let promotion = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen][usize::from(packed & 3)];
-    let kind = packed >> 14;
-    let promotion = (kind == 1).then_some(promotion);
-    let mv = PackedMove::new(square(u32::from(packed >> 8)), square(u32::from(packed >> 2)), promotion);
+    let (kind, mv) = (packed >> 14, packed_move(packed));
     (kind_of(mv.in_position(position)?) == kind && (kind == 1 || packed & 3 == 0)).then_some(mv)
+}
+
+fn packed_move(packed: u16) -> PackedMove {
+    let promotion = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen][usize::from(packed & 3)];
+    let promotion = (packed >> 14 == 1).then_some(promotion);
+    PackedMove::new(square(u32::from(packed >> 8)), square(u32::from(packed >> 2)), promotion)
 }
 
 const fn kind_of(mv: Move) -> u16 {

@@ -1,0 +1,93 @@
+//! Where the samples of a batch come from: records that stand in memory, or a binpack decoded window by window.
+
+use std::ops::Range;
+
+use super::ServiceError;
+use super::order::{Order, Slice};
+use super::windows::{Part, Windows};
+use crate::data::Record;
+
+/// Samples to serve: a mapped file, or records in memory.
+pub type Records = Box<dyn AsRef<[Record]> + Send + Sync>;
+
+pub(super) enum Samples {
+    Mapped { records: Records, order: Order },
+    Direct(Windows),
+}
+
+/// The samples of one batch.
+pub(super) struct Chosen<'a> {
+    pub(super) epoch: u32,
+    from: From<'a>,
+}
+
+enum From<'a> {
+    Mapped(&'a [Record], Slice),
+    Direct(Vec<Part>),
+}
+
+impl Samples {
+    pub(super) fn samples_per_epoch(&self) -> u64 {
+        match self {
+            Samples::Mapped { order, .. } => order.samples_per_epoch(),
+            Samples::Direct(windows) => windows.samples_per_epoch(),
+        }
+    }
+
+    pub(super) fn batches_per_epoch(&self) -> u64 {
+        match self {
+            Samples::Mapped { order, .. } => order.batches_per_epoch(),
+            Samples::Direct(windows) => windows.batches_per_epoch(),
+        }
+    }
+
+    /// Batches of all epochs; none = without end.
+    pub(super) fn batches(&self) -> Option<u64> {
+        match self {
+            Samples::Mapped { order, .. } => order.batches(),
+            Samples::Direct(windows) => windows.batches(),
+        }
+    }
+
+    /// The batch numbered `batch`; none when `stop` said so on the way.
+    pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Chosen<'_>>, ServiceError> {
+        Ok(match self {
+            Samples::Mapped { records, order } => {
+                let slice = order.slice(batch);
+                Some(Chosen { epoch: slice.epoch, from: From::Mapped((**records).as_ref(), slice) })
+            }
+            Samples::Direct(windows) => {
+                let parts = windows.batch(batch, stop)?;
+                parts.map(|parts| Chosen { epoch: windows.epoch(batch), from: From::Direct(parts) })
+            }
+        })
+    }
+}
+
+impl Chosen<'_> {
+    pub(super) fn len(&self) -> usize {
+        match &self.from {
+            From::Mapped(_, slice) => slice.records().len(),
+            From::Direct(parts) => parts.iter().map(Part::len).sum(),
+        }
+    }
+
+    /// Puts the samples at some of the batch's places into `out`. Their `game` is their place in the data.
+    pub(super) fn copy(&self, places: Range<usize>, out: &mut Vec<Record>) {
+        out.clear();
+        match &self.from {
+            From::Mapped(records, slice) => {
+                let picked = slice.records()[places].iter();
+                out.extend(picked.map(|&index| records[index as usize].with_game(index)));
+            }
+            From::Direct(parts) => {
+                let mut before = 0;
+                for part in parts {
+                    let inside = |place: usize| place.saturating_sub(before).min(part.len());
+                    part.copy(inside(places.start)..inside(places.end), out);
+                    before += part.len();
+                }
+            }
+        }
+    }
+}

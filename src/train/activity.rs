@@ -1,0 +1,64 @@
+//! What the accumulators' neurons do over the validation split.
+
+use super::Neurons;
+
+/// Counts over activations, a neuron of either perspective.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Accumulators looked at.
+    seen: u64,
+    positive: Vec<u64>,
+    saturated: Vec<u64>,
+}
+
+impl Activity {
+    /// Of clipped accumulators of `l1` neurons, one after the other.
+    #[must_use]
+    pub fn of(activations: &[f32], l1: usize) -> Activity {
+        let mut activity = Activity { seen: 0, positive: vec![0; l1], saturated: vec![0; l1] };
+        for accumulator in activations.chunks_exact(l1) {
+            activity.seen += 1;
+            let counts = activity.positive.iter_mut().zip(&mut activity.saturated);
+            for ((positive, saturated), value) in counts.zip(accumulator) {
+                *positive += u64::from(*value > 0.0);
+                *saturated += u64::from(*value >= 1.0);
+            }
+        }
+        activity
+    }
+
+    pub fn add(&mut self, other: &Activity) {
+        self.seen += other.seen;
+        for (sums, more) in [(&mut self.positive, &other.positive), (&mut self.saturated, &other.saturated)] {
+            sums.resize(more.len(), 0);
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// None where nothing was seen.
+    #[must_use]
+    pub fn shares(&self) -> Option<Neurons> {
+        let values = self.seen as f64 * self.positive.len() as f64;
+        let share = |counts: &[u64]| counts.iter().sum::<u64>() as f64 / values;
+        let dead = self.positive.iter().filter(|count| **count == 0).count();
+        (values > 0.0).then(|| Neurons {
+            positive: share(&self.positive),
+            saturated: share(&self.saturated),
+            dead: dead as f64 / self.positive.len() as f64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_by_hand() {
+        assert_eq!(Activity::default().shares(), None);
+        let mut sum = Activity::default();
+        sum.add(&Activity::of(&[0.0, 0.5, 1.0, 0.0, 0.0, 0.25, 1.0, 0.0], 4));
+        sum.add(&Activity::of(&[0.0, 0.0, 1.0, 0.0], 4));
+        assert_eq!(sum.shares(), Some(Neurons { positive: 5.0 / 12.0, saturated: 0.25, dead: 0.5 }));
+    }
+}

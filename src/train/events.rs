@@ -1,0 +1,161 @@
+//! A run's metrics as a TensorBoard event file.
+//!
+//! The file is a row of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C, the
+//! content, its masked CRC-32C. Each content is a protocol buffer `Event`: 1 wall time (double, seconds since 1970),
+//! 2 step (varint), 3 file version (text, first record only), 5 summary, which is a row of values (1): 1 tag (text),
+//! 2 number (float).
+
+use super::EpochMetrics;
+
+/// Every epoch's numbers, the last of which came at `now`, in seconds since 1970.
+#[must_use]
+pub fn encode(metrics: &[EpochMetrics], now: f64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let all: f64 = metrics.iter().map(|epoch| epoch.seconds).sum();
+    let mut time = now - all;
+    let mut first = double(1, time);
+    first.extend(bytes(3, b"brain.Event:2"));
+    record(&first, &mut out);
+    for epoch in metrics {
+        time += epoch.seconds;
+        let mut event = double(1, time);
+        event.extend(number(2, epoch.step));
+        let summary: Vec<u8> =
+            scalars(epoch).into_iter().flat_map(|(tag, value)| bytes(1, &scalar(tag, value))).collect();
+        event.extend(bytes(5, &summary));
+        record(&event, &mut out);
+    }
+    out
+}
+
+fn scalars(epoch: &EpochMetrics) -> Vec<(&'static str, f64)> {
+    let mut all = vec![
+        ("loss/train", epoch.train_loss),
+        ("loss/validation", epoch.validation_loss),
+        ("learning_rate", epoch.learning_rate),
+        ("samples_per_second", epoch.samples_per_second),
+    ];
+    all.extend(epoch.validation_accuracy.map(|accuracy| ("accuracy/validation", accuracy)));
+    if let Some(neurons) = &epoch.neurons {
+        all.extend([
+            ("neurons/positive", neurons.positive),
+            ("neurons/saturated", neurons.saturated),
+            ("neurons/dead", neurons.dead),
+        ]);
+    }
+    all
+}
+
+fn scalar(tag: &str, value: f64) -> Vec<u8> {
+    let mut out = bytes(1, tag.as_bytes());
+    out.push(2 << 3 | 5);
+    out.extend((value as f32).to_le_bytes());
+    out
+}
+
+/// A field of type double.
+fn double(field: u8, value: f64) -> Vec<u8> {
+    let mut out = vec![field << 3 | 1];
+    out.extend(value.to_le_bytes());
+    out
+}
+
+/// A field of type varint.
+fn number(field: u8, value: u64) -> Vec<u8> {
+    let mut out = vec![field << 3];
+    varint(value, &mut out);
+    out
+}
+
+/// A field of some length.
+fn bytes(field: u8, content: &[u8]) -> Vec<u8> {
+    let mut out = vec![field << 3 | 2];
+    varint(content.len() as u64, &mut out);
+    out.extend_from_slice(content);
+    out
+}
+
+/// Seven bits a byte, the lowest first; the top bit is set where another byte follows.
+fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value > 127 {
+        out.push(value as u8 | 128);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn record(content: &[u8], out: &mut Vec<u8>) {
+    let length = (content.len() as u64).to_le_bytes();
+    out.extend(length);
+    out.extend(masked(&length));
+    out.extend_from_slice(content);
+    out.extend(masked(content));
+}
+
+/// TensorFlow stores checksums turned and shifted, since content may itself hold checksums.
+fn masked(content: &[u8]) -> [u8; 4] {
+    crc32c(content).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+}
+
+/// CRC-32C (Castagnoli), bit by bit: the files are small.
+fn crc32c(content: &[u8]) -> u32 {
+    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    let byte = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (POLYNOMIAL & (crc & 1).wrapping_neg()))
+    };
+    !content.iter().fold(!0, byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Neurons;
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_rfc_3720() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+    }
+
+    /// The records of a file, their checksums verified.
+    fn records(mut file: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        while !file.is_empty() {
+            let (length, rest) = file.split_at(8);
+            let count = u64::from_le_bytes(length.try_into().expect("8 bytes")) as usize;
+            assert_eq!(rest[..4], masked(length));
+            let content = &rest[4..4 + count];
+            assert_eq!(rest[4 + count..8 + count], masked(content));
+            all.push(content.to_vec());
+            file = &rest[8 + count..];
+        }
+        all
+    }
+
+    #[test]
+    fn every_epoch_is_an_event() {
+        let epoch = |epoch: u32| EpochMetrics {
+            epoch,
+            step: 300 * u64::from(epoch),
+            samples: 0,
+            learning_rate: 0.001,
+            train_loss: 0.25,
+            validation_loss: 0.5,
+            validation_accuracy: None,
+            samples_per_second: 1000.0,
+            neurons: Some(Neurons { positive: 0.25, saturated: 0.125, dead: 0.0 }),
+            seconds: 10.0,
+        };
+        let all = records(&encode(&[epoch(1), epoch(2)], 1_000.0));
+        assert_eq!(all.len(), 3);
+        assert_eq!(all[0][..9], [&[9][..], &980f64.to_le_bytes()].concat());
+        assert!(all[0].ends_with(b"brain.Event:2"));
+        // The time, and step 600 as 88 | 128, 4.
+        assert_eq!(all[2][..12], [&[9][..], &1000f64.to_le_bytes(), &[16, 0xd8, 4]].concat());
+        let value = [&[0x0a, 15][..], b"loss/validation", &[0x15], &0.5f32.to_le_bytes()].concat();
+        assert!(all[2].windows(value.len()).any(|window| window == value));
+        assert!(all[2].windows(12).any(|window| window == b"neurons/dead"));
+        assert!(!all[2].windows(8).any(|window| window == b"accuracy"));
+    }
+}

@@ -1,0 +1,54 @@
+//! Lookahead (Zhang et al. 2019, arXiv:1907.08610): every few steps the weights go back half the way to where they stood
+//! when they did so last.
+
+use super::factor::Factored;
+use crate::net::FloatNet;
+
+/// Steps between two meetings.
+pub const LOOKAHEAD_STEPS: u64 = 6;
+/// How far the slow weights follow the fast ones.
+const FOLLOW: f32 = 0.5;
+
+/// Where the weights stood at the last meeting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slow {
+    /// With factors, `ft_weights` are the features' own rows.
+    pub net: FloatNet,
+    /// Of virtual inputs; empty without factors.
+    pub factor_rows: Vec<f32>,
+}
+
+impl Slow {
+    #[must_use]
+    pub fn of(net: &FloatNet, factored: Option<&Factored>) -> Slow {
+        let mut net = net.clone();
+        if let Some(factored) = factored {
+            net.ft_weights.clone_from(&factored.own);
+        }
+        Slow { net, factor_rows: factored.map_or_else(Vec::new, |factored| factored.rows.clone()) }
+    }
+
+    /// Slow weights follow the fast ones, which then go on from there. Rows stay within ±`limit`.
+    pub fn meet(&mut self, fast: &mut FloatNet, factored: Option<&mut Factored>, limit: f32) {
+        match factored {
+            Some(factored) => {
+                meet(&mut self.net.ft_weights, &mut factored.own);
+                meet(&mut self.factor_rows, &mut factored.rows);
+                factored.merge(&mut fast.ft_weights, limit);
+            }
+            None => meet(&mut self.net.ft_weights, &mut fast.ft_weights),
+        }
+        meet(&mut self.net.ft_biases, &mut fast.ft_biases);
+        for (slow, fast) in self.net.layers.iter_mut().zip(&mut fast.layers) {
+            meet(&mut slow.weights, &mut fast.weights);
+            meet(&mut slow.biases, &mut fast.biases);
+        }
+    }
+}
+
+fn meet(slow: &mut [f32], fast: &mut [f32]) {
+    for (slow, fast) in slow.iter_mut().zip(fast) {
+        *slow += FOLLOW * (*fast - *slow);
+        *fast = *slow;
+    }
+}

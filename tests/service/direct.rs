@@ -1,0 +1,76 @@
+//! Binpacks served as they are.
+
+use fsbench::data::formats::{Format, SampleReader};
+use fsbench::data::{Method, Record, Split};
+use fsbench::features::FeatureSet;
+use fsbench::service::{Client, Layout, Request, ServiceError};
+use shakmaty::Position;
+
+use super::content::{active, both, order};
+use super::fixture::{Fixture, all, program};
+
+/// A binpack's samples, in its order.
+fn samples(path: &std::path::Path) -> Vec<Record> {
+    let mut reader = SampleReader::open(path, Some(Format::Binpack), None).expect("just written");
+    let mut all = Vec::new();
+    while let Some(block) = reader.next_block().expect("just written") {
+        all.extend(block);
+    }
+    all
+}
+
+#[test]
+fn every_sample_comes_once_an_epoch() {
+    let fixture = Fixture::new(Method::Eval);
+    let data = fixture.binpack();
+    let records = samples(&data);
+    assert_eq!(records.len(), fixture.open().records().len());
+    for name in ["half-ka-v2-hm", "half-kp", "compact", "piece-move"] {
+        let set = FeatureSet::resolve(name).expect("a shipped set");
+        let batches = all(&Request { set: name.into(), data: data.clone(), epochs: 2, ..fixture.request() });
+        for batch in &batches {
+            for (place, &index) in batch.sample_indices.iter().enumerate() {
+                let known = records[index as usize].unpack().expect("legal");
+                let (board, turn) = (known.position.board(), known.position.turn());
+                assert_eq!(both(batch, place), active(&set, board, turn), "{name}");
+                let score = known.score.map_or(f32::NAN, f32::from);
+                assert_eq!((batch.scores[place], batch.plies[place]), (score.to_bits(), known.ply.0));
+            }
+        }
+        let epochs = [0, 1].map(|epoch| order(&batches, epoch));
+        assert_ne!(epochs[0], epochs[1]);
+        for mut epoch in epochs {
+            epoch.sort_unstable();
+            assert!(epoch.into_iter().eq(0..records.len() as u32));
+        }
+    }
+}
+
+#[test]
+fn threads_slots_and_a_later_start_change_nothing() {
+    for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
+        let fixture = Fixture::new(method);
+        let request = Request { data: fixture.binpack(), layout, epochs: 2, ..fixture.request() };
+        let expected = all(&Request { threads: 1, slots: 1, ..request.clone() });
+        assert!(all(&Request { threads: 3, slots: 5, ..request.clone() }) == expected);
+        let start = expected.len() / 2 + 1;
+        assert!(all(&Request { start_batch: start as u64, ..request }) == expected[start..]);
+    }
+}
+
+#[test]
+fn damage_and_empty_splits_are_refused() {
+    let fixture = Fixture::new(Method::Eval);
+    let data = fixture.binpack();
+    let refusal = |request: &Request| match Client::spawn(program(), request) {
+        Err(error @ ServiceError::Died { .. }) => error.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("served"),
+    };
+    let empty = Request { data: data.clone(), split: Split::Validation, validation: 0.0, ..fixture.request() };
+    assert!(refusal(&empty).contains("--source built"), "{}", refusal(&empty));
+    let whole = std::fs::read(&data).expect("just written");
+    std::fs::write(&data, &whole[..whole.len() - 3]).expect("writable");
+    let message = refusal(&Request { data, ..fixture.request() });
+    assert!(message.contains("cut off"), "{message}");
+}
