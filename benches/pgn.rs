@@ -1,7 +1,7 @@
 //! Games to samples, beside a bare replay of the same file: pgn-reader and shakmaty, every move played, nothing kept.
 //!
 //! Runs on `lichess-evals.pgn.zst` where `FSBENCH_DATA` points.
-#![allow(clippy::unwrap_used, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::fs::File;
 use std::hint::black_box;

@@ -218,14 +218,16 @@ fn requests_that_make_no_sense_are_refused() {
     check(&[&build[..], &["no/x.fsd", "--method", "pqr"]].concat(), 1, "cannot write no/x.fsd");
     check(&[&build[..], &[".", "--method", "pqr", "--force"]].concat(), 2, "names no file");
     fs::write(folder.path().join("b.binpack"), b"BINP\0\0\0\0").unwrap();
+    check(&["dataset", "build", "b.binpack", "--out", "x.fsd", "--method", "pqr"], 2, "holds no game");
+    fs::write(folder.path().join("x.7z"), b"7z\xbc\xaf\x27\x1c\0\x04").unwrap();
     check(
-        &["dataset", "build", "b.binpack", "--out", "x.fsd", "--method", "pqr"],
+        &["dataset", "build", "x.7z", "--out", "x.fsd", "--method", "pqr"],
         2,
-        "a Stockfish binpack, which is not supported here",
+        "a 7z archive, which is not supported",
     );
     fs::write(folder.path().join("noise"), [0x80u8, 1, 2, 3].repeat(100)).unwrap();
     check(&["dataset", "build", "noise", "--out", "x.fsd", "--method", "pqr"], 2, "holds no game");
-    assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise"]);
+    assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise", "x.7z"]);
 }
 
 /// A file-size limit stands in for a full disk: the write fails in the same way.

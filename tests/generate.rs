@@ -263,8 +263,8 @@ fn two_engines_change_colours() {
     let path = folder.path();
     for (file, name, score) in [("one", "Fake", 10), ("two", "Fake", 20), ("three", "Other", 30)] {
         let script = SHUFFLE.replace("cp 2$(($# % 10))", &format!("cp {score}"));
-        Script { name, on_uci: r#"echo "option name Style type string""#, ..Script::new(&script) }
-            .write(&path.join(file));
+        let on_uci = r#"echo "option name Style type string"; echo "option name Skill Level type spin min 0 max 20""#;
+        Script { name, on_uci, ..Script::new(&script) }.write(&path.join(file));
     }
     let three = "--engine ./one --engine ./two --engine ./three --engine-option 2:style=wild";
     let output =
@@ -287,6 +287,9 @@ fn two_engines_change_colours() {
     assert!(text.contains("1. Nf3 { [%eval -0.30] } 1... Nf6 { [%eval 0.20] } 2."), "{text}");
     let output = run(path, "--engine ./one --engine-option Stile=x --nodes 5 --games 7 --out h.pgn");
     check(&output, 2, "has no option \"Stile\"; it has: Style");
+    let weak = ["--engine-option", "Skill Level=3", "--random-plies", "0", "--force"];
+    fs::rename(path.join("one"), path.join("engine")).unwrap();
+    check(&generate(path, &weak), 2, "its games cannot be repeated");
 }
 
 /// The samples of a file by game and ply.

@@ -38,6 +38,6 @@ mod tests {
         check(start, Square::A1, 0);
         check("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", Square::E4, 2);
         check("4k3/8/8/8/4p3/4P3/8/4K3 w - - 0 1", Square::E3, 0);
-        check("4k3/8/8/4p3/8/4P3/4Q3/4K3 b - - 0 1", Square::E2, 14);
+        check("4k3/8/8/4p3/8/4P3/4Q3/4K3 b - - 0 1", Square::E2, 16);
     }
 }

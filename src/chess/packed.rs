@@ -59,26 +59,47 @@ impl PackedBoard {
     /// # Errors
     /// When more than 32 pieces stand on the board.
     pub fn pack(board: &Board) -> Result<PackedBoard, PackedBoardError> {
-        let occupied = board.occupied();
-        let count = occupied.count() as u32;
-        if count > 32 {
-            return Err(PackedBoardError::TooManyPieces(count));
+        PackedBoard::fits(board).map(|()| PackedBoard::of(board))
+    }
+
+    /// # Errors
+    /// When more than 32 pieces stand on the board.
+    pub fn fits(board: &Board) -> Result<(), PackedBoardError> {
+        match board.occupied().count() as u32 {
+            0..=32 => Ok(()),
+            count => Err(PackedBoardError::TooManyPieces(count)),
         }
+    }
+
+    /// A board that [`fits`](PackedBoard::fits); of others the codes of some pieces are missing.
+    #[must_use]
+    #[inline]
+    pub fn of(board: &Board) -> PackedBoard {
+        let occupied = board.occupied();
         // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
         let of = |role| board.by_role(role).0;
         let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
         let (low, middle, high) = (of(Role::Knight) | rooks | kings, of(Role::Bishop) | rooks, of(Role::Queen) | kings);
-        let mut codes = 0u128;
-        let mut filled = 0;
-        for rank in 0..8 {
-            let byte = |bitboard: u64| (bitboard >> (8 * rank)) as u8;
-            let rank = byte(occupied.0);
+        let rank = |rank: usize| {
+            let byte = |bitboard: u64| bitboard.to_le_bytes()[rank];
             let spread = |plane: u64| SPREAD[usize::from(byte(plane))];
             let nibbles = spread(low) | spread(middle) << 1 | spread(high) << 2 | spread(black) << 3;
-            codes |= u128::from(squeeze(nibbles, rank)) << filled;
-            filled += 4 * rank.count_ones();
+            (squeeze(nibbles, byte(occupied.0)), NIBBLE_BITS[usize::from(byte(occupied.0))])
+        };
+        // Two ranks fill 64 bits at most.
+        let ranks = |lower: usize| {
+            let ((below, bits), (above, more)) = (rank(lower), rank(lower + 1));
+            (u64::from(below) | u64::from(above) << bits, bits + more)
+        };
+        let mut codes = 0u128;
+        let mut filled = 0;
+        for lower in [0, 2, 4, 6] {
+            let (nibbles, bits) = ranks(lower);
+            // Nothing is left to be put where all 128 bits are filled.
+            codes |= u128::from(nibbles).wrapping_shl(filled);
+            filled += bits;
         }
-        Ok(PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() })
+        PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() }
     }
 
     /// # Errors
@@ -154,6 +175,17 @@ static SPREAD: [u32; 256] = {
         byte += 1;
     }
     spread
+};
+
+/// For each byte, how many bits the nibbles of its set bits take.
+static NIBBLE_BITS: [u32; 256] = {
+    let mut bits = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bits[byte] = 4 * (byte as u32).count_ones();
+        byte += 1;
+    }
+    bits
 };
 
 /// For each byte, the nibbles that move down by 1, 2 and 4 places when those of its clear bits are squeezed out.

@@ -23,7 +23,8 @@ pub enum DataError {
     )]
     Broken { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
-        "{} is {what}, which is not supported here; use PGN (plain, .zst, .gz or .bz2) or .fsd",
+        "{} is {what}, which is not supported here; use PGN or text (plain, .zst, .gz or .bz2), .fsd, \
+         .binpack or bulletformat; --from says what standard input holds",
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },

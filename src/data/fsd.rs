@@ -4,12 +4,15 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use super::manifest::Manifest;
 use super::writer::HEADER_BYTES;
 use super::{DataError, Header, Method, Record};
+
+/// Bytes checked at once by all cores.
+const GROUP_BYTES: usize = 32 << 20;
 
 /// The samples of a `.fsd` file, whole and undamaged: opening checks the length and every checksum.
 #[derive(Debug)]
@@ -70,26 +73,53 @@ impl Fsd {
     /// # Errors
     /// The first damaged block.
     pub fn verify(&self) -> Result<(), DataError> {
-        self.blocks()
-            .position_first(|(block, sum)| is_damaged(block, sum))
-            .map_or(Ok(()), |block| Err(self.damage(block)))
+        self.damaged(1).pop().map_or(Ok(()), |block| Err(self.damage(block)))
     }
 
     /// Every damaged block, in order.
     pub(super) fn damages(&self) -> Vec<DataError> {
-        let damaged: Vec<usize> =
-            self.blocks().enumerate().filter(|(_, (block, sum))| is_damaged(block, sum)).map(|(i, _)| i).collect();
-        damaged.into_iter().map(|block| self.damage(block)).collect()
+        self.damaged(usize::MAX).into_iter().map(|block| self.damage(block)).collect()
+    }
+
+    /// The first `most` damaged blocks.
+    fn damaged(&self, most: usize) -> Vec<usize> {
+        let mut damaged = Vec::new();
+        let mut before = 0;
+        let group = GROUP_BYTES.div_ceil(self.block_bytes());
+        let mut sums = self.map[self.records_end..].chunks(4 * group);
+        let _ = self.each_chunk(group * self.header.samples_per_block as usize, |records| {
+            let blocks = bytemuck::cast_slice::<Record, u8>(records).par_chunks(self.block_bytes());
+            let sums = sums.next().unwrap_or(&[]).par_chunks_exact(4);
+            let count = blocks.len();
+            let bad = blocks.zip(sums).enumerate().filter(|(_, (block, sum))| is_damaged(block, sum));
+            damaged.extend(bad.map(|(block, _)| before + block).collect::<Vec<_>>());
+            before += count;
+            if damaged.len() < most { Ok(()) } else { Err(()) }
+        });
+        damaged.truncate(most);
+        damaged
     }
 
     fn block_bytes(&self) -> usize {
         self.header.samples_per_block as usize * Record::BYTES
     }
 
-    /// The blocks of records with their checksums.
-    fn blocks(&self) -> impl IndexedParallelIterator<Item = (&[u8], &[u8])> {
-        let (records, sums) = (&self.map[HEADER_BYTES..self.records_end], &self.map[self.records_end..]);
-        records.par_chunks(self.block_bytes()).zip(sums.par_chunks_exact(4))
+    /// Visits all records in order, `count` at a time, until an error. What was visited takes no memory any more: it
+    /// comes from the file again when it is needed.
+    ///
+    /// # Errors
+    /// What `visit` returns.
+    pub fn each_chunk<E>(&self, count: usize, mut visit: impl FnMut(&[Record]) -> Result<(), E>) -> Result<(), E> {
+        let mut at = HEADER_BYTES;
+        for records in self.records().chunks(count) {
+            visit(records)?;
+            let bytes = size_of_val(records);
+            // SAFETY: the pages are a read-only view of a file that never changes where it stands, so they come back
+            // as they were. Advice that cannot be followed is none.
+            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
+            at += bytes;
+        }
+        Ok(())
     }
 
     fn damage(&self, block: usize) -> DataError {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::build::everything;
 use super::formats::{Format, SampleReader, SkippedSamples, detect};
 use super::input::Origin;
-use super::{DataError, Fsd, Header, Manifest, Record, Skipped};
+use super::{DataError, Fsd, Header, Manifest, Skipped};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -44,9 +44,17 @@ pub fn info(path: &Path, format: Option<Format>) -> Result<Info, DataError> {
     }
 }
 
+/// Records looked at at once.
+const CHUNK: usize = 1 << 18;
+
 fn of_fsd(path: &Path) -> Result<Info, DataError> {
     let fsd = Fsd::open(path)?;
-    let count = |known: fn(&Record) -> bool| fsd.records().iter().filter(|record| known(record)).count() as u64;
+    let (mut with_score, mut with_result) = (0, 0);
+    fsd.each_chunk(CHUNK, |records| {
+        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+        Ok::<(), DataError>(())
+    })?;
     let manifest = match fsd.manifest() {
         Ok(manifest) => Some(manifest),
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
@@ -57,8 +65,8 @@ fn of_fsd(path: &Path) -> Result<Info, DataError> {
         compression: "plain",
         samples: fsd.header().samples,
         games: u64::from(fsd.header().games),
-        with_score: count(|record| record.score().is_some()),
-        with_result: count(|record| record.result().is_some()),
+        with_score,
+        with_result,
         hash: fsd.hash(),
         skipped: None,
         skipped_samples: None,

@@ -156,20 +156,10 @@ impl Input {
         Input { reader, compression, origin: Origin::Stdin, meter: Meter::default() }
     }
 
-    /// Appends some bytes, at most `limit`; the number appended, 0 at the end.
+    /// Appends `limit` bytes, fewer only at the end; the number appended. Before an error, what came is appended.
     pub fn read(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
-        loop {
-            match self.reader.fill_buf() {
-                Ok(found) => {
-                    let count = found.len().min(limit);
-                    into.extend_from_slice(&found[..count]);
-                    self.reader.consume(count);
-                    return Ok(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        into.reserve(limit);
+        self.reader.by_ref().take(limit as u64).read_to_end(into)
     }
 
     /// Appends bytes up to and with the next line feed, at most `limit`; the number appended, 0 at the end.

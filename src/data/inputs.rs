@@ -42,6 +42,9 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
         let (name, weight) = split_weight(argument)?;
         let path = Path::new(name);
         let bad = |reason: String| DataError::Input { input: name.into(), reason };
+        if path.is_dir() {
+            return Err(bad(format!("it is a folder: name the files in it, as in '{name}/*.pgn.zst'")));
+        }
         if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
             found.push(Weighted::of(Origin::of(path), weight));
             continue;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -23,13 +24,17 @@ impl OutputFile {
             return Err(DataError::Write { path: path.into(), cause });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
+        sweep(folder, &prefix);
         let file = tempfile::Builder::new()
-            .prefix(&format!(".{name}."))
-            .suffix(".part")
+            .prefix(&prefix)
+            .suffix(SUFFIX)
             .tempfile_in(folder)
             .map_err(DataError::write(path))?;
-        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 18, file) })
+        // As long as this process lives, nobody takes the file for left behind. Where files cannot be locked nobody
+        // can find out, either.
+        let _ = file.as_file().lock();
+        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 16, file) })
     }
 
     /// # Errors
@@ -83,6 +88,27 @@ impl Write for OutputFile {
     }
 }
 
+const SUFFIX: &str = ".part";
+
+/// Parts are locked as soon as they exist; one that is not, after this long, has lost its writer.
+const STALE: Duration = Duration::from_secs(60);
+
+/// Removes what killed processes left of an output. What cannot be looked at or removed stays.
+fn sweep(folder: &Path, prefix: &str) {
+    let is_stale = |path: &Path| {
+        let Ok(file) = File::open(path) else { return false };
+        let age = file.metadata().and_then(|found| found.modified()).ok().and_then(|written| written.elapsed().ok());
+        age.is_some_and(|age| age > STALE) && file.try_lock().is_ok()
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_part = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(SUFFIX));
+        if is_part && is_stale(&entry.path()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A file that is written and has no name yet. Dropped, it leaves nothing behind.
 pub struct SealedFile {
     path: PathBuf,
@@ -110,4 +136,31 @@ fn publish(file: &File) -> io::Result<()> {
 #[cfg(not(unix))]
 fn publish(_: &File) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn only_parts_without_a_writer_are_swept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let part = |name: &str, age: Duration| {
+            let file = File::create(at(name)).expect("created");
+            file.set_modified(SystemTime::now() - age).expect("aged");
+            file
+        };
+        let old = Duration::from_secs(3600);
+        for (name, age) in [(".x.fsd.a.part", old), (".x.fsd.b.part", Duration::ZERO), (".y.fsd.c.part", old)] {
+            drop(part(name, age));
+        }
+        let written = part(".x.fsd.d.part", old);
+        written.lock().expect("locked");
+        OutputFile::create(&at("x.fsd")).and_then(OutputFile::finish).expect("written");
+        let found = |name: &str| at(name).exists();
+        assert!(!found(".x.fsd.a.part"));
+        assert!(found(".x.fsd.b.part") && found(".y.fsd.c.part") && found(".x.fsd.d.part") && found("x.fsd"));
+    }
 }

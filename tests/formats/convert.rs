@@ -62,6 +62,15 @@ fn stockfishs_sample_survives_the_way_to_fsd_and_back() {
     assert_eq!(value!([info["samples"], info["with_score"]]), value!([434_921, 434_921 - 10_200]));
 }
 
+/// Only two of the 63,494 games begin where the one before might have gone on.
+#[test]
+fn games_of_self_play_are_told_apart() {
+    let Some(source) = shared("selfplay.binpack") else { return };
+    let folder = TempDir::new().unwrap();
+    let info = info(folder.path(), source.to_str().unwrap());
+    assert_eq!(value!([info["samples"], info["games"]]), value!([6_468_871, 63_492]));
+}
+
 #[test]
 fn info_is_the_same_of_every_format_that_keeps_all() {
     let folder = TempDir::new().unwrap();

@@ -138,6 +138,17 @@ fn shuffling(count: usize) -> Vec<Record> {
     records
 }
 
+/// Waiting for samples on a worker of the pool that decodes them keeps nobody from decoding.
+#[test]
+fn every_worker_can_read() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.binpack");
+    let records = samples(30, 100);
+    write(&path, Format::Binpack, &records);
+    let counts = rayon::broadcast(|_| read(&path, None).0.len());
+    assert!(counts.iter().all(|count| *count == records.len()), "{counts:?}");
+}
+
 #[test]
 fn broken_samples_are_not_written() {
     let folder = TempDir::new().unwrap();

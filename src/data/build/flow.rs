@@ -13,7 +13,7 @@ use crate::units::{Draws, Seed};
 
 /// Where samples go.
 pub enum Sink {
-    File(FsdWriter),
+    File(Box<FsdWriter>),
     /// More is to be decided.
     Spool(Spool),
 }

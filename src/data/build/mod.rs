@@ -101,7 +101,7 @@ pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built,
     let labels = job.labels;
     let sink = match options.two_passes() || labels.is_some() {
         true => Sink::Spool(Spool::create(job.output)?),
-        false => Sink::File(FsdWriter::create(job.output)?),
+        false => Sink::File(Box::new(FsdWriter::create(job.output)?)),
     };
     let mut flow = Flow::new(options, labels.is_some(), sink);
     let (sources, mut score_unit) = read(job, &mut flow, progress)?;
@@ -112,7 +112,7 @@ pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built,
     let mut state = Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept };
     progress(state);
     let (writer, found) = match sink {
-        Sink::File(writer) => (writer, None),
+        Sink::File(writer) => (*writer, None),
         Sink::Spool(spool) => {
             let mut spooled = early(spool.finish()?, options, &mut tally)?;
             let mut found = None;

@@ -115,7 +115,7 @@ impl Scribe for Sieve {
     type Page = Page;
     type Kept = Sifted;
 
-    fn open(&self, head: &Head) -> ControlFlow<Sifted, Page> {
+    fn open(&self, head: &Head, length: usize) -> ControlFlow<Sifted, Page> {
         let Options { min_rating, speeds, .. } = &self.options;
         let rated = |least: u16| [head.ratings.white, head.ratings.black].iter().all(|rating| *rating >= Some(least));
         let why = if min_rating.is_some_and(|least| !rated(least)) {
@@ -123,7 +123,9 @@ impl Scribe for Sieve {
         } else if !speeds.is_empty() && !head.speed.is_some_and(|speed| speeds.contains(&speed)) {
             GameDropped::TimeControl
         } else {
-            let sifted = Sifted { records: Vec::with_capacity(128), tally: Tally::of_a_game() };
+            // With evaluations a move takes some 28 bytes; longer texts hold more than moves.
+            let records = Vec::with_capacity((length / 24).min(500));
+            let sifted = Sifted { records, tally: Tally::of_a_game() };
             return ControlFlow::Continue(Page { sifted, ply: first_ply(&head.start).0, eval: None });
         };
         let mut sifted = Sifted { records: Vec::new(), tally: Tally::of_a_game() };
@@ -137,12 +139,11 @@ impl Scribe for Sieve {
         page.sifted.tally.positions += 1;
         let turn = before.turn();
         let score = page.eval.take().map(|eval| turn.fold_wb(eval, eval.reversed()).centipawns());
-        let record = self.look(before, Some(mv), ply, score).and_then(|moves| {
-            let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
-            record.map(|record| record.with_scratch(moves)).map_err(|_| Dropped::TooManyPieces)
-        });
-        match record {
-            Ok(record) => page.sifted.records.push(record),
+        match self.look(before, Some(mv), ply, score) {
+            Ok(moves) => match Record::of(before, 0, Ply(ply), Some(mv), score, None) {
+                Ok(record) => page.sifted.records.push(record.with_scratch(moves)),
+                Err(_) => page.sifted.tally.drop(Dropped::TooManyPieces, 1),
+            },
             Err(why) => page.sifted.tally.drop(why, 1),
         }
     }

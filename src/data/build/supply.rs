@@ -19,7 +19,7 @@ pub struct Supply {
 }
 
 enum Content {
-    Games { reading: Reading<Sieve>, read: u64 },
+    Games { reading: Box<Reading<Sieve>>, read: u64 },
     Samples { reader: Box<SampleReader>, read: u64 },
 }
 
@@ -37,7 +37,7 @@ impl Supply {
         let sieve = |unit: ScoreUnit| Sieve::new(options.clone(), scores_later, unit.centipawns());
         if format == Format::Pgn {
             let score_unit = ScoreUnit::Centipawns;
-            let reading = Reading::new(Input::open(origin)?, sieve(score_unit));
+            let reading = Box::new(Reading::new(Input::open(origin)?, sieve(score_unit)));
             let content = Content::Games { reading, read: 0 };
             return Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight });
         }

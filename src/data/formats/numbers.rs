@@ -72,3 +72,68 @@ impl GameNumbers {
         self.games
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::{Chess, Move};
+    use crate::data::Sample;
+    use crate::units::{Ply, Seed};
+    use rand::RngExt;
+    use shakmaty::Position;
+    use shakmaty::fen::Fen;
+
+    fn record(position: &Chess, ply: u16, white: GameResult) -> Record {
+        let result = if position.turn().is_white() { white } else { white.reversed() };
+        let sample =
+            Sample { position: position.clone(), game: 0, ply: Ply(ply), mv: None, score: None, result: Some(result) };
+        Record::pack(&sample).expect("fits")
+    }
+
+    /// Games one after the other, positions left out at random: each game's first sample begins one, no other does.
+    #[test]
+    fn games_that_go_on_are_never_cut() {
+        let mut numbers = GameNumbers::default();
+        for game in 0..300 {
+            let mut rng = Seed(4).stream("numbers", game);
+            let mut position = Chess::default();
+            for ply in 0..250 {
+                let moves = position.legal_moves();
+                let quiet: Vec<Move> = moves.iter().filter(|mv| !mv.is_zeroing()).copied().collect();
+                let pool = if quiet.is_empty() { &moves[..] } else { &quiet[..] };
+                if ply == 0 || rng.random_bool(0.8) {
+                    assert_eq!(numbers.begins(&record(&position, ply, GameResult::Win)), ply == 0, "{game} {ply}");
+                }
+                let Some(mv) = (!pool.is_empty()).then(|| pool[rng.random_range(0..pool.len())]) else { break };
+                position.play_unchecked(if rng.random_bool(0.3) {
+                    moves[rng.random_range(0..moves.len())]
+                } else {
+                    mv
+                });
+            }
+        }
+        assert_eq!(numbers.games(), 300);
+    }
+
+    #[test]
+    fn what_cannot_follow_begins_a_game() {
+        let position = |fen: &str| {
+            let fen: Fen = fen.parse().expect("a FEN");
+            fen.into_position::<Chess>(shakmaty::CastlingMode::Standard).expect("legal")
+        };
+        let first = "r3k3/pppp4/8/8/8/8/PPPP4/4K2R w K - 4 9";
+        let check = |fen: &str, ply, white, begins| {
+            let mut numbers = GameNumbers::default();
+            assert!(numbers.begins(&record(&position(first), 16, GameResult::Draw)));
+            assert_eq!(numbers.begins(&record(&position(fen), ply, white)), begins, "{fen}");
+        };
+        let castled = "r3k3/pppp4/8/8/8/8/PPPP4/5RK1 b - - 5 9";
+        check(castled, 17, GameResult::Draw, false);
+        check(castled, 16, GameResult::Draw, true);
+        check(castled, 17, GameResult::Win, true);
+        check("r3k3/pppp4/8/8/8/8/PPPP4/5RK1 b - - 6 9", 17, GameResult::Draw, true);
+        check("r3k3/pppp4/8/8/8/8/PPPP4/4K2R b Kq - 5 9", 17, GameResult::Draw, true);
+        check("r3k3/pppp4/8/8/8/8/PPPP4/4KNR1 b - - 5 9", 17, GameResult::Draw, true);
+        check("r3k3/1ppp4/p7/8/8/P7/1PPP4/5RK1 b - - 5 9", 17, GameResult::Draw, true);
+    }
+}

@@ -236,11 +236,12 @@ fn receive(queue: &Receiver<Message>) -> Option<Message> {
 }
 
 fn from_fsd(fsd: &Fsd, sink: &mut Sink) -> Result<(), DataError> {
-    for block in fsd.records().chunks(BLOCK) {
+    let delivered = fsd.each_chunk(BLOCK, |block| {
         sink.add_bytes(size_of_val(block) as u64);
-        if !sink.deliver(block.to_vec())? {
-            break;
-        }
+        if sink.deliver(block.to_vec()).map_err(Some)? { Ok(()) } else { Err(None) }
+    });
+    if let Err(Some(error)) = delivered {
+        return Err(error);
     }
     sink.games = sink.games.max(u64::from(fsd.header().games));
     Ok(())

@@ -81,9 +81,9 @@ fn of_fsd(path: &Path, findings: &mut Findings, progress: &mut dyn FnMut(u64)) -
     }
     let games = fsd.header().games;
     let mut hasher = blake3::Hasher::new();
-    for (block, number) in fsd.records().chunks(BLOCK).zip(0..) {
+    let mut first = 0;
+    fsd.each_chunk(BLOCK, |block| {
         hasher.update(bytemuck::cast_slice(block));
-        let first = number * BLOCK;
         for (index, problem) in broken(block) {
             let record = first + index;
             findings.add(format!("record {record} (byte {})", Fsd::offset(record)), &problem);
@@ -93,8 +93,10 @@ fn of_fsd(path: &Path, findings: &mut Findings, progress: &mut dyn FnMut(u64)) -
             let what = format!("game {} of {games}", block[index].game());
             findings.add(format!("record {record} (byte {})", Fsd::offset(record)), &what);
         }
-        progress((first + block.len()) as u64);
-    }
+        first += block.len();
+        progress(first as u64);
+        Ok::<(), DataError>(())
+    })?;
     let hash = hasher.finalize().to_hex().to_string();
     if hash != fsd.hash() {
         findings.add("the header (byte 48)", &format!("the samples' hash is {hash}, not {}", fsd.hash()));

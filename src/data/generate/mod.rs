@@ -139,6 +139,10 @@ pub fn generate(
     let engines: Result<Vec<Engine>, _> = work.engines.iter().map(|spec| Engine::start(spec, work.patience)).collect();
     let engines = engines.map_err(|error| stopped(error, 0))?;
     let identities: Vec<Identity> = engines.iter().map(|engine| engine.identity().clone()).collect();
+    if let Some(engine) = identities.iter().find(|engine| !engine.reproducible(settings.limit)) {
+        let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
+        return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
+    }
     let names = names(&identities);
     let generated = Generated {
         engines: identities,

@@ -77,5 +77,5 @@ pub(super) fn eval_text(comment: &[u8]) -> Option<&[u8]> {
         Some(rest) => rest,
         None => &comment[memchr::memmem::find(comment, MARK)? + MARK.len()..],
     };
-    Some(&rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())])
+    Some(&rest[..rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len())])
 }

@@ -98,7 +98,7 @@ impl Scribe for Whole {
     type Page = Vec<PlayedMove>;
     type Kept = Game;
 
-    fn open(&self, _: &Head) -> ControlFlow<Game, Vec<PlayedMove>> {
+    fn open(&self, _: &Head, _: usize) -> ControlFlow<Game, Vec<PlayedMove>> {
         ControlFlow::Continue(Vec::with_capacity(128))
     }
 
@@ -184,6 +184,7 @@ impl<S: Scribe> Reading<S> {
         };
         let parse = || (0..now.len()).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
         let (next, parsed) = rayon::join(|| splitter.next(), parse);
+        self.splitter.recycle(now);
         self.ahead = Some(next);
         let mut games = Vec::with_capacity(parsed.len());
         for game in parsed.into_iter().flatten() {

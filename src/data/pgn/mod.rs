@@ -3,6 +3,7 @@
 //! game broken instead of being passed over, since what follows it can no longer be trusted.
 
 mod eval;
+mod follower;
 mod games;
 mod outline;
 mod player;
@@ -76,11 +77,35 @@ impl fmt::Display for SkippedGame {
 pub struct Parser {
     /// Memory of the last outline.
     marks: Vec<Mark>,
+    /// Games that had to be read thoroughly, one after the other.
+    thorough: u32,
 }
+
+/// After so many games in a row that had to be read thoroughly, so many more are read so at once.
+const OFTEN: u32 = 8;
 
 impl Parser {
     /// The games in one text: usually one; more where games without tags follow each other.
     pub fn parse<S: Scribe>(
+        &mut self,
+        scribe: &S,
+        text: &[u8],
+        offset: u64,
+        out: &mut Vec<Result<S::Kept, SkippedGame>>,
+    ) {
+        if self.thorough < OFTEN {
+            if let Some(game) = follower::follow(scribe, text, offset) {
+                self.thorough = 0;
+                return out.push(Ok(game));
+            }
+            self.thorough += 1;
+        } else {
+            self.thorough = (self.thorough + 1) % (4 * OFTEN);
+        }
+        self.parse_thoroughly(scribe, text, offset, out);
+    }
+
+    fn parse_thoroughly<S: Scribe>(
         &mut self,
         scribe: &S,
         text: &[u8],

@@ -417,7 +417,7 @@ static CLASSES: [u8; 256] = {
 };
 
 #[inline]
-fn is_blank(byte: u8) -> bool {
+pub fn is_blank(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & BLANK != 0
 }
 
@@ -432,6 +432,6 @@ fn ends_number(byte: u8) -> bool {
 }
 
 #[inline]
-fn ends_token(byte: u8) -> bool {
+pub fn ends_token(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & ENDS_TOKEN != 0
 }

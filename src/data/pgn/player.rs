@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::slice;
 
 use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
-use shakmaty::san::{San, SanPlus, Suffix};
-use shakmaty::{CastlingSide, Chess, Color, File, KnownOutcome, Move, Outcome, Position, Rank, Role};
+use shakmaty::san::{San, SanPlus};
+use shakmaty::{CastlingSide, Chess, Color, KnownOutcome, Move, Outcome, Position};
 
 use super::eval::eval_text;
 use super::outline::{Kind, Mark, Outline, Trouble};
@@ -22,8 +22,9 @@ pub trait Scribe: Sync {
     /// Of a finished game.
     type Kept: Send;
 
-    /// The tags are read. A game that is broken off here is not read on, nor checked.
-    fn open(&self, head: &Head) -> ControlFlow<Self::Kept, Self::Page>;
+    /// The tags are read; the whole game has `length` bytes at most. A game that is broken off here is not read on, nor
+    /// checked.
+    fn open(&self, head: &Head, length: usize) -> ControlFlow<Self::Kept, Self::Page>;
     /// A legal move and the position before it.
     fn ply(&self, page: &mut Self::Page, before: &Chess, mv: Move);
     /// White's view of the position after the newest move.
@@ -106,24 +107,14 @@ impl<S: Scribe> Visitor for Player<'_, S> {
 
     fn tag(&mut self, head: &mut Head, name: &[u8], value: RawTag<'_>) -> Flow<S::Kept> {
         let at = self.meet(Kind::Tag)?.start();
-        let value = value.as_bytes();
-        match name.trim_ascii() {
-            b"FEN" => match start_position(value) {
-                Some(start) => head.start = start,
-                None => return broken(SkipReason::StartPosition, at),
-            },
-            b"Variant" if !is_standard(value) => return broken(SkipReason::Variant, at),
-            b"Result" => head.outcome = Outcome::from_ascii(value).ok(),
-            b"WhiteElo" => head.ratings.white = rating(value),
-            b"BlackElo" => head.ratings.black = rating(value),
-            b"TimeControl" => head.speed = Speed::of(value),
-            _ => {}
+        match read_tag(head, name.trim_ascii(), value.as_bytes()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(reason) => broken(reason, at),
         }
-        ControlFlow::Continue(())
     }
 
     fn begin_movetext(&mut self, head: Head) -> Flow<S::Kept, Movetext<S::Page>> {
-        let page = match self.scribe.open(&head) {
+        let page = match self.scribe.open(&head, self.text.len()) {
             ControlFlow::Continue(page) => page,
             ControlFlow::Break(kept) => return ControlFlow::Break(Ok(kept)),
         };
@@ -185,9 +176,6 @@ impl<S: Scribe> Visitor for Player<'_, S> {
 
 /// Whether `word` is this move and nothing else: the reader goes on in the middle of a word it stumbled over.
 fn spells(word: &[u8], san: SanPlus) -> bool {
-    if is_plainly(word, san) {
-        return true;
-    }
     if !word.starts_with(b"0") {
         return SanPlus::from_ascii(word).is_ok_and(|spelt| spelt == san);
     }
@@ -199,32 +187,22 @@ fn spells(word: &[u8], san: SanPlus) -> bool {
     }
 }
 
-/// Whether `word` is the shortest way to write a move that neither castles nor promotes: nearly always it is.
-fn is_plainly(word: &[u8], san: SanPlus) -> bool {
-    let San::Normal { role, file, rank, capture, to, promotion: None } = san.san else { return false };
-    let role = (role != Role::Pawn).then(|| role.upper_char());
-    let suffix = san.suffix.map(Suffix::char);
-    let parts = [
-        role,
-        file.map(File::char),
-        rank.map(Rank::char),
-        capture.then_some('x'),
-        Some(to.file().char()),
-        Some(to.rank().char()),
-        suffix,
-    ];
-    let mut left = word;
-    for part in parts.into_iter().flatten() {
-        match left {
-            [first, rest @ ..] if *first == part as u8 => left = rest,
-            _ => return false,
-        }
+/// Notes what a tag says.
+pub(super) fn read_tag(head: &mut Head, name: &[u8], value: &[u8]) -> Result<(), SkipReason> {
+    match name {
+        b"FEN" => head.start = start_position(value).ok_or(SkipReason::StartPosition)?,
+        b"Variant" if !is_standard(value) => return Err(SkipReason::Variant),
+        b"Result" => head.outcome = Outcome::from_ascii(value).ok(),
+        b"WhiteElo" => head.ratings.white = rating(value),
+        b"BlackElo" => head.ratings.black = rating(value),
+        b"TimeControl" => head.speed = Speed::of(value),
+        _ => {}
     }
-    left.is_empty()
+    Ok(())
 }
 
 /// White's view.
-fn game_result(outcome: Outcome) -> Option<GameResult> {
+pub(super) fn game_result(outcome: Outcome) -> Option<GameResult> {
     match outcome {
         Outcome::Known(KnownOutcome::Decisive { winner: Color::White }) => Some(GameResult::Win),
         Outcome::Known(KnownOutcome::Decisive { winner: Color::Black }) => Some(GameResult::Loss),

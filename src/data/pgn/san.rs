@@ -1,7 +1,7 @@
 //! From a move's notation to the move: the usual cases without making lists of moves; shakmaty for the rest.
 
 use shakmaty::san::San;
-use shakmaty::{Bitboard, Chess, Color, Move, Position, Rank, Role, Square, attacks};
+use shakmaty::{Bitboard, Board, Chess, Color, Move, Position, Rank, Role, Square, attacks};
 
 /// The legal move that `san` stands for in `position`; none where there is none, or several.
 pub fn resolve(san: San, position: &Chess) -> Option<Move> {
@@ -37,8 +37,37 @@ fn quick(san: San, position: &Chess) -> Option<Move> {
     let from = able.single_square()?;
     let after = occupied.without(from).with(to);
     let king = if role == Role::King { to } else { board.king_of(turn)? };
-    let attackers = board.attacks_to(king, turn.other(), after).without(to);
-    attackers.is_empty().then_some(Move::Normal { role, from, capture: taken, to, promotion: None })
+    let safe = !is_attacked(board, king, turn.other(), after, board.by_color(turn.other()).without(to));
+    safe.then_some(Move::Normal { role, from, capture: taken, to, promotion: None })
+}
+
+/// Squares that a bishop and a rook reach on an empty board.
+static LINES: [(Bitboard, Bitboard); 64] = {
+    let mut lines = [(Bitboard::EMPTY, Bitboard::EMPTY); 64];
+    let mut square = 0;
+    while square < 64 {
+        let from = Square::new(square as u32);
+        let empty = Bitboard::EMPTY;
+        lines[square] = (attacks::bishop_attacks(from, empty), attacks::rook_attacks(from, empty));
+        square += 1;
+    }
+    lines
+};
+
+/// Whether one of `attackers`, pieces of `color`, attacks `square` when `occupied` squares stand in the way.
+fn is_attacked(board: &Board, square: Square, color: Color, occupied: Bitboard, attackers: Bitboard) -> bool {
+    let of = |role| board.by_role(role) & attackers;
+    let near = attacks::pawn_attacks(color.other(), square) & of(Role::Pawn)
+        | attacks::knight_attacks(square) & of(Role::Knight)
+        | attacks::king_attacks(square) & of(Role::King);
+    let (diagonals, straights) = LINES[usize::from(square)];
+    let queens = of(Role::Queen);
+    // Mostly nothing stands on the lines.
+    let by_bishop = (queens | of(Role::Bishop)) & diagonals;
+    let by_rook = (queens | of(Role::Rook)) & straights;
+    near.any()
+        || by_bishop.any() && (attacks::bishop_attacks(square, occupied) & by_bishop).any()
+        || by_rook.any() && (attacks::rook_attacks(square, occupied) & by_rook).any()
 }
 
 /// The square a pawn comes from that moves straight to `to`.

@@ -42,6 +42,8 @@ pub struct Splitter {
     batch: usize,
     /// Read, but not yet handed out.
     rest: Vec<u8>,
+    /// Memory to use again.
+    spare: Vec<u8>,
     /// Bytes handed out so far.
     offset: u64,
     /// Nothing more comes from the input.
@@ -55,7 +57,7 @@ impl Splitter {
     }
 
     pub fn with_batch(input: Input, batch: usize) -> Splitter {
-        Splitter { input, batch, rest: Vec::new(), offset: 0, ended: false, failure: None }
+        Splitter { input, batch, rest: Vec::new(), spare: Vec::new(), offset: 0, ended: false, failure: None }
     }
 
     /// Bytes of the decompressed text read so far.
@@ -65,6 +67,11 @@ impl Splitter {
 
     pub fn input(&self) -> &Input {
         &self.input
+    }
+
+    /// Takes back texts that nobody needs any more.
+    pub fn recycle(&mut self, texts: Texts) {
+        self.spare = texts.bytes;
     }
 
     /// Why the input broke off, once its last texts were handed out. The unfinished one is dropped.
@@ -77,7 +84,9 @@ impl Splitter {
 
     /// The next games' texts, none at the end.
     pub fn next(&mut self) -> Texts {
-        let mut bytes = std::mem::take(&mut self.rest);
+        let mut bytes = std::mem::take(&mut self.spare);
+        bytes.clear();
+        bytes.append(&mut self.rest);
         let mut wanted = self.batch;
         loop {
             self.fill(&mut bytes, wanted);
@@ -88,7 +97,8 @@ impl Splitter {
             // The last game may go on.
             let last = games.pop();
             if !games.is_empty() || self.ended {
-                self.rest = bytes.split_off(last.map_or(bytes.len(), |last| last.start));
+                self.rest.extend_from_slice(&bytes[last.map_or(bytes.len(), |last| last.start)..]);
+                bytes.truncate(bytes.len() - self.rest.len());
                 return self.hand_out(bytes, games);
             }
             if bytes.len() >= LONGEST {

@@ -12,8 +12,16 @@ use crate::units::{Centipawn, Ply};
 
 fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
     let mut games = Vec::new();
-    Parser::default().parse(&Whole, text.as_bytes(), 100, &mut games);
+    read_into(text.as_bytes(), 100, &mut games);
     games
+}
+
+/// Reads a text both ways: they must agree.
+fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<Game, SkippedGame>>) {
+    let (first, mut thoroughly) = (games.len(), Vec::new());
+    Parser::default().parse(&Whole, text, offset, games);
+    Parser::default().parse_thoroughly(&Whole, text, offset, &mut thoroughly);
+    assert_eq!(games[first..], thoroughly, "{}", String::from_utf8_lossy(text));
 }
 
 fn only(text: &str) -> Game {
@@ -39,6 +47,32 @@ fn movetext() {
     check("*", "");
     assert_eq!(parsed("1. e4 * 1. d4 1-0\n\n1. c4 0-1").iter().flatten().count(), 3);
     assert!(parsed(" \n\n ").is_empty());
+}
+
+/// Games with tags, plain and not so plain, whole and damaged: both ways agree, and plain ones are followed.
+#[test]
+fn plain_games_are_followed() {
+    let check = |movetext: &str, followed: bool| {
+        let text = format!("[Event \"x\"]\n[Result \"1-0\"]\n\n{movetext}\n\n");
+        let found = follower::follow(&Whole, text.as_bytes(), 100);
+        assert_eq!(found.is_some(), followed, "{text}");
+        let games = parsed(&text);
+        assert!(found.is_none_or(|game| games == [Ok(game)]), "{text}");
+    };
+    check("1. e4 e5 2. Nf3 Nc6 3. Bc4 Bc5 4. O-O Nf6 1-0", true);
+    check("1. e4 { [%eval 0.3] } 1... e5! { [%eval #-3] }\n2. Nf3?? 1-0", true);
+    check("1.e4 e5 2.Nf3 *", true);
+    check("1. e4 (1. d4) e5 1-0", false);
+    check("1. e4 $1 e5 1-0", false);
+    check("1. e4 e5 ; x\n1-0", false);
+    check("1. e4 e5\n\n2. Nf3 1-0", false);
+    check("1. e4 e5", false);
+    check("1. e4 e5 1-0 1. d4 *", false);
+    check("1. e4 xe5 e5 1-0", false);
+    check("1. e4 12x e5 1-0", false);
+    check("1. e4 e5x 1-0", false);
+    check("1. e4 e5 2. Ke3 1-0", false);
+    check("1. e4 { [%eval x] } e5 1-0", false);
 }
 
 #[test]
@@ -240,7 +274,7 @@ fn no_game_swallows_the_next() {
 
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
     let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), 64);
-    let (mut games, mut parser) = (Vec::new(), Parser::default());
+    let mut games = Vec::new();
     loop {
         let texts = splitter.next();
         if texts.is_empty() {
@@ -248,7 +282,7 @@ fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
         }
         for game in 0..texts.len() {
             let (offset, bytes) = texts.get(game);
-            parser.parse(&Whole, bytes, offset, &mut games);
+            read_into(bytes, offset, &mut games);
         }
     }
     games
@@ -280,7 +314,7 @@ proptest::proptest! {
         let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
         text.extend(bytes);
         let mut games = Vec::new();
-        Parser::default().parse(&Whole, &text, 0, &mut games);
+        read_into(&text, 0, &mut games);
         for skipped in games.into_iter().filter_map(Result::err) {
             assert!(skipped.offset <= text.len() as u64);
         }

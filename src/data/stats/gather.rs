@@ -115,13 +115,13 @@ impl Gathered {
     }
 
     fn add_mobility(&mut self, board: &Board) {
-        for (square, piece) in board.iter() {
+        for (square, piece) in board {
             let moves = mobility(board, square, piece).count();
             self.mobility[piece.role as usize - Role::Pawn as usize][moves.min(REACH - 1)] += 1;
         }
     }
 
-    pub fn merge(&mut self, other: Gathered) {
+    pub fn merge(&mut self, other: &Gathered) {
         let add = |sums: &mut [u64], counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         self.with_move += other.with_move;
         add(&mut self.pieces, &other.pieces);

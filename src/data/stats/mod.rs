@@ -89,7 +89,7 @@ pub fn stats(
         };
         let pieces: Vec<_> = block.par_chunks(PIECE).enumerate().map(piece).collect::<Result<_, DataError>>()?;
         for (gathered, keys) in pieces {
-            all.merge(gathered);
+            all.merge(&gathered);
             distinct.extend(keys);
         }
         read += block.len() as u64;

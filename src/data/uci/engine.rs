@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -38,12 +38,18 @@ impl Engine {
     /// When there is no such program, it does not speak UCI, or it does not offer an option asked for.
     pub fn start(spec: &EngineSpec, patience: Duration) -> Result<Engine, UciError> {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
-        let mut child = Command::new(&spec.path)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(failed)?;
+        let spawn = |path: &Path| {
+            let mut command = Command::new(path);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+        };
+        let is_name = spec.path.components().count() == 1;
+        let mut child = match spawn(&spec.path) {
+            // Where Debian puts engines; not everybody has it in PATH.
+            Err(error) if is_name && error.kind() == io::ErrorKind::NotFound => {
+                spawn(&Path::new("/usr/games").join(&spec.path)).map_err(|_| failed(error))?
+            }
+            started => started.map_err(failed)?,
+        };
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed(io::Error::other("its pipes are missing")));
         };
