@@ -118,7 +118,7 @@ fn every_strategy_and_back_end_gives_the_same_over_1000_games() {
         let moves = common::random_game(game, 120);
         moves.iter().for_each(|mv| seen.add(*mv));
         // Every set sees a fifth of the games, every game three sets or more.
-        let cases = cases.iter().enumerate().filter(|(n, _)| (game as usize + n) % 5 == 0);
+        let cases = cases.iter().enumerate().filter(|(n, _)| (game as usize + n).is_multiple_of(5));
         cases.for_each(|(_, case)| follow(case, &moves));
     });
     let counts = [&seen.moves, &seen.castles, &seen.en_passant, &seen.promotions].map(|n| n.load(Ordering::Relaxed));

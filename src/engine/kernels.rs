@@ -326,8 +326,8 @@ impl Product<'_> {
     ) {
         let stride = 4 * self.biases.len();
         let mut sums = [[V::zero(proof); N]; C];
-        for n in 0..N {
-            sums[0][n] = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
+        for (n, sum) in sums[0].iter_mut().enumerate() {
+            *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
         if let Some(which) = which {
             let weights = &self.weights[4 * at..];
@@ -382,10 +382,10 @@ fn dense<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut [i3
                 let mut products = [V::zero(proof); 2];
                 let mut at = 0;
                 while at + 2 * V::BYTES <= row.len() {
-                    for n in 0..2 {
+                    for (n, sum) in products.iter_mut().enumerate() {
                         let here = at + n * V::BYTES;
                         let x = V::load(proof, &input[here..]);
-                        products[n] = products[n].dot4(x, V::load(proof, &row[here..]));
+                        *sum = sum.dot4(x, V::load(proof, &row[here..]));
                     }
                     at += 2 * V::BYTES;
                 }
@@ -426,7 +426,7 @@ fn activate_hidden(model: &Model, layer: usize, sums: &[i32], output: &mut [u8])
             Some(shift) => {
                 for (value, sum) in squares.iter_mut().zip(sums) {
                     let sum = (*sum).clamp(-SMALL, SMALL);
-                    *value = (sum * sum >> shift).min(one) as u8;
+                    *value = ((sum * sum) >> shift).min(one) as u8;
                 }
             }
             None => {

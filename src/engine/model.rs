@@ -91,7 +91,7 @@ impl Model {
             layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index))).collect()
         };
         let square = 2 * scheme.rescale_shift() + scheme.product_shift();
-        let fits = i64::from(SMALL) * i64::from(SMALL) >> square >= i64::from(scheme.one);
+        let fits = (i64::from(SMALL) * i64::from(SMALL)) >> square >= i64::from(scheme.one);
         Model {
             words,
             width,

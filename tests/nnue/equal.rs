@@ -52,7 +52,7 @@ fn table(answer: &[String]) -> (Vec<[String; 3]>, usize) {
 }
 
 /// A score in pawns as an engine's table has it: sign first, none at 0.
-fn signed(score: i32, digits: String) -> String {
+fn signed(score: i32, digits: &str) -> String {
     let sign = match score.signum() {
         -1 => "-",
         1 => "+",
@@ -69,7 +69,7 @@ fn check(engine: &Engine, architecture: Architecture, print: fn(i32) -> String) 
     for ((fen, ours), answer) in fens.iter().zip(&ours).zip(&theirs) {
         let (rows, used) = table(answer);
         let found = ours.buckets.iter().map(|part| {
-            [part.psqt, part.positional, part.psqt + part.positional].map(|score| signed(score, print(score)))
+            [part.psqt, part.positional, part.psqt + part.positional].map(|score| signed(score, &print(score)))
         });
         assert_eq!((found.collect::<Vec<_>>(), ours.bucket), (rows, used), "{fen}");
     }

@@ -135,7 +135,7 @@ proptest! {
         let positive = Operands { b: operands.b.map(|value| value & i16::MAX), ..operands };
         apply(Operation::Clip16, words(&positive, |value, most| value.clamp(0, most)), positive);
         let small = Operands { a: operands.a.map(|value| value & 127), b: operands.b.map(|value| value & 127) };
-        apply(Operation::Product16(shift), words(&small, |a, b| a * b >> shift), small);
+        apply(Operation::Product16(shift), words(&small, |a, b| (a * b) >> shift), small);
         let bytes: [u8; 64] = bytemuck::cast(operands.a);
         let activations = Operands { a: bytemuck::cast(bytes.map(|byte| byte & 127)), ..operands };
         apply(Operation::Dot4, dot4(&activations), activations);
