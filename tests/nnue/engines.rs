@@ -14,6 +14,8 @@ pub struct Engine {
     pub net: PathBuf,
     /// It loads its network when told to use it.
     pub asks: bool,
+    /// What else it is told first.
+    pub options: String,
 }
 
 fn skip<T>(why: &str) -> Option<T> {
@@ -39,7 +41,7 @@ pub fn debian(folder: &Path) -> Option<Engine> {
     if !output.contains("Stockfish 15.1 ") || !net.is_file() {
         return skip("there is no Stockfish 15.1 at /usr/games/stockfish");
     }
-    Some(Engine { program, arguments: vec![], folder: folder.into(), net, asks: false })
+    Some(Engine { program, arguments: vec![], folder: folder.into(), net, asks: false, options: String::new() })
 }
 
 fn talk(mut command: Command, script: &str) -> std::io::Result<String> {
@@ -61,7 +63,14 @@ pub fn npm(version: &str, net: &str) -> Option<Engine> {
         return skip("there is no node here");
     }
     let arguments = ["--no-experimental-fetch", "stockfish.js"].map(str::to_owned).to_vec();
-    Some(Engine { program: "node".into(), arguments, net: folder.join(net), folder, asks: true })
+    Some(Engine {
+        program: "node".into(),
+        arguments,
+        net: folder.join(net),
+        folder,
+        asks: true,
+        options: String::new(),
+    })
 }
 
 fn fetch(cache: &Path, version: &str, package: &Path) -> Option<()> {
@@ -85,7 +94,7 @@ impl Engine {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        input.write_all(b"uci\nsetoption name Use NNUE value true\n").unwrap();
+        write!(input, "uci\n{}setoption name Use NNUE value true\n", self.options).unwrap();
         let ready = if self.asks { "Load eval file success: 1" } else { "uciok" };
         assert!(lines.any(|line| line == ready), "{} does not start", self.program.display());
         let mut answers = Vec::with_capacity(fens.len());

@@ -19,7 +19,7 @@ fn evaluate(engine: &Engine, architecture: Architecture, positions: &[Chess]) ->
     evaluate_with(&nnue.into_file().unwrap(), positions)
 }
 
-fn evaluate_with(file: &NetFile, positions: &[Chess]) -> Vec<Evaluation> {
+pub fn evaluate_with(file: &NetFile, positions: &[Chess]) -> Vec<Evaluation> {
     let set = file.origin.feature_set().unwrap();
     let model = Model::new(&file.net);
     let mut evaluators: Vec<_> = BackEnd::available()
@@ -64,9 +64,14 @@ fn signed(score: i32, digits: &str) -> String {
 fn check(engine: &Engine, architecture: Architecture, print: fn(i32) -> String) {
     let positions = positions();
     let ours = evaluate(engine, architecture, &positions);
+    compare(engine, &positions, &ours, print);
+}
+
+/// All buckets' rows as the engine prints them.
+pub fn compare(engine: &Engine, positions: &[Chess], ours: &[Evaluation], print: fn(i32) -> String) {
     let fens: Vec<String> = positions.iter().map(fen).collect();
     let theirs = engine.evaluate(&fens, "Final evaluation");
-    for ((fen, ours), answer) in fens.iter().zip(&ours).zip(&theirs) {
+    for ((fen, ours), answer) in fens.iter().zip(ours).zip(&theirs) {
         let (rows, used) = table(answer);
         let found = ours.buckets.iter().map(|part| {
             [part.psqt, part.positional, part.psqt + part.positional].map(|score| signed(score, &print(score)))
@@ -94,7 +99,6 @@ fn stockfish_14() {
     check(&engine, Architecture::Sf14, |score| format!("{:.2}", f64::from(score.abs()) / 208.0));
 }
 
-/// It prints one number, White's view.
 #[test]
 fn stockfish_12() {
     let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
@@ -103,7 +107,8 @@ fn stockfish_12() {
     compare_12(&engine, &positions, &ours);
 }
 
-fn compare_12(engine: &Engine, positions: &[Chess], ours: &[Evaluation]) {
+/// It prints one number, White's view.
+pub fn compare_12(engine: &Engine, positions: &[Chess], ours: &[Evaluation]) {
     let fens: Vec<String> = positions.iter().map(fen).collect();
     let theirs = engine.evaluate(&fens, "Final evaluation");
     for ((position, ours), answer) in positions.iter().zip(ours).zip(&theirs) {

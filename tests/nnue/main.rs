@@ -5,4 +5,5 @@ mod common;
 mod engines;
 mod equal;
 mod malformed;
+mod ours;
 mod positions;
