@@ -35,10 +35,7 @@ impl Eval {
     }
 
     /// What stands in `[%eval …]`: pawns, or `#` and moves to mate; a depth may follow after a comma.
-    pub(super) fn parse(text: &[u8]) -> Option<Eval> {
-        if let Some(score) = hundredths(text) {
-            return Some(Eval::Score(Centipawn(score)));
-        }
+    fn parse(text: &[u8]) -> Option<Eval> {
         let text = std::str::from_utf8(text).ok()?;
         let value = text.split(',').next()?.trim();
         if let Some(moves) = value.strip_prefix('#') {
@@ -50,32 +47,43 @@ impl Eval {
     }
 }
 
-/// The usual way to write pawns, without a float in between: at most four digits, a point and at most two more.
+/// The usual way to write pawns, without a float in between, up to the bracket: at most four digits, a point and one or
+/// two more.
 fn hundredths(text: &[u8]) -> Option<i32> {
-    let (sign, digits) = match text {
-        [b'-', digits @ ..] => (-1, digits),
-        digits => (1, digits),
+    let (sign, mut rest) = match text {
+        [b'-', rest @ ..] => (-1, rest),
+        rest => (1, rest),
     };
-    let digit = |byte: &u8| byte.is_ascii_digit().then(|| i32::from(byte - b'0'));
-    let (whole, fraction) = match digits {
-        [whole @ .., b'.', a] => (whole, digit(a)? * 10),
-        [whole @ .., b'.', a, b] => (whole, digit(a)? * 10 + digit(b)?),
+    let (mut whole, mut digits) = (0, 0);
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        whole = whole * 10 + i32::from(digit - b'0');
+        digits += 1;
+        rest = tail;
+        if digits > 4 {
+            return None;
+        }
+    }
+    let fraction = match rest {
+        [b'.', a @ b'0'..=b'9', b']', ..] => 10 * i32::from(a - b'0'),
+        [b'.', a @ b'0'..=b'9', b @ b'0'..=b'9', b']', ..] => 10 * i32::from(a - b'0') + i32::from(b - b'0'),
         _ => return None,
     };
-    let whole = match whole {
-        [] => return None,
-        whole if whole.len() > 4 => return None,
-        whole => whole.iter().try_fold(0, |sum, byte| Some(sum * 10 + digit(byte)?))?,
-    };
-    Some(sign * (whole * 100 + fraction))
+    (digits > 0).then_some(sign * (whole * 100 + fraction))
 }
 
-/// What stands behind `[%eval` in a comment.
-pub(super) fn eval_text(comment: &[u8]) -> Option<&[u8]> {
+/// The evaluation in a comment: none where there is none, an error where it is malformed.
+pub(super) fn in_comment(comment: &[u8]) -> Option<Result<Eval, ()>> {
     const MARK: &[u8] = b"[%eval ";
-    let rest = match comment.trim_ascii_start().strip_prefix(MARK) {
+    let rest = match comment {
+        [b' ', rest @ ..] | rest => rest,
+    };
+    let rest = match rest.strip_prefix(MARK) {
         Some(rest) => rest,
         None => &comment[memchr::memmem::find(comment, MARK)? + MARK.len()..],
     };
-    Some(&rest[..rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len())])
+    if let Some(score) = hundredths(rest) {
+        return Some(Ok(Eval::Score(Centipawn(score))));
+    }
+    let text = &rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())];
+    Some(Eval::parse(text).ok_or(()))
 }

@@ -7,20 +7,24 @@ use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
 use shakmaty::san::{San, SanPlus, Suffix};
 use shakmaty::{CastlingSide, Chess, File, Outcome, Position, Rank, Role};
 
-use super::Eval;
-use super::eval::eval_text;
+use super::eval::in_comment;
 use super::outline::{ends_token, is_blank};
 use super::player::{Scribe, game_result, read_tag};
 use super::san::resolve;
 use super::tags::Head;
 
-/// The one game of `text`, which begins at byte `offset` of its file; none where anything in it calls for a closer look.
-pub fn follow<S: Scribe>(scribe: &S, text: &[u8], offset: u64) -> Option<S::Kept> {
+/// The one game of `text`, which begins at byte `offset` of its file and where `reader` stands; none where anything in it
+/// calls for a closer look: then nobody knows where `reader` is.
+pub fn follow<'a, S: Scribe>(
+    scribe: &S,
+    text: &'a [u8],
+    offset: u64,
+    reader: &mut Reader<&'a [u8]>,
+) -> Option<S::Kept> {
     if !text.starts_with(b"[") {
         return None;
     }
     let mut follower = Follower { scribe, text, at: 0, offset };
-    let mut reader = Reader::new(text);
     let kept = reader.read_game(&mut follower).ok()??;
     kept.filter(|_| follower.rest_is_blank())
 }
@@ -157,12 +161,11 @@ impl<S: Scribe> Visitor for Follower<'_, S> {
         let comment = comment.as_bytes();
         or_closer(self.pass_numbers().filter(|()| movetext.outcome.is_none()))?;
         or_closer(self.pass(b"{"))?;
-        // The reader looked for the same brace.
-        self.at += comment.len();
+        // The reader looked for the same brace, but not only in this text.
+        or_closer((self.rest().len() > comment.len()).then(|| self.at += comment.len()))?;
         or_closer(self.pass(b"}"))?;
-        if let (Some(text), true) = (eval_text(comment), movetext.moved) {
-            let eval = or_closer(Eval::parse(text))?;
-            self.scribe.eval(&mut movetext.page, eval);
+        if let Some(eval) = in_comment(comment).filter(|_| movetext.moved) {
+            self.scribe.eval(&mut movetext.page, or_closer(eval.ok())?);
         }
         ControlFlow::Continue(())
     }

@@ -152,6 +152,9 @@ pub struct Reading<S> {
     pub skipped: Skipped,
 }
 
+/// Games read by one reader, one after the other.
+const GROUP: usize = 16;
+
 impl<S: Scribe> Reading<S> {
     pub fn new(input: Input, scribe: S) -> Reading<S> {
         Reading { scribe, splitter: Splitter::new(input), ahead: None, read: 0, skipped: Skipped::default() }
@@ -176,13 +179,17 @@ impl<S: Scribe> Reading<S> {
         if now.is_empty() {
             return splitter.failure().map_or(Ok(None), |cause| Err(self.broken(cause)));
         }
-        let parse = |parser: &mut Parser, game: usize| {
-            let (offset, text) = now.get(game);
-            let mut games = Vec::with_capacity(1);
-            parser.parse(scribe, text, offset, &mut games);
+        let parse = |parser: &mut Parser, group: usize| {
+            let mut games = Vec::with_capacity(GROUP);
+            let mut reader = None;
+            for game in group * GROUP..now.len().min((group + 1) * GROUP) {
+                let (rest, length, offset) = now.from(game);
+                parser.parse(scribe, rest, length, offset, &mut reader, &mut games);
+            }
             games
         };
-        let parse = || (0..now.len()).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
+        let groups = now.len().div_ceil(GROUP);
+        let parse = || (0..groups).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
         let (next, parsed) = rayon::join(|| splitter.next(), parse);
         self.splitter.recycle(now);
         self.ahead = Some(next);

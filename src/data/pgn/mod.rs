@@ -16,6 +16,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use outline::{Mark, Outliner};
+use pgn_reader::Reader;
 
 pub use eval::Eval;
 pub use games::{Game, Games, PlayedMove, Reading, Skipped, first_ply, games};
@@ -85,16 +86,21 @@ pub struct Parser {
 const OFTEN: u32 = 8;
 
 impl Parser {
-    /// The games in one text: usually one; more where games without tags follow each other.
-    pub fn parse<S: Scribe>(
+    /// The games in one text: usually one; more where games without tags follow each other. The text is the beginning
+    /// of `rest`, which `reader` is left in for the text after it, where that can be.
+    pub fn parse<'a, S: Scribe>(
         &mut self,
         scribe: &S,
-        text: &[u8],
+        rest: &'a [u8],
+        length: usize,
         offset: u64,
+        reader: &mut Option<Reader<&'a [u8]>>,
         out: &mut Vec<Result<S::Kept, SkippedGame>>,
     ) {
+        let text = &rest[..length];
         if self.thorough < OFTEN {
-            if let Some(game) = follower::follow(scribe, text, offset) {
+            let followed = follower::follow(scribe, text, offset, reader.get_or_insert_with(|| Reader::new(rest)));
+            if let Some(game) = followed {
                 self.thorough = 0;
                 return out.push(Ok(game));
             }
@@ -102,6 +108,7 @@ impl Parser {
         } else {
             self.thorough = (self.thorough + 1) % (4 * OFTEN);
         }
+        *reader = None;
         self.parse_thoroughly(scribe, text, offset, out);
     }
 

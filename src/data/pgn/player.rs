@@ -8,7 +8,7 @@ use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
 use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, Chess, Color, KnownOutcome, Move, Outcome, Position};
 
-use super::eval::eval_text;
+use super::eval::in_comment;
 use super::outline::{Kind, Mark, Outline, Trouble};
 use super::san::resolve;
 use super::tags::{Head, Speed, is_standard, rating, start_position};
@@ -86,11 +86,10 @@ impl<'a, S: Scribe> Player<'a, S> {
     }
 
     fn note(&self, movetext: &mut Movetext<S::Page>, comment: &[u8], at: usize) -> Flow<S::Kept> {
-        if let (Some(text), true) = (eval_text(comment), movetext.moved) {
-            match Eval::parse(text) {
-                Some(eval) => self.scribe.eval(&mut movetext.page, eval),
-                None => return broken(SkipReason::MalformedEval, at),
-            }
+        match in_comment(comment).filter(|_| movetext.moved) {
+            Some(Ok(eval)) => self.scribe.eval(&mut movetext.page, eval),
+            Some(Err(())) => return broken(SkipReason::MalformedEval, at),
+            None => {}
         }
         ControlFlow::Continue(())
     }

@@ -26,10 +26,10 @@ impl Texts {
         self.games.len()
     }
 
-    /// A game's text and the offset of its first byte.
-    pub fn get(&self, game: usize) -> (u64, &[u8]) {
+    /// Everything from a game's text on, the text's length and the offset of its first byte.
+    pub fn from(&self, game: usize) -> (&[u8], usize, u64) {
         let range = self.games[game].clone();
-        (self.offset + range.start as u64, &self.bytes[range])
+        (&self.bytes[range.start..], range.len(), self.offset + range.start as u64)
     }
 }
 
@@ -185,8 +185,8 @@ mod tests {
                     break;
                 }
                 for game in 0..texts.len() {
-                    let (offset, bytes) = texts.get(game);
-                    found.push((offset, String::from_utf8(bytes.to_vec()).unwrap()));
+                    let (rest, length, offset) = texts.from(game);
+                    found.push((offset, String::from_utf8(rest[..length].to_vec()).unwrap()));
                 }
             }
             let found: Vec<_> = found.iter().map(|(offset, text)| (*offset, text.as_str())).collect();

@@ -19,7 +19,7 @@ fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
 /// Reads a text both ways: they must agree.
 fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<Game, SkippedGame>>) {
     let (first, mut thoroughly) = (games.len(), Vec::new());
-    Parser::default().parse(&Whole, text, offset, games);
+    Parser::default().parse(&Whole, text, text.len(), offset, &mut None, games);
     Parser::default().parse_thoroughly(&Whole, text, offset, &mut thoroughly);
     assert_eq!(games[first..], thoroughly, "{}", String::from_utf8_lossy(text));
 }
@@ -54,7 +54,7 @@ fn movetext() {
 fn plain_games_are_followed() {
     let check = |movetext: &str, followed: bool| {
         let text = format!("[Event \"x\"]\n[Result \"1-0\"]\n\n{movetext}\n\n");
-        let found = follower::follow(&Whole, text.as_bytes(), 100);
+        let found = follower::follow(&Whole, text.as_bytes(), 100, &mut Reader::new(text.as_bytes()));
         assert_eq!(found.is_some(), followed, "{text}");
         let games = parsed(&text);
         assert!(found.is_none_or(|game| games == [Ok(game)]), "{text}");
@@ -272,18 +272,29 @@ fn no_game_swallows_the_next() {
     assert_eq!(parsed("1. e4 e4 * 1-0").iter().flatten().count(), 0);
 }
 
+/// The games of a file, however much is read at once, and whether readers are shared between games or not.
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
-    let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), 64);
-    let mut games = Vec::new();
-    loop {
-        let texts = splitter.next();
-        if texts.is_empty() {
-            break;
+    let read = |batch: usize, shared: bool| {
+        let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), batch);
+        let (mut games, mut parser) = (Vec::new(), Parser::default());
+        loop {
+            let texts = splitter.next();
+            if texts.is_empty() {
+                return games;
+            }
+            let mut reader = None;
+            for game in 0..texts.len() {
+                let (rest, length, offset) = texts.from(game);
+                match shared {
+                    true => parser.parse(&Whole, rest, length, offset, &mut reader, &mut games),
+                    false => read_into(&rest[..length], offset, &mut games),
+                }
+            }
         }
-        for game in 0..texts.len() {
-            let (offset, bytes) = texts.get(game);
-            read_into(bytes, offset, &mut games);
-        }
+    };
+    let games = read(64, false);
+    for (batch, shared) in [(1 << 20, false), (64, true), (1 << 20, true)] {
+        assert_eq!(read(batch, shared), games, "{}", String::from_utf8_lossy(text));
     }
     games
 }
