@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use shakmaty::fen::Fen;
@@ -28,6 +29,8 @@ pub struct Engine {
 /// A line longer than this is cut, and more lines than these wait in the pipe: an engine that babbles fills no memory.
 const LONGEST_LINE: u64 = 1 << 14;
 const WAITING_LINES: usize = 256;
+const BUSY_TRIES: u32 = 20;
+const BUSY_WAIT: Duration = Duration::from_millis(10);
 /// No engine has more.
 const MOST_OPTIONS: usize = 10_000;
 
@@ -40,7 +43,15 @@ impl Engine {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
         let spawn = |path: &Path| {
             let mut command = Command::new(path);
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            // A program that was written a moment ago can still be open in a process that another thread is starting.
+            for _ in 0..BUSY_TRIES {
+                match command.spawn() {
+                    Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(BUSY_WAIT),
+                    started => return started,
+                }
+            }
+            command.spawn()
         };
         let is_name = spec.path.components().count() == 1;
         let mut child = match spawn(&spec.path) {
@@ -54,7 +65,7 @@ impl Engine {
             return Err(failed(io::Error::other("its pipes are missing")));
         };
         let (sender, lines) = sync_channel(WAITING_LINES);
-        std::thread::spawn(move || forward(stdout, &sender));
+        thread::spawn(move || forward(stdout, &sender));
         let identity = Identity { name: String::new(), options: BTreeMap::new(), hash: None };
         let mut engine = Engine { path: spec.path.clone(), identity, child, stdin, lines, patience };
         engine.handshake(spec)?;
