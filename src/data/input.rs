@@ -61,6 +61,17 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// Told by the first four bytes.
+    #[must_use]
+    pub fn of(head: &[u8]) -> Compression {
+        match head {
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [b'B', b'Z', b'h', ..] => Compression::Bzip2,
+            _ => Compression::None,
+        }
+    }
+
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +101,7 @@ pub fn kind(path: &Path) -> Result<Kind, DataError> {
 }
 
 /// The first bytes, fewer only at the end.
-fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+pub fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     reader.take(8).read_to_end(&mut head)?;
     Ok(head)
@@ -99,14 +110,11 @@ fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 fn kind_of(head: &[u8]) -> Kind {
     match head {
         bytes if bytes == super::writer::MAGIC => Kind::Fsd,
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Kind::Text(Compression::Zstd),
-        [0x1f, 0x8b, ..] => Kind::Text(Compression::Gzip),
-        [b'B', b'Z', b'h', ..] => Kind::Text(Compression::Bzip2),
         [b'B', b'I', b'N', b'P', ..] => Kind::Other("a Stockfish binpack"),
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Kind::Other("xz-compressed"),
         [b'P', b'K', 3, 4, ..] => Kind::Other("a zip archive"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Kind::Other("a 7z archive"),
-        _ => Kind::Text(Compression::None),
+        _ => Kind::Text(Compression::of(head)),
     }
 }
 
@@ -132,20 +140,8 @@ impl Input {
             Kind::Fsd => return Err(DataError::Unsupported { path, what: "a .fsd file (it holds no games)" }),
             Kind::Other(what) => return Err(DataError::Unsupported { path, what }),
         };
-        let stored = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(raw));
-        let reader: Box<dyn BufRead + Send> = match compression {
-            Compression::None => Box::new(stored),
-            Compression::Zstd => {
-                let decoder = zstd::Decoder::with_buffer(stored).map_err(DataError::read(&path))?;
-                Box::new(BufReader::with_capacity(BUFFER, decoder))
-            }
-            Compression::Gzip => {
-                Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(stored)))
-            }
-            Compression::Bzip2 => {
-                Box::new(BufReader::with_capacity(BUFFER, bzip2::bufread::MultiBzDecoder::new(stored)))
-            }
-        };
+        let stored = Cursor::new(head).chain(raw);
+        let reader = decompressed(stored, compression).map_err(DataError::read(&path))?;
         Ok(Input { reader, compression, origin: origin.clone(), meter })
     }
 
@@ -169,6 +165,23 @@ impl Input {
 }
 
 const BUFFER: usize = 1 << 16;
+
+/// What stands behind a compression.
+///
+/// # Errors
+/// When the decoder cannot be set up.
+pub fn decompressed(
+    stored: impl Read + Send + 'static,
+    compression: Compression,
+) -> io::Result<Box<dyn BufRead + Send>> {
+    let stored = BufReader::with_capacity(BUFFER, stored);
+    Ok(match compression {
+        Compression::None => Box::new(stored),
+        Compression::Zstd => Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(stored)?)),
+        Compression::Gzip => Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(stored))),
+        Compression::Bzip2 => Box::new(BufReader::with_capacity(BUFFER, bzip2::bufread::MultiBzDecoder::new(stored))),
+    })
+}
 
 /// Length and blake3 of a file as it is stored.
 pub fn hash_file(path: &Path) -> Result<(u64, blake3::Hash), DataError> {

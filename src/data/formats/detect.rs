@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use super::stream::decompressed;
-use super::{Format, binpack, text};
+use super::{Format, binpack, stream, text};
 use crate::data::DataError;
+use crate::data::input::head;
 use crate::data::writer::MAGIC;
 
 /// Longest first line that is looked at.
@@ -16,9 +16,8 @@ const LOOK_BYTES: u64 = 4096;
 /// # Errors
 /// When the file cannot be read.
 pub fn detect(path: &Path) -> Result<Format, DataError> {
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(DataError::read(path))?;
-    file.take(8).read_to_end(&mut head).map_err(DataError::read(path))?;
+    let mut file = File::open(path).map_err(DataError::read(path))?;
+    let head = head(&mut file).map_err(DataError::read(path))?;
     if head.as_slice() == MAGIC {
         return Ok(Format::Fsd);
     }
@@ -50,7 +49,7 @@ pub(super) fn by_name(path: &Path) -> Option<Format> {
 
 /// Whether the first line that is not empty looks like a sample's. Trouble is told when the file is read.
 fn begins_with_sample(path: &Path) -> bool {
-    let Ok(Ok((reader, _))) = File::open(path).map(decompressed) else { return false };
+    let Ok(Ok((reader, _))) = File::open(path).map(stream::text) else { return false };
     let mut reader = reader.take(LOOK_BYTES);
     let mut line = Vec::new();
     while line.trim_ascii().is_empty() {

@@ -14,7 +14,7 @@ use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position as _};
 
 use super::sink::{BLOCK, Sink};
 use super::skipped::SkippedSample;
-use super::stream::decompressed;
+use super::stream;
 use crate::data::{DataError, Eval, Record, RecordError, Sample};
 use crate::units::Ply;
 
@@ -23,7 +23,7 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Delivers the samples of a file; lines that are none are passed over and counted.
 pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
-    let (mut text, compression) = decompressed(reader).map_err(DataError::read(path))?;
+    let (mut text, compression) = stream::text(reader).map_err(DataError::read(path))?;
     *sink.shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(compression);
     let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
     loop {

@@ -1,6 +1,8 @@
 //! What all plots share: size, colours, text.
 
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::{
     DrawingArea, DrawingAreaErrorKind, DrawingBackend, PathElement, RGBAColor, RGBColor, Rectangle, Text,
 };
@@ -75,6 +77,18 @@ impl<DB: DrawingBackend> Canvas<DB> {
         let style = (FONT, f64::from(size) * self.scale).into_font().color(&color);
         let style = style.pos(Pos::new(HPos::Left, VPos::Center));
         self.area.draw(&Text::new(text.to_owned(), (x, y + lower), style))
+    }
+
+    /// Text sizes and lines of axes, the same in all plots.
+    pub(super) fn dress<'m, 'a, 'b, X: Ranged, Y: Ranged>(
+        &self,
+        mesh: &'m mut MeshStyle<'a, 'b, X, Y, DB>,
+    ) -> &'m mut MeshStyle<'a, 'b, X, Y, DB> {
+        mesh.axis_desc_style(self.text(TEXT_SIZE))
+            .label_style(self.text(TEXT_SIZE - 1))
+            .axis_style(self.stroke(INK.mix(0.5), 1.0))
+            .bold_line_style(self.stroke(faint(), 1.0))
+            .light_line_style(self.stroke(INK.mix(0.0), 1.0))
     }
 
     fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {

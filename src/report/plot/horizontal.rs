@@ -45,19 +45,9 @@ fn chart<'a, DB: DrawingBackend>(
         .x_label_area_size(canvas.px(BELOW as i32 - 6))
         .y_label_area_size(widest + canvas.px(14))
         .build_cartesian_2d(range.0..range.1, 0.0..lines)?;
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .disable_y_axis()
-        .y_labels(0)
-        .x_labels(8)
-        .x_desc(axis)
-        .axis_desc_style(canvas.text(TEXT_SIZE))
-        .label_style(canvas.text(TEXT_SIZE - 1))
-        .axis_style(canvas.stroke(INK.mix(0.5), 1.0))
-        .bold_line_style(canvas.stroke(faint(), 1.0))
-        .light_line_style(canvas.stroke(INK.mix(0.0), 1.0))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    mesh.disable_y_mesh().disable_y_axis().y_labels(0).x_labels(8).x_desc(axis);
+    canvas.dress(&mut mesh).draw()?;
     for (index, name) in names.iter().enumerate() {
         let (x, y) = chart.backend_coord(&(range.0, lines - index as f64 - 0.5));
         canvas.label(name, (x - canvas.px(10), y), TEXT_SIZE, HPos::Right)?;

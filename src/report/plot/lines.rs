@@ -5,7 +5,7 @@ use plotters::prelude::{BindKeyPoints, Circle, DrawingBackend, IntoLogRange, Pat
 use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color, faint};
+use super::canvas::{Canvas, Drawn, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
 use super::horizontal::padded;
 use crate::report::statistics::Estimate;
 use crate::report::summary::Curve;
@@ -31,19 +31,13 @@ pub(super) fn curves<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, curves
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
         .build_cartesian_2d(1.0..f64::from(last), low..high)?;
-    chart
-        .configure_mesh()
-        .x_labels(last.min(12) as usize)
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(last.min(12) as usize)
         .x_label_formatter(&|epoch| if epoch.fract().abs() < 1e-9 { format!("{epoch:.0}") } else { String::new() })
         .y_labels(8)
         .x_desc("epoch")
-        .y_desc(format!("{axis} (mean and 95% band over seeds)"))
-        .axis_desc_style(canvas.text(TEXT_SIZE))
-        .label_style(canvas.text(TEXT_SIZE - 1))
-        .axis_style(canvas.stroke(INK.mix(0.5), 1.0))
-        .bold_line_style(canvas.stroke(faint(), 1.0))
-        .light_line_style(canvas.stroke(INK.mix(0.0), 1.0))
-        .draw()?;
+        .y_desc(format!("{axis} (mean and 95% band over seeds)"));
+    canvas.dress(&mut mesh).draw()?;
     let mut ends = Vec::new();
     for (index, curve) in curves.iter().enumerate() {
         let at = |value: &dyn Fn(Estimate) -> f64| {
@@ -103,19 +97,9 @@ pub(super) fn points<DB: DrawingBackend>(
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
         .build_cartesian_2d((left / 1.35..right * 1.6).log_scale().with_key_points(TICKS.to_vec()), low..high)?;
-    chart
-        .configure_mesh()
-        .x_labels(TICKS.len())
-        .x_label_formatter(&|rows| format!("{rows}"))
-        .y_labels(8)
-        .x_desc(x_axis)
-        .y_desc(y_axis)
-        .axis_desc_style(canvas.text(TEXT_SIZE))
-        .label_style(canvas.text(TEXT_SIZE - 1))
-        .axis_style(canvas.stroke(INK.mix(0.5), 1.0))
-        .bold_line_style(canvas.stroke(faint(), 1.0))
-        .light_line_style(canvas.stroke(INK.mix(0.0), 1.0))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(TICKS.len()).x_label_formatter(&|rows| format!("{rows}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+    canvas.dress(&mut mesh).draw()?;
     let mut taken = Vec::new();
     for (index, (_, cost, loss)) in points.iter().enumerate() {
         let (from, to) = loss.bounds();

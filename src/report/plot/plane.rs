@@ -5,7 +5,7 @@ use plotters::prelude::{Circle, DrawingBackend, PathElement, Polygon, Rectangle}
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
-use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color, faint};
+use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
 use super::horizontal::padded;
 use crate::report::figures::{Layer, Style};
 use crate::report::statistics::Estimate;
@@ -35,20 +35,9 @@ pub(super) fn plane<DB: DrawingBackend>(
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
         .build_cartesian_2d(left..right, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .x_labels(10)
-        .x_label_formatter(&plain)
-        .y_labels(8)
-        .y_label_formatter(&plain)
-        .x_desc(x_axis)
-        .y_desc(y_axis)
-        .axis_desc_style(canvas.text(TEXT_SIZE))
-        .label_style(canvas.text(TEXT_SIZE - 1))
-        .axis_style(canvas.stroke(INK.mix(0.5), 1.0))
-        .bold_line_style(canvas.stroke(faint(), 1.0))
-        .light_line_style(canvas.stroke(INK.mix(0.0), 1.0))
-        .draw()?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(10).x_label_formatter(&plain).y_labels(8).y_label_formatter(&plain).x_desc(x_axis).y_desc(y_axis);
+    canvas.dress(&mut mesh).draw()?;
     for (index, layer) in layers.iter().enumerate() {
         let color = color(index);
         let line = || layer.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
