@@ -26,7 +26,7 @@ impl Weighted {
         Weighted::of(Origin::of(path), 1.0)
     }
 
-    const fn of(origin: Origin, weight: f64) -> Weighted {
+    pub(super) const fn of(origin: Origin, weight: f64) -> Weighted {
         Weighted { origin, weight, format: None, unit: None }
     }
 }

@@ -8,7 +8,7 @@ use super::sieve::Sifted;
 use super::spool::Spool;
 use super::tally::{Dropped, GameDropped, Tally};
 use super::unlikely::probability;
-use crate::data::{DataError, FsdWriter, Record, SplitRule};
+use crate::data::{DataError, FsdWriter, Record, Split, SplitRule};
 use crate::units::{Draws, Seed};
 
 /// Where samples go.
@@ -30,7 +30,7 @@ impl Sink {
 pub struct Flow {
     per_game: PerGame,
     seed: Seed,
-    part: Option<(SplitRule, crate::data::Split)>,
+    part: Option<(SplitRule, Split)>,
     /// Draws results that are unlikely; none where they are kept, or where the scores come later.
     unlikely: Option<Draws>,
     weights: Draws,

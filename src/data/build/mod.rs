@@ -275,7 +275,7 @@ pub(super) fn everything(
     input: &Origin,
     mut each: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<Everything, DataError> {
-    let input = Weighted { format: Some(Format::Pgn), ..Weighted::whole(&input.path()) };
+    let input = Weighted { format: Some(Format::Pgn), ..Weighted::of(input.clone(), 1.0) };
     let mut supply = Supply::open(&input, &Options::everything(), true)?;
     let mut positions = 0;
     'read: while let Some(batch) = supply.batch()? {
