@@ -213,7 +213,7 @@ fn activate<V: Vector>(proof: V::Proof, model: &Model, accumulator: &[i16], outp
     let (first, second, squared) = match model.shape.activation {
         Activation::Pairwise => (&accumulator[..half], &accumulator[half..][..half], true),
         Activation::Screlu => (&accumulator[..half], &accumulator[..half], true),
-        Activation::Crelu | Activation::Dual => (&accumulator[..half], &accumulator[..half], false),
+        Activation::Relu | Activation::Crelu | Activation::Dual => (&accumulator[..half], &accumulator[..half], false),
     };
     let mut at = 0;
     while at + V::BYTES <= half {
@@ -416,7 +416,7 @@ fn activate_hidden(model: &Model, layer: usize, sums: &[i32], output: &mut [u8])
         *value = (sum >> shift).clamp(0, one) as u8;
     }
     match activation {
-        Activation::Crelu | Activation::Pairwise => {}
+        Activation::Relu | Activation::Crelu | Activation::Pairwise => {}
         Activation::Screlu => {
             for value in clipped {
                 *value = scheme.product(*value, *value);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::NetError;
+use super::{Activation, NetError, Shape};
 
 /// The scales of one integer arithmetic. Activations are integers in `0..=one`; everything else follows:
 ///
@@ -75,6 +75,18 @@ impl Scheme {
         }
     }
 
+    /// # Errors
+    /// When the scheme has no integers for a part of the shape.
+    pub fn admits(&self, shape: &Shape) -> Result<(), NetError> {
+        match [shape.activation, shape.hidden_activation].contains(&Activation::Relu) {
+            false => Ok(()),
+            true => Err(NetError::Scheme(format!(
+                "{} clips activations at 1 and has no relu; take crelu, or a scheme without the limit",
+                self.name
+            ))),
+        }
+    }
+
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits {
@@ -136,6 +148,12 @@ impl Scheme {
         32 - self.one.leading_zeros()
     }
 
+    /// What the shift leaves of a product of two activations: 127/128 where `one` is 127.
+    #[must_use]
+    pub fn product_scale(&self) -> f64 {
+        f64::from(self.one) / f64::from(1u32 << self.product_shift())
+    }
+
     /// The product of two activations, rounded down.
     #[must_use]
     pub fn product(&self, a: u8, b: u8) -> u8 {
@@ -189,6 +207,7 @@ mod tests {
         assert_eq!((scheme.crelu(-1), scheme.crelu(5), scheme.crelu(128)), (0, 5, 127));
         assert_eq!((scheme.internal_score(-31), scheme.internal_score(31)), (-1, 1));
         assert_eq!([(127, 127), (127, 1), (64, 64)].map(|(a, b)| scheme.product(a, b)), [126, 0, 32]);
+        close(scheme.product_scale(), 127.0 / 128.0);
         assert_eq!([0, 8128, -8128, 4598, i32::MIN].map(|sum| scheme.square(sum)), [0, 126, 126, 40, 127]);
         assert_eq!([8128, -8128, 4707, -1].map(|sum| scheme.skip(sum)), [9600, -9600, 5559, -1]);
         let other = Scheme { pawn_value: 208, ..scheme };
