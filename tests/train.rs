@@ -58,7 +58,6 @@ impl Bench {
             method,
             seed: Seed(3),
             l1: 16,
-            design: Design::default(),
             hidden: vec![8],
             design: Design::default(),
             batch_size: 128,

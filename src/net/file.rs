@@ -193,7 +193,7 @@ pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
     let file = Opened::new(path, &bytes, Kind::Checkpoint)?;
     let shape = file.header.shape.clone();
     let float = |name: &str, dimensions: &[usize]| file.tensor(name, Dtype::F32, dimensions, f32::from_le_bytes);
-    let net = FloatNet::filled(shape, float)?;
+    let net = FloatNet::filled(&shape, float)?;
     net.validate().map_err(|error| file.content(error))?;
     Ok((net, Checkpoint { origin: file.header.origin, training: file.header.training }))
 }

@@ -75,7 +75,10 @@ impl FloatNet {
     ///
     /// # Errors
     /// Whatever `fill` gives.
-    pub fn filled<E>(shape: Shape, mut fill: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>) -> Result<FloatNet, E> {
+    pub fn filled<E>(
+        shape: &Shape,
+        mut fill: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
+    ) -> Result<FloatNet, E> {
         let mut tensors = shape.tensors().into_iter().map(|(name, dimensions)| fill(&name, &dimensions));
         let mut next = || tensors.next().unwrap_or_else(|| Ok(Vec::new()));
         let (ft_weights, ft_biases) = (next()?, next()?);
@@ -87,7 +90,7 @@ impl FloatNet {
 
     /// A network of that shape, all zero.
     #[must_use]
-    pub fn zeros(shape: Shape) -> FloatNet {
+    pub fn zeros(shape: &Shape) -> FloatNet {
         let zeros = |_: &str, dimensions: &[usize]| Ok(vec![0.0; dimensions.iter().product()]);
         let Ok(net) = FloatNet::filled::<std::convert::Infallible>(shape, zeros);
         net

@@ -43,6 +43,6 @@ pub(crate) mod tests {
             };
             Ok::<_, NetError>(uniform(dimensions.iter().product(), bound))
         };
-        FloatNet::filled(shape.clone(), fill).expect("filled")
+        FloatNet::filled(shape, fill).expect("filled")
     }
 }

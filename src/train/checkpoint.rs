@@ -195,7 +195,7 @@ fn tensors<'a>(prefix: &str, net: &'a FloatNet) -> Vec<(String, Vec<usize>, &'a 
 }
 
 fn read_moments(file: &SafeTensors<'_>, prefix: &str, like: &FloatNet) -> Result<FloatNet, String> {
-    FloatNet::filled(like.shape.clone(), |name, dimensions| {
+    FloatNet::filled(&like.shape, |name, dimensions| {
         let mut numbers = vec![0.0; dimensions.iter().product()];
         read_into(&mut numbers, file, &format!("{prefix}.{name}"), dimensions)?;
         Ok(numbers)

@@ -19,7 +19,7 @@ pub fn fresh(shape: &Shape, seed: Seed) -> FloatNet {
         (0..count).map(|_| rng.random_range(-bound..bound)).collect::<Vec<f32>>()
     };
     let ft = uniform("ft.weight", shape.features as usize * shape.l1, FT_BOUND);
-    let mut net = FloatNet::zeros(shape.clone());
+    let mut net = FloatNet::zeros(shape);
     let rows = net.ft_weights.chunks_exact_mut(shape.row()).zip(ft.chunks_exact(shape.l1));
     rows.for_each(|(row, neurons)| row[..shape.l1].copy_from_slice(neurons));
     net.ft_biases.fill(FT_BIAS);

@@ -46,7 +46,6 @@ pub struct Frozen(Tensor);
 
 impl Frozen {
     /// A leaf: operations on it leave its memory alone.
-    #[must_use]
     pub fn tensor(&self, train: bool) -> Tensor {
         self.0.shallow_clone().set_requires_grad(train)
     }

@@ -95,7 +95,7 @@ impl Model {
             .num_threads(threads)
             .build()
             .map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))?;
-        let zeros = || FloatNet::zeros(net.shape.clone());
+        let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
         let (gradients, transposed) = (Vec::new(), Transposed::default());
         let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row()));

@@ -135,7 +135,7 @@ impl Pass<'_> {
         let (sums, each) = sums(self.loss, &grouped.back(out)?, labels, samples.len())?;
         each.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?.f_backward()?;
 
-        let psqt = psqt.map(|psqt| psqt.f_grad().and_then(|gradient| Vec::<f32>::try_from(gradient))).transpose()?;
+        let psqt = psqt.map(|psqt| psqt.f_grad().and_then(Vec::<f32>::try_from)).transpose()?;
         let (row, width) = (self.net.shape.row(), accumulators.width());
         let first = samples.start * batch.positions_per_sample();
         with_numbers(&activations.f_grad()?, |numbers| {
