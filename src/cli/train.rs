@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
 use crate::service::{Request, Source};
-use crate::train::{Design, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, TrainConfig, TrainError};
+use crate::train::{Design, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError};
 use crate::units::Seed;
 
 /// Train a network on a feature set
@@ -60,7 +61,17 @@ pub struct Arguments {
     decay: f64,
     #[command(flatten)]
     recipe: Recipe,
-    /// Begin with the float network of another run, of either method: a checkpoint.safetensors or best.safetensors
+    /// Learn from a second method too, in the same steps
+    #[arg(long, value_enum, value_name = "METHOD")]
+    second: Option<Method>,
+    /// The second method's games or samples [default: those of --data]
+    #[arg(long, value_name = "FILE", requires = "second")]
+    second_data: Option<PathBuf>,
+    /// What a second method's loss counts beside the first's
+    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
+    second_weight: f64,
+    /// Begin with the network of a file, whatever it learned from: another run's checkpoint or best, or a quantised
+    /// network (also .nnue)
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     #[arg(long, default_value_t = 0)]
@@ -77,6 +88,9 @@ pub struct Arguments {
     /// Go on with the run in OUT where it stopped
     #[arg(long, conflicts_with = "force")]
     resume: bool,
+    /// Minutes between two checkpoints within an epoch
+    #[arg(long, value_name = "MINUTES", default_value_t = Run::CHECKPOINT_EVERY.as_secs_f64() / 60.0)]
+    checkpoint_every: f64,
     /// Replace the run in OUT
     #[arg(long)]
     force: bool,
@@ -144,6 +158,12 @@ impl Arguments {
             decay: self.decay,
             recipe: self.recipe,
             start: self.start.clone(),
+            second: self.second.map(|method| Second {
+                method,
+                data: self.second_data.clone().unwrap_or_else(|| self.data.clone()),
+                source: self.source,
+                weight: self.second_weight,
+            }),
             validation: self.validation,
             eval_loss: EvalLoss {
                 power: self.power,
@@ -165,7 +185,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = arguments.config();
     let mut progress = Progress::new(arguments.resume, interruption().map_err(Failure::work)?);
     let (folder, resume, force) = (&arguments.out, arguments.resume, arguments.force);
-    let outcome = Run { config: &config, folder, resume, force, service: None }.train(&mut progress);
+    let every = Duration::try_from_secs_f64(arguments.checkpoint_every * 60.0);
+    let checkpoint_every = every.map_err(|_| {
+        let text = format!("--checkpoint-every: {} minutes are no time", arguments.checkpoint_every);
+        Failure::request(TrainError::Config(text))
+    })?;
+    let run = Run { resume, force, checkpoint_every, ..Run::new(&config, folder) };
+    let outcome = run.train(&mut progress);
     progress.clear();
     let outcome = outcome.map_err(failure)?;
     match arguments.format {

@@ -34,7 +34,7 @@ impl Workbench for Local {
     }
 
     fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
-        let run = Run { config: request.config, folder: &request.folder, resume: true, force: false, service: None };
+        let run = Run { resume: true, ..Run::new(request.config, &request.folder) };
         match run.train(&mut Watched(watch)) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. }) => Ok(None),

@@ -201,6 +201,7 @@ impl PlannedRun {
             decay: settings.decay,
             recipe: settings.recipe,
             start: None,
+            second: None,
             validation: settings.validation,
             eval_loss: settings.eval_loss,
             pqr_loss: settings.pqr_loss,

@@ -5,6 +5,7 @@
 //! writes Stockfish's own.
 
 mod container;
+mod dequantise;
 mod error;
 mod file;
 mod float;

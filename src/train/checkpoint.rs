@@ -29,12 +29,23 @@ pub struct Progress {
     pub steps_per_epoch: u64,
     /// Known after the first validation.
     pub validation: Option<Validation>,
+    /// Of the second method, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondProgress>,
+}
+
+/// How far the second method has come; it takes as many steps as the first.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondProgress {
+    /// Of the epoch begun.
+    pub epoch: Sums,
+    pub samples_per_epoch: u64,
 }
 
 impl Progress {
-    /// That of a new run, over the data a service describes.
+    /// That of a new run, over the data that services describe.
     #[must_use]
-    pub fn new(config: &TrainConfig, data: &Description) -> Progress {
+    pub fn new(config: &TrainConfig, data: &Description, second: Option<&Description>) -> Progress {
         Progress {
             config: config.clone(),
             epochs: 0,
@@ -44,6 +55,8 @@ impl Progress {
             samples_per_epoch: data.samples_per_epoch,
             steps_per_epoch: data.batches_per_epoch,
             validation: None,
+            second: second
+                .map(|data| SecondProgress { samples_per_epoch: data.samples_per_epoch, ..SecondProgress::default() }),
         }
     }
 
@@ -52,10 +65,16 @@ impl Progress {
     /// # Errors
     /// The difference, as text.
     pub fn same_data(&self, now: &Progress) -> Result<(), String> {
-        if (self.samples_per_epoch, self.steps_per_epoch) == (now.samples_per_epoch, now.steps_per_epoch) {
+        let samples = |progress: &Progress| {
+            (progress.samples_per_epoch, progress.second.map_or(0, |second| second.samples_per_epoch))
+        };
+        let (before, now) = match (samples(self), samples(now)) {
+            ((before, second), (now, then)) if before != now || second == then => (before, now),
+            ((_, before), (_, now)) => (before, now),
+        };
+        if before == now {
             return Ok(());
         }
-        let (before, now) = (self.samples_per_epoch, now.samples_per_epoch);
         Err(format!("its epochs have {before} samples and the data now give {now}: the data have changed"))
     }
 }

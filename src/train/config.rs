@@ -1,12 +1,11 @@
-//! What a training run is asked to do, and what it reports.
+//! What a training run is asked to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Design, Recipe, TrainError};
 use crate::data::Method;
-use crate::features::Identity;
 use crate::service::Source;
 use crate::units::Seed;
 
@@ -40,8 +39,11 @@ pub struct TrainConfig {
     pub decay: f64,
     #[serde(default)]
     pub recipe: Recipe,
-    /// A float network to begin with instead of seeded numbers: a checkpoint of this set and shape, whatever it learned
-    /// from.
+    /// A second method, learned from in the same steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<Second>,
+    /// A network of this set and shape to begin with instead of seeded numbers, whatever it learned from: a checkpoint, or
+    /// a quantised network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
     /// Share of games kept for validation.
@@ -55,12 +57,43 @@ pub struct TrainConfig {
     pub threads: usize,
 }
 
+/// A method beside the first: each step takes a batch of either and minimises first + weight · second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    pub method: Method,
+    pub data: PathBuf,
+    pub source: Source,
+    pub weight: f64,
+}
+
+/// One of a run's methods.
+#[derive(Copy, Clone, Debug)]
+pub struct Task<'a> {
+    pub method: Method,
+    pub data: &'a Path,
+    pub source: Source,
+    pub weight: f64,
+    /// The first method's samples make the epochs; the second's come round and round.
+    pub first: bool,
+}
+
 /// What runs before there was a choice had.
 const fn built() -> Source {
     Source::Built
 }
 
 impl TrainConfig {
+    /// The methods, the first one first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task<'_>> {
+        let first = Task { method: self.method, data: &self.data, source: self.source, weight: 1.0, first: true };
+        let second = self.second.as_ref().map(|second| {
+            let Second { method, data, source, weight } = second;
+            Task { method: *method, data, source: *source, weight: *weight, first: false }
+        });
+        std::iter::once(first).chain(second).collect()
+    }
+
     /// # Errors
     /// When a number makes no sense.
     pub fn validate(&self) -> Result<(), TrainError> {
@@ -75,6 +108,9 @@ impl TrainConfig {
         }
         if !(self.validation > 0.0 && self.validation < 1.0) {
             return wrong(format!("the validation share lies between 0 and 1, not at {}", self.validation));
+        }
+        if let Some(weight) = self.second.as_ref().map(|second| second.weight).filter(|weight| !positive(*weight)) {
+            return wrong(format!("the weight of the second method is above 0, not {weight}"));
         }
         if let Some(problem) = self.recipe.problem() {
             return wrong(problem);
@@ -163,62 +199,4 @@ impl Default for PqrLoss {
     fn default() -> Self {
         PqrLoss { kappa: 1.0, output_scale: 361.0 }
     }
-}
-
-/// One line of `metrics.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EpochMetrics {
-    /// From 1.
-    pub epoch: u32,
-    pub step: u64,
-    /// Samples seen since the run began.
-    pub samples: u64,
-    pub learning_rate: f64,
-    /// Mean over the epoch's samples.
-    pub train_loss: f64,
-    /// Mean over every sample of the validation split.
-    pub validation_loss: f64,
-    /// pqr: share of validation samples whose chosen move is preferred (r > q).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation_accuracy: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neurons: Option<Neurons>,
-    pub samples_per_second: f64,
-    pub seconds: f64,
-}
-
-/// What the accumulators' neurons did over the validation split, after the activation.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Neurons {
-    /// Share of values above 0.
-    pub positive: f64,
-    /// Share of values at the upper end.
-    pub saturated: f64,
-    /// Share of neurons that were never above 0.
-    pub dead: f64,
-}
-
-/// What a finished run leaves behind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    pub config: TrainConfig,
-    pub name: String,
-    pub identity: Identity,
-    pub num_features: u32,
-    /// Trainable parameters.
-    pub parameters: u64,
-    /// Samples an epoch.
-    pub training_samples: u64,
-    /// Samples of the validation split.
-    pub validation_samples: u64,
-    pub epochs: Vec<EpochMetrics>,
-    /// Of the last epoch.
-    pub validation_loss: f64,
-    /// Validation loss of the best constant output: what a network that sees nothing reaches.
-    pub baseline_loss: f64,
-    /// Spent on the epochs, validation included.
-    pub seconds: f64,
-    /// Relative to the run's folder.
-    pub network: PathBuf,
-    pub checkpoint: PathBuf,
 }

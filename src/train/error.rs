@@ -30,10 +30,10 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "the loss became {loss} at step {step} (epoch {epoch}): training diverged. \
-         The last checkpoint is kept; try a lower learning rate than {learning_rate}"
+        "training diverged at step {step}: {culprit}. The last checkpoint is kept; try a lower learning rate than \
+         {learning_rate}, or --gradient-clip"
     )]
-    NotFinite { step: u64, epoch: u32, loss: f64, learning_rate: f64 },
+    NotFinite { step: u64, culprit: String, learning_rate: f64 },
     #[error("the samples service sent a broken batch {batch}: {why}")]
     Batch { batch: u64, why: String },
     #[error("the {split} split of {} holds no sample; {hint}", data.display())]

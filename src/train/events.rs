@@ -3,9 +3,10 @@
 //! The file is a row of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C, the
 //! content, its masked CRC-32C. Each content is a protocol buffer `Event`: 1 wall time (double, seconds since 1970),
 //! 2 step (varint), 3 file version (text, first record only), 5 summary, which is a row of values (1): 1 tag (text),
-//! 2 number (float).
+//! 2 number (float) or 5 histogram (1 least, 2 largest, 3 how many, 4 sum, 5 sum of squares, 6 each bin's upper end,
+//! 7 each bin's count; all doubles).
 
-use super::EpochMetrics;
+use super::{EpochMetrics, WeightHistogram};
 
 /// Every epoch's numbers, the last of which came at `now`, in seconds since 1970.
 #[must_use]
@@ -20,8 +21,9 @@ pub fn encode(metrics: &[EpochMetrics], now: f64) -> Vec<u8> {
         time += epoch.seconds;
         let mut event = double(1, time);
         event.extend(number(2, epoch.step));
+        let scalars = scalars(epoch).into_iter().map(|(tag, value)| scalar(tag, value));
         let summary: Vec<u8> =
-            scalars(epoch).into_iter().flat_map(|(tag, value)| bytes(1, &scalar(tag, value))).collect();
+            scalars.chain(epoch.weights.iter().map(histogram)).flat_map(|value| bytes(1, &value)).collect();
         event.extend(bytes(5, &summary));
         record(&event, &mut out);
     }
@@ -36,6 +38,10 @@ fn scalars(epoch: &EpochMetrics) -> Vec<(&'static str, f64)> {
         ("samples_per_second", epoch.samples_per_second),
     ];
     all.extend(epoch.validation_accuracy.map(|accuracy| ("accuracy/validation", accuracy)));
+    if let Some(second) = &epoch.second {
+        all.extend([("loss/train-second", second.train_loss), ("loss/validation-second", second.validation_loss)]);
+        all.extend(second.validation_accuracy.map(|accuracy| ("accuracy/validation-second", accuracy)));
+    }
     if let Some(neurons) = &epoch.neurons {
         all.extend([
             ("neurons/positive", neurons.positive),
@@ -44,6 +50,20 @@ fn scalars(epoch: &EpochMetrics) -> Vec<(&'static str, f64)> {
         ]);
     }
     all
+}
+
+fn histogram(weights: &WeightHistogram) -> Vec<u8> {
+    let WeightHistogram { name, min, max, sum, sum_of_squares, counts } = weights;
+    let count = counts.iter().sum::<u64>() as f64;
+    let width = (max - min) / counts.len().max(1) as f64;
+    let packed = |values: &mut dyn Iterator<Item = f64>| values.flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+    let limits = packed(&mut (1..=counts.len()).map(|bin| min + width * bin as f64));
+    let counts = packed(&mut counts.iter().map(|count| *count as f64));
+    let numbers = [*min, *max, count, *sum, *sum_of_squares].into_iter().zip(1..);
+    let mut content: Vec<u8> = numbers.flat_map(|(value, field)| double(field, value)).collect();
+    content.extend(bytes(6, &limits));
+    content.extend(bytes(7, &counts));
+    [bytes(1, format!("weights/{name}").as_bytes()), bytes(5, &content)].concat()
 }
 
 fn scalar(tag: &str, value: f64) -> Vec<u8> {
@@ -144,6 +164,15 @@ mod tests {
             validation_loss: 0.5,
             validation_accuracy: None,
             samples_per_second: 1000.0,
+            second: None,
+            weights: vec![WeightHistogram {
+                name: "ft.bias".into(),
+                min: -1.0,
+                max: 3.0,
+                sum: 2.0,
+                sum_of_squares: 10.0,
+                counts: vec![1, 1],
+            }],
             neurons: Some(Neurons { positive: 0.25, saturated: 0.125, dead: 0.0 }),
             seconds: 10.0,
         };
@@ -156,6 +185,11 @@ mod tests {
         let value = [&[0x0a, 15][..], b"loss/validation", &[0x15], &0.5f32.to_le_bytes()].concat();
         assert!(all[2].windows(value.len()).any(|window| window == value));
         assert!(all[2].windows(12).any(|window| window == b"neurons/dead"));
+        let bins =
+            [&[0x32, 16][..], &1f64.to_le_bytes(), &3f64.to_le_bytes(), &[0x3a, 16], &[1f64.to_le_bytes(); 2].concat()];
+        let bins = bins.concat();
+        assert!(all[2].windows(bins.len()).any(|window| window == bins));
+        assert!(all[2].windows(15).any(|window| window == b"weights/ft.bias"));
         assert!(!all[2].windows(8).any(|window| window == b"accuracy"));
     }
 }

@@ -5,6 +5,7 @@ mod config;
 mod design;
 mod error;
 pub mod folder;
+mod metrics;
 mod observer;
 mod recipe;
 
@@ -19,11 +20,15 @@ mod batch;
 #[cfg(feature = "train")]
 mod checkpoint;
 #[cfg(feature = "train")]
+mod culprit;
+#[cfg(feature = "train")]
 mod dense;
 #[cfg(feature = "train")]
 mod events;
 #[cfg(feature = "train")]
 mod factor;
+#[cfg(feature = "train")]
+mod histogram;
 #[cfg(feature = "train")]
 mod init;
 #[cfg(feature = "train")]
@@ -33,6 +38,8 @@ mod memory;
 #[cfg(feature = "train")]
 mod model;
 #[cfg(feature = "train")]
+mod objective;
+#[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
 mod shard;
@@ -41,17 +48,21 @@ mod slow;
 #[cfg(feature = "train")]
 mod sparse;
 #[cfg(feature = "train")]
+mod start;
+#[cfg(feature = "train")]
 mod stream;
 #[cfg(feature = "train")]
 mod validator;
 
-pub use config::{EpochMetrics, EvalLoss, LossForm, Neurons, Outcome, PqrLoss, TrainConfig};
+pub use config::{EvalLoss, LossForm, PqrLoss, Second, TrainConfig};
 pub use design::Design;
 pub use error::TrainError;
+pub use metrics::{EpochMetrics, Neurons, Outcome, SecondMetrics, WeightHistogram};
 pub use observer::{Observer, Plan, Silent, Step};
 pub use recipe::{Length, Optimiser, Recipe, Schedule};
 
 use std::path::Path;
+use std::time::Duration;
 
 /// A training run to do.
 #[derive(Copy, Clone, Debug)]
@@ -65,6 +76,20 @@ pub struct Run<'a> {
     pub force: bool,
     /// The program that serves samples; none = this one.
     pub service: Option<&'a Path>,
+    /// Between two checkpoints within an epoch; there is one at each epoch's end in any case.
+    pub checkpoint_every: Duration,
+}
+
+impl<'a> Run<'a> {
+    /// A checkpoint this often bounds what a crash costs, and saving takes a hundredth of it at most.
+    pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(300);
+
+    /// The run in a folder, served by this program.
+    #[must_use]
+    pub fn new(config: &'a TrainConfig, folder: &'a Path) -> Run<'a> {
+        let checkpoint_every = Run::CHECKPOINT_EVERY;
+        Run { config, folder, resume: false, force: false, service: None, checkpoint_every }
+    }
 }
 
 #[cfg(not(feature = "train"))]
@@ -86,5 +111,5 @@ pub fn run(
     resume: bool,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
-    Run { config, folder, resume, force: false, service: None }.train(observer)
+    Run { resume, ..Run::new(config, folder) }.train(observer)
 }

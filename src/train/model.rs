@@ -20,7 +20,7 @@ use super::loss::Loss;
 use super::shard::{Pass, Shard, shards};
 use super::slow::{LOOKAHEAD_STEPS, Slow};
 use super::sparse::{Transposed, add_rows};
-use super::{Optimiser, Recipe, TrainError};
+use super::{Optimiser, Recipe, TrainError, culprit};
 use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, on_grid};
 
@@ -103,11 +103,10 @@ impl Model {
         Ok(Model { net, factored, first, second, slow, step: 0, recipe, loss, scheme, pool, gradients, transposed })
     }
 
-    /// One step along the gradient of the parts' mean losses, weighted; gives each part's losses before the step. When
-    /// one is not finite, no step is taken.
+    /// One step along the gradient of the parts' mean losses, weighted; gives each part's losses before the step.
     ///
     /// # Errors
-    /// When libtorch fails.
+    /// When libtorch fails, or a loss or gradient is not finite: then no step is taken.
     pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         let (row, features) = (self.net.shape.row(), self.net.shape.features as usize);
         let positions: usize = parts.iter().map(|part| part.batch.positions()).sum();
@@ -139,17 +138,20 @@ impl Model {
         let mut shards = shards.into_iter().map(|(_, shard)| shard);
         let Some(first) = shards.next() else { return Ok(sums) };
         let sum = shards.fold(first, |sum, shard| sum.plus(&shard));
-        if sums.iter().all(|sums| sums.loss.is_finite()) {
-            self.step += 1;
-            let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
-            let adam = Adam::new(optimiser, weight_decay, learning_rate, self.step);
-            let shortened = gradient_clip.map_or(1.0, |longest| (longest / self.gradient_length(&sum)).min(1.0));
-            self.update(adam.scaled(shortened as f32), &sum);
-            if let Some(slow) = &mut self.slow
-                && self.step.is_multiple_of(LOOKAHEAD_STEPS)
-            {
-                slow.meet(&mut self.net, self.factored.as_mut(), self.scheme.limits().feature_transformer as f32);
-            }
+        let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
+        if !culprit::all_finite(&losses, &sum) {
+            let culprit = culprit::of(&self.net, parts, &losses, &sum);
+            return Err(TrainError::NotFinite { step: self.step + 1, culprit, learning_rate });
+        }
+        self.step += 1;
+        let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
+        let adam = Adam::new(optimiser, weight_decay, learning_rate, self.step);
+        let shortened = gradient_clip.map_or(1.0, |longest| (longest / self.gradient_length(&sum)).min(1.0));
+        self.update(adam.scaled(shortened as f32), &sum);
+        if let Some(slow) = &mut self.slow
+            && self.step.is_multiple_of(LOOKAHEAD_STEPS)
+        {
+            slow.meet(&mut self.net, self.factored.as_mut(), self.scheme.limits().feature_transformer as f32);
         }
         Ok(sums)
     }

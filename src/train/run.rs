@@ -1,22 +1,20 @@
 //! A training run from start, or from its last checkpoint, to its outcome.
 
-use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::activity::Activity;
-use super::batch::{Batch, Labels};
 use super::checkpoint::{self, Progress, Validation};
-use super::events;
-use super::folder::{BEST, CHECKPOINT, CONFIG, DEFINITION, EVENTS, Folder, NETWORK, OUTCOME};
-use super::init;
-use super::loss::{Loss, eval_baseline, pqr_baseline};
+use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, NETWORK, OUTCOME};
+use super::loss::Loss;
 use super::model::{Model, Part, Sums};
-use super::stream::{Served, Stream};
-use super::validator::Validator;
-use super::{EpochMetrics, Length, Neurons, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
-use crate::data::Method;
+use super::objective::{Objective, Validated};
+use super::start::Reduced;
+use super::stream::Served;
+use super::{
+    EpochMetrics, Length, Observer, Outcome, Plan, Run, SecondMetrics, Step, TrainConfig, TrainError, events, histogram,
+};
 use crate::features::{Factors, FeatureSet};
-use crate::net::{self, FloatNet, NetFile, Origin, Scheme, Shape};
+use crate::net::{self, NetFile, Origin, Scheme};
 
 impl Run<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
@@ -39,7 +37,7 @@ impl Run<'_> {
             Some(program) => program.to_path_buf(),
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
-        Session::begin(config, set, folder, program)?.finish(observer)
+        Session::begin(config, set, folder, program, self.checkpoint_every)?.finish(observer)
     }
 }
 
@@ -60,10 +58,12 @@ struct Session<'a> {
     folder: Folder,
     program: PathBuf,
     model: Model,
-    training: Stream,
-    validator: Validator,
+    /// The first method's, and the second's where there is one.
+    objectives: Vec<Objective<'a>>,
     progress: Progress,
     metrics: Vec<EpochMetrics>,
+    checkpoint_every: Duration,
+    saved: Instant,
 }
 
 impl<'a> Session<'a> {
@@ -72,66 +72,70 @@ impl<'a> Session<'a> {
         reduced: Reduced,
         folder: Folder,
         program: PathBuf,
+        checkpoint_every: Duration,
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
         let served = reduced.serve(config, &folder)?;
-        let Reduced { set, kept, whole } = reduced;
-        let factors = if config.factor { Factors::of(&set)? } else { None };
+        let factors = if config.factor { Factors::of(&reduced.set)? } else { None };
         let stored = match path.exists() {
-            true => Some(checkpoint::load(&path, &set, factors.as_ref(), config)?),
+            true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config)?),
             false => None,
         };
         if let Some(begun) = folder.read_json::<TrainConfig>(CONFIG)? {
             let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
             checkpoint::same_run(&begun, config).map_err(mismatch)?;
         }
-        let start = stored.as_ref().map_or(0, |state| state.progress.step);
-        let training = Stream::training(&program, config, &served, start)?;
         let scheme = Scheme::stockfish();
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let recipe = config.recipe;
-        let fresh = Progress::new(config, training.description());
-        if fresh.steps_per_epoch == 0 {
-            let hint = "it needs more games";
-            return Err(TrainError::Empty { data: config.data.clone(), split: "training", hint });
-        }
-        let (model, progress) = match stored {
+        let start = stored.as_ref().map_or(0, |state| state.progress.step);
+        // Before any service starts: a wrong shape is told at once.
+        let (mut model, progress) = match stored {
             Some(state) => {
-                state.progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
                 let mut model = Model::new(state.net, None, recipe, loss, &scheme, config.threads)?;
                 (model.factored, model.slow) = (state.factored, state.slow);
-                (model.first, model.second, model.step) = (state.first, state.second, state.progress.step);
-                (model, Progress { config: config.clone(), ..state.progress })
+                (model.first, model.second) = (state.first, state.second);
+                (model, Some(state.progress))
             }
             None => {
-                let net = match (&config.start, &kept) {
-                    (Some(start), _) => begun(start, &set, &shape(config, set.num_features())?)?,
-                    (None, None) => init::fresh(&shape(config, whole)?, config.seed),
-                    (None, Some(kept)) => init::fresh(&shape(config, whole)?, config.seed).keeping(kept),
-                };
-                (Model::new(net, factors, recipe, loss, &scheme, config.threads)?, fresh)
+                let net = reduced.network(config, &scheme)?;
+                (Model::new(net, factors, recipe, loss, &scheme, config.threads)?, None)
             }
+        };
+        model.step = start;
+        let tasks = config.tasks().into_iter();
+        let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start));
+        let objectives = objectives.collect::<Result<Vec<_>, TrainError>>()?;
+        let descriptions: Vec<_> = objectives.iter().map(|objective| objective.training.description()).collect();
+        let fresh = Progress::new(config, descriptions[0], descriptions.get(1).copied());
+        let progress = match progress {
+            Some(progress) => {
+                progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
+                Progress { config: config.clone(), ..progress }
+            }
+            None => fresh,
         };
         let metrics = folder.rewind_metrics(progress.epochs)?;
         folder.write_json(CONFIG, config)?;
-        let (origin, validator) = (Origin::of(&set), Validator::default());
         Ok(Session {
             config,
-            set,
+            origin: Origin::of(&reduced.set),
+            set: reduced.set,
             served,
-            origin,
             scheme,
             folder,
             program,
             model,
-            training,
-            validator,
+            objectives,
             progress,
             metrics,
+            checkpoint_every,
+            saved: Instant::now(),
         })
     }
 
     fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let positions = |objective: &Objective<'_>| objective.training.description().positions_per_sample;
         observer.started(&Plan {
             folder: self.folder.root(),
             set: self.set.name(),
@@ -140,7 +144,7 @@ impl<'a> Session<'a> {
             epochs: self.config.epochs,
             steps_per_epoch: self.progress.steps_per_epoch,
             samples_per_epoch: self.progress.samples_per_epoch,
-            positions_per_sample: self.training.description().positions_per_sample,
+            positions_per_sample: self.objectives.iter().map(positions).sum(),
             done: self.progress.step,
         });
         while self.progress.epochs < self.config.epochs {
@@ -175,11 +179,24 @@ impl<'a> Session<'a> {
                 return Err(self.interrupted());
             }
             self.step(epoch, rate(self.progress.step), observer)?;
+            if self.saved.elapsed() >= self.checkpoint_every {
+                self.save()?;
+            }
         }
         let trained = begun.elapsed().as_secs_f64();
         observer.validating(epoch);
-        let (sums, neurons, baseline) = self.validate(observer)?;
-        let validation_loss = sums.mean_loss();
+        let mut validated = self.validate(observer)?.into_iter();
+        let (Some(first), second) = (validated.next(), validated.next()) else {
+            return Err(TrainError::Config("a run without a method".into()));
+        };
+        let validation_loss = first.sums.mean_loss();
+        let second = self.progress.second.zip(self.config.second.as_ref()).zip(second);
+        let second = second.map(|((progress, asked), validated)| SecondMetrics {
+            method: asked.method,
+            train_loss: progress.epoch.mean_loss(),
+            validation_loss: validated.sums.mean_loss(),
+            validation_accuracy: validated.accuracy(asked.method),
+        });
         let metrics = EpochMetrics {
             epoch,
             step: self.progress.step,
@@ -187,20 +204,26 @@ impl<'a> Session<'a> {
             learning_rate: rate(self.progress.step.saturating_sub(1)),
             train_loss: self.progress.epoch.mean_loss(),
             validation_loss,
-            validation_accuracy: match self.config.method {
-                Method::Eval => None,
-                Method::Pqr => Some(sums.preferred as f64 / sums.samples as f64),
-            },
-            neurons,
+            validation_accuracy: first.accuracy(self.config.method),
+            second,
+            neurons: first.neurons,
+            weights: histogram::of(&self.model.net),
             samples_per_second: (self.progress.epoch.samples - samples_before) as f64 / trained.max(1e-9),
             seconds: begun.elapsed().as_secs_f64(),
         };
+        // What the run minimises.
+        let weighted =
+            second.zip(self.config.second.as_ref()).map(|(found, asked)| found.validation_loss * asked.weight);
+        let objective = validation_loss + weighted.unwrap_or(0.0);
         let best = self.progress.validation.map_or(f64::INFINITY, |known| known.best);
         self.progress.epochs = epoch;
         self.progress.epoch = Sums::default();
-        self.progress.validation =
-            Some(Validation { samples: sums.samples, baseline, best: best.min(validation_loss) });
-        if validation_loss < best {
+        if let Some(second) = &mut self.progress.second {
+            second.epoch = Sums::default();
+        }
+        let (samples, baseline) = (first.sums.samples, first.baseline);
+        self.progress.validation = Some(Validation { samples, baseline, best: best.min(objective) });
+        if objective < best {
             checkpoint::save_weights(&self.folder.path(BEST), &self.origin, &self.model.net, &self.progress)?;
         }
         // Lines behind the checkpoint are dropped on resume, so the checkpoint comes last.
@@ -210,62 +233,57 @@ impl<'a> Session<'a> {
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        let Session { training, model, progress, .. } = self;
-        let work = |batch: &Batch<'_>| {
-            let sums = model.train(&[Part { batch: *batch, weight: 1.0 }], learning_rate)?;
-            Ok((sums.into_iter().next().unwrap_or_default(), batch.positions()))
-        };
-        let Some((sums, positions)) = training.next(work)? else {
+        let Session { objectives, model, progress, .. } = self;
+        let (first, others) = objectives.split_at_mut(1);
+        let stepped = first[0].training.next(epoch - 1, |first| {
+            let first = Part { batch: *first, weight: 1.0 };
+            let Some(second) = others.first_mut() else {
+                return Ok(Some((model.train(&[first], learning_rate)?, first.batch.positions())));
+            };
+            let weight = second.task.weight;
+            second.training.next(epoch - 1, |second| {
+                let positions = first.batch.positions() + second.positions();
+                Ok((model.train(&[first, Part { batch: *second, weight }], learning_rate)?, positions))
+            })
+        })?;
+        let Some((sums, positions)) = stepped.flatten() else {
             let why = "the stream ended before the run".into();
             return Err(TrainError::Batch { batch: progress.step, why });
         };
-        let loss = sums.mean_loss();
-        if !loss.is_finite() {
-            return Err(TrainError::NotFinite { step: progress.step + 1, epoch, loss, learning_rate });
-        }
         progress.step = model.step;
-        progress.samples += sums.samples;
-        progress.epoch.add(sums);
+        progress.samples += sums[0].samples;
+        progress.epoch.add(sums[0]);
+        if let (Some(second), Some(sums)) = (&mut progress.second, sums.get(1)) {
+            second.epoch.add(*sums);
+        }
         observer.stepped(&Step {
             epoch,
             step: progress.step,
-            samples: sums.samples,
+            samples: sums[0].samples,
             positions: positions as u64,
-            loss,
+            loss: sums[0].mean_loss(),
         });
         Ok(())
     }
 
-    /// Loss over the whole validation split, and that of the best constant output.
-    fn validate(&mut self, observer: &dyn Observer) -> Result<(Sums, Option<Neurons>, f64), TrainError> {
-        let Session { config, served, folder, program, model, validator, progress, .. } = self;
-        let interrupted = || TrainError::Interrupted { step: progress.step, folder: folder.root().into() };
-        let known = progress.validation.map(|known| known.baseline);
-        let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
-        let open = || Stream::validation(program, config, served);
-        validator.each(open, &mut |batch| {
-            if observer.interrupted() {
-                return Err(interrupted());
-            }
-            if let (Labels::Eval(batch_targets), None) = (batch.labels, known) {
-                targets.extend_from_slice(batch_targets);
-            }
-            sums.add(model.observe(batch, &mut activity)?);
-            Ok(())
-        })?;
-        if sums.samples == 0 {
-            let hint = "give a larger --validation or more games";
-            return Err(TrainError::Empty { data: self.config.data.clone(), split: "validation", hint });
-        }
-        let baseline = known.unwrap_or_else(|| match self.config.method {
-            Method::Eval => eval_baseline(&targets, &self.config.eval_loss),
-            Method::Pqr => pqr_baseline(&self.config.pqr_loss),
+    /// Every method's loss over its validation split.
+    fn validate(&mut self, observer: &dyn Observer) -> Result<Vec<Validated>, TrainError> {
+        let mut objectives = std::mem::take(&mut self.objectives);
+        let stop = || if observer.interrupted() { Err(self.interrupted()) } else { Ok(()) };
+        let served = (&*self.program, &self.served);
+        let validated = objectives.iter_mut().map(|objective| {
+            let known = self.progress.validation.filter(|_| objective.task.first).map(|known| known.baseline);
+            objective.validate(&self.model, served, known, &stop)
         });
-        Ok((sums, activity.shares(), baseline))
+        let validated = validated.collect();
+        self.objectives = objectives;
+        validated
     }
 
-    fn save(&self) -> Result<(), TrainError> {
-        checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, &self.model, &self.progress)
+    fn save(&mut self) -> Result<(), TrainError> {
+        checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, &self.model, &self.progress)?;
+        self.saved = Instant::now();
+        Ok(())
     }
 
     fn interrupted(&self) -> TrainError {
@@ -298,54 +316,4 @@ impl<'a> Session<'a> {
         self.folder.write_json(OUTCOME, &outcome)?;
         Ok(outcome)
     }
-}
-
-/// The set a run trains on: the one asked for, or what is left of it without dead features.
-struct Reduced {
-    set: FeatureSet,
-    /// Of the features of the set asked for.
-    kept: Option<Vec<u32>>,
-    /// Number of features of the set asked for.
-    whole: u32,
-}
-
-impl Reduced {
-    fn of(config: &TrainConfig) -> Result<Reduced, TrainError> {
-        let set = FeatureSet::resolve(&config.set)?;
-        let whole = set.num_features();
-        let kept = config.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
-        let set = kept.as_ref().map_or(Ok(None), |kept| set.keeping(kept).map(Some))?.unwrap_or(set);
-        Ok(Reduced { set, kept, whole })
-    }
-
-    /// How a service is asked for the set: a reduced one by a file in the run's folder.
-    fn serve(&self, config: &TrainConfig, folder: &Folder) -> Result<Served, TrainError> {
-        let request = match self.kept {
-            None => config.set.clone(),
-            Some(_) => {
-                folder.write_text(DEFINITION, self.set.definition())?;
-                folder.path(DEFINITION).display().to_string()
-            }
-        };
-        Ok(Served { request, identity: self.set.identity().clone() })
-    }
-}
-
-/// The float network another run left, of the same set and shape.
-fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, TrainError> {
-    let (net, checkpoint) = net::load_float(path)?;
-    checkpoint.origin.expect(set)?;
-    if net.shape != *shape {
-        let (found, path) = (&net.shape, path.display());
-        return Err(TrainError::Config(format!(
-            "{path} cannot be gone on from: it is {found}, and {shape} was asked for"
-        )));
-    }
-    Ok(net)
-}
-
-fn shape(config: &TrainConfig, features: u32) -> Result<Shape, TrainError> {
-    let shape = config.design.shape(features, config.l1, &config.hidden)?;
-    Scheme::stockfish().admits(&shape)?;
-    Ok(shape)
 }

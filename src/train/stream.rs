@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::batch::{Batch, Labels, Rows, eval_target};
+use super::config::Task;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::data::{Method, Split};
 use crate::features::Identity;
@@ -12,6 +13,9 @@ use crate::units::Seed;
 /// Which games are kept for validation, and every validation triplet's random move, are the same for all runs over the
 /// same data, whatever their seed and feature set: their validation losses can be compared.
 const VALIDATION_SEED: Seed = Seed(0);
+
+/// Epochs of a request without end.
+const ENDLESS: u32 = 0;
 
 /// The feature set as a service is asked for it.
 #[derive(Clone, Debug)]
@@ -25,36 +29,47 @@ pub struct Served {
 pub struct Stream {
     client: Client,
     loss: EvalLoss,
-    /// Epochs of the run; none: validation, which has the last one's loss.
+    /// Epochs of the run; none: validation, which has the first one's loss.
     epochs: Option<u32>,
     next: u64,
     targets: Vec<f32>,
 }
 
 impl Stream {
-    /// The run's training samples, from batch `start` of the whole run on.
+    /// A method's training samples, from batch `start` on.
     ///
     /// # Errors
     /// When the service does not start or serves another feature set.
-    pub fn training(program: &Path, config: &TrainConfig, set: &Served, start: u64) -> Result<Stream, TrainError> {
+    pub fn training(
+        program: &Path,
+        config: &TrainConfig,
+        task: Task<'_>,
+        set: &Served,
+        start: u64,
+    ) -> Result<Stream, TrainError> {
         let request = Request {
             split: Split::Train,
             seed: config.seed,
-            epochs: config.epochs,
-            epoch_samples: config.epoch_samples,
+            epochs: if task.first { config.epochs } else { ENDLESS },
+            epoch_samples: config.epoch_samples.filter(|_| task.first),
             start_batch: start,
-            ..request(config, set)
+            ..request(config, task, set)
         };
         Stream::open(program, &request, Some(config.epochs), config, set)
     }
 
-    /// All of the validation split, once.
+    /// All of a method's validation split, once.
     ///
     /// # Errors
     /// As [`Stream::training`].
-    pub fn validation(program: &Path, config: &TrainConfig, set: &Served) -> Result<Stream, TrainError> {
+    pub fn validation(
+        program: &Path,
+        config: &TrainConfig,
+        task: Task<'_>,
+        set: &Served,
+    ) -> Result<Stream, TrainError> {
         let request =
-            Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, set) };
+            Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, task, set) };
         Stream::open(program, &request, None, config, set)
     }
 
@@ -82,11 +97,16 @@ impl Stream {
         self.client.description()
     }
 
-    /// Lends the next batch to `work`; none at the end of the data.
+    /// Lends the next batch to `work`, its targets those of the run's epoch `epoch`, counted from 0; none at the end of the
+    /// data.
     ///
     /// # Errors
     /// When the service failed or sent something broken, and whatever `work` gives.
-    pub fn next<T>(&mut self, work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>) -> Result<Option<T>, TrainError> {
+    pub fn next<T>(
+        &mut self,
+        epoch: u32,
+        work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
+    ) -> Result<Option<T>, TrainError> {
         let (method, features) = (self.description().method, self.description().num_features);
         let Some(served) = self.client.next()? else { return Ok(None) };
         let number = served.number();
@@ -100,7 +120,7 @@ impl Stream {
         let labels = match method {
             Method::Eval => {
                 let loss = match self.epochs {
-                    Some(epochs) => self.loss.at(served.epoch(), epochs),
+                    Some(epochs) => self.loss.at(epoch, epochs),
                     None => self.loss.at(0, 1),
                 };
                 fill_targets(&mut self.targets, &served, &loss).map_err(broken)?;
@@ -114,16 +134,16 @@ impl Stream {
     }
 }
 
-fn request(config: &TrainConfig, set: &Served) -> Request {
+fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
     let threads = config.threads;
     Request {
-        source: config.source,
+        source: task.source,
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,
         split_seed: VALIDATION_SEED,
         threads,
-        ..Request::new(set.request.clone(), config.data.clone(), config.method)
+        ..Request::new(set.request.clone(), task.data, task.method)
     }
 }
 

@@ -44,7 +44,7 @@ impl Validator {
             }
             work(batch)
         };
-        while stream.next(&mut *keep_and_work)?.is_some() {}
+        while stream.next(0, &mut *keep_and_work)?.is_some() {}
         *self = if keeping { Validator::Kept(kept) } else { Validator::TooLarge };
         Ok(())
     }

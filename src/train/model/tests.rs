@@ -290,14 +290,23 @@ fn threads_do_not_change_a_bit() {
     assert!(trained(5) == one, "five threads");
 }
 
+/// What is not finite is named, and no step is taken.
 #[test]
 fn a_loss_that_is_no_number_takes_no_step() {
-    let mut model = model(8, &[4], 1);
-    model.net.stacks[0][0].biases[0] = f32::NAN;
-    let before = model.net.ft_weights.clone();
-    let sums = step(&mut model, &Samples::new(Method::Eval, 10, 0), 1e-3);
-    assert!(sums.loss.is_nan());
-    assert_eq!((model.step, model.net.ft_weights), (0, before));
+    let check = |spoil: fn(&mut Model, &mut Samples), expected: &str| {
+        let mut model = model(8, &[4], 1);
+        let mut samples = Samples::new(Method::Eval, 10, 0);
+        spoil(&mut model, &mut samples);
+        let before = model.net.ft_weights.clone();
+        let part = Part { batch: samples.batch(), weight: 1.0 };
+        let error = model.train(&[part], 1e-3).expect_err("diverged").to_string();
+        assert!(error.starts_with(&format!("training diverged at step 1: {expected}")), "{error}");
+        assert_eq!((model.step, model.net.ft_weights), (0, before));
+    };
+    check(|model, _| model.net.stacks[0][0].biases[2] = f32::NAN, "layers.0.bias[2] is NaN");
+    check(|model, _| model.net.stacks[0][0].weights[21] = f32::INFINITY, "layers.0.weight[1, 5] is inf");
+    check(|_, samples| samples.targets[7] = f32::NAN, "the batch's targets[7] is NaN");
+    check(|model, _| model.net.stacks[0][1].biases[0] = 1e38, "the loss is");
 }
 
 #[test]

@@ -1,161 +1,22 @@
-//! Training through the samples service: resuming, refusing, stopping.
-#![cfg(feature = "train")]
+//! Resuming, refusing, stopping.
 
-mod common;
-
-use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
 use fsbench::chess::Perspective;
-use fsbench::data::{Method, open_or_build};
+use fsbench::data::Method;
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile};
-use fsbench::service::Source;
 use fsbench::train::{
-    Design, EpochMetrics, EvalLoss, Observer, Optimiser, Outcome, PqrLoss, Recipe, Run, Schedule, Silent, Step,
-    TrainConfig, TrainError, folder,
+    EpochMetrics, EvalLoss, Optimiser, Outcome, Recipe, Run, Schedule, Silent, TrainConfig, TrainError, folder,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
-use shakmaty::san::SanPlus;
-use shakmaty::{Chess, Color, Position, Role};
-use tempfile::TempDir;
+use shakmaty::{Chess, Position};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
-
-/// A folder with data and the runs over them.
-struct Bench {
-    folder: TempDir,
-}
-
-impl Bench {
-    fn new() -> Bench {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("games.pgn"), games(40)).expect("written");
-        Bench { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The games as samples.
-    fn data(&self, method: Method) -> PathBuf {
-        let fsd = open_or_build(&self.path("games.pgn"), method, Some(self.folder.path())).expect("samples");
-        fsd.path().to_path_buf()
-    }
-
-    /// Six steps an epoch.
-    fn config(&self, method: Method) -> TrainConfig {
-        TrainConfig {
-            set: "piece".into(),
-            data: self.data(method),
-            source: Source::Built,
-            factor: true,
-            method,
-            seed: Seed(3),
-            l1: 16,
-            hidden: vec![8],
-            design: Design::default(),
-            batch_size: 128,
-            epochs: 4,
-            epoch_samples: Some(700),
-            learning_rate: 5e-3,
-            decay: 0.7,
-            recipe: Recipe::default(),
-            start: None,
-            validation: 0.2,
-            eval_loss: EvalLoss::default(),
-            pqr_loss: PqrLoss::default(),
-            compact_dead: false,
-            threads: 2,
-        }
-    }
-
-    fn run(
-        &self,
-        config: &TrainConfig,
-        name: &str,
-        resume: bool,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, TrainError> {
-        let service = Some(Path::new(PROGRAM));
-        Run { config, folder: &self.path(name), resume, force: false, service }.train(observer)
-    }
-
-    /// The command over eval samples.
-    fn command(&self, name: &str, more: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2", "--threads", "1"]);
-        command.arg("--data").arg(self.data(Method::Eval)).arg("--out").arg(self.path(name)).args(more);
-        command
-    }
-}
-
-/// Random games, each move with the material balance as its evaluation.
-fn games(count: u64) -> String {
-    let mut pgn = String::new();
-    for game in 0..count {
-        let mut rng = Seed(1).stream("games", game);
-        let mut position = Chess::default();
-        pgn.push_str("[Event \"test\"]\n[Result \"1/2-1/2\"]\n\n");
-        for _ in 0..80 {
-            let moves = position.legal_moves();
-            if moves.len() < 2 {
-                break;
-            }
-            let san = SanPlus::from_move_and_play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
-            write!(pgn, "{san} {{ [%eval {:.2}] }} ", balance(&position)).expect("a string grows");
-        }
-        pgn.push_str("1/2-1/2\n\n");
-    }
-    pgn
-}
-
-fn balance(position: &Chess) -> f64 {
-    let values = [(Role::Pawn, 1), (Role::Knight, 3), (Role::Bishop, 3), (Role::Rook, 5), (Role::Queen, 9)];
-    let worth = |color| -> i32 {
-        let side = position.board().material_side(color);
-        values.iter().map(|&(role, value)| i32::from(*side.get(role)) * value).sum()
-    };
-    f64::from(worth(Color::White) - worth(Color::Black))
-}
-
-fn same_results(bench: &Bench, a: &str, b: &str) {
-    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK] {
-        let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
-        assert!(read(a) == read(b), "{file} of {a} and {b} differ");
-    }
-}
-
-fn error_of(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Stops a run at a step.
-struct StopAt {
-    stop: u64,
-    step: u64,
-}
-
-impl StopAt {
-    fn new(stop: u64) -> StopAt {
-        StopAt { stop, step: 0 }
-    }
-}
-
-impl Observer for StopAt {
-    fn stepped(&mut self, step: &Step) {
-        self.step = step.step;
-    }
-
-    fn interrupted(&self) -> bool {
-        self.step >= self.stop
-    }
-}
+use super::common;
+use super::fixture::{Bench, StopAt, error_of, same_results};
 
 #[test]
 fn an_interrupted_run_ends_as_an_uninterrupted_one() {
@@ -246,38 +107,45 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     assert!(bench.run(&other, "other", false, &mut Silent).is_err());
 }
 
+/// Killed five times, at moments drawn by a seed: in starting, in steps, in validation, in the midst of a checkpoint.
 #[test]
 fn a_killed_run_goes_on() {
     let bench = Bench::new();
-    let options = ["--epochs", "12"];
-    let train = |name: &str, more: &[&str]| bench.command(name, &options).args(more).output().expect("runs");
-    let output = train("whole", &[]);
+    // A checkpoint after every step.
+    let options = ["--epochs", "12", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
+    let pqr = bench.data(Method::Pqr);
+    let command = |name: &str, more: &[&str]| {
+        let mut command = bench.command(name, &options);
+        command.arg(&pqr).args(more);
+        command
+    };
+    let begun = Instant::now();
+    let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let metrics = bench.path("killed").join(folder::METRICS);
-    for lines in [1, 4] {
-        let mut command = bench.command("killed", &options);
-        let mut child = command.args((lines > 1).then_some("--resume")).spawn().expect("runs");
-        let deadline = Instant::now() + Duration::from_secs(120);
-        while fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < lines {
-            assert!(Instant::now() < deadline, "no {lines} epochs in two minutes");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        child.kill().expect("killed");
+    let whole = begun.elapsed();
+    let mut rng = Seed(11).stream("kill", 0);
+    for number in 0..5 {
+        let mut child = command("killed", if number > 0 { &["--resume"] } else { &[] }).spawn().expect("runs");
+        std::thread::sleep(whole.mul_f64(rng.random_range(0.05..0.5)));
+        child.kill().expect("killed, or gone");
         child.wait().expect("gone");
         let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
         assert!(!checkpoint.exists() || net::load_float(&checkpoint).is_ok(), "half a checkpoint");
     }
     // What a kill in the middle of a write leaves: half a line, half a temporary file.
-    let text = fs::read_to_string(&metrics).expect("metrics") + "{\"epoch\": 99, \"st";
+    let metrics = bench.path("killed").join(folder::METRICS);
+    let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
     fs::write(&metrics, text).expect("written");
     fs::write(bench.path("killed").join(".tmpAbCdEf"), "half").expect("written");
-    let output = train("killed", &["--resume"]);
+    let output = command("killed", &["--resume"]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     same_results(&bench, "whole", "killed");
     assert!(!bench.path("killed").join(".tmpAbCdEf").exists());
     let text = fs::read_to_string(&metrics).expect("metrics");
-    let epochs = text.lines().map(|line| serde_json::from_str::<EpochMetrics>(line).expect("a line").epoch);
-    assert!(epochs.eq(1..=12), "{text}");
+    let epochs: Vec<EpochMetrics> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
+    assert!(epochs.iter().map(|metrics| metrics.epoch).eq(1..=12), "{text}");
+    let second = epochs.iter().map(|metrics| metrics.second.expect("a second method"));
+    assert!(second.into_iter().all(|second| second.method == Method::Pqr && second.train_loss > 0.0));
 }
 
 #[test]
@@ -339,7 +207,11 @@ fn what_cannot_go_on_is_refused() {
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
     check(&["--force", "--lr", "0"], 2, &["learning rate and decay are above 0, not 0 and 0.8"]);
     check(&["--force", "--lambda", "2"], 2, &["λ lies in 0 to 1"]);
-    check(&["--force", "--epochs", "2", "--lr", "1e39"], 1, &["the loss became NaN at step 2 (epoch 1)", "diverged"]);
+    check(
+        &["--force", "--epochs", "2", "--lr", "1e39"],
+        1,
+        &["training diverged at step 2: ft.weight[0, 0] is NaN", "--gradient-clip"],
+    );
     fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
     check(&["--force"], 2, &["notes.txt"]);
     assert!(bench.path("run").join("notes.txt").exists());
@@ -380,7 +252,7 @@ fn a_service_that_ends_is_an_error_at_once() {
     let bench = Bench::new();
     let (config, folder) = (bench.config(Method::Eval), bench.path("run"));
     let service = Some(Path::new("/bin/false"));
-    let run = Run { config: &config, folder: &folder, resume: false, force: false, service };
+    let run = Run { service, ..Run::new(&config, &folder) };
     let error = run.train(&mut Silent).expect_err("no service").to_string();
     assert!(error.contains("ended before its first batch"), "{error}");
 }

@@ -1,0 +1,96 @@
+//! What a run reports: an epoch's numbers, and the outcome.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::TrainConfig;
+use crate::data::Method;
+use crate::features::Identity;
+
+/// One line of `metrics.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochMetrics {
+    /// From 1.
+    pub epoch: u32,
+    pub step: u64,
+    /// Samples seen since the run began.
+    pub samples: u64,
+    pub learning_rate: f64,
+    /// Mean over the epoch's samples.
+    pub train_loss: f64,
+    /// Mean over every sample of the validation split.
+    pub validation_loss: f64,
+    /// pqr: share of validation samples whose chosen move is preferred (r > q).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_accuracy: Option<f64>,
+    /// Of the second method, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<SecondMetrics>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neurons: Option<Neurons>,
+    /// Of every kind of array at the epoch's end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<WeightHistogram>,
+    pub samples_per_second: f64,
+    pub seconds: f64,
+}
+
+/// What an epoch did for the second method.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SecondMetrics {
+    pub method: Method,
+    pub train_loss: f64,
+    pub validation_loss: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_accuracy: Option<f64>,
+}
+
+/// How the numbers of an array are spread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WeightHistogram {
+    /// As in a checkpoint; the stacks of all buckets count as one.
+    pub name: String,
+    pub min: f64,
+    pub max: f64,
+    pub sum: f64,
+    pub sum_of_squares: f64,
+    /// In bins of one width from `min` to `max`.
+    pub counts: Vec<u64>,
+}
+
+/// What the accumulators' neurons did over the validation split, after the activation.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Neurons {
+    /// Share of values above 0.
+    pub positive: f64,
+    /// Share of values at the upper end.
+    pub saturated: f64,
+    /// Share of neurons that were never above 0.
+    pub dead: f64,
+}
+
+/// What a finished run leaves behind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub config: TrainConfig,
+    pub name: String,
+    pub identity: Identity,
+    pub num_features: u32,
+    /// Trainable parameters.
+    pub parameters: u64,
+    /// Samples an epoch.
+    pub training_samples: u64,
+    /// Samples of the validation split.
+    pub validation_samples: u64,
+    pub epochs: Vec<EpochMetrics>,
+    /// Of the last epoch.
+    pub validation_loss: f64,
+    /// Validation loss of the best constant output: what a network that sees nothing reaches.
+    pub baseline_loss: f64,
+    /// Spent on the epochs, validation included.
+    pub seconds: f64,
+    /// Relative to the run's folder.
+    pub network: PathBuf,
+    pub checkpoint: PathBuf,
+}

@@ -1,0 +1,91 @@
+//! One method's part in a run: the samples it learns from, those it is judged by, and its weight.
+
+use std::path::Path;
+
+use super::activity::Activity;
+use super::batch::Labels;
+use super::config::Task;
+use super::loss::{eval_baseline, pqr_baseline};
+use super::model::{Model, Sums};
+use super::stream::{Served, Stream};
+use super::validator::Validator;
+use super::{Neurons, TrainConfig, TrainError};
+use crate::data::Method;
+
+/// A method in training.
+pub struct Objective<'a> {
+    pub task: Task<'a>,
+    pub training: Stream,
+    config: &'a TrainConfig,
+    validator: Validator,
+}
+
+/// What a validation split showed.
+pub struct Validated {
+    pub sums: Sums,
+    pub neurons: Option<Neurons>,
+    /// Loss of the best constant output.
+    pub baseline: f64,
+}
+
+impl Validated {
+    /// pqr: share of samples whose chosen move is preferred.
+    #[must_use]
+    pub fn accuracy(&self, method: Method) -> Option<f64> {
+        (method == Method::Pqr).then(|| self.sums.preferred as f64 / self.sums.samples as f64)
+    }
+}
+
+impl<'a> Objective<'a> {
+    /// Begins with batch `start` of the run.
+    ///
+    /// # Errors
+    /// When the service does not start, or its training split is empty.
+    pub fn open(
+        program: &Path,
+        config: &'a TrainConfig,
+        task: Task<'a>,
+        served: &Served,
+        start: u64,
+    ) -> Result<Objective<'a>, TrainError> {
+        let training = Stream::training(program, config, task, served, start)?;
+        if training.description().batches_per_epoch == 0 {
+            let hint = "it needs more games";
+            return Err(TrainError::Empty { data: task.data.into(), split: "training", hint });
+        }
+        Ok(Objective { task, training, config, validator: Validator::default() })
+    }
+
+    /// The model's loss over the whole validation split. `baseline`: where it is known already.
+    ///
+    /// # Errors
+    /// When a service failed, the split is empty, or `stop` says so.
+    pub fn validate(
+        &mut self,
+        model: &Model,
+        (program, served): (&Path, &Served),
+        baseline: Option<f64>,
+        stop: &dyn Fn() -> Result<(), TrainError>,
+    ) -> Result<Validated, TrainError> {
+        let Objective { task, config, validator, .. } = self;
+        let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
+        let open = || Stream::validation(program, config, *task, served);
+        validator.each(open, &mut |batch| {
+            stop()?;
+            if let (Labels::Eval(batch_targets), None) = (batch.labels, baseline) {
+                targets.extend_from_slice(batch_targets);
+            }
+            sums.add(model.observe(batch, &mut activity)?);
+            Ok(())
+        })?;
+        if sums.samples == 0 {
+            let hint = "give a larger --validation or more games";
+            return Err(TrainError::Empty { data: task.data.into(), split: "validation", hint });
+        }
+        let baseline = baseline.unwrap_or_else(|| match task.method {
+            Method::Eval => eval_baseline(&targets, &config.eval_loss),
+            Method::Pqr => pqr_baseline(&config.pqr_loss),
+        });
+        Ok(Validated { sums, neurons: activity.shares(), baseline })
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a run begins: the set it trains on, its network's shape and first weights.
+
+use std::path::Path;
+
+use super::folder::{DEFINITION, Folder};
+use super::stream::Served;
+use super::{TrainConfig, TrainError, init};
+use crate::features::FeatureSet;
+use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
+
+/// The set a run trains on: the one asked for, or what is left of it without dead features.
+pub struct Reduced {
+    pub set: FeatureSet,
+    /// Of the features of the set asked for.
+    kept: Option<Vec<u32>>,
+    /// Number of features of the set asked for.
+    whole: u32,
+}
+
+impl Reduced {
+    /// # Errors
+    /// When there is no such set.
+    pub fn of(config: &TrainConfig) -> Result<Reduced, TrainError> {
+        let set = FeatureSet::resolve(&config.set)?;
+        let whole = set.num_features();
+        let kept = config.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
+        let set = kept.as_ref().map_or(Ok(None), |kept| set.keeping(kept).map(Some))?.unwrap_or(set);
+        Ok(Reduced { set, kept, whole })
+    }
+
+    /// How a service is asked for the set: a reduced one by a file in the run's folder.
+    ///
+    /// # Errors
+    /// When that file cannot be written.
+    pub fn serve(&self, config: &TrainConfig, folder: &Folder) -> Result<Served, TrainError> {
+        let request = match self.kept {
+            None => config.set.clone(),
+            Some(_) => {
+                folder.write_text(DEFINITION, self.set.definition())?;
+                folder.path(DEFINITION).display().to_string()
+            }
+        };
+        Ok(Served { request, identity: self.set.identity().clone() })
+    }
+
+    /// The network a new run begins with: what `--start` names, or seeded numbers.
+    ///
+    /// # Errors
+    /// When the shape is impossible, or what was named cannot be read or is another network.
+    pub fn network(&self, config: &TrainConfig, scheme: &Scheme) -> Result<FloatNet, TrainError> {
+        let shape = |features| -> Result<Shape, TrainError> {
+            let shape = config.design.shape(features, config.l1, &config.hidden);
+            let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
+            admitted.map_err(|error| TrainError::Config(error.to_string()))
+        };
+        match (&config.start, &self.kept) {
+            (Some(start), _) => begun(start, &self.set, &shape(self.set.num_features())?),
+            (None, None) => Ok(init::fresh(&shape(self.whole)?, config.seed)),
+            (None, Some(kept)) => Ok(init::fresh(&shape(self.whole)?, config.seed).keeping(kept)),
+        }
+    }
+}
+
+/// The network of a file, of the same set and shape: another run's checkpoint, or integers as good as floats can say them.
+fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, TrainError> {
+    let (net, origin) = match net::load_float(path) {
+        Ok((net, checkpoint)) => (net, checkpoint.origin),
+        // No checkpoint: a quantised network perhaps. When it is neither, the second error says what it should be.
+        Err(NetError::Foreign { .. } | NetError::Container { .. }) => {
+            let file = NetFile::load(path)?;
+            (file.net.dequantised(), file.origin)
+        }
+        Err(error) => return Err(error.into()),
+    };
+    origin.expect(set)?;
+    if net.shape != *shape {
+        let (found, path) = (&net.shape, path.display());
+        return Err(TrainError::Config(format!(
+            "{path} cannot be gone on from: it is {found}, and {shape} was asked for"
+        )));
+    }
+    Ok(net)
+}

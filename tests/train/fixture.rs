@@ -1,0 +1,151 @@
+//! Random games with the material balance as their evaluation, and runs over them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fsbench::data::{Method, open_or_build};
+use fsbench::service::Source;
+use fsbench::train::{
+    Design, EvalLoss, Observer, Outcome, PqrLoss, Recipe, Run, Step, TrainConfig, TrainError, folder,
+};
+use fsbench::units::Seed;
+use rand::RngExt;
+use shakmaty::san::SanPlus;
+use shakmaty::{Chess, Color, Position, Role};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
+
+/// A folder with data and the runs over them.
+pub struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("games.pgn"), games(40)).expect("written");
+        Bench { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The games as samples.
+    pub fn data(&self, method: Method) -> PathBuf {
+        let fsd = open_or_build(&self.path("games.pgn"), method, Some(self.folder.path())).expect("samples");
+        fsd.path().to_path_buf()
+    }
+
+    /// Six steps an epoch.
+    pub fn config(&self, method: Method) -> TrainConfig {
+        TrainConfig {
+            set: "piece".into(),
+            data: self.data(method),
+            source: Source::Built,
+            factor: true,
+            method,
+            seed: Seed(3),
+            l1: 16,
+            hidden: vec![8],
+            design: Design::default(),
+            batch_size: 128,
+            epochs: 4,
+            epoch_samples: Some(700),
+            learning_rate: 5e-3,
+            decay: 0.7,
+            recipe: Recipe::default(),
+            start: None,
+            second: None,
+            validation: 0.2,
+            eval_loss: EvalLoss::default(),
+            pqr_loss: PqrLoss::default(),
+            compact_dead: false,
+            threads: 2,
+        }
+    }
+
+    pub fn run(
+        &self,
+        config: &TrainConfig,
+        name: &str,
+        resume: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, TrainError> {
+        let service = Some(Path::new(PROGRAM));
+        Run { resume, service, ..Run::new(config, &self.path(name)) }.train(observer)
+    }
+
+    /// The command over eval samples.
+    pub fn command(&self, name: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2", "--threads", "1"]);
+        command.arg("--data").arg(self.data(Method::Eval)).arg("--out").arg(self.path(name)).args(more);
+        command
+    }
+}
+
+/// Random games, each move with the material balance as its evaluation.
+fn games(count: u64) -> String {
+    let mut pgn = String::new();
+    for game in 0..count {
+        let mut rng = Seed(1).stream("games", game);
+        let mut position = Chess::default();
+        pgn.push_str("[Event \"test\"]\n[Result \"1/2-1/2\"]\n\n");
+        for _ in 0..80 {
+            let moves = position.legal_moves();
+            if moves.len() < 2 {
+                break;
+            }
+            let san = SanPlus::from_move_and_play_unchecked(&mut position, moves[rng.random_range(0..moves.len())]);
+            write!(pgn, "{san} {{ [%eval {:.2}] }} ", balance(&position)).expect("a string grows");
+        }
+        pgn.push_str("1/2-1/2\n\n");
+    }
+    pgn
+}
+
+fn balance(position: &Chess) -> f64 {
+    let values = [(Role::Pawn, 1), (Role::Knight, 3), (Role::Bishop, 3), (Role::Rook, 5), (Role::Queen, 9)];
+    let worth = |color| -> i32 {
+        let side = position.board().material_side(color);
+        values.iter().map(|&(role, value)| i32::from(*side.get(role)) * value).sum()
+    };
+    f64::from(worth(Color::White) - worth(Color::Black))
+}
+
+pub fn same_results(bench: &Bench, a: &str, b: &str) {
+    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK] {
+        let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
+        assert!(read(a) == read(b), "{file} of {a} and {b} differ");
+    }
+}
+
+pub fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Stops a run at a step.
+pub struct StopAt {
+    stop: u64,
+    step: u64,
+}
+
+impl StopAt {
+    pub fn new(stop: u64) -> StopAt {
+        StopAt { stop, step: 0 }
+    }
+}
+
+impl Observer for StopAt {
+    fn stepped(&mut self, step: &Step) {
+        self.step = step.step;
+    }
+
+    fn interrupted(&self) -> bool {
+        self.step >= self.stop
+    }
+}

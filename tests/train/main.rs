@@ -1,0 +1,9 @@
+//! Training through the samples service.
+#![cfg(feature = "train")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fixture;
+mod runs;
+mod shapes;

@@ -1,0 +1,106 @@
+//! What a network may look like, from training to the engine.
+
+use fsbench::data::Method;
+use fsbench::features::shipped_names;
+use fsbench::measure::{self, ErrorOptions};
+use fsbench::net::{self, Activation, BucketRule, NetFile, Scheme, quantise};
+use fsbench::train::{Design, Second, Silent, TrainConfig, folder};
+
+use super::fixture::{Bench, StopAt};
+
+/// Everything at once, as in Stockfish 15.1.
+fn full() -> Design {
+    Design {
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        skip: true,
+        psqt: true,
+        buckets: 8,
+        bucket_rule: BucketRule::Stockfish,
+    }
+}
+
+/// Whatever is trained, the exported integers evaluate as the floats do: within 0.03 in expected result, the tolerance
+/// `measure error` states, at every position of the games.
+fn check_export(bench: &Bench, run: &str) {
+    let path = |name: &str| bench.path(run).join(name);
+    let file = NetFile::load(&path(folder::NETWORK)).expect("a network");
+    let (float, checkpoint) = net::load_float(&path(folder::CHECKPOINT)).expect("a checkpoint");
+    assert_eq!(quantise(&float, &Scheme::stockfish()).expect("fits"), file.net);
+    let games = bench.path("games.pgn");
+    let (record, _) = measure::error(&file, &float, &checkpoint, &games, ErrorOptions::default()).expect("measured");
+    assert!(record.positions > 2000 && record.accumulator_overflows == 0, "{run}: {record:?}");
+    assert!(record.within_tolerance == 1.0 && record.mean < 0.01, "{run}: {record:?}");
+}
+
+#[test]
+fn every_shipped_set_is_trained_resumed_and_exported() {
+    let bench = Bench::new();
+    for set in &shipped_names() {
+        let plain = bench.config(Method::Eval);
+        let (hidden, epochs) = (vec![15, 8], 2);
+        let config = TrainConfig { set: set.clone(), design: full(), hidden, epochs, l1: 16, ..plain };
+        bench.run(&config, set, false, &mut StopAt::new(8)).expect_err("stopped");
+        bench.run(&config, set, true, &mut Silent).expect("trained");
+        check_export(&bench, set);
+    }
+}
+
+#[test]
+fn every_activation_is_trained_and_exported() {
+    let bench = Bench::new();
+    for activation in [Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
+        for hidden_activation in [Activation::Crelu, Activation::Screlu, Activation::Dual] {
+            let name = format!("{activation:?}-{hidden_activation:?}");
+            let design = Design { activation, hidden_activation, ..Design::default() };
+            let config = TrainConfig { design, epochs: 1, ..bench.config(Method::Pqr) };
+            bench.run(&config, &name, false, &mut Silent).expect("trained");
+            check_export(&bench, &name);
+        }
+    }
+    let design = Design { activation: Activation::Relu, ..Design::default() };
+    let config = TrainConfig { design, ..bench.config(Method::Pqr) };
+    let error = bench.run(&config, "relu", false, &mut Silent).expect_err("no integers for it");
+    assert!(error.is_request() && error.to_string().contains("has no relu"), "{error}");
+}
+
+/// A quantised network is as good a start as the checkpoint it came from, but for rounding.
+#[test]
+fn a_run_begins_from_a_quantised_network() {
+    let bench = Bench::new();
+    let first = TrainConfig { design: full(), hidden: vec![15, 8], ..bench.config(Method::Eval) };
+    bench.run(&first, "first", false, &mut Silent).expect("trained");
+    let start = Some(bench.path("first").join(folder::NETWORK));
+    let still = TrainConfig { start, learning_rate: 1e-30, epochs: 1, ..first };
+    let outcome = bench.run(&still, "still", false, &mut Silent).expect("trained");
+    let net = |run: &str| NetFile::load(&bench.path(run).join(folder::NETWORK)).expect("a network");
+    assert_eq!(net("still"), net("first"));
+    let before =
+        bench.run(&TrainConfig { epochs: 4, start: None, learning_rate: 5e-3, ..still }, "first", true, &mut Silent);
+    let (before, after) = (before.expect("finished").validation_loss, outcome.validation_loss);
+    assert!((before - after).abs() < 0.02 * before, "{before} {after}");
+}
+
+/// Two methods in one run: each is learned, and a greater weight draws the network to the second.
+#[test]
+fn two_methods_are_learned_in_one_run() {
+    let bench = Bench::new();
+    let trained = |name: &str, weight: f64| {
+        let plain = bench.config(Method::Eval);
+        let second = Second { method: Method::Pqr, data: bench.data(Method::Pqr), source: plain.source, weight };
+        let config = TrainConfig { second: Some(second), epochs: 6, ..plain };
+        bench.run(&config, name, false, &mut Silent).expect("trained")
+    };
+    let (light, heavy) = (trained("light", 1e-5), trained("heavy", 0.05));
+    let last = |outcome: &fsbench::train::Outcome| {
+        let metrics = outcome.epochs.last().expect("an epoch").clone();
+        (metrics.validation_loss, metrics.second.expect("a second method"))
+    };
+    let ((light_eval, light_pqr), (heavy_eval, heavy_pqr)) = (last(&light), last(&heavy));
+    assert!(light_eval < heavy_eval, "{light_eval} {heavy_eval}");
+    assert!(heavy_pqr.validation_loss < light_pqr.validation_loss, "{heavy_pqr:?} {light_pqr:?}");
+    assert!(light_eval < light.baseline_loss && heavy_pqr.validation_accuracy.is_some());
+    let still = TrainConfig { second: None, ..heavy.config.clone() };
+    let error = bench.run(&still, "heavy", true, &mut Silent).expect_err("another run").to_string();
+    assert!(error.contains("second is"), "{error}");
+}
