@@ -6,7 +6,8 @@
 use rayon::prelude::*;
 
 use super::adam::{Adam, Slice};
-use super::sparse::{Transposed, add_rows};
+use super::gradient::Gradients;
+use super::sparse::add_rows;
 use crate::features::Factors;
 
 /// Rows one task works on.
@@ -25,8 +26,6 @@ pub struct Factored {
     pub rows: Vec<f32>,
     pub first: Vec<f32>,
     pub second: Vec<f32>,
-    /// Of the network's rows: [features, width]; those of features that the batch has not are old.
-    gradients: Vec<f32>,
 }
 
 impl Factored {
@@ -53,34 +52,24 @@ impl Factored {
             rows: zeros(),
             first: zeros(),
             second: zeros(),
-            gradients: vec![0.0; rows.len()],
             factors,
         }
     }
 
     /// One step of all rows: `merged` are the network's, `first` and `second` the moments of the features' own,
-    /// `accumulators` the gradients of the batch's. To be called on the threads that shall do it.
+    /// `gradients` the rows' gradients, summed. To be called on the threads that shall do it.
     pub fn update(
         &mut self,
         adam: Adam,
         merged: &mut [f32],
         [first, second]: [&mut [f32]; 2],
-        (accumulators, transposed): (&[f32], &Transposed),
+        gradients: &Gradients,
         limit: f32,
     ) {
-        let Factored { factors, width, starts, features, own, rows, gradients, .. } = self;
+        let Factored { factors, width, starts, features, own, rows, .. } = self;
         let (width, task) = (*width, *width * TASK_ROWS);
-        gradients.par_chunks_mut(task).enumerate().for_each(|(number, rows)| {
-            for (row, gradient) in rows.chunks_mut(width).enumerate() {
-                let active = transposed.of(number * TASK_ROWS + row);
-                if !active.is_empty() {
-                    gradient.fill(0.0);
-                    add_rows(gradient, accumulators, active);
-                }
-            }
-        });
-        let gradients = &gradients[..];
-        let seen = |feature: u32| !transposed.of(feature as usize).is_empty();
+        let seen = |feature: u32| gradients.has(feature as usize);
+        let gradients = gradients.rows();
         let moments = self.first.par_chunks_mut(width).zip(self.second.par_chunks_mut(width));
         rows.par_chunks_mut(width).zip(moments).enumerate().for_each_init(
             || (vec![0.0; width], Vec::new()),

@@ -28,6 +28,8 @@ mod events;
 #[cfg(feature = "train")]
 mod factor;
 #[cfg(feature = "train")]
+mod gradient;
+#[cfg(feature = "train")]
 mod histogram;
 #[cfg(feature = "train")]
 mod init;

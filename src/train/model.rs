@@ -16,10 +16,10 @@ use super::activity::Activity;
 use super::adam::{Adam, Slice};
 use super::batch::Batch;
 use super::factor::Factored;
+use super::gradient::Gradients;
 use super::loss::Loss;
 use super::shard::{Pass, Shard, shards};
 use super::slow::{LOOKAHEAD_STEPS, Slow};
-use super::sparse::{Transposed, add_rows};
 use super::{Optimiser, Recipe, TrainError, culprit};
 use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, on_grid};
@@ -43,9 +43,7 @@ pub struct Model {
     loss: Loss,
     scheme: Scheme,
     pool: ThreadPool,
-    /// Gradients of the accumulators: [positions, 2, row].
-    gradients: Vec<f32>,
-    transposed: Transposed,
+    gradients: Gradients,
 }
 
 /// Sums over samples.
@@ -97,10 +95,10 @@ impl Model {
             .map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))?;
         let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
-        let (gradients, transposed) = (Vec::new(), Transposed::default());
         let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row()));
         let slow = (recipe.optimiser == Optimiser::Ranger).then(|| Slow::of(&net, factored.as_ref()));
-        Ok(Model { net, factored, first, second, slow, step: 0, recipe, loss, scheme, pool, gradients, transposed })
+        let gradients = Gradients::default();
+        Ok(Model { net, factored, first, second, slow, step: 0, recipe, loss, scheme, pool, gradients })
     }
 
     /// One step along the gradient of the parts' mean losses, weighted; gives each part's losses before the step.
@@ -110,10 +108,9 @@ impl Model {
     pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         let (row, features) = (self.net.shape.row(), self.net.shape.features as usize);
         let positions: usize = parts.iter().map(|part| part.batch.positions()).sum();
-        self.gradients.resize(positions * 2 * row, 0.0);
         let stacks = self.stacks_on_grid();
         let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss };
-        let (mut rest, transposed) = (&mut self.gradients[..], &mut self.transposed);
+        let (mut rest, tiles) = self.gradients.prepare(positions, row, features);
         let mut work = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             for samples in shards(&part.batch) {
@@ -131,7 +128,7 @@ impl Model {
                 });
                 shard.collect::<Result<Vec<(usize, Shard)>, TrainError>>()
             };
-            rayon::join(forwards_and_backwards, || transposed.fill(&rows, features)).0
+            rayon::join(forwards_and_backwards, || tiles.fill(&rows, row, features)).0
         })?;
         let mut sums = vec![Sums::default(); parts.len()];
         shards.iter().for_each(|(number, shard)| sums[*number].add(shard.sums));
@@ -142,6 +139,9 @@ impl Model {
         if !culprit::all_finite(&losses, &sum) {
             let culprit = culprit::of(&self.net, parts, &losses, &sum);
             return Err(TrainError::NotFinite { step: self.step + 1, culprit, learning_rate });
+        }
+        if self.gradients.in_tiles() || self.factored.is_some() {
+            self.pool.install(|| self.gradients.sum_rows());
         }
         self.step += 1;
         let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
@@ -184,11 +184,7 @@ impl Model {
         let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
         let (width, features) = (self.net.shape.row(), self.net.shape.features as usize);
         let rows: Vec<f64> = self.pool.install(|| {
-            let row = |gradient: &mut Vec<f32>, feature| {
-                gradient.fill(0.0);
-                add_rows(gradient, &self.gradients, self.transposed.of(feature));
-                square(gradient)
-            };
+            let row = |scratch: &mut Vec<f32>, feature| square(self.gradients.row(feature, scratch));
             (0..features).into_par_iter().map_init(|| vec![0.0; width], row).collect()
         });
         let layers: f64 = sum.layers.iter().map(|values| square(values)).sum();
@@ -196,13 +192,13 @@ impl Model {
     }
 
     fn update(&mut self, adam: Adam, sum: &Shard) {
-        let Model { net, factored, first, second, scheme, pool, gradients, transposed, .. } = self;
+        let Model { net, factored, first, second, scheme, pool, gradients, .. } = self;
         let (row, limits) = (net.shape.row(), scheme.limits());
         let ft_limit = limits.feature_transformer as f32;
         pool.install(|| {
             if let Some(factored) = factored {
                 let moments = [&mut first.ft_weights[..], &mut second.ft_weights[..]];
-                return factored.update(adam, &mut net.ft_weights, moments, (gradients, transposed), ft_limit);
+                return factored.update(adam, &mut net.ft_weights, moments, gradients, ft_limit);
             }
             let rows = net
                 .ft_weights
@@ -211,11 +207,10 @@ impl Model {
                 .zip(second.ft_weights.par_chunks_mut(row * TASK_ROWS));
             rows.enumerate().for_each_init(
                 || vec![0.0; row],
-                |gradient, (task, ((parameters, first), second))| {
+                |scratch, (task, ((parameters, first), second))| {
                     let rows = parameters.chunks_mut(row).zip(first.chunks_mut(row)).zip(second.chunks_mut(row));
                     for (number, ((parameters, first), second)) in rows.enumerate() {
-                        gradient.fill(0.0);
-                        add_rows(gradient, gradients, transposed.of(task * TASK_ROWS + number));
+                        let gradient = gradients.row(task * TASK_ROWS + number, scratch);
                         adam.update(Slice { parameters, first, second }, gradient, ft_limit);
                     }
                 },

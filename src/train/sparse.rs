@@ -5,8 +5,6 @@
 //! is shared among threads, so any number of them gives the same bits.
 #![allow(unsafe_code, reason = "calls of functions compiled for AVX2 and AVX-512, behind a check of the CPU")]
 
-use super::batch::Rows;
-
 /// out += Σ rows[i] over `picked`, where `rows` holds rows of `out.len()` numbers.
 ///
 /// # Panics
@@ -43,10 +41,65 @@ impl RowNumber for u32 {
     }
 }
 
+/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers: rows come from beyond the nearest cache, and
+/// whole ones come faster than pieces.
+///
+/// # Panics
+/// When a picked row does not exist.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn add_rows_avx512<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
-    add_rows_in_blocks::<I, 64>(out, rows, picked);
+    let width = out.len();
+    let last = picked.iter().map(|number| number.row()).max().unwrap_or(0);
+    assert!(picked.is_empty() || (last + 1) * width <= rows.len(), "row {last} of {}", rows.len() / width.max(1));
+    let mut column = 0;
+    while column < width {
+        // SAFETY: the columns `column..column + 16·N` lie in `out`, hence within the width of each picked row, all of
+        // which lie in `rows`; the function's caller has AVX-512F.
+        unsafe {
+            match width - column {
+                256.. => add_registers::<I, 16>(&mut out[column..], &rows[column..], picked, width),
+                128.. => add_registers::<I, 8>(&mut out[column..], &rows[column..], picked, width),
+                64.. => add_registers::<I, 4>(&mut out[column..], &rows[column..], picked, width),
+                16.. => add_registers::<I, 1>(&mut out[column..], &rows[column..], picked, width),
+                _ => {
+                    for (number, value) in out[column..].iter_mut().enumerate() {
+                        add_columns(std::array::from_mut(value), rows, picked, width, column + number);
+                    }
+                    return;
+                }
+            }
+        }
+        column += match width - column {
+            256.. => 256,
+            128.. => 128,
+            64.. => 64,
+            _ => 16,
+        };
+    }
+}
+
+/// 16·N columns, from the first of `out` and `rows` on.
+///
+/// # Safety
+/// `out` has so many columns, and so has `rows` from each picked row's beginning on.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], picked: &[I], width: usize) {
+    use std::arch::x86_64::{_mm512_add_ps, _mm512_loadu_ps, _mm512_storeu_ps};
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let mut sums: [_; N] = std::array::from_fn(|register| _mm512_loadu_ps(out.as_ptr().add(16 * register)));
+        for number in picked {
+            let row = rows.as_ptr().add(number.row() * width);
+            for (register, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_add_ps(*sum, _mm512_loadu_ps(row.add(16 * register)));
+            }
+        }
+        for (register, sum) in sums.iter().enumerate() {
+            _mm512_storeu_ps(out.as_mut_ptr().add(16 * register), *sum);
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -102,17 +155,14 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// Takes the rows of some batches, whose positions are counted on from one to the next, reusing the memory of those
-    /// before.
-    pub fn fill(&mut self, batches: &[[Rows<'_>; 2]], features: usize) {
+    /// Takes the active features of some positions, side to move's and the other's, reusing the memory of those before.
+    /// The first position has number `first`.
+    pub fn fill<'a>(&mut self, positions: impl Iterator<Item = [&'a [i32]; 2]> + Clone, first: usize, features: usize) {
         // Counted two places up: after the sums, `starts[f + 1]` is where f begins and serves as its cursor.
         self.starts.clear();
         self.starts.resize(features + 2, 0);
-        let positions = || batches.iter().flat_map(|rows| (0..rows[0].positions()).map(move |at| (rows, at)));
-        for ([stm, nstm], at) in positions() {
-            for &feature in stm.of(at).iter().chain(nstm.of(at)) {
-                self.starts[feature as usize + 2] += 1;
-            }
+        for &feature in positions.clone().flatten().flatten() {
+            self.starts[feature as usize + 2] += 1;
         }
         let mut sum = 0;
         for start in &mut self.starts {
@@ -121,13 +171,11 @@ impl Transposed {
         }
         self.accumulators.clear();
         self.accumulators.resize(sum as usize, 0);
-        for (position, ([stm, nstm], at)) in positions().enumerate() {
-            for (rows, accumulator) in [(stm, 2 * position as u32), (nstm, 2 * position as u32 + 1)] {
-                for &feature in rows.of(at) {
-                    let cursor = &mut self.starts[feature as usize + 1];
-                    self.accumulators[*cursor as usize] = accumulator;
-                    *cursor += 1;
-                }
+        for (accumulator, active) in (2 * first as u32..).zip(positions.flatten()) {
+            for &feature in active {
+                let cursor = &mut self.starts[feature as usize + 1];
+                self.accumulators[*cursor as usize] = accumulator;
+                *cursor += 1;
             }
         }
     }
@@ -148,7 +196,7 @@ mod tests {
     #[test]
     fn rows_add_up_at_every_width() {
         let mut rng = Seed(5).stream("sparse", 0);
-        for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200] {
+        for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200, 264, 511] {
             let rows: Vec<f32> = (0..50 * width).map(|_| rng.random_range(-1.0..1.0)).collect();
             let picked: Vec<u32> = (0..20).map(|_| rng.random_range(0..50)).collect();
             let mut expected = vec![0.25f32; width];
@@ -169,15 +217,13 @@ mod tests {
 
     #[test]
     fn transposing_keeps_every_entry_in_order() {
-        let stm = Rows::new(&[0, 2, 2, 5], &[3, 1, 0, 3, 3], 4).expect("well-formed");
-        let nstm = Rows::new(&[0, 1, 2, 2], &[1, 3], 4).expect("well-formed");
+        let positions: [[&[i32]; 2]; 3] = [[&[3, 1], &[1]], [&[], &[3]], [&[0, 3, 3], &[]]];
         let mut transposed = Transposed::default();
-        for _ in 0..2 {
-            transposed.fill(&[[stm, nstm]], 4);
+        for first in [0, 10] {
+            transposed.fill(positions.into_iter(), first, 4);
             let all: Vec<&[u32]> = (0..4).map(|feature| transposed.of(feature)).collect();
-            assert_eq!(all, [&[4][..], &[0, 1], &[], &[0, 3, 4, 4]]);
-            transposed.fill(&[[stm, nstm], [nstm, stm]], 4);
-            assert_eq!(transposed.of(1), [0, 1, 6, 7], "a second batch counts on");
+            let at = |accumulator: u32| 2 * first as u32 + accumulator;
+            assert_eq!(all, [&[at(4)][..], &[at(0), at(1)], &[], &[at(0), at(3), at(4), at(4)]]);
         }
     }
 }
