@@ -10,7 +10,9 @@ use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
 use crate::service::{Request, Source};
-use crate::train::{Design, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError};
+use crate::train::{
+    Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError,
+};
 use crate::units::Seed;
 
 /// Train a network on a feature set
@@ -82,6 +84,9 @@ pub struct Arguments {
     /// Threads of the trainer; the samples service has as many of its own [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
+    /// Where to train; auto: on a GPU where there is one
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceChoice,
     /// Leave out the rows of features that no legal position activates: no score changes, the network is smaller
     #[arg(long)]
     compact_dead: bool,
@@ -177,6 +182,7 @@ impl Arguments {
             pqr_loss: PqrLoss { kappa: self.kappa, output_scale: self.output_scale },
             compact_dead: self.compact_dead,
             threads: self.threads.unwrap_or_else(Request::available_threads),
+            device: self.device,
         }
     }
 }

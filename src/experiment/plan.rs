@@ -207,6 +207,7 @@ impl PlannedRun {
             pqr_loss: settings.pqr_loss,
             compact_dead: settings.compact_dead,
             threads: settings.threads.unwrap_or_else(machine::cores),
+            device: settings.device,
         }
     }
 }

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
-use crate::train::{Design, EvalLoss, PqrLoss, Recipe};
+use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -132,6 +132,8 @@ pub struct TrainSettings {
     /// Threads of the trainer; absent = as many as the machine has cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
+    #[serde(default)]
+    pub device: DeviceChoice,
     #[serde(default)]
     pub eval_loss: EvalLoss,
     #[serde(default)]

@@ -66,15 +66,6 @@ impl<'a> Accumulators<'a> {
         self.activations.as_ref().unwrap_or(&self.clipped)
     }
 
-    /// The largest activation, or what stands for it where there is none.
-    #[must_use]
-    pub fn one(&self) -> f32 {
-        match self.shape.activation {
-            Activation::Screlu | Activation::Pairwise => self.scale,
-            Activation::Relu | Activation::Crelu | Activation::Dual => 1.0,
-        }
-    }
-
     /// (stm − nstm) / 2 of each position's bucket; empty when the shape has no PSQT.
     #[must_use]
     pub fn psqt(&self, buckets: &[u8]) -> Vec<f32> {
@@ -101,6 +92,15 @@ impl<'a> Accumulators<'a> {
             out[l1 + bucket as usize] = gradient / 2.0;
             out[row + l1 + bucket as usize] = -gradient / 2.0;
         }
+    }
+}
+
+/// The largest activation, or what stands for it where there is none.
+#[must_use]
+pub fn one(activation: Activation, scheme: &Scheme) -> f32 {
+    match activation {
+        Activation::Screlu | Activation::Pairwise => scheme.product_scale() as f32,
+        Activation::Relu | Activation::Crelu | Activation::Dual => 1.0,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Adam and its kin, one slice of parameters at a time, followed by weight clipping; see [`Optimiser`] for the sources.
 
+use tch::{TchError, Tensor};
+
 use super::Optimiser;
 
 /// The constants of one step.
@@ -59,6 +61,28 @@ impl Adam {
         }
     }
 
+    /// [`Adam::update`] of tensors, on whatever device they are.
+    ///
+    /// # Errors
+    /// When libtorch fails.
+    pub fn step_of_tensors(self, slice: TensorSlice<'_>, gradient: &Tensor, limit: f64) -> Result<(), TchError> {
+        let TensorSlice { parameters, first, second } = slice;
+        let gradient = gradient.f_mul_scalar(f64::from(self.scale))?;
+        let _ = first.f_mul_scalar_(f64::from(BETA1))?.f_add_(&gradient.f_mul_scalar(f64::from(1.0 - BETA1))?)?;
+        let squares = gradient.f_square()?.f_mul_scalar(f64::from(1.0 - BETA2))?;
+        let _ = second.f_mul_scalar_(f64::from(BETA2))?.f_add_(&squares)?;
+        let step = first.f_mul_scalar(f64::from(self.rate))?;
+        let step = match self.correction {
+            Some(correction) => {
+                let size = second.f_sqrt()?.f_mul_scalar(f64::from(correction))?;
+                step.f_div(&size.f_add_scalar(f64::from(EPSILON))?)?
+            }
+            None => step,
+        };
+        let _ = parameters.f_mul_scalar_(f64::from(self.kept))?.f_sub_(&step)?.f_clamp_(-limit, limit)?;
+        Ok(())
+    }
+
     #[inline(always)]
     fn each(self, slice: Slice<'_>, gradient: &[f32], limit: f32, size: impl Fn(f32) -> f32) {
         let Slice { parameters, first, second } = slice;
@@ -90,6 +114,13 @@ pub struct Slice<'a> {
     pub second: &'a mut [f32],
 }
 
+/// As [`Slice`].
+pub struct TensorSlice<'a> {
+    pub parameters: &'a mut Tensor,
+    pub first: &'a mut Tensor,
+    pub second: &'a mut Tensor,
+}
+
 /// Moments of features that have become rare decay into denormals: numbers that move nothing and cost a hundred times more.
 #[inline(always)]
 fn flushed(moment: f32) -> f32 {
@@ -102,7 +133,7 @@ mod tests {
     use crate::units::Seed;
     use rand::RngExt;
     use tch::nn::{self, OptimizerConfig};
-    use tch::{Device, Kind, Tensor};
+    use tch::{Device, Kind};
 
     fn plain(learning_rate: f64, step: u64) -> Adam {
         Adam::new(Optimiser::Adam, 0.0, learning_rate, step)

@@ -38,6 +38,16 @@ impl<'a> Rows<'a> {
     }
 
     #[must_use]
+    pub const fn offsets(&self) -> &'a [i32] {
+        self.offsets
+    }
+
+    #[must_use]
+    pub const fn indices(&self) -> &'a [i32] {
+        self.indices
+    }
+
+    #[must_use]
     pub fn of(&self, position: usize) -> &'a [i32] {
         &self.indices[self.offsets[position] as usize..self.offsets[position + 1] as usize]
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::factor::Factored;
 use super::model::{Model, Sums};
 use super::slow::Slow;
-use super::{Optimiser, TrainConfig, TrainError};
+use super::{DeviceChoice, Optimiser, TrainConfig, TrainError};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
 use crate::service::Description;
@@ -183,7 +183,8 @@ pub fn load(
 }
 
 /// Whether a run of `asked` may go on where one of `stored` stopped: everything that shapes the result is equal, except
-/// for the number of epochs. How the set is spelt and the number of threads shape nothing.
+/// for the number of epochs. How the set is spelt, the number of threads and the device shape nothing, but for the last
+/// bits.
 ///
 /// # Errors
 /// The differences, as text.
@@ -192,7 +193,8 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String>
         // Where the end shapes what comes before it, it cannot be moved.
         let knows_the_end = config.recipe.knows_the_end() || config.eval_loss.lambda_end.is_some();
         let epochs = if knows_the_end { config.epochs } else { 0 };
-        let config = TrainConfig { set: String::new(), threads: 0, epochs, ..config.clone() };
+        let device = DeviceChoice::default();
+        let config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.clone() };
         serde_json::to_value(config).unwrap_or_default()
     };
     let (stored, asked) = (neutral(stored), neutral(asked));

@@ -55,6 +55,19 @@ pub struct TrainConfig {
     pub compact_dead: bool,
     /// Threads of the trainer; the service has as many of its own.
     pub threads: usize,
+    #[serde(default)]
+    pub device: DeviceChoice,
+}
+
+/// Where to train.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceChoice {
+    /// On a GPU where there is one.
+    #[default]
+    Auto,
+    Cpu,
+    Cuda,
 }
 
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.

@@ -9,7 +9,17 @@ use crate::train::batch::Labels;
 /// gave.
 #[must_use]
 pub fn of(net: &FloatNet, parts: &[Part<'_>], losses: &[f64], sum: &Shard) -> String {
-    weight(net).or_else(|| target(parts)).or_else(|| loss(net, losses)).unwrap_or_else(|| gradient(net, sum))
+    known(net, parts, losses).unwrap_or_else(|| gradient(net, sum))
+}
+
+/// As [`of`], for whoever knows of the gradient only that it is not finite.
+#[must_use]
+pub fn of_losses(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> String {
+    known(net, parts, losses).unwrap_or_else(|| "a gradient is not finite".into())
+}
+
+fn known(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> Option<String> {
+    weight(net).or_else(|| target(parts)).or_else(|| loss(net, losses))
 }
 
 /// Whether losses and gradients are numbers. What goes wrong behind the accumulators shows in their biases' gradient.

@@ -45,6 +45,19 @@ impl<'a> Head<'a> {
         })
     }
 
+    /// Of layers that are tensors already: weights and biases, stack by stack.
+    #[must_use]
+    pub fn of_layers(net: &'a FloatNet, layers: Vec<(Tensor, Tensor)>, scheme: &Scheme) -> Head<'a> {
+        let mut layers = layers.into_iter();
+        let stack = |_| layers.by_ref().take(net.shape.hidden.len() + 1).collect();
+        Head {
+            shape: &net.shape,
+            stacks: (0..net.shape.buckets.count).map(stack).collect(),
+            nnue2score: f64::from(scheme.nnue2score),
+            scale: scheme.product_scale(),
+        }
+    }
+
     /// Centipawns: [positions], in the input's order.
     ///
     /// # Errors
@@ -75,22 +88,9 @@ impl<'a> Head<'a> {
                 skip = Some(values.f_narrow(1, width, 1)?);
                 values = values.f_narrow(1, 0, width)?;
             }
-            values = self.activate(self.shape.hidden_activation(index), &values)?;
+            values = activate(self.shape.hidden_activation(index), &values, self.scale)?;
         }
         skip.map_or_else(|| Ok(values.shallow_clone()), |skip| values.f_add(&skip))
-    }
-
-    fn activate(&self, activation: Activation, sums: &Tensor) -> Result<Tensor, TchError> {
-        let clipped = || sums.f_clamp(0.0, 1.0);
-        match activation {
-            Activation::Relu => sums.f_relu(),
-            Activation::Crelu | Activation::Pairwise => clipped(),
-            Activation::Screlu => clipped()?.f_square()?.f_mul_scalar(self.scale),
-            Activation::Dual => {
-                let squares = sums.f_square()?.f_mul_scalar(self.scale)?.f_clamp_max(1.0)?;
-                Tensor::f_cat(&[squares, clipped()?], 1)
-            }
-        }
     }
 
     /// The gradients, stack by stack, weights before biases, zero where no position went.
@@ -108,5 +108,26 @@ impl<'a> Head<'a> {
                 }
             })
             .collect()
+    }
+}
+
+/// `sums`: [positions, neurons]. `scale`: [`Scheme::product_scale`].
+///
+/// # Errors
+/// When libtorch fails.
+pub fn activate(activation: Activation, sums: &Tensor, scale: f64) -> Result<Tensor, TchError> {
+    let clipped = || sums.f_clamp(0.0, 1.0);
+    match activation {
+        Activation::Relu => sums.f_relu(),
+        Activation::Crelu => clipped(),
+        Activation::Screlu => clipped()?.f_square()?.f_mul_scalar(scale),
+        Activation::Pairwise => {
+            let halves = clipped()?.f_chunk(2, 1)?;
+            halves[0].f_mul(&halves[1])?.f_mul_scalar(scale)
+        }
+        Activation::Dual => {
+            let squares = sums.f_square()?.f_mul_scalar(scale)?.f_clamp_max(1.0)?;
+            Tensor::f_cat(&[squares, clipped()?], 1)
+        }
     }
 }

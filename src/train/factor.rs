@@ -56,6 +56,11 @@ impl Factored {
         }
     }
 
+    #[must_use]
+    pub const fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
     /// One step of all rows: `merged` are the network's, `first` and `second` the moments of the features' own,
     /// `gradients` the rows' gradients, summed. To be called on the threads that shall do it.
     pub fn update(
@@ -96,6 +101,7 @@ impl Factored {
             }
         });
     }
+
     /// Sums the parts up, for whoever changed them.
     pub fn merge(&self, merged: &mut [f32], limit: f32) {
         let rows = merged.par_chunks_mut(self.width).zip(self.own.par_chunks(self.width)).enumerate();

@@ -28,7 +28,7 @@ impl Loss {
     pub fn of(&self, out: &Tensor, labels: Labels<'_>) -> Result<Losses, TchError> {
         match labels {
             Labels::Eval(targets) => {
-                let targets = Tensor::f_from_slice(targets)?.f_to_kind(out.f_kind()?)?;
+                let targets = Tensor::f_from_slice(targets)?.f_to_device(out.device())?.f_to_kind(out.f_kind()?)?;
                 let each = match self.eval.form {
                     LossForm::Power => power(out, &targets, &self.eval)?,
                     LossForm::Epsilon => epsilon(out, &targets, &self.eval)?,

@@ -65,7 +65,15 @@ impl Deref for Frozen {
 /// # Errors
 /// When libtorch fails.
 pub fn with_numbers<T>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> T) -> Result<T, TchError> {
-    let tensor = tensor.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
+    let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
     // SAFETY: a contiguous tensor of floats in the CPU's memory, alive until `look` is done.
     Ok(look(unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }))
+}
+
+/// Copies a tensor's numbers to `out`, which has as many.
+///
+/// # Errors
+/// When libtorch fails.
+pub fn copy_numbers(tensor: &Tensor, out: &mut [f32]) -> Result<(), TchError> {
+    with_numbers(tensor, |numbers| out.copy_from_slice(numbers))
 }

@@ -24,6 +24,8 @@ mod culprit;
 #[cfg(feature = "train")]
 mod dense;
 #[cfg(feature = "train")]
+mod device;
+#[cfg(feature = "train")]
 mod events;
 #[cfg(feature = "train")]
 mod factor;
@@ -56,7 +58,7 @@ mod stream;
 #[cfg(feature = "train")]
 mod validator;
 
-pub use config::{EvalLoss, LossForm, PqrLoss, Second, TrainConfig};
+pub use config::{DeviceChoice, EvalLoss, LossForm, PqrLoss, Second, TrainConfig};
 pub use design::Design;
 pub use error::TrainError;
 pub use metrics::{EpochMetrics, Neurons, Outcome, SecondMetrics, WeightHistogram};

@@ -144,10 +144,8 @@ impl Model {
             self.pool.install(|| self.gradients.sum_rows());
         }
         self.step += 1;
-        let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
-        let adam = Adam::new(optimiser, weight_decay, learning_rate, self.step);
-        let shortened = gradient_clip.map_or(1.0, |longest| (longest / self.gradient_length(&sum)).min(1.0));
-        self.update(adam.scaled(shortened as f32), &sum);
+        let adam = self.adam(learning_rate, self.step, || self.gradient_length(&sum));
+        self.update(adam, &sum);
         if let Some(slow) = &mut self.slow
             && self.step.is_multiple_of(LOOKAHEAD_STEPS)
         {
@@ -177,6 +175,23 @@ impl Model {
 
     fn stacks_on_grid(&self) -> Vec<Vec<Dense>> {
         self.net.stacks.iter().map(|stack| on_grid(stack, &self.scheme)).collect()
+    }
+
+    /// The recipe's step. `length`: of the gradient, asked for where long ones are shortened.
+    pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {
+        let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
+        let shortened = gradient_clip.map_or(1.0, |longest| (longest / length()).min(1.0));
+        Adam::new(optimiser, weight_decay, learning_rate, step).scaled(shortened as f32)
+    }
+
+    #[must_use]
+    pub const fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    #[must_use]
+    pub const fn loss(&self) -> &Loss {
+        &self.loss
     }
 
     /// √Σ g² over the network's parameters, factors merged.
@@ -234,4 +249,4 @@ impl Model {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

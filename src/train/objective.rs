@@ -5,8 +5,9 @@ use std::path::Path;
 use super::activity::Activity;
 use super::batch::Labels;
 use super::config::Task;
+use super::device::Learner;
 use super::loss::{eval_baseline, pqr_baseline};
-use super::model::{Model, Sums};
+use super::model::Sums;
 use super::stream::{Served, Stream};
 use super::validator::Validator;
 use super::{Neurons, TrainConfig, TrainError};
@@ -56,13 +57,13 @@ impl<'a> Objective<'a> {
         Ok(Objective { task, training, config, validator: Validator::default() })
     }
 
-    /// The model's loss over the whole validation split. `baseline`: where it is known already.
+    /// The network's loss over the whole validation split. `baseline`: where it is known already.
     ///
     /// # Errors
     /// When a service failed, the split is empty, or `stop` says so.
     pub fn validate(
         &mut self,
-        model: &Model,
+        learner: &Learner,
         (program, served): (&Path, &Served),
         baseline: Option<f64>,
         stop: &dyn Fn() -> Result<(), TrainError>,
@@ -75,7 +76,7 @@ impl<'a> Objective<'a> {
             if let (Labels::Eval(batch_targets), None) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }
-            sums.add(model.observe(batch, &mut activity)?);
+            sums.add(learner.observe(batch, &mut activity)?);
             Ok(())
         })?;
         if sums.samples == 0 {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, Progress, Validation};
+use super::device::{self, Learner};
 use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, NETWORK, OUTCOME};
 use super::loss::Loss;
 use super::model::{Model, Part, Sums};
@@ -57,7 +58,7 @@ struct Session<'a> {
     scheme: Scheme,
     folder: Folder,
     program: PathBuf,
-    model: Model,
+    learner: Learner,
     /// The first method's, and the second's where there is one.
     objectives: Vec<Objective<'a>>,
     progress: Progress,
@@ -103,6 +104,7 @@ impl<'a> Session<'a> {
             }
         };
         model.step = start;
+        let learner = Learner::new(model, device::chosen(config.device)?)?;
         let tasks = config.tasks().into_iter();
         let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start));
         let objectives = objectives.collect::<Result<Vec<_>, TrainError>>()?;
@@ -125,7 +127,7 @@ impl<'a> Session<'a> {
             scheme,
             folder,
             program,
-            model,
+            learner,
             objectives,
             progress,
             metrics,
@@ -135,12 +137,13 @@ impl<'a> Session<'a> {
     }
 
     fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let parameters = self.learner.model()?.net.parameters();
         let positions = |objective: &Objective<'_>| objective.training.description().positions_per_sample;
         observer.started(&Plan {
             folder: self.folder.root(),
             set: self.set.name(),
             features: self.set.num_features(),
-            parameters: self.model.net.parameters(),
+            parameters,
             epochs: self.config.epochs,
             steps_per_epoch: self.progress.steps_per_epoch,
             samples_per_epoch: self.progress.samples_per_epoch,
@@ -207,7 +210,7 @@ impl<'a> Session<'a> {
             validation_accuracy: first.accuracy(self.config.method),
             second,
             neurons: first.neurons,
-            weights: histogram::of(&self.model.net),
+            weights: histogram::of(&self.learner.model()?.net),
             samples_per_second: (self.progress.epoch.samples - samples_before) as f64 / trained.max(1e-9),
             seconds: begun.elapsed().as_secs_f64(),
         };
@@ -224,7 +227,8 @@ impl<'a> Session<'a> {
         let (samples, baseline) = (first.sums.samples, first.baseline);
         self.progress.validation = Some(Validation { samples, baseline, best: best.min(objective) });
         if objective < best {
-            checkpoint::save_weights(&self.folder.path(BEST), &self.origin, &self.model.net, &self.progress)?;
+            let net = &self.learner.model()?.net;
+            checkpoint::save_weights(&self.folder.path(BEST), &self.origin, net, &self.progress)?;
         }
         // Lines behind the checkpoint are dropped on resume, so the checkpoint comes last.
         self.folder.append_metrics(&metrics)?;
@@ -233,24 +237,24 @@ impl<'a> Session<'a> {
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
-        let Session { objectives, model, progress, .. } = self;
+        let Session { objectives, learner, progress, .. } = self;
         let (first, others) = objectives.split_at_mut(1);
         let stepped = first[0].training.next(epoch - 1, |first| {
             let first = Part { batch: *first, weight: 1.0 };
             let Some(second) = others.first_mut() else {
-                return Ok(Some((model.train(&[first], learning_rate)?, first.batch.positions())));
+                return Ok(Some((learner.train(&[first], learning_rate)?, first.batch.positions())));
             };
             let weight = second.task.weight;
             second.training.next(epoch - 1, |second| {
                 let positions = first.batch.positions() + second.positions();
-                Ok((model.train(&[first, Part { batch: *second, weight }], learning_rate)?, positions))
+                Ok((learner.train(&[first, Part { batch: *second, weight }], learning_rate)?, positions))
             })
         })?;
         let Some((sums, positions)) = stepped.flatten() else {
             let why = "the stream ended before the run".into();
             return Err(TrainError::Batch { batch: progress.step, why });
         };
-        progress.step = model.step;
+        progress.step = learner.step();
         progress.samples += sums[0].samples;
         progress.epoch.add(sums[0]);
         if let (Some(second), Some(sums)) = (&mut progress.second, sums.get(1)) {
@@ -273,7 +277,7 @@ impl<'a> Session<'a> {
         let served = (&*self.program, &self.served);
         let validated = objectives.iter_mut().map(|objective| {
             let known = self.progress.validation.filter(|_| objective.task.first).map(|known| known.baseline);
-            objective.validate(&self.model, served, known, &stop)
+            objective.validate(&self.learner, served, known, &stop)
         });
         let validated = validated.collect();
         self.objectives = objectives;
@@ -281,7 +285,8 @@ impl<'a> Session<'a> {
     }
 
     fn save(&mut self) -> Result<(), TrainError> {
-        checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, &self.model, &self.progress)?;
+        let model = self.learner.model()?;
+        checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, model, &self.progress)?;
         self.saved = Instant::now();
         Ok(())
     }
@@ -291,19 +296,20 @@ impl<'a> Session<'a> {
     }
 
     /// Quantises the network and writes the outcome.
-    fn export(self) -> Result<Outcome, TrainError> {
+    fn export(mut self) -> Result<Outcome, TrainError> {
         let (Some(last), Some(validation)) = (self.metrics.last(), self.progress.validation) else {
             let why = "a finished run without an epoch".into();
             return Err(TrainError::Damaged { path: self.folder.path(CHECKPOINT), why });
         };
-        let net = net::quantise(&self.model.net, &self.scheme)?;
+        let float = &self.learner.model()?.net;
+        let (net, parameters) = (net::quantise(float, &self.scheme)?, float.parameters());
         NetFile { origin: self.origin.clone(), net }.save(&self.folder.path(NETWORK))?;
         let outcome = Outcome {
             config: self.config.clone(),
             name: self.set.name().into(),
             identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
-            parameters: self.model.net.parameters(),
+            parameters,
             training_samples: self.progress.samples_per_epoch,
             validation_samples: validation.samples,
             validation_loss: last.validation_loss,

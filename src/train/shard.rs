@@ -5,7 +5,7 @@ use std::ops::Range;
 use tch::{TchError, Tensor};
 
 use super::TrainError;
-use super::accumulators::Accumulators;
+use super::accumulators::{Accumulators, one};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
 use super::dense::{Head, Input};
@@ -53,18 +53,19 @@ pub fn shards(batch: &Batch<'_>) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A shard's positions, those of one bucket together.
-struct Grouped {
+pub struct Grouped {
     /// Numbers in the batch.
-    positions: Vec<u32>,
-    buckets: Vec<u8>,
+    pub positions: Vec<u32>,
+    pub buckets: Vec<u8>,
     /// Positions of each bucket.
-    counts: Vec<usize>,
+    pub counts: Vec<usize>,
     /// Where each position went; none: where it was.
     places: Option<Vec<i64>>,
 }
 
 impl Grouped {
-    fn new(batch: &Batch<'_>, samples: &Range<usize>, buckets: OutputBuckets) -> Grouped {
+    #[must_use]
+    pub fn new(batch: &Batch<'_>, samples: &Range<usize>, buckets: OutputBuckets) -> Grouped {
         let each = batch.positions_per_sample();
         let range = samples.start * each..samples.end * each;
         let mut positions: Vec<u32> = range.clone().map(|position| position as u32).collect();
@@ -85,10 +86,13 @@ impl Grouped {
     }
 
     /// `out`, which stands in this order, in the batch's.
-    fn back(&self, out: Tensor) -> Result<Tensor, TchError> {
+    ///
+    /// # Errors
+    /// When libtorch fails.
+    pub fn back(&self, out: Tensor) -> Result<Tensor, TchError> {
         match &self.places {
             None => Ok(out),
-            Some(places) => out.f_index_select(0, &Tensor::f_from_slice(places)?),
+            Some(places) => out.f_index_select(0, &Tensor::f_from_slice(places)?.f_to_device(out.device())?),
         }
     }
 }
@@ -109,7 +113,7 @@ impl Pass<'_> {
         let out = head.forward(&Input { activations: &activation, psqt: psqt.as_ref(), counts })?;
         let labels = batch.labels.part(samples.clone());
         let (sums, _) = sums(self.loss, &grouped.back(out)?, labels, samples.len())?;
-        Ok((sums, Activity::of(activations, accumulators.width(), accumulators.one())))
+        Ok((sums, Activity::of(activations, accumulators.width(), one(self.net.shape.activation, self.scheme))))
     }
 
     /// The gradients of the batch's mean loss, `weight` times, as far as these samples make them; those of their
@@ -155,7 +159,11 @@ impl Pass<'_> {
     }
 }
 
-fn sums(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {
+/// The losses of some samples: their sums, and each.
+///
+/// # Errors
+/// When libtorch fails.
+pub fn sums(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {
     let losses = loss.of(out, labels)?;
     let preferred = match &losses.preferred {
         Some(preferred) => total(preferred)? as u64,

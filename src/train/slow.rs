@@ -7,7 +7,7 @@ use crate::net::FloatNet;
 /// Steps between two meetings.
 pub const LOOKAHEAD_STEPS: u64 = 6;
 /// How far the slow weights follow the fast ones.
-const FOLLOW: f32 = 0.5;
+pub const FOLLOW: f32 = 0.5;
 
 /// Where the weights stood at the last meeting.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use fsbench::data::{Method, open_or_build};
 use fsbench::service::Source;
 use fsbench::train::{
-    Design, EvalLoss, Observer, Outcome, PqrLoss, Recipe, Run, Step, TrainConfig, TrainError, folder,
+    Design, DeviceChoice, EvalLoss, Observer, Outcome, PqrLoss, Recipe, Run, Step, TrainConfig, TrainError, folder,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -65,6 +65,7 @@ impl Bench {
             pqr_loss: PqrLoss::default(),
             compact_dead: false,
             threads: 2,
+            device: DeviceChoice::Cpu,
         }
     }
 

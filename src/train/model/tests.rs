@@ -12,9 +12,9 @@ use crate::features::{Factors, FeatureSet};
 use crate::net::{Activation, BucketRule, OutputBuckets, Shape};
 use crate::units::Seed;
 
-const FEATURES: u32 = 40;
+pub const FEATURES: u32 = 40;
 
-fn loss() -> Loss {
+pub fn loss() -> Loss {
     Loss { eval: EvalLoss::default(), pqr: PqrLoss { kappa: 0.7, output_scale: 300.0 } }
 }
 
@@ -40,7 +40,7 @@ fn step(model: &mut Model, samples: &Samples, learning_rate: f64) -> Sums {
 }
 
 /// 40 features of 8 files and 5 roles; files and roles are the virtual inputs.
-fn factors() -> Factors {
+pub fn factors() -> Factors {
     let text = "features = \"file(P) * role(P, pawn..queen) for P in pieces\"\nfactor = \"(file(P) + role(P, pawn..queen))\"\n";
     let set = FeatureSet::from_definition(text).expect("a good definition");
     assert_eq!(set.num_features(), FEATURES);
@@ -53,7 +53,7 @@ fn factored(l1: usize, hidden: &[usize], threads: usize) -> Model {
 }
 
 /// Random samples: up to 12 features a side, with repeats and empty positions.
-struct Samples {
+pub struct Samples {
     method: Method,
     sides: [(Vec<i32>, Vec<i32>); 2],
     pieces: Vec<u8>,
@@ -61,7 +61,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn new(method: Method, samples: usize, index: u64) -> Samples {
+    pub fn new(method: Method, samples: usize, index: u64) -> Samples {
         let mut rng = Seed(9).stream("samples", index);
         let positions = if method == Method::Pqr { 3 * samples } else { samples };
         let mut side = || {
@@ -79,7 +79,7 @@ impl Samples {
         Samples { method, sides, pieces, targets }
     }
 
-    fn batch(&self) -> Batch<'_> {
+    pub fn batch(&self) -> Batch<'_> {
         let rows = self.sides.each_ref().map(|(offsets, indices)| Rows::new(offsets, indices, FEATURES).expect("rows"));
         let labels = if self.method == Method::Eval { Labels::Eval(&self.targets) } else { Labels::Pqr };
         Batch { samples: self.targets.len(), rows, pieces: &self.pieces, labels }
