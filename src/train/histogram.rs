@@ -11,20 +11,20 @@ const BINS: usize = 30;
 pub fn of(net: &FloatNet) -> Vec<WeightHistogram> {
     let (l1, row) = (net.shape.l1, net.shape.row());
     let columns = |from: usize, to: usize| net.ft_weights.chunks_exact(row).flat_map(move |row| &row[from..to]);
-    let mut all = vec![spread("ft.weight", columns(0, l1)), spread("ft.bias", net.ft_biases.iter())];
+    let mut all = vec![spread("ft.weight", || columns(0, l1)), spread("ft.bias", || net.ft_biases.iter())];
     if net.shape.psqt {
-        all.push(spread("psqt.weight", columns(l1, row)));
+        all.push(spread("psqt.weight", || columns(l1, row)));
     }
     for index in 0..=net.shape.hidden.len() {
         let layers = || net.stacks.iter().map(move |stack| &stack[index]);
-        all.push(spread(&format!("layers.{index}.weight"), layers().flat_map(|layer| &layer.weights)));
-        all.push(spread(&format!("layers.{index}.bias"), layers().flat_map(|layer| &layer.biases)));
+        all.push(spread(&format!("layers.{index}.weight"), || layers().flat_map(|layer| &layer.weights)));
+        all.push(spread(&format!("layers.{index}.bias"), || layers().flat_map(|layer| &layer.biases)));
     }
     all
 }
 
-fn spread<'a>(name: &str, values: impl Iterator<Item = &'a f32> + Clone) -> WeightHistogram {
-    let numbers = || values.clone().map(|value| f64::from(*value));
+fn spread<'a, I: Iterator<Item = &'a f32>>(name: &str, values: impl Fn() -> I) -> WeightHistogram {
+    let numbers = || values().map(|value| f64::from(*value));
     let (mut min, mut max, mut sum, mut sum_of_squares) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
     for value in numbers() {
         (min, max) = (min.min(value), max.max(value));
