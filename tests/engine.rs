@@ -9,7 +9,7 @@ use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
 use fsbench::net::{
-    Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, RawScore, Scheme, Shape, forward_integer,
+    Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType, forward_integer,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -53,13 +53,23 @@ fn shapes() -> Vec<Shape> {
             skip: true,
             ..plain(50, &[70, 16])
         },
+        // These in i16.
+        Shape { activation: Activation::Relu, ..plain(33, &[]) },
+        Shape { activation: Activation::Screlu, buckets: buckets(8, BucketRule::Cpw), ..plain(200, &[]) },
+        Shape { activation: Activation::Pairwise, psqt: true, ..plain(40, &[]) },
+        Shape { buckets: buckets(2, BucketRule::Stockfish), ..plain(70, &[]) },
     ]
 }
 
+/// How many of the shapes, the last, go with scheme `simple`.
+const SIMPLE: usize = 4;
+
 /// Numbers that leave activations spread over their range.
-fn random_net(shape: Shape, seed: u64) -> QuantNet {
+fn random_net(shape: Shape, scheme: Scheme, seed: u64) -> QuantNet {
     let mut rng = Seed(seed).stream("integers", 0);
     let rows = shape.features as usize;
+    let largest = scheme.largest_weight(shape.activation).min(4_000) as i16;
+    let dense = if scheme.weights == WeightType::I8 { -40..=40 } else { -largest..=largest };
     let ft_weights = (0..rows * shape.l1).map(|_| rng.random_range(-60..60)).collect();
     let ft_biases = (0..shape.l1).map(|_| rng.random_range(-50..90)).collect();
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
@@ -68,21 +78,23 @@ fn random_net(shape: Shape, seed: u64) -> QuantNet {
         let layer = |(inputs, outputs): (usize, usize)| QuantDense {
             inputs,
             outputs,
-            weights: (0..inputs * outputs).map(|_| rng.random_range(-40..41)).collect(),
+            weights: (0..inputs * outputs).map(|_| rng.random_range(dense.clone())).collect(),
             biases: (0..outputs).map(|_| rng.random_range(-5_000..5_000)).collect(),
         };
         shape.dense().into_iter().map(layer).collect()
     });
     let stacks = stacks.collect();
-    QuantNet { scheme: Scheme::stockfish(), shape, ft_weights, ft_biases, psqt_weights, stacks }
+    QuantNet { scheme, shape, ft_weights, ft_biases, psqt_weights, stacks }
 }
 
 fn cases() -> Vec<Case> {
     let shapes = shapes();
     let case = |(n, set): (usize, FeatureSet)| {
         let shape = Shape { features: set.num_features(), ..shapes[n % shapes.len()].clone() };
-        assert!(shape.validate().is_ok());
-        let net = random_net(shape, n as u64);
+        let simple = n % shapes.len() >= shapes.len() - SIMPLE;
+        let scheme = if simple { Scheme::simple() } else { Scheme::stockfish() };
+        assert!(shape.validate().and_then(|()| scheme.admits(&shape)).is_ok());
+        let net = random_net(shape, scheme, n as u64);
         Case { model: Model::new(&net), set, net }
     };
     common::sets().into_iter().enumerate().map(case).collect()
@@ -178,13 +190,15 @@ fn evaluations_tell_all_buckets() {
         }
         evaluator.set(position.board());
         let found = evaluator.evaluate(position.turn());
-        assert_eq!(found.score_internal, reference(case, &position).sum() / 16);
+        let internal = |raw| case.net.scheme.internal_score(raw);
+        assert_eq!(found.score_internal, internal(reference(case, &position).sum()));
         assert_eq!(found.buckets.len(), case.net.shape.buckets.count);
         let stm = Perspective::of(position.turn());
         let seen = |pov| case.set.reference(position.board(), pov);
         for (bucket, part) in found.buckets.iter().enumerate() {
             let raw = forward_integer(&case.net, bucket, &seen(stm), &seen(stm.other()));
-            assert_eq!((part.psqt, part.positional), (raw.psqt / 16, raw.positional / 16), "{}", case.set.name());
+            let expected = (internal(raw.psqt), internal(raw.positional));
+            assert_eq!((part.psqt, part.positional), expected, "{}", case.set.name());
         }
     }
 }

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::aligned::Aligned;
 use super::cache::RefreshCache;
+use super::kernels::{Blind, See};
 use super::model::{Model, Scratch};
 use super::simd::BackEnd;
 use super::strategy::Strategy;
@@ -22,7 +23,7 @@ pub enum EngineError {
 /// A position's scores, side to move's view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evaluation {
-    /// The raw output over the scheme's divisor, truncated toward zero.
+    /// The raw output in internal score units, truncated toward zero.
     pub score_internal: i32,
     pub score_cp: Centipawn,
     /// The output bucket used.
@@ -147,13 +148,14 @@ impl<'a> Evaluator<'a> {
         true
     }
 
-    /// The raw output with `turn` to move: internal score units times the scheme's divisor.
+    /// The raw output with `turn` to move, in the scheme's raw scale.
     pub fn raw(&mut self, turn: Color) -> i32 {
-        self.observe(turn, |_, _| {})
+        self.forward(self.bucket(), turn, Blind).sum()
     }
 
     /// As [`Evaluator::raw`]; `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
-    /// (1, from the first hidden layer), …
+    /// (1, from the first hidden layer), … Where products stay whole it gets them rounded down to activations, and relu's
+    /// values clipped.
     pub fn observe(&mut self, turn: Color, see: impl FnMut(usize, &[u8])) -> i32 {
         self.forward(self.bucket(), turn, see).sum()
     }
@@ -167,7 +169,7 @@ impl<'a> Evaluator<'a> {
     /// All buckets' scores with `turn` to move.
     pub fn evaluate(&mut self, turn: Color) -> Evaluation {
         let buckets = 0..self.model.shape().buckets.count;
-        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, |_, _| {})).collect();
+        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, Blind)).collect();
         Evaluation::of_raw(&raw, self.bucket(), self.model.scheme())
     }
 
@@ -187,7 +189,7 @@ impl<'a> Evaluator<'a> {
         self.model.shape().buckets.of(self.pieces)
     }
 
-    fn forward(&mut self, bucket: usize, turn: Color, see: impl FnMut(usize, &[u8])) -> RawScore {
+    fn forward(&mut self, bucket: usize, turn: Color, see: impl See) -> RawScore {
         Perspective::ALL.into_iter().for_each(|pov| self.make(pov));
         let stm = Perspective::of(turn);
         let accumulators = &self.plies[self.top].accumulators;

@@ -1,9 +1,9 @@
 //! A quantised network laid out for the kernels: rows padded to whole vectors, tables on cache lines.
 
 use super::aligned::{Aligned, Table};
-use super::kernels::{Forward, SMALL, Update};
+use super::kernels::{Forward, SMALL, See, Update};
 use super::simd::{BackEnd, WIDEST};
-use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape};
+use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. Padding is zero everywhere, so padded neurons stay zero and add nothing.
 pub struct Model {
@@ -43,6 +43,8 @@ pub(super) enum Weights {
     Rows(Aligned<i8>),
     /// For each group of four inputs, the four weights of every padded output.
     Groups(Aligned<i8>),
+    /// Of the one output of schemes with weights in i16.
+    Whole(Aligned<i16>),
 }
 
 /// Up to so many outputs have a row each.
@@ -88,7 +90,7 @@ impl Model {
 
         let stack = |layers: &Vec<QuantDense>| {
             let first = |index| if index == 0 { (shape.activation.outputs(shape.l1), half) } else { (0, 0) };
-            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index))).collect()
+            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index), scheme.weights)).collect()
         };
         let square = 2 * scheme.rescale_shift() + scheme.product_shift();
         let fits = (i64::from(SMALL) * i64::from(SMALL)) >> square >= i64::from(scheme.one);
@@ -175,15 +177,14 @@ impl Model {
         }
     }
 
-    /// A bucket's raw output. `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
-    /// (1, from the first hidden layer), …
+    /// A bucket's raw output.
     pub fn forward(
         &self,
         back_end: BackEnd,
         bucket: usize,
         [stm, nstm]: [&[i16]; 2],
         scratch: &mut Scratch,
-        see: impl FnMut(usize, &[u8]),
+        see: impl See,
     ) -> RawScore {
         back_end.run(Forward { model: self, bucket, stm, nstm, scratch, see })
     }
@@ -191,19 +192,22 @@ impl Model {
 
 impl Layer {
     /// `part` inputs come from each accumulator and are padded to `padded`; 0 for layers that read a hidden one.
-    fn new(layer: &QuantDense, (part, padded): (usize, usize)) -> Layer {
+    fn new(layer: &QuantDense, (part, padded): (usize, usize), weights: WeightType) -> Layer {
         let (columns, stride) = match part {
             0 => (layer.inputs, layer.inputs.next_multiple_of(WIDEST)),
             _ => (part, padded),
         };
         let inputs = layer.inputs / columns * stride;
-        let rows = Aligned::padded(&layer.weights, columns, stride);
+        let bytes = || layer.weights.iter().map(|weight| *weight as i8).collect::<Vec<_>>();
         let mut biases = Aligned::zeroed(layer.outputs.next_multiple_of(WIDEST / size_of::<i32>()));
         biases[..layer.outputs].copy_from_slice(&layer.biases);
         let groups = inputs / 4;
-        let weights = if layer.outputs <= FEW_OUTPUTS {
-            Weights::Rows(rows)
+        let weights = if weights == WeightType::I16 {
+            Weights::Whole(Aligned::padded(&layer.weights, columns, stride))
+        } else if layer.outputs <= FEW_OUTPUTS {
+            Weights::Rows(Aligned::padded(&bytes(), columns, stride))
         } else {
+            let rows = Aligned::padded(&bytes(), columns, stride);
             let outputs = biases.len();
             let mut grouped = Aligned::zeroed(groups * outputs * 4);
             for (output, row) in rows.chunks_exact(inputs).enumerate() {

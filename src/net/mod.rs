@@ -12,12 +12,13 @@ pub mod nnue;
 mod quant;
 mod scheme;
 mod shape;
+mod whole;
 
 pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
 pub use quant::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
-pub use scheme::{Limits, Scheme};
+pub use scheme::{Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 
 #[cfg(test)]

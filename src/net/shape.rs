@@ -10,6 +10,8 @@ use super::NetError;
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
+    /// Accumulators only: max(x, 0)
+    Relu,
     /// clamp(x, 0, 1)
     #[default]
     Crelu,
@@ -24,6 +26,7 @@ pub enum Activation {
 impl Activation {
     const fn name(self) -> &'static str {
         match self {
+            Activation::Relu => "relu",
             Activation::Crelu => "crelu",
             Activation::Screlu => "screlu",
             Activation::Pairwise => "pairwise",
@@ -31,11 +34,17 @@ impl Activation {
         }
     }
 
+    /// Whether every value that comes out of accumulators is a product of two clipped ones.
+    #[must_use]
+    pub const fn multiplies(self) -> bool {
+        matches!(self, Activation::Screlu | Activation::Pairwise)
+    }
+
     /// How many values come out for `width` that go in.
     #[must_use]
     pub const fn outputs(self, width: usize) -> usize {
         match self {
-            Activation::Crelu | Activation::Screlu => width,
+            Activation::Relu | Activation::Crelu | Activation::Screlu => width,
             Activation::Pairwise => width / 2,
             Activation::Dual => 2 * width,
         }
@@ -155,6 +164,15 @@ impl Shape {
         }
     }
 
+    /// Before the dense layer of that index.
+    #[must_use]
+    pub fn input_activation(&self, layer: usize) -> Activation {
+        match layer {
+            0 => self.activation,
+            _ => self.hidden_activation(layer - 1),
+        }
+    }
+
     /// Values that go into every dense layer: one perspective's of the accumulators, then those of the hidden layers.
     #[must_use]
     pub fn activated(&self) -> Vec<usize> {
@@ -191,6 +209,7 @@ impl Shape {
             (_, Activation::Pairwise) => {
                 wrong("pairwise stands after the accumulators, not after a hidden layer".into())
             }
+            (_, Activation::Relu) => wrong("relu stands after the accumulators, not after a hidden layer".into()),
             (Activation::Pairwise, _) if !self.l1.is_multiple_of(2) => {
                 wrong(format!("pairwise halves the accumulator: {} is odd", self.l1))
             }
@@ -262,6 +281,8 @@ mod tests {
         check(Shape { buckets, ..full() }, "1 to 32 output buckets, not 33");
         let activation = Activation::Dual;
         check(Shape { activation, ..full() }, "dual stands after a hidden layer, not after the accumulators");
+        let hidden_activation = Activation::Relu;
+        check(Shape { hidden_activation, ..full() }, "relu stands after the accumulators, not after a hidden layer");
     }
 
     #[test]

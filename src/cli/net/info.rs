@@ -68,8 +68,9 @@ fn parameters(net: &QuantNet) -> u64 {
 }
 
 fn text(info: &Info) -> String {
-    let Scheme { name, one, hidden, nnue2score, divisor, pawn_value } = &info.scheme;
-    let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score} / {divisor}");
+    let Scheme { name, one, hidden, nnue2score, divisor, pawn_value, .. } = &info.scheme;
+    let divided = divisor.map_or_else(String::new, |divisor| format!(" / {divisor}"));
+    let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score}{divided}");
     let rows = [
         ("format", Some(info.format.to_owned())),
         ("architecture", info.architecture.map(str::to_owned)),

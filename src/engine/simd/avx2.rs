@@ -104,6 +104,18 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_mullo_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_madd_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
     fn product16(self, other: Ymm, shift: u32) -> Ymm {
         // SAFETY: as above.
         Ymm(unsafe { _mm256_srl_epi16(_mm256_mullo_epi16(self.0, other.0), _mm_cvtsi32_si128(shift as i32)) })
@@ -141,6 +153,18 @@ impl Vector for Ymm {
             let four = _mm_add_epi32(_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
             _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
+        }
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        // SAFETY: as above.
+        unsafe {
+            let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(self.0));
+            let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(self.0));
+            let four = _mm256_add_epi64(low, high);
+            let two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
+            _mm_extract_epi64::<0>(two) + _mm_extract_epi64::<1>(two)
         }
     }
 }

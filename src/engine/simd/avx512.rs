@@ -106,6 +106,18 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_mullo_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_madd_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
     fn product16(self, other: Zmm, shift: u32) -> Zmm {
         // SAFETY: as above.
         Zmm(unsafe { _mm512_srl_epi16(_mm512_mullo_epi16(self.0, other.0), _mm_cvtsi32_si128(shift as i32)) })
@@ -137,5 +149,15 @@ impl Vector for Zmm {
     fn sum32(self) -> i32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_epi32(self.0) }
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        // SAFETY: as above.
+        unsafe {
+            let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(self.0));
+            let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(self.0));
+            _mm512_reduce_add_epi64(_mm512_add_epi64(low, high))
+        }
     }
 }

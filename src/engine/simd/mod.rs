@@ -46,6 +46,10 @@ pub trait Vector: Copy {
     fn sub32(self, other: Self) -> Self;
     /// clamp(x, 0, most) of every i16; `most` is not negative.
     fn clip16(self, most: Self) -> Self;
+    /// The low halves of the products of i16 elements.
+    fn mul16(self, other: Self) -> Self;
+    /// Products of i16 elements as i32, each pair of neighbours added.
+    fn dot2(self, other: Self) -> Self;
     /// The product of i16 elements that are not negative and whose product fits i16, shifted right.
     fn product16(self, other: Self, shift: u32) -> Self;
     /// The i16 elements of both, `self`'s first, as bytes; they are 0 to 127.
@@ -56,6 +60,8 @@ pub trait Vector: Copy {
     fn nonzero32(self) -> u32;
     /// The sum of all i32.
     fn sum32(self) -> i32;
+    /// The sum of all i32 without overflow.
+    fn total32(self) -> i64;
 }
 
 /// An algorithm over any vectors. `run` and all it calls are `#[inline(always)]` and free of closures, so that a back end

@@ -86,6 +86,17 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Portable) -> Portable {
+        self.words(other, i16::wrapping_mul)
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Portable) -> Portable {
+        let product = |n: usize| i32::from(self.0[n]) * i32::from(other.0[n]);
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1)))))
+    }
+
+    #[inline(always)]
     fn product16(self, other: Portable, shift: u32) -> Portable {
         Portable(std::array::from_fn(|n| self.0[n].wrapping_mul(other.0[n]) >> shift))
     }
@@ -112,5 +123,10 @@ impl Vector for Portable {
     #[inline(always)]
     fn sum32(self) -> i32 {
         self.doubles().iter().fold(0, |sum, value| sum.wrapping_add(*value))
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        self.doubles().iter().copied().map(i64::from).sum()
     }
 }

@@ -18,6 +18,8 @@ enum Operation {
     Add32,
     Sub32,
     Clip16,
+    Mul16,
+    Dot2,
     Product16(u32),
     Dot4,
 }
@@ -44,6 +46,8 @@ impl Kernel for Apply {
                 Operation::Add32 => x.add32(y),
                 Operation::Sub32 => x.sub32(y),
                 Operation::Clip16 => x.clip16(y),
+                Operation::Mul16 => x.mul16(y),
+                Operation::Dot2 => x.dot2(y),
                 Operation::Product16(shift) => x.product16(y, shift),
                 Operation::Dot4 => V::splat32(proof, 7).dot4(x, y),
             };
@@ -72,22 +76,23 @@ impl Kernel for Pack {
     }
 }
 
-/// (which i32 are not 0, their sum)
+/// (which i32 are not 0, their sum, their sum without overflow)
 struct Fold([i32; 16]);
 
 impl Kernel for Fold {
-    type Output = (u32, i32);
+    type Output = (u32, i32, i64);
 
     #[inline(always)]
-    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32) {
-        let (mut mask, mut sum, mut at) = (0, 0i32, 0);
+    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32, i64) {
+        let (mut mask, mut sum, mut total, mut at) = (0, 0i32, 0, 0);
         while at < 16 {
             let x = V::load(proof, &self.0[at..]);
             mask |= x.nonzero32() << at;
             sum = sum.wrapping_add(x.add32(V::zero(proof)).sum32());
+            total += x.total32();
             at += V::DOUBLES;
         }
-        (mask, sum)
+        (mask, sum, total)
     }
 }
 
@@ -107,6 +112,11 @@ fn words(operands: &Operands, operation: impl Fn(i16, i16) -> i16) -> [i16; 32] 
 fn doubles(operands: &Operands, operation: impl Fn(i32, i32) -> i32) -> [i16; 32] {
     let (a, b): ([i32; 16], [i32; 16]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
     bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| operation(a[n], b[n])))
+}
+
+fn dot2(operands: &Operands) -> [i16; 32] {
+    let product = |n: usize| i32::from(operands.a[n]) * i32::from(operands.b[n]);
+    bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1))))
 }
 
 fn dot4(operands: &Operands) -> [i16; 32] {
@@ -132,6 +142,8 @@ proptest! {
         apply(Operation::Sub16, words(&operands, i16::wrapping_sub), operands);
         apply(Operation::Add32, doubles(&operands, i32::wrapping_add), operands);
         apply(Operation::Sub32, doubles(&operands, i32::wrapping_sub), operands);
+        apply(Operation::Mul16, words(&operands, i16::wrapping_mul), operands);
+        apply(Operation::Dot2, dot2(&operands), operands);
         let positive = Operands { b: operands.b.map(|value| value & i16::MAX), ..operands };
         apply(Operation::Clip16, words(&positive, |value, most| value.clamp(0, most)), positive);
         let small = Operands { a: operands.a.map(|value| value & 127), b: operands.b.map(|value| value & 127) };
@@ -151,7 +163,8 @@ proptest! {
     fn folds(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 16)) {
         let values: [i32; 16] = values.try_into().expect("16");
         let mask = (0..16).fold(0, |mask, n| mask | u32::from(values[n] != 0) << n);
-        check(|| Fold(values), &(mask, values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value))));
+        let sum = values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value));
+        check(|| Fold(values), &(mask, sum, values.iter().copied().map(i64::from).sum()));
     }
 }
 
