@@ -72,9 +72,9 @@ fn piece() -> NetFile {
         let weights = uniform(inputs * outputs, 1.0 / (inputs as f32).sqrt());
         Dense { inputs, outputs, weights, biases: vec![0.0; outputs] }
     });
-    let layers = layers.collect();
+    let stacks = vec![layers.collect()];
     let (ft_weights, ft_biases) = (uniform(768 * 512, 0.25), uniform(512, 0.5));
-    let float = FloatNet { shape, ft_weights, ft_biases, layers };
+    let float = FloatNet { shape, ft_weights, ft_biases, stacks };
     NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).expect("fits") }
 }
 

@@ -256,7 +256,7 @@ fn errors_are_small_and_partners_are_checked() {
     assert!(record.within_tolerance > 0.99 && record.accumulator_overflows == 0, "{record:?}");
 
     let mut wrong = float.clone();
-    wrong.layers[1].biases[0] += 0.3;
+    wrong.stacks[0][1].biases[0] += 0.3;
     let (shifted, _) = error(&file, &wrong, &checkpoint, &path, ErrorOptions::default()).unwrap();
     assert!(shifted.mean > 0.05 && shifted.within_tolerance < 0.5, "{shifted:?}");
 

@@ -15,8 +15,8 @@ use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile};
 use fsbench::service::Source;
 use fsbench::train::{
-    EpochMetrics, EvalLoss, Observer, Optimiser, Outcome, PqrLoss, Recipe, Run, Schedule, Silent, Step, TrainConfig,
-    TrainError, folder,
+    Design, EpochMetrics, EvalLoss, Observer, Optimiser, Outcome, PqrLoss, Recipe, Run, Schedule, Silent, Step,
+    TrainConfig, TrainError, folder,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -59,6 +59,7 @@ impl Bench {
             seed: Seed(3),
             l1: 16,
             hidden: vec![8],
+            design: Design::default(),
             batch_size: 128,
             epochs: 4,
             epoch_samples: Some(700),

@@ -9,7 +9,7 @@ use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
 use crate::service::{Request, Source};
-use crate::train::{EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, TrainConfig, TrainError};
+use crate::train::{Design, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, TrainConfig, TrainError};
 use crate::units::Seed;
 
 /// Train a network on a feature set
@@ -42,6 +42,8 @@ pub struct Arguments {
     /// Hidden layers' widths, one or two separated by a comma, or `none`
     #[arg(long, default_value = "32")]
     hidden: Widths,
+    #[command(flatten)]
+    design: Design,
     #[arg(long, default_value_t = 10)]
     epochs: u32,
     /// Samples an epoch [default: all of the training split]
@@ -134,6 +136,7 @@ impl Arguments {
             seed: Seed(self.seed),
             l1: self.l1,
             hidden: self.hidden.0.clone(),
+            design: self.design,
             batch_size: self.batch_size,
             epochs: self.epochs,
             epoch_samples: self.epoch_samples,

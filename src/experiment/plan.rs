@@ -193,6 +193,7 @@ impl PlannedRun {
             seed: self.key.seed,
             l1: settings.l1,
             hidden: settings.hidden.clone(),
+            design: settings.design,
             batch_size: settings.batch_size,
             epochs: settings.epochs,
             epoch_samples: settings.epoch_samples,

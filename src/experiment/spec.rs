@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
-use crate::train::{EvalLoss, PqrLoss, Recipe};
+use crate::train::{Design, EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -107,6 +107,9 @@ pub struct TrainSettings {
     pub l1: usize,
     /// Hidden layers' widths, first to last.
     pub hidden: Vec<usize>,
+    /// Activations, output buckets and the like.
+    #[serde(default)]
+    pub design: Design,
     /// Samples a step.
     pub batch_size: usize,
     pub epochs: u32,

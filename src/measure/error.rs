@@ -7,7 +7,7 @@ use super::lines::{Line, Reading, fold, follow};
 use crate::chess::Perspective;
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
-use crate::net::{Checkpoint, FloatNet, NetFile, forward, on_grid};
+use crate::net::{Checkpoint, FloatNet, NetFile, forward};
 use crate::record::ErrorRecord;
 use crate::train::EvalLoss;
 use crate::units::Wdl;
@@ -45,7 +45,7 @@ pub fn error(
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
     let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
-    let float = FloatNet { layers: on_grid(&float.layers, &file.net.scheme), ..float.clone() };
+    let float = float.on_grid(&file.net.scheme);
     let pair = Pair { set: &set, file, float: &float, scale: options.scale };
     let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
     let (mut found, reading) = fold(data, options.limit, Found::default, work, Found::plus)?;
@@ -116,7 +116,9 @@ impl Pair<'_> {
             let pov = Perspective::of(turn);
             self.set.active(board, pov, &mut stm);
             self.set.active(board, pov.other(), &mut nstm);
-            let exact = Wdl::from_score(forward(self.float, &stm, &nstm) * centipawns, self.scale);
+            let bucket = self.file.net.shape.buckets.of(board.occupied().count());
+            let output = forward(self.float, scheme, bucket, &stm, &nstm);
+            let exact = Wdl::from_score(output * centipawns, self.scale);
             let integer = Wdl::from_score(scheme.centipawns(evaluator.score(turn)) as f32, self.scale);
             found.differences.push((exact.0 - integer.0).abs());
             let outside = |sum: &i32| i16::try_from(*sum).is_err();

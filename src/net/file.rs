@@ -3,8 +3,8 @@
 //! A network file holds the integer tensors `ft.weight` [features, l1] and `ft.bias` [l1] in i16, `layers.N.weight`
 //! [outputs, inputs] in i8 (i16 where the scheme says so), `layers.N.bias` [outputs] in i32 and, where the shape has them, `psqt.weight` [features,
 //! buckets] in i32; with several output buckets the layers of bucket B are `stacks.B.layers.N`. The metadata entry
-//! `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds the same tensors in f32
-//! without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
+//! `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds f32 tensors of the
+//! same names, PSQT values as last columns of `ft.weight`, without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
 //! several has them in random order: the same network gives the same bytes.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
-use super::{Dense, FloatNet, NetError, QuantDense, QuantNet, Shape, WeightType, nnue};
+use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
 /// The feature set a network was made for.
@@ -102,7 +102,7 @@ impl NetFile {
         }
         for (bucket, stack) in net.stacks.iter().enumerate() {
             for (index, layer) in stack.iter().enumerate() {
-                let name = layer_name(&net.shape, bucket, index);
+                let name = net.shape.layer_name(bucket, index);
                 let weight = format!("{name}.weight");
                 tensors.push(match net.scheme.weights {
                     WeightType::I8 => {
@@ -136,7 +136,7 @@ impl NetFile {
         let scheme = file.header.scheme.clone().ok_or_else(|| file.foreign())?;
         scheme.validate().and_then(|()| scheme.admits(&shape)).map_err(|error| file.content(error))?;
         let layer = |bucket: usize, index: usize, (inputs, outputs): (usize, usize)| {
-            let name = layer_name(&shape, bucket, index);
+            let name = shape.layer_name(bucket, index);
             let biases = file.tensor(&format!("{name}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
             let (weight, sizes) = (format!("{name}.weight"), [outputs, inputs]);
             let weights = match scheme.weights {
@@ -170,15 +170,7 @@ impl NetFile {
     }
 }
 
-fn layer_name(shape: &Shape, bucket: usize, index: usize) -> String {
-    match shape.buckets.count {
-        1 => format!("layers.{index}"),
-        _ => format!("stacks.{bucket}.layers.{index}"),
-    }
-}
-
-/// Writes a checkpoint: the float network as `ft.weight`, `ft.bias`, `layers.N.weight`, `layers.N.bias`, and the
-/// trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
+/// Writes a checkpoint: the float network under the names of [`Shape::tensors`], and the trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -196,21 +188,15 @@ pub fn save_float(
         scheme: None,
         training: checkpoint.training.clone(),
     };
-    let mut tensors = vec![
-        matrix("ft.weight", &net.ft_weights, f32::to_le_bytes, Dtype::F32, net.shape.l1),
-        vector("ft.bias", &net.ft_biases, f32::to_le_bytes, Dtype::F32),
-    ];
-    for (index, layer) in net.layers.iter().enumerate() {
-        let (weight, bias) = (format!("layers.{index}.weight"), format!("layers.{index}.bias"));
-        tensors.push(matrix(&weight, &layer.weights, f32::to_le_bytes, Dtype::F32, layer.inputs));
-        tensors.push(vector(&bias, &layer.biases, f32::to_le_bytes, Dtype::F32));
-    }
-    for (name, shape, values) in extra {
-        let mut tensor = vector(name, values, f32::to_le_bytes, Dtype::F32);
-        tensor.1.shape.clone_from(shape);
-        tensors.push(tensor);
-    }
-    write(path, &header, tensors)
+    let own = net.shape.tensors().into_iter().zip(net.tensors());
+    let own = own.map(|((name, dimensions), values)| (name, dimensions, values));
+    let extra = extra.iter().map(|(name, dimensions, values)| (name.clone(), dimensions.clone(), *values));
+    let tensors = own.chain(extra).map(|(name, dimensions, values)| {
+        let mut tensor = vector(&name, values, f32::to_le_bytes, Dtype::F32);
+        tensor.1.shape = dimensions;
+        tensor
+    });
+    write(path, &header, tensors.collect())
 }
 
 /// The float network of a checkpoint; tensors besides the network's are left alone.
@@ -222,13 +208,7 @@ pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
     let file = Opened::new(path, &bytes, Kind::Checkpoint)?;
     let shape = file.header.shape.clone();
     let float = |name: &str, dimensions: &[usize]| file.tensor(name, Dtype::F32, dimensions, f32::from_le_bytes);
-    let layer = |(index, (inputs, outputs)): (usize, (usize, usize))| {
-        let weights = float(&format!("layers.{index}.weight"), &[outputs, inputs])?;
-        Ok(Dense { inputs, outputs, weights, biases: float(&format!("layers.{index}.bias"), &[outputs])? })
-    };
-    let layers = shape.dense().into_iter().enumerate().map(layer).collect::<Result<_, NetError>>()?;
-    let ft_weights = float("ft.weight", &[shape.features as usize, shape.l1])?;
-    let net = FloatNet { ft_weights, ft_biases: float("ft.bias", &[shape.l1])?, layers, shape };
+    let net = FloatNet::filled(&shape, float)?;
     net.validate().map_err(|error| file.content(error))?;
     Ok((net, Checkpoint { origin: file.header.origin, training: file.header.training }))
 }
@@ -266,7 +246,8 @@ mod tests {
         save_float(&path("c"), &checkpoint, &float, &extra).expect("saved");
         let (net, read) = load_float(&path("c")).expect("loads");
         assert_eq!((&net, &read), (&float, &checkpoint));
-        assert_eq!(forward(&net, &[1], &[2]), forward(&float, &[1], &[2]));
+        let output = |net| forward(net, &Scheme::stockfish(), 0, &[1], &[2]);
+        assert_eq!(output(&net), output(&float));
 
         for _ in 0..8 {
             file.save(&path("b")).expect("saved");

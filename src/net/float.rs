@@ -1,6 +1,6 @@
 //! The float network and its plain forward pass.
 
-use super::{NetError, Shape};
+use super::{Activation, NetError, Scheme, Shape};
 
 /// A fully connected layer: `weights[o * inputs + i]`, `biases[o]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,87 +11,169 @@ pub struct Dense {
     pub biases: Vec<f32>,
 }
 
-/// The trained float network. `ft_weights[feature * l1 + neuron]`; `layers` from the first hidden to the output.
-/// The first dense layer reads the side to move's accumulator, then the other's.
+/// The trained float network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloatNet {
     pub shape: Shape,
+    /// `ft_weights[feature * shape.row() + column]`: a column a neuron, then, where the shape has PSQT outputs, one a
+    /// bucket.
     pub ft_weights: Vec<f32>,
+    /// One a neuron.
     pub ft_biases: Vec<f32>,
-    pub layers: Vec<Dense>,
+    /// The dense layers of every bucket, from the first hidden to the output. The first reads the side to move's
+    /// activations, then the other's.
+    pub stacks: Vec<Vec<Dense>>,
 }
 
 impl FloatNet {
     /// # Errors
-    /// When the shape is impossible or not plain, an array has not the shape's size, or a number is not finite.
+    /// When the shape is impossible, an array has not the shape's size, or a number is not finite.
     pub fn validate(&self) -> Result<(), NetError> {
         self.shape.validate()?;
-        if !self.shape.is_plain() {
-            return Err(NetError::Shape(format!(
-                "{} has integer networks only; float networks have one stack and crelu",
-                self.shape
-            )));
-        }
         let size = |what: String, found: usize, expected: usize| match found == expected {
             true => Ok(()),
             false => Err(NetError::Shape(format!("{what} holds {found} numbers, not {expected}"))),
         };
         let shape = &self.shape;
-        size("ft.weight".into(), self.ft_weights.len(), shape.features as usize * shape.l1)?;
-        size("ft.bias".into(), self.ft_biases.len(), shape.l1)?;
+        size("the list of stacks".into(), self.stacks.len(), shape.buckets.count)?;
         let expected = shape.dense();
-        size("the list of layers".into(), self.layers.len(), expected.len())?;
-        for (index, (layer, (inputs, outputs))) in self.layers.iter().zip(expected).enumerate() {
-            size(format!("layers.{index}.weight"), layer.weights.len(), inputs * outputs)?;
-            size(format!("layers.{index}.bias"), layer.biases.len(), outputs)?;
-            size(format!("a row of layers.{index}.weight"), layer.inputs, inputs)?;
-            size(format!("the output of layers.{index}"), layer.outputs, outputs)?;
+        for stack in &self.stacks {
+            size("the list of layers".into(), stack.len(), expected.len())?;
+            for (index, (layer, (inputs, outputs))) in stack.iter().zip(&expected).enumerate() {
+                size(format!("a row of layers.{index}.weight"), layer.inputs, *inputs)?;
+                size(format!("the output of layers.{index}"), layer.outputs, *outputs)?;
+            }
         }
-        let layers = self.layers.iter().flat_map(|layer| [&layer.weights, &layer.biases]);
-        let mut numbers = [&self.ft_weights, &self.ft_biases].into_iter().chain(layers).flatten();
-        match numbers.find(|number| !number.is_finite()) {
-            Some(number) => Err(NetError::Shape(format!("a weight is {number}: training has diverged"))),
-            None => Ok(()),
+        let sizes = shape.tensors();
+        for (tensor, (name, dimensions)) in self.tensors().into_iter().zip(&sizes) {
+            size(name.clone(), tensor.len(), dimensions.iter().product())?;
         }
+        let numbers = self.tensors().into_iter().zip(&sizes);
+        for (tensor, (name, _)) in numbers {
+            if let Some(at) = tensor.iter().position(|number| !number.is_finite()) {
+                let number = tensor[at];
+                return Err(NetError::Shape(format!("number {at} of {name} is {number}: training has diverged")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The network's arrays, in the order of [`Shape::tensors`].
+    #[must_use]
+    pub fn tensors(&self) -> Vec<&[f32]> {
+        let layers = self.stacks.iter().flatten().flat_map(|layer| [&layer.weights[..], &layer.biases]);
+        [&self.ft_weights[..], &self.ft_biases].into_iter().chain(layers).collect()
+    }
+
+    /// As [`FloatNet::tensors`].
+    pub fn tensors_mut(&mut self) -> Vec<&mut Vec<f32>> {
+        let layers = self.stacks.iter_mut().flatten().flat_map(|layer| [&mut layer.weights, &mut layer.biases]);
+        [&mut self.ft_weights, &mut self.ft_biases].into_iter().chain(layers).collect()
+    }
+
+    /// A network of that shape whose arrays are what `fill` gives for their names and dimensions.
+    ///
+    /// # Errors
+    /// Whatever `fill` gives.
+    pub fn filled<E>(
+        shape: &Shape,
+        mut fill: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
+    ) -> Result<FloatNet, E> {
+        let mut tensors = shape.tensors().into_iter().map(|(name, dimensions)| fill(&name, &dimensions));
+        let mut next = || tensors.next().unwrap_or_else(|| Ok(Vec::new()));
+        let (ft_weights, ft_biases) = (next()?, next()?);
+        let mut layer = |(inputs, outputs)| Ok(Dense { inputs, outputs, weights: next()?, biases: next()? });
+        let mut stack = |_| shape.dense().into_iter().map(&mut layer).collect();
+        let stacks = (0..shape.buckets.count).map(&mut stack).collect::<Result<_, E>>()?;
+        Ok(FloatNet { ft_weights, ft_biases, stacks, shape: shape.clone() })
+    }
+
+    /// A network of that shape, all zero.
+    #[must_use]
+    pub fn zeros(shape: &Shape) -> FloatNet {
+        let zeros = |_: &str, dimensions: &[usize]| Ok(vec![0.0; dimensions.iter().product()]);
+        let Ok(net) = FloatNet::filled::<std::convert::Infallible>(shape, zeros);
+        net
     }
 
     /// The network with these features' rows only, in this order (all below `shape.features`).
     #[must_use]
     pub fn keeping(self, kept: &[u32]) -> FloatNet {
-        let l1 = self.shape.l1;
-        let row = |feature: &u32| &self.ft_weights[*feature as usize * l1..][..l1];
+        let width = self.shape.row();
+        let row = |feature: &u32| &self.ft_weights[*feature as usize * width..][..width];
         let ft_weights = kept.iter().flat_map(row).copied().collect();
         let shape = Shape { features: kept.len() as u32, ..self.shape.clone() };
         FloatNet { shape, ft_weights, ..self }
     }
 
+    /// With dense weights rounded to what the scheme's integers can say: what training runs forwards. Biases have steps
+    /// so fine that they stay as they are.
+    #[must_use]
+    pub fn on_grid(&self, scheme: &Scheme) -> FloatNet {
+        let stacks = self.stacks.iter().map(|stack| super::on_grid(stack, scheme)).collect();
+        FloatNet { stacks, ..self.clone() }
+    }
+
     /// Trainable numbers.
     #[must_use]
     pub fn parameters(&self) -> u64 {
-        let layers = self.layers.iter().map(|layer| layer.weights.len() + layer.biases.len()).sum::<usize>();
-        (self.ft_weights.len() + self.ft_biases.len() + layers) as u64
+        self.tensors().iter().map(|tensor| tensor.len() as u64).sum()
     }
 }
 
-/// The float output for the active features of both perspectives (all below `shape.features`); repeated features
-/// count repeatedly. Centipawns are the output times the scheme's `nnue2score`.
+/// The float output of a bucket for the active features of both perspectives (all below `shape.features`); repeated
+/// features count repeatedly. Centipawns are the output times the scheme's `nnue2score`. Products of two clipped values
+/// are scaled as the scheme's integers scale them ([`Scheme::product_scale`]).
 #[must_use]
-pub fn forward(net: &FloatNet, stm: &[u32], nstm: &[u32]) -> f32 {
-    let mut values = accumulate(net, stm);
-    values.extend(accumulate(net, nstm));
-    for layer in &net.layers {
-        let clipped: Vec<f32> = values.iter().map(|value| value.clamp(0.0, 1.0)).collect();
+pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm: &[u32]) -> f32 {
+    let (l1, scale) = (net.shape.l1, scheme.product_scale() as f32);
+    let sides = [accumulate(net, stm), accumulate(net, nstm)];
+    let mut values: Vec<f32> =
+        sides.iter().flat_map(|side| activate(net.shape.activation, &side[..l1], scale)).collect();
+    let mut skip = 0.0;
+    let stack = &net.stacks[bucket];
+    for (index, layer) in stack.iter().enumerate() {
         let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.biases);
-        values = rows.map(|(row, bias)| bias + row.iter().zip(&clipped).map(|(w, x)| w * x).sum::<f32>()).collect();
+        let sums: Vec<f32> =
+            rows.map(|(row, bias)| bias + row.iter().zip(&values).map(|(w, x)| w * x).sum::<f32>()).collect();
+        let Some(width) = net.shape.hidden.get(index) else {
+            values = sums;
+            break;
+        };
+        skip += sums.get(*width).copied().unwrap_or_default();
+        values = activate(net.shape.hidden_activation(index), &sums[..*width], scale);
     }
-    values.first().copied().unwrap_or_default()
+    let psqt = match net.shape.psqt {
+        true => (sides[0][l1 + bucket] - sides[1][l1 + bucket]) / 2.0,
+        false => 0.0,
+    };
+    values.first().copied().unwrap_or_default() + skip + psqt
 }
 
+fn activate(activation: Activation, sums: &[f32], scale: f32) -> Vec<f32> {
+    let clipped = |sum: &f32| sum.clamp(0.0, 1.0);
+    match activation {
+        Activation::Relu => sums.iter().map(|sum| sum.max(0.0)).collect(),
+        Activation::Crelu => sums.iter().map(clipped).collect(),
+        Activation::Screlu => sums.iter().map(|sum| clipped(sum).powi(2) * scale).collect(),
+        Activation::Pairwise => {
+            let (first, second) = sums.split_at(sums.len() / 2);
+            first.iter().zip(second).map(|(a, b)| clipped(a) * clipped(b) * scale).collect()
+        }
+        Activation::Dual => {
+            let squares = sums.iter().map(|sum| (sum * sum * scale).min(1.0));
+            squares.chain(sums.iter().map(clipped)).collect()
+        }
+    }
+}
+
+/// Sums of all columns; biases in the neurons'.
 fn accumulate(net: &FloatNet, active: &[u32]) -> Vec<f32> {
-    let l1 = net.shape.l1;
+    let width = net.shape.row();
     let mut sums = net.ft_biases.clone();
+    sums.resize(width, 0.0);
     for feature in active {
-        let row = &net.ft_weights[*feature as usize * l1..][..l1];
+        let row = &net.ft_weights[*feature as usize * width..][..width];
         sums.iter_mut().zip(row).for_each(|(sum, weight)| *sum += weight);
     }
     sums
@@ -107,14 +189,15 @@ mod tests {
             shape: Shape::plain(2, 1, vec![]),
             ft_weights: vec![0.25, 0.5],
             ft_biases: vec![0.125],
-            layers: vec![Dense { inputs: 2, outputs: 1, weights: vec![1.0, -2.0], biases: vec![0.5] }],
+            stacks: vec![vec![Dense { inputs: 2, outputs: 1, weights: vec![1.0, -2.0], biases: vec![0.5] }]],
         }
     }
 
     #[test]
     fn forward_by_hand() {
-        assert_eq!(forward(&tiny(), &[0], &[]), 0.5 + 0.375 - 0.25);
-        assert_eq!(forward(&tiny(), &[0, 1, 1], &[1]), 0.5 + 1.0 - 1.25);
+        let output = |stm: &[u32], nstm: &[u32]| forward(&tiny(), &Scheme::stockfish(), 0, stm, nstm);
+        assert_eq!(output(&[0], &[]), 0.5 + 0.375 - 0.25);
+        assert_eq!(output(&[0, 1, 1], &[1]), 0.5 + 1.0 - 1.25);
     }
 
     #[test]
@@ -127,11 +210,14 @@ mod tests {
         assert!(tiny().validate().is_ok());
         assert_eq!(tiny().parameters(), 6);
         check(|n| n.ft_weights.push(0.0), "the network's shape is wrong: ft.weight holds 3 numbers, not 2");
-        check(|n| n.layers.clear(), "the network's shape is wrong: the list of layers holds 0 numbers, not 1");
+        check(|n| n.stacks[0].clear(), "the network's shape is wrong: the list of layers holds 0 numbers, not 1");
         check(
-            |n| n.layers[0].inputs = 1,
+            |n| n.stacks[0][0].inputs = 1,
             "the network's shape is wrong: a row of layers.0.weight holds 1 numbers, not 2",
         );
-        check(|n| n.ft_biases[0] = f32::NAN, "the network's shape is wrong: a weight is NaN: training has diverged");
+        check(
+            |n| n.ft_biases[0] = f32::NAN,
+            "the network's shape is wrong: number 0 of ft.bias is NaN: training has diverged",
+        );
     }
 }

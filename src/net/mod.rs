@@ -2,8 +2,9 @@
 //!
 //! A [`FloatNet`] is what the trainer leaves, a [`QuantNet`] what the engine runs; [`quantise`] leads from one to the
 //! other under a [`Scheme`]. [`NetFile`] and the checkpoint functions keep both as safetensors files; [`nnue`] reads and
-//! writes Stockfish's own.
+//! writes Stockfish's own, [`bullet`] those of that trainer.
 
+pub mod bullet;
 mod container;
 mod error;
 mod file;
@@ -36,13 +37,14 @@ pub(crate) mod tests {
         let mut rng = Seed(seed).stream("random net", 0);
         let mut uniform =
             |count: usize, bound: f32| -> Vec<f32> { (0..count).map(|_| rng.random_range(-bound..bound)).collect() };
-        let ft_weights = uniform(shape.features as usize * shape.l1, 0.25);
-        let ft_biases = uniform(shape.l1, 0.5);
-        let layer = |(inputs, outputs): (usize, usize)| {
-            let bound = (1.0 / (inputs as f32).sqrt()).min(1.0);
-            Dense { inputs, outputs, weights: uniform(inputs * outputs, bound), biases: uniform(outputs, bound) }
+        let fill = |name: &str, dimensions: &[usize]| {
+            let bound = match (name, dimensions) {
+                ("ft.weight", _) => 0.25,
+                (_, [_, inputs]) => (1.0 / (*inputs as f32).sqrt()).min(1.0),
+                _ => 0.5,
+            };
+            Ok::<_, NetError>(uniform(dimensions.iter().product(), bound))
         };
-        let layers = shape.dense().into_iter().map(layer).collect();
-        FloatNet { shape: shape.clone(), ft_weights, ft_biases, layers }
+        FloatNet::filled(shape, fill).expect("filled")
     }
 }

@@ -81,39 +81,51 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     scheme.validate()?;
     net.validate()?;
     scheme.admits(&net.shape)?;
-    let l1 = net.shape.l1;
+    let (l1, row) = (net.shape.l1, net.shape.row());
     let ft = Rounding { scheme, scale: scheme.feature_transformer_scale(), largest: f64::from(i16::MAX) };
-    let last = net.layers.len() - 1;
-    let layers = net.layers.iter().enumerate().map(|(index, layer)| {
+    let psqt = Rounding { scheme, scale: scheme.output_bias_scale(), largest: f64::from(i32::MAX / MOST_ACTIVE) };
+    let columns = |from: usize, to: usize| -> Vec<f32> {
+        net.ft_weights.chunks_exact(row).flat_map(|row| &row[from..to]).copied().collect()
+    };
+    let at = |n: usize| format!("ft: the weight of neuron {}, feature {}", n % l1, n / l1);
+    let buckets = net.shape.buckets.count;
+    let psqt_at = |n: usize| format!("psqt: the value of bucket {}, feature {}", n % buckets, n / buckets);
+    let stack = |(bucket, layers): (usize, &Vec<Dense>)| quantise_stack(&net.shape, bucket, layers, scheme);
+    Ok(QuantNet {
+        shape: net.shape.clone(),
+        scheme: scheme.clone(),
+        ft_weights: ft.round(&columns(0, l1), |value| value as i16, at)?,
+        ft_biases: ft.round(&net.ft_biases, |value| value as i16, |n| format!("ft: the bias of neuron {n}"))?,
+        psqt_weights: psqt.round(&columns(l1, row), |value| value as i32, psqt_at)?,
+        stacks: net.stacks.iter().enumerate().map(stack).collect::<Result<_, NetError>>()?,
+    })
+}
+
+fn quantise_stack(
+    shape: &Shape,
+    bucket: usize,
+    layers: &[Dense],
+    scheme: &Scheme,
+) -> Result<Vec<QuantDense>, NetError> {
+    let last = layers.len() - 1;
+    let layers = layers.iter().enumerate().map(|(index, layer)| {
         let (weight_scale, bias_scale) = match index == last {
             true => (scheme.output_weight_scale(), scheme.output_bias_scale()),
             false => (scheme.hidden_weight_scale(), scheme.hidden_bias_scale()),
         };
-        let largest = f64::from(scheme.largest_weight(net.shape.input_activation(index)));
+        let largest = f64::from(scheme.largest_weight(shape.input_activation(index)));
         let weight = Rounding { scheme, scale: weight_scale, largest };
         let bias = Rounding { scheme, scale: bias_scale, largest: bias_limit(scheme, layer.inputs) as f64 };
-        let at =
-            |n: usize| format!("layers.{index}: the weight of neuron {}, input {}", n / layer.inputs, n % layer.inputs);
+        let name = shape.layer_name(bucket, index);
+        let at = |n: usize| format!("{name}: the weight of neuron {}, input {}", n / layer.inputs, n % layer.inputs);
         Ok(QuantDense {
             inputs: layer.inputs,
             outputs: layer.outputs,
             weights: weight.round(&layer.weights, |value| value as i16, at)?,
-            biases: bias.round(
-                &layer.biases,
-                |value| value as i32,
-                |n| format!("layers.{index}: the bias of neuron {n}"),
-            )?,
+            biases: bias.round(&layer.biases, |value| value as i32, |n| format!("{name}: the bias of neuron {n}"))?,
         })
     });
-    let at = |n: usize| format!("ft: the weight of neuron {}, feature {}", n % l1, n / l1);
-    Ok(QuantNet {
-        shape: net.shape.clone(),
-        scheme: scheme.clone(),
-        ft_weights: ft.round(&net.ft_weights, |value| value as i16, at)?,
-        ft_biases: ft.round(&net.ft_biases, |value| value as i16, |n| format!("ft: the bias of neuron {n}"))?,
-        psqt_weights: Vec::new(),
-        stacks: vec![layers.collect::<Result<_, NetError>>()?],
-    })
+    layers.collect()
 }
 
 /// The dense layers with every weight rounded to what the scheme's integers can say, still as floats: the layers that
@@ -137,6 +149,9 @@ fn bias_limit(scheme: &Scheme, inputs: usize) -> i64 {
         WeightType::I16 => i64::from(i32::MAX),
     }
 }
+
+/// PSQT values of so many active features, of either side, add up in i32.
+const MOST_ACTIVE: i32 = 1 << 12;
 
 struct Rounding<'a> {
     scheme: &'a Scheme,
@@ -251,10 +266,10 @@ mod tests {
             shape: Shape::plain(2, 1, vec![1]),
             ft_weights: vec![0.5, -1.0],
             ft_biases: vec![0.25],
-            layers: vec![
+            stacks: vec![vec![
                 Dense { inputs: 2, outputs: 1, weights: vec![1.0, -0.5], biases: vec![0.125] },
                 Dense { inputs: 1, outputs: 1, weights: vec![1.5], biases: vec![-0.1] },
-            ],
+            ]],
         };
         let quant = quantise(&net, &Scheme::stockfish()).expect("fits");
         assert_eq!((&quant.ft_weights[..], &quant.ft_biases[..]), (&[64, -127][..], &[32][..]));
@@ -265,22 +280,38 @@ mod tests {
         assert_eq!(forward_integer(&quant, 0, &[0], &[1]), RawScore { psqt: 0, positional: 111 * 113 - 960 });
     }
 
-    /// Rounding errors of a random net stay small in centipawns; most where 128 rounded weights meet in the output.
+    /// Rounding errors of random nets of every part a shape can have stay small in centipawns; most where 128 rounded
+    /// weights meet in the output.
     #[test]
     fn close_to_the_float_network() {
         let scheme = Scheme::stockfish();
-        for (seed, (hidden, bound)) in [(vec![], 80.0), (vec![8], 40.0), (vec![16, 8], 40.0)].into_iter().enumerate() {
-            let net = random_net(&shape(500, 64, &hidden), seed as u64);
+        let check = |shape: Shape, bound: f64| {
+            let net = random_net(&shape, 3);
             let quant = quantise(&net, &scheme).expect("fits");
-            let mut rng = Seed(5).stream("close", seed as u64);
-            for _ in 0..200 {
+            let mut rng = Seed(5).stream("close", shape.l1 as u64);
+            for number in 0..200 {
                 let mut active = || (0..30).map(|_| rng.random_range(0..500)).collect::<Vec<u32>>();
-                let (stm, nstm) = (active(), active());
-                let float = f64::from(forward(&net, &stm, &nstm)) * f64::from(scheme.nnue2score);
-                let integer = f64::from(scheme.internal_score(forward_integer(&quant, 0, &stm, &nstm).sum()));
-                assert!((float - integer).abs() < bound, "{hidden:?}: {float} {integer}");
+                let (stm, nstm, bucket) = (active(), active(), number % shape.buckets.count);
+                let float = f64::from(forward(&net, &scheme, bucket, &stm, &nstm)) * f64::from(scheme.nnue2score);
+                let raw = forward_integer(&quant, bucket, &stm, &nstm).sum();
+                let integer = f64::from(scheme.internal_score(raw));
+                assert!((float - integer).abs() < bound, "{shape}: {float} {integer}");
             }
+        };
+        check(shape(500, 64, &[]), 80.0);
+        check(shape(500, 64, &[8]), 40.0);
+        check(shape(500, 64, &[16, 8]), 40.0);
+        for activation in [Activation::Screlu, Activation::Pairwise] {
+            check(Shape { activation, ..shape(500, 64, &[16, 8]) }, 40.0);
         }
+        for hidden_activation in [Activation::Screlu, Activation::Dual] {
+            check(Shape { hidden_activation, ..shape(500, 64, &[16, 8]) }, 40.0);
+        }
+        check(Shape { skip: true, ..shape(500, 64, &[16, 8]) }, 60.0);
+        let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
+        check(Shape { psqt: true, buckets, ..shape(500, 64, &[16, 8]) }, 40.0);
+        let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+        check(Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(500, 64, &[15]) }, 60.0);
     }
 
     #[test]
@@ -294,11 +325,11 @@ mod tests {
         check(|n| n.ft_weights[4 * 2 + 3] = 259.0, "ft: the weight of neuron 3, feature 2 is 259, outside ±258.00787");
         check(|n| n.ft_biases[1] = -300.0, "ft: the bias of neuron 1 is -300,");
         check(
-            |n| n.layers[0].weights[8 + 5] = 2.0,
+            |n| n.stacks[0][0].weights[8 + 5] = 2.0,
             "layers.0: the weight of neuron 1, input 5 is 2, outside ±1.984375",
         );
-        check(|n| n.layers[1].weights[2] = -1.7, "layers.1: the weight of neuron 0, input 2 is -1.7");
-        check(|n| n.layers[1].biases[0] = 1e6, "layers.1: the bias of neuron 0 is 1000000,");
+        check(|n| n.stacks[0][1].weights[2] = -1.7, "layers.1: the weight of neuron 0, input 2 is -1.7");
+        check(|n| n.stacks[0][1].biases[0] = 1e6, "layers.1: the bias of neuron 0 is 1000000,");
     }
 
     /// Everything a shape can have, in one neuron each: pairwise, dual, skip, two buckets, PSQT.
@@ -336,11 +367,11 @@ mod tests {
     fn weights_on_the_grid_are_what_the_integers_say() {
         let scheme = Scheme::stockfish();
         let net = random_net(&shape(10, 4, &[3]), 7);
-        let rounded = FloatNet { layers: on_grid(&net.layers, &scheme), ..net.clone() };
+        let rounded = net.on_grid(&scheme);
         let quant = quantise(&net, &scheme).expect("fits");
         assert_eq!(quantise(&rounded, &scheme).expect("fits"), quant);
         let scales = [scheme.hidden_weight_scale(), scheme.output_weight_scale()];
-        for ((layer, integers), scale) in rounded.layers.iter().zip(&quant.stacks[0]).zip(scales) {
+        for ((layer, integers), scale) in rounded.stacks[0].iter().zip(&quant.stacks[0]).zip(scales) {
             for (weight, integer) in layer.weights.iter().zip(&integers.weights) {
                 assert!((f64::from(*weight) * scale - f64::from(*integer)).abs() < 1e-4, "{weight} {integer}");
             }
@@ -353,8 +384,8 @@ mod tests {
         let limits = scheme.limits();
         let mut net = random_net(&shape(10, 4, &[3]), 1);
         net.ft_weights.fill(limits.feature_transformer as f32);
-        net.layers[0].weights.fill(-limits.hidden as f32);
-        net.layers[1].weights.fill(limits.output as f32);
+        net.stacks[0][0].weights.fill(-limits.hidden as f32);
+        net.stacks[0][1].weights.fill(limits.output as f32);
         let quant = quantise(&net, &scheme).expect("fits");
         assert!(quant.ft_weights.iter().all(|w| *w == i16::MAX));
         assert!(quant.stacks[0][0].weights.iter().all(|w| *w == -127));

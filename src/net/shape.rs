@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::NetError;
 
 /// Function between two layers. Values are in the scheme's scale, where `one` is 1.0.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
-    /// Accumulators only: max(x, 0)
+    /// max(x, 0); no scheme has integers for it after a hidden layer
     Relu,
     /// clamp(x, 0, 1)
     #[default]
@@ -52,7 +52,7 @@ impl Activation {
 }
 
 /// Which stack of dense layers a position goes through, by the number of its pieces n.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BucketRule {
     /// (n − 1) / 4, as in Stockfish.
@@ -104,7 +104,7 @@ pub struct Shape {
     /// Between the accumulators and the first dense layer.
     #[serde(default)]
     pub activation: Activation,
-    /// After the first hidden layer; after a second one it is crelu.
+    /// After the first hidden layer. After a second one stand relu and screlu too, else crelu.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hidden_activation: Activation,
     /// Whether the first hidden layer has one more output, which is added to the network's.
@@ -136,10 +136,32 @@ impl Shape {
         }
     }
 
-    /// Whether the float network and the trainer know the shape: see [`Shape::plain`].
+    /// Columns of a feature's row: neurons, then one PSQT value a bucket where the shape has them.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
-        *self == Shape::plain(self.features, self.l1, self.hidden.clone())
+    pub fn row(&self) -> usize {
+        self.l1 + if self.psqt { self.buckets.count } else { 0 }
+    }
+
+    /// Names and dimensions of a float network's arrays: the feature transformer's, then those of every bucket's layers.
+    #[must_use]
+    pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let ft = [("ft.weight".into(), vec![self.features as usize, self.row()]), ("ft.bias".into(), vec![self.l1])];
+        let layers = (0..self.buckets.count).flat_map(|bucket| {
+            self.dense().into_iter().enumerate().flat_map(move |(index, (inputs, outputs))| {
+                let name = self.layer_name(bucket, index);
+                [(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])]
+            })
+        });
+        ft.into_iter().chain(layers).collect()
+    }
+
+    /// A dense layer's name in files: `layers.N`, or `stacks.BUCKET.layers.N` where there are several buckets.
+    #[must_use]
+    pub fn layer_name(&self, bucket: usize, index: usize) -> String {
+        match self.buckets.count {
+            1 => format!("layers.{index}"),
+            _ => format!("stacks.{bucket}.layers.{index}"),
+        }
     }
 
     /// (inputs, outputs) of every dense layer of a stack, the first hidden to the output.
@@ -159,7 +181,7 @@ impl Shape {
     #[must_use]
     pub fn hidden_activation(&self, index: usize) -> Activation {
         match (index, self.hidden_activation) {
-            (0, activation) | (_, activation @ Activation::Screlu) => activation,
+            (0, activation) | (_, activation @ (Activation::Relu | Activation::Screlu)) => activation,
             _ => Activation::Crelu,
         }
     }
@@ -209,7 +231,6 @@ impl Shape {
             (_, Activation::Pairwise) => {
                 wrong("pairwise stands after the accumulators, not after a hidden layer".into())
             }
-            (_, Activation::Relu) => wrong("relu stands after the accumulators, not after a hidden layer".into()),
             (Activation::Pairwise, _) if !self.l1.is_multiple_of(2) => {
                 wrong(format!("pairwise halves the accumulator: {} is odd", self.l1))
             }
@@ -281,8 +302,6 @@ mod tests {
         check(Shape { buckets, ..full() }, "1 to 32 output buckets, not 33");
         let activation = Activation::Dual;
         check(Shape { activation, ..full() }, "dual stands after a hidden layer, not after the accumulators");
-        let hidden_activation = Activation::Relu;
-        check(Shape { hidden_activation, ..full() }, "relu stands after the accumulators, not after a hidden layer");
     }
 
     #[test]
@@ -295,7 +314,11 @@ mod tests {
         assert_eq!(plain.to_string(), "(768 → 256) × 2 → 32 → 16 → 1");
         let text = "(22528 → 1024) × 2 pairwise + 8 psqt → 8 × (15 + 1 skip, dual → 32 → 1)";
         assert_eq!(full().to_string(), text);
-        assert!(plain.is_plain() && !full().is_plain());
+        assert_eq!((plain.row(), full().row()), (256, 1032));
+        let tensors = plain.tensors();
+        assert_eq!(tensors[0], ("ft.weight".into(), vec![768, 256]));
+        assert_eq!(tensors[7], ("layers.2.bias".into(), vec![1]));
+        assert_eq!(full().tensors()[2 + 7 * 6], ("stacks.7.layers.0.weight".into(), vec![16, 1024]));
     }
 
     #[test]

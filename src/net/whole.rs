@@ -34,8 +34,13 @@ fn output(net: &QuantNet, sum: i64, bias: i32) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{QuantDense, RawScore, Scheme, Shape, forward_integer};
+    use super::super::tests::random_net;
+    use super::super::{NetFile, Origin, OutputBuckets, QuantDense, RawScore, Scheme, Shape};
+    use super::super::{forward as float_forward, forward_integer, quantise};
     use super::*;
+    use crate::features::FeatureSet;
+    use crate::units::Seed;
+    use rand::RngExt;
 
     /// Accumulators (100, 300) and (−5, 50) for features 0 and 1.
     fn net(activation: Activation, weights: &[i16], bias: i32) -> QuantNet {
@@ -65,5 +70,43 @@ mod tests {
         check(Activation::Pairwise, &[3, 5], 300 + 7);
         let huge = net(Activation::Relu, &[0, 32_767, 0, 0], i32::MAX - 5);
         assert_eq!(forward_integer(&huge, 0, &[0], &[1]).positional, i32::MAX);
+    }
+
+    /// Rounding errors of random nets stay below what one step of every weight can add up to.
+    #[test]
+    fn close_to_the_float_network_and_through_its_file() {
+        let scheme = Scheme::simple();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("net");
+        let set = FeatureSet::resolve("piece").expect("shipped");
+        let mut rng = Seed(5).stream("whole", 0);
+        for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
+            let buckets = OutputBuckets { count: 2, ..OutputBuckets::default() };
+            let shape = Shape { activation, buckets, psqt: true, ..Shape::plain(768, 64, vec![]) };
+            let float = random_net(&shape, 9);
+            let net = quantise(&float, &scheme).expect("fits");
+            let file = NetFile { origin: Origin::of(&set), net };
+            file.save(&path).expect("saved");
+            let net = NetFile::load(&path).expect("loads").net;
+            assert_eq!(net, file.net);
+            for bucket in [0, 1].repeat(50) {
+                let mut active = || (0..30).map(|_| rng.random_range(0..768)).collect::<Vec<u32>>();
+                let (stm, nstm) = (active(), active());
+                let expected = f64::from(float_forward(&float, &scheme, bucket, &stm, &nstm)) * 400.0;
+                let found = f64::from(scheme.internal_score(forward_integer(&net, bucket, &stm, &nstm).sum()));
+                assert!((expected - found).abs() < 20.0, "{activation:?}: {expected} {found}");
+            }
+        }
+        let mut heavy = file_of(&set);
+        heavy.net.stacks[0][0].weights[3] = -129;
+        heavy.save(&path).expect("saved");
+        let error = NetFile::load(&path).expect_err("too large").to_string();
+        assert!(error.contains("the integer weight of neuron 0, input 3 is -129, outside ±128"), "{error}");
+    }
+
+    fn file_of(set: &FeatureSet) -> NetFile {
+        let shape = Shape { activation: Activation::Screlu, ..Shape::plain(set.num_features(), 4, vec![]) };
+        let net = quantise(&random_net(&shape, 1), &Scheme::simple()).expect("fits");
+        NetFile { origin: Origin::of(set), net }
     }
 }

@@ -12,16 +12,16 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Of clipped accumulators of `l1` neurons, one after the other.
+    /// Of activated accumulators of `width` values, one after the other; `one` is where the activation ends.
     #[must_use]
-    pub fn of(activations: &[f32], l1: usize) -> Activity {
-        let mut activity = Activity { seen: 0, positive: vec![0; l1], saturated: vec![0; l1] };
-        for accumulator in activations.chunks_exact(l1) {
+    pub fn of(activations: &[f32], width: usize, one: f32) -> Activity {
+        let mut activity = Activity { seen: 0, positive: vec![0; width], saturated: vec![0; width] };
+        for accumulator in activations.chunks_exact(width) {
             activity.seen += 1;
             let counts = activity.positive.iter_mut().zip(&mut activity.saturated);
             for ((positive, saturated), value) in counts.zip(accumulator) {
                 *positive += u64::from(*value > 0.0);
-                *saturated += u64::from(*value >= 1.0);
+                *saturated += u64::from(*value >= one);
             }
         }
         activity
@@ -57,8 +57,8 @@ mod tests {
     fn shares_by_hand() {
         assert_eq!(Activity::default().shares(), None);
         let mut sum = Activity::default();
-        sum.add(&Activity::of(&[0.0, 0.5, 1.0, 0.0, 0.0, 0.25, 1.0, 0.0], 4));
-        sum.add(&Activity::of(&[0.0, 0.0, 1.0, 0.0], 4));
+        sum.add(&Activity::of(&[0.0, 0.5, 1.0, 0.0, 0.0, 0.25, 1.0, 0.0], 4, 1.0));
+        sum.add(&Activity::of(&[0.0, 0.0, 1.0, 0.0], 4, 1.0));
         assert_eq!(sum.shares(), Some(Neurons { positive: 5.0 / 12.0, saturated: 0.25, dead: 0.5 }));
     }
 }

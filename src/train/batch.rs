@@ -68,6 +68,8 @@ impl<'a> Labels<'a> {
 pub struct Batch<'a> {
     pub samples: usize,
     pub rows: [Rows<'a>; 2],
+    /// On the board, one a position.
+    pub pieces: &'a [u8],
     pub labels: Labels<'a>,
 }
 
@@ -78,6 +80,9 @@ impl Batch<'_> {
         let positions = self.rows.map(|rows| rows.positions());
         if positions != [self.positions(); 2] {
             return Err(format!("{positions:?} positions instead of {} on either side", self.positions()));
+        }
+        if self.pieces.len() != self.positions() {
+            return Err(format!("{} piece counts for {} positions", self.pieces.len(), self.positions()));
         }
         match self.labels {
             Labels::Eval(targets) if targets.len() != self.samples => {
@@ -107,6 +112,7 @@ pub struct KeptBatch {
     samples: usize,
     /// Offsets and indices.
     rows: [(Vec<i32>, Vec<i32>); 2],
+    pieces: Vec<u8>,
     /// None for pqr.
     targets: Option<Vec<f32>>,
 }
@@ -119,7 +125,7 @@ impl KeptBatch {
             Labels::Pqr => None,
         };
         let rows = batch.rows.map(|rows| (rows.offsets.to_vec(), rows.indices.to_vec()));
-        KeptBatch { samples: batch.samples, rows, targets }
+        KeptBatch { samples: batch.samples, rows, pieces: batch.pieces.to_vec(), targets }
     }
 
     #[must_use]
@@ -127,6 +133,7 @@ impl KeptBatch {
         Batch {
             samples: self.samples,
             rows: self.rows.each_ref().map(|(offsets, indices)| Rows { offsets, indices }),
+            pieces: &self.pieces,
             labels: self.targets.as_deref().map_or(Labels::Pqr, Labels::Eval),
         }
     }
@@ -134,12 +141,12 @@ impl KeptBatch {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let numbers = self.rows.iter().map(|(offsets, indices)| offsets.len() + indices.len()).sum::<usize>();
-        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len))
+        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len)) + self.pieces.len()
     }
 }
 
-/// Form epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None when neither is, or when
-/// λ leaves no weight to the one that is.
+/// Form epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that
+/// one. None when neither is, or when λ leaves no weight to the one that is.
 #[must_use]
 pub fn eval_target(score: Option<f32>, result: Option<f32>, loss: &EvalLoss) -> Option<f32> {
     if loss.form == LossForm::Epsilon {

@@ -1,12 +1,12 @@
 //! A run's whole state in one file: weights, Adam's moments and how far the run has come.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::factor::Factored;
-use super::init::zeros;
 use super::model::{Model, Sums};
 use super::slow::Slow;
 use super::{Optimiser, TrainConfig, TrainError};
@@ -75,14 +75,14 @@ pub struct Validation {
 pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) -> Result<(), TrainError> {
     let moments = [("adam.m", &model.first), ("adam.v", &model.second)];
     let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
+    let row = model.net.shape.row();
     if let Some(factored) = &model.factored {
-        let l1 = model.net.shape.l1;
-        extra.extend(factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / l1, l1], &rows[..])));
+        let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
+        extra.extend(rows);
     }
     if let Some(slow) = &model.slow {
-        let l1 = model.net.shape.l1;
         extra.extend(tensors("slow", &slow.net));
-        extra.push((SLOW_FACTOR.into(), vec![slow.factor_rows.len() / l1, l1], &slow.factor_rows));
+        extra.push((SLOW_FACTOR.into(), vec![slow.factor_rows.len() / row, row], &slow.factor_rows));
     }
     let training = serde_json::to_value(progress)
         .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
@@ -153,8 +153,8 @@ pub fn load(
     let slow = match config.recipe.optimiser {
         Optimiser::Ranger => {
             let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
-            let l1 = net.shape.l1;
-            let shape = [factor_rows.len() / l1, l1];
+            let row = net.shape.row();
+            let shape = [factor_rows.len() / row, row];
             read_into(&mut factor_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
             Some(Slow { net: moments("slow")?, factor_rows })
         }
@@ -177,8 +177,11 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String>
         serde_json::to_value(config).unwrap_or_default()
     };
     let (stored, asked) = (neutral(stored), neutral(asked));
-    let differences = stored.as_object().into_iter().flatten().filter_map(|(key, old)| {
-        let new = asked.get(key)?;
+    let none = serde_json::Value::Null;
+    let keys: BTreeSet<&String> =
+        [&stored, &asked].into_iter().filter_map(|all| all.as_object()).flat_map(|all| all.keys()).collect();
+    let differences = keys.into_iter().filter_map(|key| {
+        let [old, new] = [&stored, &asked].map(|all| all.get(key).unwrap_or(&none));
         (old != new).then(|| format!("{key} is {old} there and {new} was asked for"))
     });
     let differences: Vec<String> = differences.collect();
@@ -187,37 +190,25 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String>
 
 /// A network's tensors under the names of the file format, after `prefix` and a dot.
 fn tensors<'a>(prefix: &str, net: &'a FloatNet) -> Vec<(String, Vec<usize>, &'a [f32])> {
-    let l1 = net.shape.l1;
-    let mut all = vec![
-        (format!("{prefix}.ft.weight"), vec![net.shape.features as usize, l1], &net.ft_weights[..]),
-        (format!("{prefix}.ft.bias"), vec![l1], &net.ft_biases[..]),
-    ];
-    for (index, layer) in net.layers.iter().enumerate() {
-        let shape = vec![layer.outputs, layer.inputs];
-        all.push((format!("{prefix}.layers.{index}.weight"), shape, &layer.weights[..]));
-        all.push((format!("{prefix}.layers.{index}.bias"), vec![layer.outputs], &layer.biases[..]));
-    }
-    all
+    let all = net.shape.tensors().into_iter().zip(net.tensors());
+    all.map(|((name, dimensions), values)| (format!("{prefix}.{name}"), dimensions, values)).collect()
 }
 
 fn read_moments(file: &SafeTensors<'_>, prefix: &str, like: &FloatNet) -> Result<FloatNet, String> {
-    let mut moments = zeros(like);
-    let FloatNet { ft_weights, ft_biases, layers, .. } = &mut moments;
-    let layers = layers.iter_mut().flat_map(|layer| [&mut layer.weights, &mut layer.biases]);
-    let places = [ft_weights, ft_biases].into_iter().chain(layers);
-    for (place, (name, shape, _)) in places.zip(tensors(prefix, like)) {
-        read_into(place, file, &name, &shape)?;
-    }
-    Ok(moments)
+    FloatNet::filled(&like.shape, |name, dimensions| {
+        let mut numbers = vec![0.0; dimensions.iter().product()];
+        read_into(&mut numbers, file, &format!("{prefix}.{name}"), dimensions)?;
+        Ok(numbers)
+    })
 }
 
 fn read_factors(file: &SafeTensors<'_>, factors: &Factors, net: &FloatNet) -> Result<Factored, String> {
-    let l1 = net.shape.l1;
-    let mut factored = Factored::new(factors.clone(), &net.ft_weights, l1);
+    let row = net.shape.row();
+    let mut factored = Factored::new(factors.clone(), &net.ft_weights, row);
     let names = factor_tensors(&factored).map(|(name, _)| name);
     let Factored { own, rows, first, second, .. } = &mut factored;
     for (place, name) in [own, rows, first, second].into_iter().zip(names) {
-        let shape = [place.len() / l1, l1];
+        let shape = [place.len() / row, row];
         read_into(place, file, name, &shape)?;
     }
     Ok(factored)

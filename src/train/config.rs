@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Recipe, TrainError};
+use super::{Design, Recipe, TrainError};
 use crate::data::Method;
 use crate::features::Identity;
 use crate::service::Source;
@@ -28,6 +28,8 @@ pub struct TrainConfig {
     pub l1: usize,
     /// Hidden layers' widths, first to last.
     pub hidden: Vec<usize>,
+    #[serde(default)]
+    pub design: Design,
     /// Samples a step (a pqr sample holds three positions).
     pub batch_size: usize,
     pub epochs: u32,

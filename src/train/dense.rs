@@ -1,70 +1,112 @@
-//! The layers behind the accumulators, by libtorch.
+//! The dense layers of every bucket as libtorch runs them.
 
-use tch::{Kind, TchError, Tensor};
+use tch::{TchError, Tensor};
 
-use crate::net::Dense;
+use super::memory::with_numbers;
+use crate::net::{Activation, Dense, FloatNet, Scheme, Shape};
 
-/// Dense layers as tensors.
-pub struct Head {
-    layers: Vec<(Tensor, Tensor)>,
-    /// Centipawns an output of 1.0.
-    nnue2score: f64,
+/// A shard's activations on their way through the dense layers. Positions of one bucket stand together.
+pub struct Input<'a> {
+    /// [positions, 2 · width of an activated accumulator], side to move first.
+    pub activations: &'a Tensor,
+    /// [positions]; none without PSQT.
+    pub psqt: Option<&'a Tensor>,
+    /// Positions of each bucket.
+    pub counts: &'a [usize],
 }
 
-impl Head {
+/// Dense layers as tensors.
+pub struct Head<'a> {
+    shape: &'a Shape,
+    stacks: Vec<Vec<(Tensor, Tensor)>>,
+    /// Centipawns an output of 1.0.
+    nnue2score: f64,
+    /// [`Scheme::product_scale`]
+    scale: f64,
+}
+
+impl<'a> Head<'a> {
     /// Copies the layers. `train`: they collect gradients.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn new(layers: &[Dense], nnue2score: f64, train: bool) -> Result<Head, TchError> {
+    pub fn new(net: &'a FloatNet, stacks: &[Vec<Dense>], scheme: &Scheme, train: bool) -> Result<Head<'a>, TchError> {
         let layer = |layer: &Dense| {
             let weights = Tensor::f_from_slice(&layer.weights)?;
             let weights = weights.f_view([layer.outputs as i64, layer.inputs as i64])?.set_requires_grad(train);
             Ok((weights, Tensor::f_from_slice(&layer.biases)?.set_requires_grad(train)))
         };
-        Ok(Head { layers: layers.iter().map(layer).collect::<Result<_, TchError>>()?, nnue2score })
+        let stacks = stacks.iter().map(|stack| stack.iter().map(layer).collect());
+        Ok(Head {
+            shape: &net.shape,
+            stacks: stacks.collect::<Result<_, TchError>>()?,
+            nnue2score: f64::from(scheme.nnue2score),
+            scale: scheme.product_scale(),
+        })
     }
 
-    /// `activations`: [positions, 2·l1], the clipped accumulators, side to move first. Gives centipawns: [positions].
+    /// Centipawns: [positions], in the input's order.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn forward(&self, activations: &Tensor) -> Result<Tensor, TchError> {
-        let mut values = activations.shallow_clone();
-        for (index, (weights, biases)) in self.layers.iter().enumerate() {
-            if index > 0 {
-                values = values.f_clamp(0.0, 1.0)?;
+    pub fn forward(&self, input: &Input<'_>) -> Result<Tensor, TchError> {
+        let mut start = 0;
+        let mut outputs = Vec::with_capacity(self.stacks.len());
+        for (stack, count) in self.stacks.iter().zip(input.counts) {
+            if *count > 0 {
+                outputs.push(self.stack(stack, &input.activations.f_narrow(0, start, *count as i64)?)?);
+                start += *count as i64;
             }
-            values = values.f_linear(weights, Some(biases))?;
         }
-        values.f_squeeze_dim(1)?.f_mul_scalar(self.nnue2score)
+        let out = if outputs.len() == 1 { outputs.remove(0) } else { Tensor::f_cat(&outputs, 0)? };
+        let out = out.f_squeeze_dim(1)?;
+        let out = input.psqt.map_or_else(|| Ok(out.shallow_clone()), |psqt| out.f_add(psqt))?;
+        out.f_mul_scalar(self.nnue2score)
     }
 
-    /// The gradients, shaped as the layers.
+    /// [positions, 1]
+    fn stack(&self, layers: &[(Tensor, Tensor)], input: &Tensor) -> Result<Tensor, TchError> {
+        let mut values = input.shallow_clone();
+        let mut skip = None;
+        for (index, (weights, biases)) in layers.iter().enumerate() {
+            values = values.f_linear(weights, Some(biases))?;
+            let Some(width) = self.shape.hidden.get(index).map(|width| *width as i64) else { break };
+            if self.shape.skip && index == 0 {
+                skip = Some(values.f_narrow(1, width, 1)?);
+                values = values.f_narrow(1, 0, width)?;
+            }
+            values = self.activate(self.shape.hidden_activation(index), &values)?;
+        }
+        skip.map_or_else(|| Ok(values.shallow_clone()), |skip| values.f_add(&skip))
+    }
+
+    fn activate(&self, activation: Activation, sums: &Tensor) -> Result<Tensor, TchError> {
+        let clipped = || sums.f_clamp(0.0, 1.0);
+        match activation {
+            Activation::Relu => sums.f_relu(),
+            Activation::Crelu | Activation::Pairwise => clipped(),
+            Activation::Screlu => clipped()?.f_square()?.f_mul_scalar(self.scale),
+            Activation::Dual => {
+                let squares = sums.f_square()?.f_mul_scalar(self.scale)?.f_clamp_max(1.0)?;
+                Tensor::f_cat(&[squares, clipped()?], 1)
+            }
+        }
+    }
+
+    /// The gradients, stack by stack, weights before biases, zero where no position went.
     ///
     /// # Errors
-    /// When libtorch fails, or no backward pass went before.
-    pub fn gradients(&self) -> Result<Vec<[Vec<f32>; 2]>, TchError> {
-        let layer = |(weights, biases): &(Tensor, Tensor)| Ok([gradient(weights)?, gradient(biases)?]);
-        self.layers.iter().map(layer).collect()
+    /// When libtorch fails.
+    pub fn gradients(&self) -> Result<Vec<Vec<f32>>, TchError> {
+        let leaves = self.stacks.iter().flatten().flat_map(|(weights, biases)| [weights, biases]);
+        leaves
+            .map(|leaf| {
+                let gradient = leaf.f_grad()?;
+                match gradient.defined() {
+                    true => with_numbers(&gradient, <[f32]>::to_vec),
+                    false => Ok(vec![0.0; leaf.numel()]),
+                }
+            })
+            .collect()
     }
-}
-
-/// A leaf's gradient.
-///
-/// # Errors
-/// When libtorch fails, or no backward pass reached the leaf.
-pub fn gradient(leaf: &Tensor) -> Result<Vec<f32>, TchError> {
-    let mut out = vec![0.0; leaf.numel()];
-    copy_gradient(leaf, &mut out)?;
-    Ok(out)
-}
-
-/// As [`gradient`], into `out`, which has as many elements as the leaf.
-///
-/// # Errors
-/// When libtorch fails, or no backward pass reached the leaf.
-pub fn copy_gradient(leaf: &Tensor, out: &mut [f32]) -> Result<(), TchError> {
-    let gradient = leaf.f_grad()?.f_to_kind(Kind::Float)?.f_contiguous()?;
-    gradient.f_copy_data(out, out.len())
 }

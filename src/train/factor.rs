@@ -15,25 +15,25 @@ const TASK_ROWS: usize = 8;
 /// The parts whose sum the network's rows are, with the optimiser's state of the virtual rows.
 pub struct Factored {
     factors: Factors,
-    l1: usize,
+    width: usize,
     /// The features of each virtual input, ascending: `features[starts[v]..starts[v + 1]]`.
     starts: Vec<u32>,
     features: Vec<u32>,
-    /// Rows of the features' own: [features, l1]. Their moments are the network's.
+    /// Rows of the features' own: [features, width]. Their moments are the network's.
     pub own: Vec<f32>,
-    /// [virtual inputs, l1]
+    /// [virtual inputs, width]
     pub rows: Vec<f32>,
     pub first: Vec<f32>,
     pub second: Vec<f32>,
-    /// Of the network's rows: [features, l1]; those of features that the batch has not are old.
+    /// Of the network's rows: [features, width]; those of features that the batch has not are old.
     gradients: Vec<f32>,
 }
 
 impl Factored {
     /// Virtual rows begin at zero, so that the network begins as it would without them. `rows`: the network's.
     #[must_use]
-    pub fn new(factors: Factors, rows: &[f32], l1: usize) -> Factored {
-        let features = (rows.len() / l1) as u32;
+    pub fn new(factors: Factors, rows: &[f32], width: usize) -> Factored {
+        let features = (rows.len() / width) as u32;
         let mut by_input: Vec<Vec<u32>> = vec![Vec::new(); factors.size as usize];
         for feature in 0..features {
             for &input in factors.inputs(feature) {
@@ -44,9 +44,9 @@ impl Factored {
         for features in &by_input {
             starts.push(starts.last().unwrap_or(&0) + features.len() as u32);
         }
-        let zeros = || vec![0.0; factors.size as usize * l1];
+        let zeros = || vec![0.0; factors.size as usize * width];
         Factored {
-            l1,
+            width,
             starts,
             features: by_input.concat(),
             own: rows.to_vec(),
@@ -68,10 +68,10 @@ impl Factored {
         (accumulators, transposed): (&[f32], &Transposed),
         limit: f32,
     ) {
-        let Factored { factors, l1, starts, features, own, rows, gradients, .. } = self;
-        let (l1, task) = (*l1, *l1 * TASK_ROWS);
+        let Factored { factors, width, starts, features, own, rows, gradients, .. } = self;
+        let (width, task) = (*width, *width * TASK_ROWS);
         gradients.par_chunks_mut(task).enumerate().for_each(|(number, rows)| {
-            for (row, gradient) in rows.chunks_mut(l1).enumerate() {
+            for (row, gradient) in rows.chunks_mut(width).enumerate() {
                 let active = transposed.of(number * TASK_ROWS + row);
                 if !active.is_empty() {
                     gradient.fill(0.0);
@@ -81,9 +81,9 @@ impl Factored {
         });
         let gradients = &gradients[..];
         let seen = |feature: u32| !transposed.of(feature as usize).is_empty();
-        let moments = self.first.par_chunks_mut(l1).zip(self.second.par_chunks_mut(l1));
-        rows.par_chunks_mut(l1).zip(moments).enumerate().for_each_init(
-            || (vec![0.0; l1], Vec::new()),
+        let moments = self.first.par_chunks_mut(width).zip(self.second.par_chunks_mut(width));
+        rows.par_chunks_mut(width).zip(moments).enumerate().for_each_init(
+            || (vec![0.0; width], Vec::new()),
             |(gradient, picked), (input, (parameters, (first, second)))| {
                 let features = &features[starts[input] as usize..starts[input + 1] as usize];
                 picked.clear();
@@ -93,15 +93,15 @@ impl Factored {
                 adam.update(Slice { parameters, first, second }, gradient, limit);
             },
         );
-        let (rows, zeros) = (&rows[..], vec![0.0; l1]);
+        let (rows, zeros) = (&rows[..], vec![0.0; width]);
         let moments = first.par_chunks_mut(task).zip(second.par_chunks_mut(task));
         let tasks = own.par_chunks_mut(task).zip(merged.par_chunks_mut(task)).zip(moments).enumerate();
         tasks.for_each(|(number, ((own, merged), (first, second)))| {
-            let moments = first.chunks_mut(l1).zip(second.chunks_mut(l1));
-            let parts = own.chunks_mut(l1).zip(merged.chunks_mut(l1)).zip(moments);
+            let moments = first.chunks_mut(width).zip(second.chunks_mut(width));
+            let parts = own.chunks_mut(width).zip(merged.chunks_mut(width)).zip(moments);
             for (row, ((parameters, merged), (first, second))) in parts.enumerate() {
                 let feature = number * TASK_ROWS + row;
-                let gradient = if seen(feature as u32) { &gradients[feature * l1..][..l1] } else { &zeros };
+                let gradient = if seen(feature as u32) { &gradients[feature * width..][..width] } else { &zeros };
                 adam.update(Slice { parameters, first, second }, gradient, limit);
                 merge(merged, parameters, rows, factors.inputs(feature as u32), limit);
             }
@@ -109,7 +109,7 @@ impl Factored {
     }
     /// Sums the parts up, for whoever changed them.
     pub fn merge(&self, merged: &mut [f32], limit: f32) {
-        let rows = merged.par_chunks_mut(self.l1).zip(self.own.par_chunks(self.l1)).enumerate();
+        let rows = merged.par_chunks_mut(self.width).zip(self.own.par_chunks(self.width)).enumerate();
         rows.for_each(|(feature, (merged, own))| {
             merge(merged, own, &self.rows, self.factors.inputs(feature as u32), limit);
         });

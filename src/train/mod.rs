@@ -2,11 +2,14 @@
 //! feature `train`. Without it a run gives [`TrainError::NoTrainer`].
 
 mod config;
+mod design;
 mod error;
 pub mod folder;
 mod observer;
 mod recipe;
 
+#[cfg(feature = "train")]
+mod accumulators;
 #[cfg(feature = "train")]
 mod activity;
 #[cfg(feature = "train")]
@@ -26,9 +29,13 @@ mod init;
 #[cfg(feature = "train")]
 mod loss;
 #[cfg(feature = "train")]
+mod memory;
+#[cfg(feature = "train")]
 mod model;
 #[cfg(feature = "train")]
 mod run;
+#[cfg(feature = "train")]
+mod shard;
 #[cfg(feature = "train")]
 mod slow;
 #[cfg(feature = "train")]
@@ -39,6 +46,7 @@ mod stream;
 mod validator;
 
 pub use config::{EpochMetrics, EvalLoss, LossForm, Neurons, Outcome, PqrLoss, TrainConfig};
+pub use design::Design;
 pub use error::TrainError;
 pub use observer::{Observer, Plan, Silent, Step};
 pub use recipe::{Length, Optimiser, Recipe, Schedule};

@@ -10,7 +10,7 @@ use super::events;
 use super::folder::{BEST, CHECKPOINT, CONFIG, DEFINITION, EVENTS, Folder, NETWORK, OUTCOME};
 use super::init;
 use super::loss::{Loss, eval_baseline, pqr_baseline};
-use super::model::{Model, Sums};
+use super::model::{Model, Part, Sums};
 use super::stream::{Served, Stream};
 use super::validator::Validator;
 use super::{EpochMetrics, Length, Neurons, Observer, Outcome, Plan, Run, Step, TrainConfig, TrainError};
@@ -211,7 +211,10 @@ impl<'a> Session<'a> {
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Session { training, model, progress, .. } = self;
-        let work = |batch: &Batch<'_>| Ok((model.train(batch, learning_rate)?, batch.positions()));
+        let work = |batch: &Batch<'_>| {
+            let sums = model.train(&[Part { batch: *batch, weight: 1.0 }], learning_rate)?;
+            Ok((sums.into_iter().next().unwrap_or_default(), batch.positions()))
+        };
         let Some((sums, positions)) = training.next(work)? else {
             let why = "the stream ended before the run".into();
             return Err(TrainError::Batch { batch: progress.step, why });
@@ -335,14 +338,14 @@ fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, Train
     if net.shape != *shape {
         let (found, path) = (&net.shape, path.display());
         return Err(TrainError::Config(format!(
-            "{path} cannot be gone on from: it is {found:?}, and {shape:?} was asked for"
+            "{path} cannot be gone on from: it is {found}, and {shape} was asked for"
         )));
     }
     Ok(net)
 }
 
 fn shape(config: &TrainConfig, features: u32) -> Result<Shape, TrainError> {
-    let shape = Shape::plain(features, config.l1, config.hidden.clone());
-    shape.validate()?;
+    let shape = config.design.shape(features, config.l1, &config.hidden)?;
+    Scheme::stockfish().admits(&shape)?;
     Ok(shape)
 }

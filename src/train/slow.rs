@@ -30,19 +30,15 @@ impl Slow {
 
     /// Slow weights follow the fast ones, which then go on from there. Rows stay within ±`limit`.
     pub fn meet(&mut self, fast: &mut FloatNet, factored: Option<&mut Factored>, limit: f32) {
-        match factored {
-            Some(factored) => {
-                meet(&mut self.net.ft_weights, &mut factored.own);
-                meet(&mut self.factor_rows, &mut factored.rows);
-                factored.merge(&mut fast.ft_weights, limit);
-            }
-            None => meet(&mut self.net.ft_weights, &mut fast.ft_weights),
+        if let Some(factored) = factored {
+            meet(&mut self.net.ft_weights, &mut factored.own);
+            meet(&mut self.factor_rows, &mut factored.rows);
+            factored.merge(&mut fast.ft_weights, limit);
+        } else {
+            meet(&mut self.net.ft_weights, &mut fast.ft_weights);
         }
-        meet(&mut self.net.ft_biases, &mut fast.ft_biases);
-        for (slow, fast) in self.net.layers.iter_mut().zip(&mut fast.layers) {
-            meet(&mut slow.weights, &mut fast.weights);
-            meet(&mut slow.biases, &mut fast.biases);
-        }
+        let others = self.net.tensors_mut().into_iter().zip(fast.tensors_mut()).skip(1);
+        others.for_each(|(slow, fast)| meet(slow, fast));
     }
 }
 

@@ -92,20 +92,6 @@ fn add_columns<I: RowNumber, const N: usize>(
     *out = sums;
 }
 
-/// clamp(x, 0, 1) in place.
-pub fn clip(values: &mut [f32]) {
-    for value in values {
-        *value = value.clamp(0.0, 1.0);
-    }
-}
-
-/// The gradient before [`clip`], in place, from that behind it: it passes where the activation is neither 0 nor 1.
-pub fn clip_backwards(gradients: &mut [f32], activations: &[f32]) {
-    for (gradient, &activation) in gradients.iter_mut().zip(activations) {
-        *gradient = if activation > 0.0 && activation < 1.0 { *gradient } else { 0.0 };
-    }
-}
-
 /// A batch by feature instead of by position: for each feature, the accumulators it is part of, in the batch's order.
 /// Position p's side to move has accumulator 2p, the other side 2p + 1.
 #[derive(Debug, Default)]
@@ -116,14 +102,15 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// Takes a batch, reusing the memory of the one before.
-    pub fn fill(&mut self, rows: [Rows<'_>; 2], features: usize) {
-        let [stm, nstm] = rows;
+    /// Takes the rows of some batches, whose positions are counted on from one to the next, reusing the memory of those
+    /// before.
+    pub fn fill(&mut self, batches: &[[Rows<'_>; 2]], features: usize) {
         // Counted two places up: after the sums, `starts[f + 1]` is where f begins and serves as its cursor.
         self.starts.clear();
         self.starts.resize(features + 2, 0);
-        for position in 0..stm.positions() {
-            for &feature in stm.of(position).iter().chain(nstm.of(position)) {
+        let positions = || batches.iter().flat_map(|rows| (0..rows[0].positions()).map(move |at| (rows, at)));
+        for ([stm, nstm], at) in positions() {
+            for &feature in stm.of(at).iter().chain(nstm.of(at)) {
                 self.starts[feature as usize + 2] += 1;
             }
         }
@@ -134,9 +121,9 @@ impl Transposed {
         }
         self.accumulators.clear();
         self.accumulators.resize(sum as usize, 0);
-        for position in 0..stm.positions() {
+        for (position, ([stm, nstm], at)) in positions().enumerate() {
             for (rows, accumulator) in [(stm, 2 * position as u32), (nstm, 2 * position as u32 + 1)] {
-                for &feature in rows.of(position) {
+                for &feature in rows.of(at) {
                     let cursor = &mut self.starts[feature as usize + 1];
                     self.accumulators[*cursor as usize] = accumulator;
                     *cursor += 1;
@@ -186,9 +173,11 @@ mod tests {
         let nstm = Rows::new(&[0, 1, 2, 2], &[1, 3], 4).expect("well-formed");
         let mut transposed = Transposed::default();
         for _ in 0..2 {
-            transposed.fill([stm, nstm], 4);
+            transposed.fill(&[[stm, nstm]], 4);
             let all: Vec<&[u32]> = (0..4).map(|feature| transposed.of(feature)).collect();
             assert_eq!(all, [&[4][..], &[0, 1], &[], &[0, 3, 4, 4]]);
+            transposed.fill(&[[stm, nstm], [nstm, stm]], 4);
+            assert_eq!(transposed.of(1), [0, 1, 6, 7], "a second batch counts on");
         }
     }
 }

@@ -108,7 +108,7 @@ impl Stream {
             }
             Method::Pqr => Labels::Pqr,
         };
-        let batch = Batch { samples: served.samples(), rows, labels };
+        let batch = Batch { samples: served.samples(), rows, pieces: served.piece_counts(), labels };
         batch.check().map_err(broken)?;
         work(&batch).map(Some)
     }

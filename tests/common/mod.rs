@@ -55,8 +55,8 @@ pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> Floa
         let weights = uniform(inputs * outputs, bound.min(1.5));
         Dense { inputs, outputs, weights, biases: uniform(outputs, bound) }
     };
-    let layers = shape.dense().into_iter().map(layer).collect();
-    FloatNet { shape, ft_weights, ft_biases, layers }
+    let stacks = vec![shape.dense().into_iter().map(layer).collect()];
+    FloatNet { shape, ft_weights, ft_biases, stacks }
 }
 
 /// Of every kind of shipped set one at least; the encoder's own tests take them all.

@@ -3,13 +3,13 @@
 use rand::RngExt;
 use tch::{Kind, Tensor};
 
-use super::super::batch::Rows;
+use super::super::batch::{Labels, Rows};
 use super::super::init::fresh;
 use super::super::{EvalLoss, PqrLoss};
 use super::*;
 use crate::data::Method;
 use crate::features::{Factors, FeatureSet};
-use crate::net::Shape;
+use crate::net::{Activation, BucketRule, OutputBuckets, Shape};
 use crate::units::Seed;
 
 const FEATURES: u32 = 40;
@@ -19,8 +19,24 @@ fn loss() -> Loss {
 }
 
 fn model(l1: usize, hidden: &[usize], threads: usize) -> Model {
-    let shape = Shape::plain(FEATURES, l1, hidden.into());
-    Model::new(fresh(&shape, Seed(4)), None, Recipe::default(), loss(), &Scheme::stockfish(), threads).expect("threads")
+    shaped(&Shape::plain(FEATURES, l1, hidden.into()), threads)
+}
+
+/// A network whose neurons are as often clipped as not, so that every part of an activation's gradient counts.
+fn shaped(shape: &Shape, threads: usize) -> Model {
+    let mut net = fresh(shape, Seed(4));
+    if *shape != Shape::plain(FEATURES, shape.l1, shape.hidden.clone()) {
+        let mut rng = Seed(6).stream("spread", 0);
+        net.ft_weights.iter_mut().for_each(|weight| *weight = rng.random_range(-0.3..0.4));
+    }
+    Model::new(net, None, Recipe::default(), loss(), &Scheme::stockfish(), threads).expect("threads")
+}
+
+/// One step on one batch.
+fn step(model: &mut Model, samples: &Samples, learning_rate: f64) -> Sums {
+    let sums = model.train(&[Part { batch: samples.batch(), weight: 1.0 }], learning_rate).expect("a step");
+    assert_eq!(sums.len(), 1);
+    sums[0]
 }
 
 /// 40 features of 8 files and 5 roles; files and roles are the virtual inputs.
@@ -40,6 +56,7 @@ fn factored(l1: usize, hidden: &[usize], threads: usize) -> Model {
 struct Samples {
     method: Method,
     sides: [(Vec<i32>, Vec<i32>); 2],
+    pieces: Vec<u8>,
     targets: Vec<f32>,
 }
 
@@ -57,43 +74,78 @@ impl Samples {
             (offsets, indices)
         };
         let sides = [side(), side()];
-        Samples { method, sides, targets: (0..samples).map(|_| rng.random_range(0.0..1.0)).collect() }
+        let targets = (0..samples).map(|_| rng.random_range(0.0..1.0)).collect();
+        let pieces = (0..positions).map(|_| rng.random_range(2..=32)).collect();
+        Samples { method, sides, pieces, targets }
     }
 
     fn batch(&self) -> Batch<'_> {
         let rows = self.sides.each_ref().map(|(offsets, indices)| Rows::new(offsets, indices, FEATURES).expect("rows"));
         let labels = if self.method == Method::Eval { Labels::Eval(&self.targets) } else { Labels::Pqr };
-        Batch { samples: self.targets.len(), rows, labels }
+        Batch { samples: self.targets.len(), rows, pieces: &self.pieces, labels }
     }
 }
 
-/// A network of double-precision leaves: feature transformer first, then the layers, weight before bias.
+/// A network of double-precision leaves, in the order of its tensors.
 fn leaves(net: &FloatNet) -> Vec<Tensor> {
-    let leaf = |values: &[f32], size: &[i64]| {
+    let all = net.shape.tensors().into_iter().zip(net.tensors());
+    let leaf = |((_, size), values): ((String, Vec<usize>), &[f32])| {
         let values: Vec<f64> = values.iter().copied().map(f64::from).collect();
-        Tensor::from_slice(&values).view(size).set_requires_grad(true)
+        let size: Vec<i64> = size.into_iter().map(|size| size as i64).collect();
+        Tensor::from_slice(&values).view(&size[..]).set_requires_grad(true)
     };
-    let l1 = net.shape.l1 as i64;
-    let mut all = vec![leaf(&net.ft_weights, &[-1, l1]), leaf(&net.ft_biases, &[l1])];
-    for layer in &net.layers {
-        all.push(leaf(&layer.weights, &[layer.outputs as i64, layer.inputs as i64]));
-        all.push(leaf(&layer.biases, &[layer.outputs as i64]));
-    }
-    all
+    all.map(leaf).collect()
 }
 
-/// The batch's mean loss by embedding_bag and linear.
-fn plain_loss(leaves: &[Tensor], samples: &Samples) -> Tensor {
+fn activate(activation: Activation, x: &Tensor) -> Tensor {
+    let scale = 127.0 / 128.0;
+    match activation {
+        Activation::Relu => x.relu(),
+        Activation::Crelu => x.clamp(0.0, 1.0),
+        Activation::Screlu => x.clamp(0.0, 1.0).square() * scale,
+        Activation::Pairwise => {
+            let halves = x.clamp(0.0, 1.0).chunk(2, -1);
+            &halves[0] * &halves[1] * scale
+        }
+        Activation::Dual => Tensor::cat(&[(x.square() * scale).clamp_max(1.0), x.clamp(0.0, 1.0)], -1),
+    }
+}
+
+/// The batch's mean loss by embedding_bag and linear: every bucket's output for every position, of which one is taken.
+fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> Tensor {
+    let l1 = shape.l1 as i64;
     let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| {
         let (offsets, indices) = (Tensor::from_slice(offsets), Tensor::from_slice(indices));
         let none = None::<Tensor>;
         let (sums, ..) = Tensor::embedding_bag(&leaves[0], &indices, &offsets, false, 0, false, none, true);
-        sums + &leaves[1]
+        sums
     };
-    let mut values = Tensor::cat(&[side(&samples.sides[0]), side(&samples.sides[1])], 1);
-    for layer in leaves[2..].chunks(2) {
-        values = values.clamp(0.0, 1.0).linear(&layer[0], Some(&layer[1]));
+    let sides = [side(&samples.sides[0]), side(&samples.sides[1])];
+    let activated = sides.each_ref().map(|sums| activate(shape.activation, &(sums.narrow(1, 0, l1) + &leaves[1])));
+    let input = Tensor::cat(&activated, 1);
+    let stack = |bucket: usize| {
+        let layers = shape.dense().len();
+        let mut values = input.shallow_clone();
+        let mut skip = Tensor::zeros([1, 1], (Kind::Double, tch::Device::Cpu));
+        for (index, layer) in leaves[2 + bucket * 2 * layers..][..2 * layers].chunks(2).enumerate() {
+            values = values.linear(&layer[0], Some(&layer[1]));
+            if let Some(width) = shape.hidden.get(index) {
+                let width = *width as i64;
+                if values.size()[1] > width {
+                    skip = values.narrow(1, width, 1);
+                }
+                values = activate(shape.hidden_activation(index), &values.narrow(1, 0, width));
+            }
+        }
+        values + skip
+    };
+    let mut outputs = Tensor::cat(&(0..shape.buckets.count).map(stack).collect::<Vec<_>>(), 1);
+    if shape.psqt {
+        let [stm, nstm] = sides.map(|sums| sums.narrow(1, l1, shape.buckets.count as i64));
+        outputs += (stm - nstm) / 2.0;
     }
+    let buckets: Vec<i64> = samples.pieces.iter().map(|pieces| shape.buckets.of((*pieces).into()) as i64).collect();
+    let values = outputs.gather(1, &Tensor::from_slice(&buckets).unsqueeze(1), false);
     let out = values.squeeze_dim(1) * 600.0;
     match samples.method {
         Method::Eval => {
@@ -115,31 +167,35 @@ fn evaluate(model: &Model, samples: &Samples) -> Sums {
 
 /// After a first step Adam's first moment is a tenth of the gradient.
 fn gradients_of_first_step(model: &Model) -> Vec<Vec<f32>> {
-    let moments = &model.first;
-    let layers = moments.layers.iter().flat_map(|layer| [&layer.weights, &layer.biases]);
-    let all = [&moments.ft_weights, &moments.ft_biases].into_iter().chain(layers);
-    all.map(|moment| moment.iter().map(|value| value * 10.0).collect()).collect()
+    model.first.tensors().into_iter().map(|moment| moment.iter().map(|value| value * 10.0).collect()).collect()
+}
+
+fn compare(model: &Model, leaves: &[Tensor], what: &str) {
+    for (number, (ours, leaf)) in gradients_of_first_step(model).iter().zip(leaves).enumerate() {
+        let theirs = Vec::<f64>::try_from(leaf.grad().flatten(0, -1)).expect("doubles");
+        let scale = theirs.iter().fold(0.0f64, |scale, value| scale.max(value.abs()));
+        assert!(scale > 0.0, "{what}: tensor {number} has no gradient");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let difference = (f64::from(*ours) - theirs).abs();
+            assert!(difference < 1e-5 * scale, "{what}, tensor {number}: {ours} {theirs}");
+        }
+    }
+}
+
+fn check_shape(method: Method, shape: &Shape, samples: usize) {
+    let mut model = shaped(shape, 2);
+    let samples = Samples::new(method, samples, shape.l1 as u64);
+    let leaves = leaves(&model.net.on_grid(&Scheme::stockfish()));
+    let expected = plain_loss(shape, &leaves, &samples);
+    expected.backward();
+    let sums = step(&mut model, &samples, 1e-3);
+    let expected = expected.double_value(&[]);
+    assert!((sums.mean_loss() - expected).abs() < 1e-5 * expected, "{shape}: {} {expected}", sums.mean_loss());
+    compare(&model, &leaves, &format!("{method:?} {shape}"));
 }
 
 fn check_gradients(method: Method, l1: usize, hidden: &[usize], samples: usize) {
-    let mut model = model(l1, hidden, 2);
-    let samples = Samples::new(method, samples, l1 as u64);
-    let scheme = Scheme::stockfish();
-    let leaves = leaves(&FloatNet { layers: on_grid(&model.net.layers, &scheme), ..model.net.clone() });
-    let expected = plain_loss(&leaves, &samples);
-    expected.backward();
-    let sums = model.train(&samples.batch(), 1e-3).expect("a step");
-    let expected = expected.double_value(&[]);
-    assert!((sums.mean_loss() - expected).abs() < 1e-5 * expected, "{} {expected}", sums.mean_loss());
-    for (number, (ours, leaf)) in gradients_of_first_step(&model).iter().zip(&leaves).enumerate() {
-        let theirs = Vec::<f64>::try_from(leaf.grad().flatten(0, -1)).expect("doubles");
-        let scale = theirs.iter().fold(0.0f64, |scale, value| scale.max(value.abs()));
-        assert!(scale > 0.0, "tensor {number} has no gradient");
-        for (ours, theirs) in ours.iter().zip(&theirs) {
-            let difference = (f64::from(*ours) - theirs).abs();
-            assert!(difference < 1e-5 * scale, "{method:?} {hidden:?}, tensor {number}: {ours} {theirs}");
-        }
-    }
+    check_shape(method, &Shape::plain(FEATURES, l1, hidden.into()), samples);
 }
 
 #[test]
@@ -151,6 +207,61 @@ fn gradients_are_those_of_embedding_bag() {
     check_gradients(Method::Pqr, 24, &[], 1);
 }
 
+/// Every part a shape can have, alone and all together.
+#[test]
+fn gradients_of_every_part_are_those_of_plain_tensors() {
+    let plain = || Shape::plain(FEATURES, 16, vec![8, 4]);
+    for activation in [Activation::Relu, Activation::Screlu, Activation::Pairwise] {
+        check_shape(Method::Eval, &Shape { activation, ..plain() }, 1100);
+        check_shape(Method::Pqr, &Shape { activation, hidden: vec![], ..plain() }, 400);
+    }
+    for hidden_activation in [Activation::Relu, Activation::Screlu, Activation::Dual] {
+        check_shape(Method::Eval, &Shape { hidden_activation, ..plain() }, 300);
+    }
+    check_shape(Method::Eval, &Shape { skip: true, ..plain() }, 300);
+    check_shape(Method::Eval, &Shape { psqt: true, ..plain() }, 300);
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
+    check_shape(Method::Eval, &Shape { buckets, ..plain() }, 1500);
+    let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+    let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
+    let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
+    check_shape(Method::Eval, &full, 2100);
+    check_shape(Method::Pqr, &full, 700);
+}
+
+/// A bucket that no position of the batch falls into keeps its weights.
+#[test]
+fn buckets_without_positions_stand_still() {
+    let buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
+    let mut model = shaped(&Shape { buckets, ..Shape::plain(FEATURES, 16, vec![8]) }, 1);
+    let mut samples = Samples::new(Method::Eval, 300, 0);
+    samples.pieces.fill(9);
+    let before = model.net.clone();
+    step(&mut model, &samples, 1e-3);
+    for bucket in 0..8 {
+        let moved = model.net.stacks[bucket] != before.stacks[bucket];
+        assert_eq!(moved, bucket == 2, "bucket {bucket}");
+    }
+}
+
+/// Two batches in one step: the gradient of their weighted losses.
+#[test]
+fn parts_of_a_step_add_up_by_weight() {
+    let shape = Shape { psqt: true, ..Shape::plain(FEATURES, 16, vec![8]) };
+    let mut model = shaped(&shape, 2);
+    let (eval, pqr) = (Samples::new(Method::Eval, 1300, 1), Samples::new(Method::Pqr, 500, 2));
+    let leaves = leaves(&model.net.on_grid(&Scheme::stockfish()));
+    let losses = [plain_loss(&shape, &leaves, &eval), plain_loss(&shape, &leaves, &pqr)];
+    (&losses[0] * 0.75 + &losses[1] * 2.0).backward();
+    let parts = [Part { batch: eval.batch(), weight: 0.75 }, Part { batch: pqr.batch(), weight: 2.0 }];
+    let sums = model.train(&parts, 1e-3).expect("a step");
+    for (sums, loss) in sums.iter().zip(losses) {
+        let expected = loss.double_value(&[]);
+        assert!((sums.mean_loss() - expected).abs() < 1e-5 * expected);
+    }
+    compare(&model, &leaves, "two parts");
+}
+
 #[test]
 fn validation_is_the_training_loss_without_a_step() {
     for method in [Method::Eval, Method::Pqr] {
@@ -158,7 +269,7 @@ fn validation_is_the_training_loss_without_a_step() {
         let samples = Samples::new(method, 1100, 3);
         let before = evaluate(&model, &samples);
         assert_eq!(before.samples, 1100);
-        assert_eq!(model.train(&samples.batch(), 1e-3).expect("a step"), before);
+        assert_eq!(step(&mut model, &samples, 1e-3), before);
         let after = evaluate(&model, &samples);
         assert!(after.loss < before.loss, "{after:?} {before:?}");
     }
@@ -170,7 +281,7 @@ fn threads_do_not_change_a_bit() {
         let mut model = model(32, &[16], threads);
         for index in 0..5 {
             let method = if index % 2 == 0 { Method::Eval } else { Method::Pqr };
-            model.train(&Samples::new(method, 2500, index).batch(), 1e-3).expect("a step");
+            step(&mut model, &Samples::new(method, 2500, index), 1e-3);
         }
         (model.net, model.first, model.second)
     };
@@ -182,9 +293,9 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn a_loss_that_is_no_number_takes_no_step() {
     let mut model = model(8, &[4], 1);
-    model.net.layers[0].biases[0] = f32::NAN;
+    model.net.stacks[0][0].biases[0] = f32::NAN;
     let before = model.net.ft_weights.clone();
-    let sums = model.train(&Samples::new(Method::Eval, 10, 0).batch(), 1e-3).expect("no failure of libtorch");
+    let sums = step(&mut model, &Samples::new(Method::Eval, 10, 0), 1e-3);
     assert!(sums.loss.is_nan());
     assert_eq!((model.step, model.net.ft_weights), (0, before));
 }
@@ -194,13 +305,13 @@ fn weights_stay_within_the_scheme() {
     let mut model = model(8, &[4], 1);
     let samples = Samples::new(Method::Eval, 200, 1);
     for _ in 0..50 {
-        model.train(&samples.batch(), 0.5).expect("a step");
+        step(&mut model, &samples, 0.5);
     }
     let limits = Scheme::stockfish().limits();
     let largest = |values: &[f32]| values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
-    assert!(f64::from(largest(&model.net.layers[0].weights)) <= limits.hidden + 1e-6);
-    assert!(f64::from(largest(&model.net.layers[1].weights)) <= limits.output + 1e-6);
-    assert!(f64::from(largest(&model.net.layers[0].weights)) >= 1.9, "the limit is reached");
+    assert!(f64::from(largest(&model.net.stacks[0][0].weights)) <= limits.hidden + 1e-6);
+    assert!(f64::from(largest(&model.net.stacks[0][1].weights)) <= limits.output + 1e-6);
+    assert!(f64::from(largest(&model.net.stacks[0][0].weights)) >= 1.9, "the limit is reached");
     assert!(crate::net::quantise(&model.net, &Scheme::stockfish()).is_ok());
 }
 
@@ -210,7 +321,7 @@ fn gradients_of_factors_are_those_of_added_rows() {
     let (l1, hidden) = (24, [8]);
     let mut model = factored(l1, &hidden, 2);
     let samples = Samples::new(Method::Eval, 1300, 5);
-    let leaves = leaves(&FloatNet { layers: on_grid(&model.net.layers, &Scheme::stockfish()), ..model.net.clone() });
+    let leaves = leaves(&model.net.on_grid(&Scheme::stockfish()));
     let inputs = factors();
     let rows =
         Tensor::zeros([i64::from(inputs.size), l1 as i64], (Kind::Double, tch::Device::Cpu)).set_requires_grad(true);
@@ -220,8 +331,8 @@ fn gradients_of_factors_are_those_of_added_rows() {
     let added = rows.index_select(0, &Tensor::from_slice(&lists)).view([i64::from(FEATURES), 2, l1 as i64]);
     let mut merged: Vec<Tensor> = leaves.iter().map(Tensor::shallow_clone).collect();
     merged[0] = &leaves[0] + added.sum_dim_intlist(1i64, false, Kind::Double);
-    plain_loss(&merged, &samples).backward();
-    model.train(&samples.batch(), 1e-3).expect("a step");
+    plain_loss(&model.net.shape, &merged, &samples).backward();
+    step(&mut model, &samples, 1e-3);
     let factored = model.factored.as_ref().expect("factors");
     let pairs = [(&model.first.ft_weights, &leaves[0]), (&factored.first, &rows)];
     for (ours, leaf) in pairs {
@@ -239,7 +350,7 @@ fn merged_rows_are_the_sums_of_their_parts_and_threads_change_nothing() {
     let trained = |threads| {
         let mut model = factored(32, &[16], threads);
         for index in 0..4 {
-            model.train(&Samples::new(Method::Eval, 1500, index).batch(), 1e-2).expect("a step");
+            step(&mut model, &Samples::new(Method::Eval, 1500, index), 1e-2);
         }
         model
     };
@@ -263,7 +374,7 @@ fn long_gradients_are_shortened() {
     let moments = |clip| {
         let mut model = model(16, &[8], 2);
         model.recipe.gradient_clip = clip;
-        model.train(&Samples::new(Method::Eval, 600, 2).batch(), 1e-3).expect("a step");
+        step(&mut model, &Samples::new(Method::Eval, 600, 2), 1e-3);
         gradients_of_first_step(&model).concat()
     };
     let length = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
@@ -287,7 +398,7 @@ fn slow_weights_follow() {
                 model.slow = None;
             }
             for index in 0..6 {
-                model.train(&Samples::new(Method::Eval, 300, index).batch(), 1e-2).expect("a step");
+                step(&mut model, &Samples::new(Method::Eval, 300, index), 1e-2);
             }
             model.net
         };
@@ -298,7 +409,8 @@ fn slow_weights_follow() {
             assert!(((begin + fast) / 2.0 - met).abs() < 1e-6, "{begin} {fast} {met}");
         }
         assert!(
-            (f32::midpoint(begin.layers[1].weights[0], fast.layers[1].weights[0]) - met.layers[1].weights[0]).abs()
+            (f32::midpoint(begin.stacks[0][1].weights[0], fast.stacks[0][1].weights[0]) - met.stacks[0][1].weights[0])
+                .abs()
                 < 1e-6
         );
     }

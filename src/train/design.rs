@@ -1,0 +1,61 @@
+//! What a network has besides its widths.
+
+use serde::{Deserialize, Serialize};
+
+use crate::net::{Activation, BucketRule, NetError, OutputBuckets, Shape};
+
+/// Everything about a network's shape but the widths of its layers.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields)]
+pub struct Design {
+    /// After the accumulators: relu, crelu, screlu or pairwise
+    #[arg(long, value_enum, default_value_t)]
+    pub activation: Activation,
+    /// After the first hidden layer: relu, crelu, screlu or dual
+    #[arg(long, value_enum, default_value_t)]
+    pub hidden_activation: Activation,
+    /// Give the first hidden layer one more output, which is added to the network's
+    #[arg(long)]
+    pub skip: bool,
+    /// Give every feature a value a bucket that is added to the output as (stm − nstm) / 2
+    #[arg(long)]
+    pub psqt: bool,
+    /// Output buckets: stacks of dense layers, one of which is chosen by the number of pieces
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub buckets: usize,
+    /// How the number of pieces chooses a bucket: stockfish: (n − 1) / 4; cpw: (n − 2) / ⌈32 / N⌉
+    #[arg(long, value_enum, default_value_t)]
+    pub bucket_rule: BucketRule,
+}
+
+impl Default for Design {
+    fn default() -> Design {
+        Design {
+            activation: Activation::Crelu,
+            hidden_activation: Activation::Crelu,
+            skip: false,
+            psqt: false,
+            buckets: 1,
+            bucket_rule: BucketRule::Stockfish,
+        }
+    }
+}
+
+impl Design {
+    /// The shape of those widths.
+    ///
+    /// # Errors
+    /// See [`Shape::validate`].
+    pub fn shape(self, features: u32, l1: usize, hidden: &[usize]) -> Result<Shape, NetError> {
+        let Design { activation, hidden_activation, skip, psqt, buckets, bucket_rule } = self;
+        let shape = Shape {
+            activation,
+            hidden_activation,
+            skip,
+            psqt,
+            buckets: OutputBuckets { count: buckets, rule: bucket_rule },
+            ..Shape::plain(features, l1, hidden.to_vec())
+        };
+        shape.validate().map(|()| shape)
+    }
+}

@@ -1,0 +1,71 @@
+//! Tensors' memory as slices, so that the feature transformer and libtorch work on the same numbers.
+#![allow(unsafe_code, reason = "the memory of tensors, which libtorch shows as pointers")]
+
+use std::ops::{Deref, DerefMut};
+
+use tch::{Device, Kind, TchError, Tensor};
+
+/// A tensor of floats on the CPU that nothing else has a handle of, as a slice. Its memory is aligned as libtorch's own:
+/// the order in which its kernels sum, and so the last bit, may depend on that.
+#[derive(Debug)]
+pub struct Floats(Tensor);
+
+impl Floats {
+    /// # Errors
+    /// When libtorch fails.
+    pub fn zeros(rows: usize, columns: usize) -> Result<Floats, TchError> {
+        Tensor::f_zeros([rows as i64, columns as i64], (Kind::Float, Device::Cpu)).map(Floats)
+    }
+
+    /// The tensor, which from now on may have other handles and is only read.
+    #[must_use]
+    pub fn freeze(self) -> Frozen {
+        Frozen(self.0)
+    }
+}
+
+impl Deref for Floats {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        // SAFETY: `zeros` made a contiguous tensor of floats in the CPU's memory, and it lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.0.data_ptr().cast(), self.0.numel()) }
+    }
+}
+
+impl DerefMut for Floats {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as above, and there is no other handle of the tensor.
+        unsafe { std::slice::from_raw_parts_mut(self.0.data_ptr().cast(), self.0.numel()) }
+    }
+}
+
+/// [`Floats`] that are written no more.
+#[derive(Debug)]
+pub struct Frozen(Tensor);
+
+impl Frozen {
+    /// A leaf: operations on it leave its memory alone.
+    pub fn tensor(&self, train: bool) -> Tensor {
+        self.0.shallow_clone().set_requires_grad(train)
+    }
+}
+
+impl Deref for Frozen {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        // SAFETY: as for `Floats`; handles of the tensor only read.
+        unsafe { std::slice::from_raw_parts(self.0.data_ptr().cast(), self.0.numel()) }
+    }
+}
+
+/// Shows a tensor's numbers to `look`.
+///
+/// # Errors
+/// When libtorch fails.
+pub fn with_numbers<T>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> T) -> Result<T, TchError> {
+    let tensor = tensor.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
+    // SAFETY: a contiguous tensor of floats in the CPU's memory, alive until `look` is done.
+    Ok(look(unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }))
+}
