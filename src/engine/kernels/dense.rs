@@ -1,64 +1,108 @@
 //! Dense layers of i8 weights.
+//!
+//! A first layer's weights are there in two orders: a group of four inputs after the other, so that groups that are all
+//! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
 
 use crate::engine::model::{Layer, Weights};
-use crate::engine::simd::Vector;
+use crate::engine::simd::{Vector, WIDEST};
 
-/// The places of the set bits of a byte, lowest first.
-static PLACES: [[u16; 8]; 256] = {
-    let mut places = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut count) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                places[byte][count] = bit as u16;
-                count += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    places
-};
-
-/// Writes the numbers of the groups of four inputs that are not all zero; gives how many. `found` has room for all and
-/// eight more.
-#[inline(always)]
-fn nonzero_groups<V: Vector>(proof: V::Proof, input: &[u8], found: &mut [u16]) -> usize {
-    let (mut count, mut group, mut at) = (0, 0u16, 0);
-    while at + V::BYTES <= input.len() {
-        let mut mask = V::load(proof, &input[at..]).nonzero32();
-        let mut left = V::DOUBLES;
-        while left > 0 {
-            let byte = (mask & 0xff) as usize;
-            // A copy of its own, so that all eight are moved at once.
-            let mut places = PLACES[byte];
-            for place in &mut places {
-                *place += group;
-            }
-            found[count..][..8].copy_from_slice(&places);
-            count += byte.count_ones() as usize;
-            mask >>= 8;
-            group += 8;
-            left -= 8;
-        }
-        at += V::BYTES;
-    }
-    count
+/// What goes into a first dense layer.
+pub struct Inputs<'a> {
+    pub bytes: &'a [u8],
+    /// Which groups of four are not all zero, a mask a vector, and how many.
+    pub masks: &'a [u16],
+    pub count: usize,
+    /// Room for the numbers of all groups and a vector's more.
+    pub found: &'a mut [u16],
+    /// Tiles are walked through to and fro, so that a pass starts with what the one before has left in the cache.
+    pub backwards: bool,
 }
 
-/// The first dense layer. Most of what comes from the accumulators is zero: only groups that are not are multiplied.
+/// The first dense layer. Most of what comes from the accumulators of a trained network is zero: only groups that are not
+/// are multiplied, unless looking them up costs more than it saves.
 #[inline(always)]
-pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], found: &mut [u16], sums: &mut [i32]) {
+pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums: &mut [i32]) {
+    let Inputs { bytes, masks, count, found, backwards } = inputs;
     match &layer.weights {
-        Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, input, sums),
-        Weights::Groups(weights) => {
-            let count = nonzero_groups::<V>(proof, input, found);
-            let (groups, _) = input.as_chunks::<4>();
+        Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, bytes, sums),
+        Weights::Groups { groups: weights, tiles } => {
+            let (vectors, all) = (layer.biases.len() / V::DOUBLES, bytes.len() / 4);
+            // Loads: in tiles little more than one a vector of outputs and group, else also the inputs' and the group's
+            // number's.
+            let dense = 5 * vectors * all < 4 * (vectors + 2) * count;
+            if V::BYTES == WIDEST && dense {
+                return Tiles { tiles, biases: &layer.biases, input: bytes, backwards }.run::<V>(proof, sums);
+            }
+            let (groups, _) = bytes.as_chunks::<4>();
             let product = Product { groups, weights, biases: &layer.biases, sums };
             // Where hardly any is zero, looking each up costs more than it saves.
-            let full = 8 * count > 7 * input.len() / 4;
-            product.run::<V>(proof, if full { None } else { Some(&found[..count]) });
+            if 8 * count > 7 * all {
+                return product.run::<V>(proof, None);
+            }
+            let (mut next, mut group) = (0, 0);
+            for mask in &masks[..bytes.len() / V::BYTES] {
+                V::places(proof, u32::from(*mask), group, &mut found[next..]);
+                next += mask.count_ones() as usize;
+                group += V::DOUBLES as u16;
+            }
+            product.run::<V>(proof, Some(&found[..next]));
+        }
+    }
+}
+
+/// Inputs and outputs of a tile of weights.
+pub const TILE: usize = 16;
+
+/// Weights in tiles, those of an input's part after each other: for widest vectors. Vector r of a tile's four has in its
+/// 128-bit quarter q the weights of output 4q + r, so that adding up neighbours leaves the outputs in order.
+struct Tiles<'a> {
+    tiles: &'a [i8],
+    biases: &'a [i32],
+    input: &'a [u8],
+    backwards: bool,
+}
+
+impl Tiles<'_> {
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof, sums: &mut [i32]) {
+        let outputs = self.biases.len();
+        let mut at = 0;
+        while at + 2 * TILE <= outputs {
+            self.outputs::<V, 2, 1>(proof, at, sums);
+            at += 2 * TILE;
+        }
+        while at + TILE <= outputs {
+            self.outputs::<V, 1, 2>(proof, at, sums);
+            at += TILE;
+        }
+    }
+
+    /// N tiles' outputs from `at` on; C parts of the inputs at a time, whose sums do not wait for each other.
+    #[inline(always)]
+    fn outputs<V: Vector, const N: usize, const C: usize>(&self, proof: V::Proof, at: usize, sums: &mut [i32]) {
+        // Padding makes them whole chunks.
+        let chunks = self.input.len() / (C * TILE);
+        let stride = TILE * self.biases.len();
+        let mut each = [[[V::zero(proof); 4]; N]; C];
+        for number in 0..chunks {
+            let chunk = if self.backwards { chunks - 1 - number } else { number };
+            for c in 0..C {
+                let part = chunk * C + c;
+                let x = V::splat128(proof, &self.input[part * TILE..]);
+                let weights = &self.tiles[part * stride + TILE * at..][..N * TILE * TILE];
+                for n in 0..N {
+                    for r in 0..4 {
+                        each[c][n][r] = each[c][n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
+                    }
+                }
+            }
+        }
+        for n in 0..N {
+            let mut sum = V::load(proof, &self.biases[at + n * TILE..]);
+            for part in &each {
+                sum = sum.add32(V::sum_quarters(part[n]));
+            }
+            sum.store(&mut sums[at + n * TILE..]);
         }
     }
 }
@@ -170,7 +214,7 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut
                 sums[output] = bias.wrapping_add(products[0].add32(products[1]).sum32());
             }
         }
-        Weights::Groups(weights) => {
+        Weights::Groups { groups: weights, .. } => {
             let (groups, _) = input.as_chunks::<4>();
             let product = Product { groups, weights, biases: &layer.biases, sums };
             product.run::<V>(proof, Some(&layer.all));

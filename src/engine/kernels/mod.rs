@@ -14,6 +14,7 @@ use super::simd::{Kernel, Vector};
 use crate::net::RawScore;
 
 pub use activate::SMALL;
+pub use dense::TILE;
 pub use update::Update;
 
 /// Looks at what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's), (1, from the first hidden
@@ -75,29 +76,33 @@ impl<S: See> Kernel for Forward<'_, S> {
 }
 
 impl<S: See> Forward<'_, S> {
-    /// What goes into the first dense layer, as bytes.
+    /// What goes into the first dense layer, as bytes; gives how many groups of four are not all zero.
     #[inline(always)]
-    fn activations<V: Vector>(&mut self, proof: V::Proof) {
+    fn activations<V: Vector>(&mut self, proof: V::Proof) -> usize {
         let model = self.model;
         let (own, their) = self.scratch.input.split_at_mut(model.half);
-        activate::accumulator::<V>(proof, model, self.stm, own);
-        activate::accumulator::<V>(proof, model, self.nstm, their);
+        let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
+        let count = activate::accumulator::<V>(proof, model, self.stm, own, masks)
+            + activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
         if S::LOOKS {
             let seen = model.shape.activation.outputs(model.shape.l1);
             self.see.see(0, &own[..seen]);
             self.see.see(0, &their[..seen]);
         }
+        count
     }
 
     #[inline(always)]
     fn layers<V: Vector>(&mut self, proof: V::Proof) -> i32 {
-        self.activations::<V>(proof);
+        let count = self.activations::<V>(proof);
         let model = self.model;
-        let Scratch { input, found, sums, hidden } = &mut *self.scratch;
+        let Scratch { input, masks, found, sums, hidden, backwards } = &mut *self.scratch;
         let stack = &model.stacks[self.bucket];
-        dense::first::<V>(proof, &stack[0], input, found, sums);
+        *backwards = !*backwards;
+        let inputs = dense::Inputs { bytes: input, masks, count, found, backwards: *backwards };
+        dense::first::<V>(proof, &stack[0], inputs, sums);
         let mut skip = 0;
-        for (index, layer) in stack[1..].iter().enumerate() {
+        for (index, (layer, hidden)) in stack[1..].iter().zip(hidden).enumerate() {
             let width = model.shape.hidden[index];
             if index == 0 && model.shape.skip {
                 skip = model.scheme.skip(sums[width]);

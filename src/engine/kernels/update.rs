@@ -46,33 +46,23 @@ impl Update<'_> {
     /// All rows pass each vector at once.
     #[inline(always)]
     fn fused<V: Vector, const A: usize, const R: usize>(
-        self,
+        mut self,
         proof: V::Proof,
         added: [&[i16]; A],
         removed: [&[i16]; R],
     ) {
-        let Update { from, to, words, .. } = self;
+        let words = self.words;
         let mut at = 0;
-        // Padding makes them whole pairs of vectors.
-        let pair = 2 * V::WORDS;
-        while at + pair <= words {
-            let start = &from.unwrap_or(&*to)[at..][..pair];
-            let (mut low, mut high) = (V::load(proof, start), V::load(proof, &start[V::WORDS..]));
-            for row in added {
-                let row = &row[at..][..pair];
-                low = low.add16(V::load(proof, row));
-                high = high.add16(V::load(proof, &row[V::WORDS..]));
-            }
-            for row in removed {
-                let row = &row[at..][..pair];
-                low = low.sub16(V::load(proof, row));
-                high = high.sub16(V::load(proof, &row[V::WORDS..]));
-            }
-            let end = &mut to[at..][..pair];
-            low.store(end);
-            high.store(&mut end[V::WORDS..]);
-            at += pair;
+        while at + 8 * V::WORDS <= words {
+            self.step::<V, 8, A, R>(proof, at, added, removed);
+            at += 8 * V::WORDS;
         }
+        // Padding makes them whole pairs of vectors.
+        while at + 2 * V::WORDS <= words {
+            self.step::<V, 2, A, R>(proof, at, added, removed);
+            at += 2 * V::WORDS;
+        }
+        let Update { from, to, .. } = self;
         while at + V::WORDS <= to.len() {
             let mut sum = V::load(proof, &from.unwrap_or(&*to)[at..]);
             for row in added {
@@ -83,6 +73,38 @@ impl Update<'_> {
             }
             sum.store(&mut to[at..]);
             at += V::WORDS;
+        }
+    }
+
+    /// N vectors from `at` on.
+    #[inline(always)]
+    fn step<V: Vector, const N: usize, const A: usize, const R: usize>(
+        &mut self,
+        proof: V::Proof,
+        at: usize,
+        added: [&[i16]; A],
+        removed: [&[i16]; R],
+    ) {
+        let mut registers = [V::zero(proof); N];
+        let from = &self.from.unwrap_or(&*self.to)[at..][..N * V::WORDS];
+        for n in 0..N {
+            registers[n] = V::load(proof, &from[n * V::WORDS..]);
+        }
+        for row in added {
+            let row = &row[at..][..N * V::WORDS];
+            for n in 0..N {
+                registers[n] = registers[n].add16(V::load(proof, &row[n * V::WORDS..]));
+            }
+        }
+        for row in removed {
+            let row = &row[at..][..N * V::WORDS];
+            for n in 0..N {
+                registers[n] = registers[n].sub16(V::load(proof, &row[n * V::WORDS..]));
+            }
+        }
+        let to = &mut self.to[at..][..N * V::WORDS];
+        for n in 0..N {
+            registers[n].store(&mut to[n * V::WORDS..]);
         }
     }
 

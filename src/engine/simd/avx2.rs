@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use super::{Kernel, Vector};
+use super::{Kernel, Vector, places};
 
 /// Proof that the CPU has AVX2.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -129,6 +129,12 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn min8(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_min_epu8(self.0, other.0) })
+    }
+
+    #[inline(always)]
     fn dot4(self, x: Ymm, w: Ymm) -> Ymm {
         // Two products cannot saturate i16: 2 · 127 · 128 < 2^15.
         // SAFETY: as above.
@@ -166,5 +172,23 @@ impl Vector for Ymm {
             let two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
             _mm_extract_epi64::<0>(two) + _mm_extract_epi64::<1>(two)
         }
+    }
+
+    #[inline(always)]
+    fn splat128(_: Avx2, from: &[u8]) -> Ymm {
+        assert!(from.len() >= 16);
+        // SAFETY: as above; 16 bytes are readable.
+        Ymm(unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    fn sum_quarters([a, b, c, d]: [Ymm; 4]) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_hadd_epi32(_mm256_hadd_epi32(a.0, b.0), _mm256_hadd_epi32(c.0, d.0)) })
+    }
+
+    #[inline(always)]
+    fn places(_: Avx2, mask: u32, first: u16, to: &mut [u16]) {
+        places::of_byte(mask, first, to);
     }
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 
-use super::{Kernel, Vector};
+use super::{Kernel, Vector, places};
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Scalar;
@@ -103,8 +103,14 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn pack(self, high: Portable) -> Portable {
-        let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] } as u8;
+        let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] }.clamp(0, 255) as u8;
         Portable(cast::<[u8; 32], _>(std::array::from_fn(byte)))
+    }
+
+    #[inline(always)]
+    fn min8(self, other: Portable) -> Portable {
+        let (a, b) = (cast::<_, [u8; 32]>(self.0), cast::<_, [u8; 32]>(other.0));
+        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| a[n].min(b[n]))))
     }
 
     #[inline(always)]
@@ -128,5 +134,21 @@ impl Vector for Portable {
     #[inline(always)]
     fn total32(self) -> i64 {
         self.doubles().iter().copied().map(i64::from).sum()
+    }
+
+    #[inline(always)]
+    fn splat128(_: Scalar, from: &[u8]) -> Portable {
+        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| from[n % 16])))
+    }
+
+    #[inline(always)]
+    fn sum_quarters(four: [Portable; 4]) -> Portable {
+        let of = |n: usize| four[n % 4].doubles()[n / 4 * 4..][..4].iter().fold(0i32, |sum, x| sum.wrapping_add(*x));
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(of)))
+    }
+
+    #[inline(always)]
+    fn places(_: Scalar, mask: u32, first: u16, to: &mut [u16]) {
+        places::of_byte(mask, first, to);
     }
 }
