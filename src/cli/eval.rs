@@ -8,19 +8,18 @@ use anyhow::Context;
 use shakmaty::Position;
 
 use super::input::{fen, lines};
+use super::net::Told;
 use super::{Failure, Format, print_json, print_json_line};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
-use crate::net::nnue::Architecture;
 
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, or a .nnue file of Stockfish's
+    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
-    /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
-    #[arg(long, value_name = "NAME")]
-    arch: Option<Architecture>,
+    #[command(flatten)]
+    told: Told,
     /// The position
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
@@ -33,7 +32,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = super::net::load(&arguments.net, arguments.arch)?.file;
+    let file = super::net::load(&arguments.net, &arguments.told)?.file;
     let place = || format!("{}", arguments.net.display());
     let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
     let model = Model::new(&file.net);

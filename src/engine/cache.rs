@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::aligned::Aligned;
 use super::model::Model;
+use super::parts::Parts;
 use super::simd::BackEnd;
 use crate::chess::{Board, ByPerspective, Perspective};
 use crate::features::FeatureSet;
@@ -34,36 +35,59 @@ pub struct Refreshed {
 }
 
 impl RefreshCache {
-    /// Brings `accumulator` to `board`.
+    /// Brings `accumulator` to `board`. With `parts`, entries are sums over the moving blocks alone, and those over the
+    /// others are given.
     pub fn refresh(
         &mut self,
         set: &FeatureSet,
         model: &Model,
         back_end: BackEnd,
         (board, pov): (&Board, Perspective),
+        parts: Option<(&Parts, &[i16])>,
         accumulator: &mut [i16],
     ) -> Refreshed {
-        set.active(board, pov, &mut self.active);
-        self.active.sort_unstable();
-        let contexts = set.blocks().iter().enumerate().fold(0u64, |number, (index, block)| {
-            let context = set.context(index, board, pov).map_or(0, |context| context + 1);
-            number.wrapping_mul(u64::from(block.contexts()) + 1).wrapping_add(u64::from(context))
-        });
-        let empty = || Entry { accumulator: model.empty_accumulator(), active: Vec::with_capacity(self.active.len()) };
-        let entry = self.entries[pov].entry(contexts).or_insert_with(empty);
-        difference(&entry.active, &self.active, &mut self.removed, &mut self.added);
-        let rows = match self.added.len() + self.removed.len() <= self.active.len() {
-            true => {
-                model.update(back_end, &mut entry.accumulator, &self.added, &self.removed);
-                self.added.len() + self.removed.len()
+        let contexts = |number: u64, block: usize| {
+            let context = set.context(block, board, pov).map_or(0, |context| context + 1);
+            number.wrapping_mul(u64::from(set.blocks()[block].contexts()) + 1).wrapping_add(u64::from(context))
+        };
+        let key = match parts {
+            None => {
+                set.active(board, pov, &mut self.active);
+                (0..set.blocks().len()).fold(0, contexts)
             }
-            false => {
-                model.refresh(back_end, &mut entry.accumulator, &self.active);
-                self.active.len()
+            Some((parts, _)) => {
+                parts.moving(set, board, pov, &mut self.active);
+                parts.moving_blocks().iter().copied().fold(0, contexts)
             }
         };
+        self.active.sort_unstable();
+        let empty = || {
+            let mut accumulator = model.empty_accumulator();
+            if parts.is_some() {
+                accumulator.fill(0);
+            }
+            Entry { accumulator, active: Vec::with_capacity(self.active.len()) }
+        };
+        let entry = self.entries[pov].entry(key).or_insert_with(empty);
+        difference(&entry.active, &self.active, &mut self.removed, &mut self.added);
+        let mut rows = self.added.len() + self.removed.len();
+        if rows <= self.active.len() {
+            model.update(back_end, &mut entry.accumulator, &self.added, &self.removed);
+        } else {
+            rows = self.active.len();
+            match parts {
+                None => model.refresh(back_end, &mut entry.accumulator, &self.active),
+                Some(_) => {
+                    entry.accumulator.fill(0);
+                    model.update(back_end, &mut entry.accumulator, &self.active, &[]);
+                }
+            }
+        }
         entry.active.clone_from(&self.active);
-        accumulator.copy_from_slice(&entry.accumulator);
+        match parts {
+            None => accumulator.copy_from_slice(&entry.accumulator),
+            Some((_, still)) => model.sum(back_end, still, &entry.accumulator, accumulator),
+        }
         Refreshed { rows, active: self.active.len() }
     }
 }

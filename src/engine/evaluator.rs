@@ -5,7 +5,9 @@ use thiserror::Error;
 
 use super::aligned::Aligned;
 use super::cache::RefreshCache;
+use super::kernels::{Blind, See};
 use super::model::{Model, Scratch};
+use super::parts::Parts;
 use super::simd::BackEnd;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
@@ -22,7 +24,7 @@ pub enum EngineError {
 /// A position's scores, side to move's view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evaluation {
-    /// The raw output over the scheme's divisor, truncated toward zero.
+    /// The raw output in internal score units, truncated toward zero.
     pub score_internal: i32,
     pub score_cp: Centipawn,
     /// The output bucket used.
@@ -58,7 +60,19 @@ struct Ply {
     /// The move that led here; none where a line starts.
     change: Option<BoardChange>,
     accumulators: ByPerspective<Aligned<i16>>,
-    made: ByPerspective<bool>,
+    /// Sums over the blocks that no king moves, where there are others.
+    still: ByPerspective<Aligned<i16>>,
+    made: ByPerspective<Made>,
+}
+
+/// What of a ply's accumulators is made.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Made {
+    #[default]
+    Nothing,
+    /// The sum over the blocks that no king moves.
+    Still,
+    All,
 }
 
 /// Evaluates positions of one line of play. [`Evaluator::set`] a position, then [`Evaluator::play`] moves.
@@ -72,8 +86,11 @@ pub struct Evaluator<'a> {
     plies: Vec<Ply>,
     top: usize,
     pieces: usize,
-    /// Active features of the present position; not kept by lazy strategies.
+    /// Active features of the present position that a refresh recomputes; not kept by lazy strategies.
     sizes: ByPerspective<usize>,
+    parts: Option<Parts>,
+    /// Changed rows of the blocks that no king moves.
+    still: Delta,
     cache: Option<RefreshCache>,
     scratch: Scratch,
     active: Vec<u32>,
@@ -94,12 +111,15 @@ impl<'a> Evaluator<'a> {
             let (network, features) = (model.features(), set.num_features());
             return Err(EngineError::Inputs { network, set: set.name().into(), features });
         }
+        let parts = if strategy == Strategy::Refresh { None } else { Parts::of(set) };
         Ok(Evaluator {
             set,
             model,
             strategy,
             back_end,
-            plies: vec![Ply::empty(model)],
+            plies: vec![Ply::empty(model, parts.is_some())],
+            parts,
+            still: Delta::default(),
             top: 0,
             pieces: 0,
             sizes: ByPerspective::default(),
@@ -147,13 +167,14 @@ impl<'a> Evaluator<'a> {
         true
     }
 
-    /// The raw output with `turn` to move: internal score units times the scheme's divisor.
+    /// The raw output with `turn` to move, in the scheme's raw scale.
     pub fn raw(&mut self, turn: Color) -> i32 {
-        self.observe(turn, |_, _| {})
+        self.forward(self.bucket(), turn, Blind).sum()
     }
 
     /// As [`Evaluator::raw`]; `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
-    /// (1, from the first hidden layer), …
+    /// (1, from the first hidden layer), … Where products stay whole it gets them rounded down to activations, and relu's
+    /// values clipped.
     pub fn observe(&mut self, turn: Color, see: impl FnMut(usize, &[u8])) -> i32 {
         self.forward(self.bucket(), turn, see).sum()
     }
@@ -167,7 +188,7 @@ impl<'a> Evaluator<'a> {
     /// All buckets' scores with `turn` to move.
     pub fn evaluate(&mut self, turn: Color) -> Evaluation {
         let buckets = 0..self.model.shape().buckets.count;
-        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, |_, _| {})).collect();
+        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, Blind)).collect();
         Evaluation::of_raw(&raw, self.bucket(), self.model.scheme())
     }
 
@@ -183,11 +204,13 @@ impl<'a> Evaluator<'a> {
         self.rows
     }
 
-    fn bucket(&self) -> usize {
-        self.model.shape().buckets.of(self.pieces)
+    /// The output bucket of the present position.
+    #[must_use]
+    pub fn bucket(&self) -> usize {
+        self.model.bucket(self.pieces)
     }
 
-    fn forward(&mut self, bucket: usize, turn: Color, see: impl FnMut(usize, &[u8])) -> RawScore {
+    fn forward(&mut self, bucket: usize, turn: Color, see: impl See) -> RawScore {
         Perspective::ALL.into_iter().for_each(|pov| self.make(pov));
         let stm = Perspective::of(turn);
         let accumulators = &self.plies[self.top].accumulators;
@@ -199,25 +222,43 @@ impl<'a> Evaluator<'a> {
     fn follow(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         self.set.updates(before, change, after, &mut self.deltas);
         for pov in Perspective::ALL {
+            self.update_still(pov);
             let delta = &self.deltas[pov];
-            let rows = delta.added.len() + delta.removed.len();
-            let size = self.sizes[pov] + delta.added.len() - delta.removed.len();
+            let (added, removed) = match self.parts {
+                None => (delta.added.len(), delta.removed.len()),
+                Some(_) => (delta.added.len() - self.still.added.len(), delta.removed.len() - self.still.removed.len()),
+            };
+            let size = self.sizes[pov] + added - removed;
             // Where all blocks' contexts changed nothing is listed.
-            if delta.refresh && (rows == 0 || rows >= size) {
-                self.refresh(after, pov);
+            if delta.refresh && (added + removed == 0 || added + removed >= size) {
+                match self.parts {
+                    None => self.refresh(after, pov),
+                    Some(_) => self.refresh_moving(after, pov),
+                }
                 continue;
             }
             self.sizes[pov] = size;
             let accumulator = &mut self.plies[self.top].accumulators[pov];
             self.model.update(self.back_end, accumulator, &delta.added, &delta.removed);
-            self.rows += rows as u64;
+            self.rows += (delta.added.len() + delta.removed.len()) as u64;
         }
+    }
+
+    /// The present ply's sum over the blocks that no king moves, where it is kept, by `self.deltas`.
+    fn update_still(&mut self, pov: Perspective) {
+        let Some(parts) = &self.parts else { return };
+        let delta = &self.deltas[pov];
+        parts.split(&delta.added, &mut self.still.added);
+        parts.split(&delta.removed, &mut self.still.removed);
+        let still = &mut self.plies[self.top].still[pov];
+        self.model.update(self.back_end, still, &self.still.added, &self.still.removed);
+        self.rows += (self.still.added.len() + self.still.removed.len()) as u64;
     }
 
     fn push(&mut self, change: &BoardChange, after: &Board) {
         self.top += 1;
         if self.plies.len() == self.top {
-            self.plies.push(Ply::empty(self.model));
+            self.plies.push(Ply::empty(self.model, self.parts.is_some()));
         }
         let ply = &mut self.plies[self.top];
         ply.board.clone_from(after);
@@ -227,60 +268,109 @@ impl<'a> Evaluator<'a> {
 
     /// Makes the present accumulator of a perspective, if it is not.
     fn make(&mut self, pov: Perspective) {
-        if !self.strategy.lazy() || self.plies[self.top].made[pov] {
+        if !self.strategy.lazy() || self.plies[self.top].made[pov] == Made::All {
             return;
         }
-        // From the last one that is made, unless a context changes on the way.
-        let mut first = self.top;
+        // From the last one that is made: all of it, unless a context changes on the way.
+        let wanted = |context: Option<usize>| if context.is_some() { Made::Still } else { Made::All };
+        let (mut first, mut context) = (self.top, None);
         while let Some(change) = &self.plies[first].change {
             let (before, after) = (&self.plies[first - 1].board, &self.plies[first].board);
-            if self.set.refreshes(before, change, after, pov) {
-                break;
+            if context.is_none() && self.set.refreshes(before, change, after, pov) {
+                context = Some(first);
+                if self.parts.is_none() {
+                    break;
+                }
             }
             first -= 1;
-            if self.plies[first].made[pov] {
-                return self.remake(first, pov);
+            if self.plies[first].made[pov] >= wanted(context) {
+                return self.remake(first, context, pov);
             }
         }
-        let board = self.plies[self.top].board.clone();
-        self.refresh(&board, pov);
+        self.refresh_top(pov);
     }
 
-    /// Makes the accumulators after `first`, each of the one before.
-    fn remake(&mut self, first: usize, pov: Perspective) {
+    /// Makes the accumulators after `first`, each of the one before; from the ply of a new context on all of them, before
+    /// it the sums over the blocks that no king moves.
+    fn remake(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
         for at in first + 1..=self.top {
             let (made, rest) = self.plies.split_at_mut(at);
             let (before, ply) = (&made[at - 1], &mut rest[0]);
             let Some(change) = &ply.change else { continue };
             let delta = &mut self.deltas[pov];
             self.set.delta(&before.board, change, &ply.board, pov, delta);
+            if let Some(parts) = &self.parts {
+                parts.split(&delta.added, &mut self.still.added);
+                parts.split(&delta.removed, &mut self.still.removed);
+                let (added, removed) = (&self.still.added, &self.still.removed);
+                self.model.update_from(self.back_end, &before.still[pov], &mut ply.still[pov], added, removed);
+                self.rows += (added.len() + removed.len()) as u64;
+            }
+            if context.is_some_and(|context| at < context) {
+                ply.made[pov] = Made::Still;
+                continue;
+            }
+            if context == Some(at) {
+                let board = ply.board.clone();
+                self.refresh_moving_of(at, &board, pov);
+                continue;
+            }
             let from = &before.accumulators[pov];
             self.model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
-            ply.made[pov] = true;
+            ply.made[pov] = Made::All;
             self.rows += (delta.added.len() + delta.removed.len()) as u64;
         }
     }
 
+    fn refresh_top(&mut self, pov: Perspective) {
+        let board = self.plies[self.top].board.clone();
+        self.refresh(&board, pov);
+    }
+
+    /// Recomputes everything.
     fn refresh(&mut self, board: &Board, pov: Perspective) {
-        let ply = &mut self.plies[self.top];
+        let Some(parts) = &self.parts else { return self.refresh_moving(board, pov) };
+        parts.still(self.set, board, pov, &mut self.active);
+        self.model.refresh(self.back_end, &mut self.plies[self.top].still[pov], &self.active);
+        self.rows += self.active.len() as u64;
+        self.refresh_moving(board, pov);
+    }
+
+    fn refresh_moving(&mut self, board: &Board, pov: Perspective) {
+        self.refresh_moving_of(self.top, board, pov);
+    }
+
+    /// Recomputes a ply's accumulator but for the blocks that no king moves, whose sum is made.
+    fn refresh_moving_of(&mut self, at: usize, board: &Board, pov: Perspective) {
+        let ply = &mut self.plies[at];
         let accumulator = &mut ply.accumulators[pov];
-        ply.made[pov] = true;
+        ply.made[pov] = Made::All;
+        let parts = self.parts.as_ref().map(|parts| (parts, &ply.still[pov][..]));
         if let Some(cache) = &mut self.cache {
-            let refreshed = cache.refresh(self.set, self.model, self.back_end, (board, pov), accumulator);
+            let refreshed = cache.refresh(self.set, self.model, self.back_end, (board, pov), parts, accumulator);
             self.rows += refreshed.rows as u64;
             self.sizes[pov] = refreshed.active;
             return;
         }
-        self.set.active(board, pov, &mut self.active);
-        self.model.refresh(self.back_end, accumulator, &self.active);
+        match parts {
+            None => {
+                self.set.active(board, pov, &mut self.active);
+                self.model.refresh(self.back_end, accumulator, &self.active);
+            }
+            Some((parts, still)) => {
+                parts.moving(self.set, board, pov, &mut self.active);
+                self.model.update_from(self.back_end, still, accumulator, &self.active, &[]);
+            }
+        }
         self.rows += self.active.len() as u64;
         self.sizes[pov] = self.active.len();
     }
 }
 
 impl Ply {
-    fn empty(model: &Model) -> Ply {
+    fn empty(model: &Model, parts: bool) -> Ply {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
-        Ply { board: Board::empty(), change: None, accumulators, made: ByPerspective::default() }
+        let still = if parts { accumulators.clone() } else { ByPerspective::new_with(|_| Aligned::zeroed(0)) };
+        Ply { board: Board::empty(), change: None, accumulators, still, made: ByPerspective::default() }
     }
 }

@@ -9,6 +9,7 @@ mod cache;
 mod evaluator;
 mod kernels;
 mod model;
+mod parts;
 pub mod simd;
 mod strategy;
 

@@ -1,9 +1,9 @@
 //! A quantised network laid out for the kernels: rows padded to whole vectors, tables on cache lines.
 
 use super::aligned::{Aligned, Table};
-use super::kernels::{Forward, SMALL, Update};
-use super::simd::{BackEnd, WIDEST};
-use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape};
+use super::kernels::{Forward, SMALL, See, TILE, Update};
+use super::simd::{BackEnd, NARROWEST, WIDEST};
+use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. Padding is zero everywhere, so padded neurons stay zero and add nothing.
 pub struct Model {
@@ -23,6 +23,8 @@ pub struct Model {
     pub(super) one: u8,
     pub(super) product_shift: u32,
     pub(super) rescale_shift: u32,
+    /// The output bucket of every number of pieces.
+    buckets: Vec<u8>,
     /// The shift of a square, where squares of sums up to [`SMALL`] fit i32 and that of [`SMALL`] is 1.0 or more.
     pub(super) small_square: Option<u32>,
 }
@@ -41,8 +43,14 @@ pub(super) struct Layer {
 pub(super) enum Weights {
     /// An output's padded row after the other: for few outputs.
     Rows(Aligned<i8>),
-    /// For each group of four inputs, the four weights of every padded output.
-    Groups(Aligned<i8>),
+    Groups {
+        /// For each group of four inputs, the four weights of every padded output.
+        groups: Aligned<i8>,
+        /// The same in tiles; empty where they are never used.
+        tiles: Aligned<i8>,
+    },
+    /// Of the one output of schemes with weights in i16.
+    Whole(Aligned<i16>),
 }
 
 /// Up to so many outputs have a row each.
@@ -52,10 +60,14 @@ const FEW_OUTPUTS: usize = 4;
 #[derive(Clone)]
 pub struct Scratch {
     pub(super) input: Aligned<u8>,
-    /// Groups of inputs that are not zero.
+    /// Which groups of inputs are not zero, and their numbers.
+    pub(super) masks: Vec<u16>,
     pub(super) found: Vec<u16>,
     pub(super) sums: Aligned<i32>,
-    pub(super) hidden: Aligned<u8>,
+    /// What goes into every later layer, zeros behind.
+    pub(super) hidden: Vec<Aligned<u8>>,
+    /// Which way the last pass went through the first layer's tiles.
+    pub(super) backwards: bool,
 }
 
 impl Model {
@@ -88,7 +100,7 @@ impl Model {
 
         let stack = |layers: &Vec<QuantDense>| {
             let first = |index| if index == 0 { (shape.activation.outputs(shape.l1), half) } else { (0, 0) };
-            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index))).collect()
+            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index), scheme.weights)).collect()
         };
         let square = 2 * scheme.rescale_shift() + scheme.product_shift();
         let fits = (i64::from(SMALL) * i64::from(SMALL)) >> square >= i64::from(scheme.one);
@@ -96,13 +108,14 @@ impl Model {
             words,
             width,
             half,
-            table,
             biases,
             stacks: net.stacks.iter().map(stack).collect(),
             one: scheme.crelu(i32::MAX),
             product_shift: scheme.product_shift(),
             rescale_shift: scheme.rescale_shift(),
             small_square: fits.then_some(square),
+            buckets: (0..=64).map(|pieces| shape.buckets.of(pieces) as u8).collect(),
+            table,
             scheme,
             shape,
         }
@@ -130,6 +143,12 @@ impl Model {
         self.width * size_of::<i16>()
     }
 
+    /// The output bucket of a position with that many pieces.
+    #[must_use]
+    pub fn bucket(&self, pieces: usize) -> usize {
+        usize::from(self.buckets[pieces.min(64)])
+    }
+
     /// An accumulator of no active features.
     #[must_use]
     pub fn empty_accumulator(&self) -> Aligned<i16> {
@@ -139,6 +158,11 @@ impl Model {
     /// Recomputes an accumulator from all active features (all below [`Model::features`]).
     pub fn refresh(&self, back_end: BackEnd, accumulator: &mut [i16], active: &[u32]) {
         self.run(back_end, Some(&self.biases), accumulator, active, &[]);
+    }
+
+    /// Makes `to` the sum of two accumulators, of which one has no biases.
+    pub fn sum(&self, back_end: BackEnd, one: &[i16], other: &[i16], to: &mut [i16]) {
+        back_end.run(Update { from: Some(one), to, table: other, words: self.words, added: &[0], removed: &[] });
     }
 
     /// Adds and subtracts changed rows.
@@ -165,25 +189,25 @@ impl Model {
     pub fn scratch(&self) -> Scratch {
         let layers = || self.stacks.iter().flatten();
         let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
-        let later = self.stacks.iter().flat_map(|stack| &stack[1..]);
-        let inputs = later.map(|layer| layer.inputs).max().unwrap_or(1);
+        let later = &self.stacks[0][1..];
         Scratch {
             input: Aligned::zeroed(2 * self.half),
-            found: vec![0; 2 * self.half / 4 + 8],
+            masks: vec![0; 2 * self.half / NARROWEST],
+            found: vec![0; 2 * self.half / 4 + WIDEST / 4],
             sums: Aligned::zeroed(widest),
-            hidden: Aligned::zeroed(inputs),
+            hidden: later.iter().map(|layer| Aligned::zeroed(layer.inputs)).collect(),
+            backwards: false,
         }
     }
 
-    /// A bucket's raw output. `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
-    /// (1, from the first hidden layer), …
+    /// A bucket's raw output.
     pub fn forward(
         &self,
         back_end: BackEnd,
         bucket: usize,
         [stm, nstm]: [&[i16]; 2],
         scratch: &mut Scratch,
-        see: impl FnMut(usize, &[u8]),
+        see: impl See,
     ) -> RawScore {
         back_end.run(Forward { model: self, bucket, stm, nstm, scratch, see })
     }
@@ -191,19 +215,22 @@ impl Model {
 
 impl Layer {
     /// `part` inputs come from each accumulator and are padded to `padded`; 0 for layers that read a hidden one.
-    fn new(layer: &QuantDense, (part, padded): (usize, usize)) -> Layer {
+    fn new(layer: &QuantDense, (part, padded): (usize, usize), weights: WeightType) -> Layer {
         let (columns, stride) = match part {
             0 => (layer.inputs, layer.inputs.next_multiple_of(WIDEST)),
             _ => (part, padded),
         };
         let inputs = layer.inputs / columns * stride;
-        let rows = Aligned::padded(&layer.weights, columns, stride);
+        let bytes = || layer.weights.iter().map(|weight| *weight as i8).collect::<Vec<_>>();
         let mut biases = Aligned::zeroed(layer.outputs.next_multiple_of(WIDEST / size_of::<i32>()));
         biases[..layer.outputs].copy_from_slice(&layer.biases);
         let groups = inputs / 4;
-        let weights = if layer.outputs <= FEW_OUTPUTS {
-            Weights::Rows(rows)
+        let weights = if weights == WeightType::I16 {
+            Weights::Whole(Aligned::padded(&layer.weights, columns, stride))
+        } else if layer.outputs <= FEW_OUTPUTS {
+            Weights::Rows(Aligned::padded(&bytes(), columns, stride))
         } else {
+            let rows = Aligned::padded(&bytes(), columns, stride);
             let outputs = biases.len();
             let mut grouped = Aligned::zeroed(groups * outputs * 4);
             for (output, row) in rows.chunks_exact(inputs).enumerate() {
@@ -211,7 +238,8 @@ impl Layer {
                     grouped[4 * (group * outputs + output)..][..4].copy_from_slice(weights);
                 }
             }
-            Weights::Groups(grouped)
+            let tiles = if part == 0 { Aligned::zeroed(0) } else { tiled(&rows, inputs, outputs) };
+            Weights::Groups { groups: grouped, tiles }
         };
         // A hidden layer's padding is zero: its groups need not be multiplied.
         let used = if part == 0 { layer.inputs.div_ceil(4) } else { groups };
@@ -223,4 +251,19 @@ impl Layer {
             all: (0..used as u32).map(|group| group as u16).collect(),
         }
     }
+}
+
+/// Rows of weights in tiles of [`TILE`] outputs and inputs: for each part of the inputs the tiles of all `outputs` (a
+/// multiple of [`TILE`]), each four vectors, of which the r-th has in its quarter q the weights of output 4q + r.
+fn tiled(rows: &[i8], inputs: usize, outputs: usize) -> Aligned<i8> {
+    let mut tiles = Aligned::zeroed(inputs * outputs);
+    for (output, row) in rows.chunks_exact(inputs).enumerate() {
+        let (tile, inside) = (output / TILE, output % TILE);
+        let (quarter, vector) = (inside / 4, inside % 4);
+        for (part, weights) in row.chunks_exact(TILE).enumerate() {
+            let at = TILE * (part * outputs + tile * TILE + vector * 4 + quarter);
+            tiles[at..at + TILE].copy_from_slice(weights);
+        }
+    }
+    tiles
 }

@@ -1,7 +1,8 @@
 //! How accumulators follow the moves.
 
-/// A way to keep accumulators up to date. Where a move changes contexts but not those of all blocks, the changed rows are
-/// added and subtracted when that is less than recomputing.
+/// A way to keep accumulators up to date. Where some blocks of a set look at a king and others do not, the sum over the
+/// latter is kept beside the whole, and a refresh recomputes the former alone (partial refresh; not by `Refresh`). Where
+/// changed rows are fewer than those to recompute, they are added and subtracted instead.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Recompute both perspectives from all active features at every move.

@@ -3,7 +3,8 @@
 //! For a move, a perspective, and its active sets A before and B after: added = |B∖A|, removed = |A∖B|. A block costs
 //! `rows_update` its delta, or its |B| where its context changed; `rows_cache` likewise, but a block whose context
 //! changed is brought from what the refresh cache holds for (perspective, block, context). The cache is empty when a
-//! game starts, and written by the game's first position and by every refresh into it.
+//! game starts, and written by the game's first position and by every refresh into it; legal moves that are not played
+//! read it and leave it.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -188,7 +189,7 @@ impl<'a> Counter<'a> {
         let turn = step.before.turn();
         for pov in Perspective::ALL {
             let mut rows = self.changes(step.before.board(), step.change, step.after, pov);
-            rows.cache = self.through_cache(step.before.board(), step.after, pov);
+            rows.cache = self.through_cache(step.before.board(), step.after, pov, true);
             *sums.side(pov.own() == turn) += rows;
         }
     }
@@ -201,7 +202,9 @@ impl<'a> Counter<'a> {
             let after = change.applied_to(before);
             sums.moves += 1;
             for pov in Perspective::ALL {
-                *sums.side(pov.own() == turn) += self.changes(before, &change, &after, pov);
+                let mut rows = self.changes(before, &change, &after, pov);
+                rows.cache = self.through_cache(before, &after, pov, false);
+                *sums.side(pov.own() == turn) += rows;
             }
         }
     }
@@ -229,14 +232,17 @@ impl<'a> Counter<'a> {
         rows
     }
 
-    /// Rows with the cache for the change in `self.delta`; moves the view to `after`.
-    fn through_cache(&mut self, before: &Board, after: &Board, pov: Perspective) -> u64 {
+    /// Rows with the cache for the change in `self.delta`. `played`: moves the view to `after` and writes the cache.
+    fn through_cache(&mut self, before: &Board, after: &Board, pov: Perspective, played: bool) -> u64 {
         let set = self.set;
         let view = &mut self.views[pov];
         let mut rows = 0;
-        for (block, size) in view.sizes.iter_mut().enumerate() {
+        for (block, kept_size) in view.sizes.iter_mut().enumerate() {
             let (added, removed) = block_delta(set, block, &self.delta);
-            *size = *size + added - removed;
+            let size = *kept_size + added - removed;
+            if played {
+                *kept_size = size;
+            }
             let context = set.context(block, after, pov);
             if set.context(block, before, pov) == context {
                 rows += added + removed;
@@ -245,14 +251,11 @@ impl<'a> Counter<'a> {
             self.active.clear();
             set.active_block(block, after, pov, &mut self.active);
             self.active.sort_unstable();
-            let entry = view.cache.entry((block, context));
-            rows += match &entry {
-                std::collections::hash_map::Entry::Occupied(cached) => {
-                    difference(cached.get(), &self.active).min(*size)
-                }
-                std::collections::hash_map::Entry::Vacant(_) => *size,
-            };
-            entry.or_default().clone_from(&self.active);
+            let cached = view.cache.get(&(block, context));
+            rows += cached.map_or(size, |cached| difference(cached, &self.active).min(size));
+            if played {
+                view.cache.entry((block, context)).or_default().clone_from(&self.active);
+            }
         }
         rows as u64
     }

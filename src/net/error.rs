@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::bullet::BulletError;
 use super::nnue::NnueError;
 use crate::data::DataError;
 use crate::features::{FeatureError, Identity};
@@ -31,6 +32,8 @@ pub enum NetError {
     Content { path: PathBuf, reason: Box<NetError> },
     #[error("{path}: {reason}")]
     Nnue { path: PathBuf, reason: NnueError },
+    #[error("{path}: {reason}")]
+    Bullet { path: PathBuf, reason: BulletError },
     #[error("no architecture of Stockfish's has {set} and {shape}; there are {known}")]
     NoArchitecture { set: String, shape: String, known: String },
     #[error("the definition stored in the file is broken: {0}")]

@@ -1,7 +1,7 @@
 //! Networks on disk: safetensors files with everything needed to use them in one metadata entry.
 //!
 //! A network file holds the integer tensors `ft.weight` [features, l1] and `ft.bias` [l1] in i16, `layers.N.weight`
-//! [outputs, inputs] in i8, `layers.N.bias` [outputs] in i32 and, where the shape has them, `psqt.weight` [features,
+//! [outputs, inputs] in i8 (i16 where the scheme says so), `layers.N.bias` [outputs] in i32 and, where the shape has them, `psqt.weight` [features,
 //! buckets] in i32; with several output buckets the layers of bucket B are `stacks.B.layers.N`. The metadata entry
 //! `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds f32 tensors of the
 //! same names, PSQT values as last columns of `ft.weight`, without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
@@ -13,7 +13,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
-use super::{FloatNet, NetError, QuantDense, QuantNet, nnue};
+use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
 /// The feature set a network was made for.
@@ -104,7 +104,13 @@ impl NetFile {
             for (index, layer) in stack.iter().enumerate() {
                 let name = net.shape.layer_name(bucket, index);
                 let weight = format!("{name}.weight");
-                tensors.push(matrix(&weight, &layer.weights, i8::to_le_bytes, Dtype::I8, layer.inputs));
+                tensors.push(match net.scheme.weights {
+                    WeightType::I8 => {
+                        let byte = |value: i16| [value as u8];
+                        matrix(&weight, &layer.weights, byte, Dtype::I8, layer.inputs)
+                    }
+                    WeightType::I16 => matrix(&weight, &layer.weights, i16::to_le_bytes, Dtype::I16, layer.inputs),
+                });
                 tensors.push(vector(&format!("{name}.bias"), &layer.biases, i32::to_le_bytes, Dtype::I32));
             }
         }
@@ -128,13 +134,22 @@ impl NetFile {
         let file = Opened::new(path, &bytes, Kind::Network)?;
         let shape = file.header.shape.clone();
         let scheme = file.header.scheme.clone().ok_or_else(|| file.foreign())?;
-        scheme.validate().map_err(|error| file.content(error))?;
+        scheme.validate().and_then(|()| scheme.admits(&shape)).map_err(|error| file.content(error))?;
         let layer = |bucket: usize, index: usize, (inputs, outputs): (usize, usize)| {
             let name = shape.layer_name(bucket, index);
             let biases = file.tensor(&format!("{name}.bias"), Dtype::I32, &[outputs], i32::from_le_bytes)?;
-            let weights = file.tensor(&format!("{name}.weight"), Dtype::I8, &[outputs, inputs], i8::from_le_bytes)?;
+            let (weight, sizes) = (format!("{name}.weight"), [outputs, inputs]);
+            let weights = match scheme.weights {
+                WeightType::I8 => file.tensor(&weight, Dtype::I8, &sizes, |[byte]: [u8; 1]| i16::from(byte as i8))?,
+                WeightType::I16 => file.tensor(&weight, Dtype::I16, &sizes, i16::from_le_bytes)?,
+            };
             let layer = QuantDense { inputs, outputs, weights, biases };
-            layer.check_biases(&name, &scheme).map_err(|error| file.content(error))?;
+            let checked = layer.check_biases(&name, &scheme);
+            checked.map_err(|error| file.content(error))?;
+            if scheme.weights == WeightType::I16 {
+                let checked = layer.check_weights(&name, &scheme, shape.input_activation(index));
+                checked.map_err(|error| file.content(error))?;
+            }
             Ok(layer)
         };
         let stack = |bucket| {

@@ -2,8 +2,9 @@
 //!
 //! A [`FloatNet`] is what the trainer leaves, a [`QuantNet`] what the engine runs; [`quantise`] leads from one to the
 //! other under a [`Scheme`]. [`NetFile`] and the checkpoint functions keep both as safetensors files; [`nnue`] reads and
-//! writes Stockfish's own.
+//! writes Stockfish's own, [`bullet`] those of that trainer.
 
+pub mod bullet;
 mod container;
 mod dequantise;
 mod error;
@@ -13,12 +14,13 @@ pub mod nnue;
 mod quant;
 mod scheme;
 mod shape;
+mod whole;
 
 pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
 pub use quant::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
-pub use scheme::{Limits, Scheme};
+pub use scheme::{Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Integer networks: quantisation, and the slow, obvious integer forward pass that the engine is tested against.
 
-use super::{Activation, Dense, FloatNet, NetError, Scheme, Shape};
+use super::{Activation, Dense, FloatNet, NetError, Scheme, Shape, WeightType, whole};
 
-/// A fully connected integer layer: `weights[o * inputs + i]`, `biases[o]`.
+/// A fully connected integer layer: `weights[o * inputs + i]`, of the scheme's type whatever they are kept in, and
+/// `biases[o]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantDense {
     pub inputs: usize,
     pub outputs: usize,
-    pub weights: Vec<i8>,
+    pub weights: Vec<i16>,
     pub biases: Vec<i32>,
 }
 
@@ -15,13 +16,28 @@ impl QuantDense {
     /// # Errors
     /// When a bias is so large that a sum over all inputs may leave i32; `name` is the layer's.
     pub fn check_biases(&self, name: &str, scheme: &Scheme) -> Result<(), NetError> {
-        let limit = bias_limit(self.inputs);
+        let limit = bias_limit(scheme, self.inputs);
         match self.biases.iter().enumerate().find(|(_, bias)| i64::from(**bias).abs() > limit) {
             None => Ok(()),
             Some((neuron, bias)) => Err(NetError::Range {
                 place: format!("{name}: the integer bias of neuron {neuron}"),
                 value: f64::from(*bias),
                 limit: limit as f64,
+                scheme: scheme.name.clone(),
+            }),
+        }
+    }
+
+    /// # Errors
+    /// When a weight is larger than the scheme has for inputs of that activation; `name` is the layer's.
+    pub fn check_weights(&self, name: &str, scheme: &Scheme, activation: Activation) -> Result<(), NetError> {
+        let limit = scheme.largest_weight(activation);
+        match self.weights.iter().position(|weight| i32::from(*weight).abs() > limit) {
+            None => Ok(()),
+            Some(at) => Err(NetError::Range {
+                place: format!("{name}: the integer weight of neuron {}, input {}", at / self.inputs, at % self.inputs),
+                value: f64::from(self.weights[at]),
+                limit: f64::from(limit),
                 scheme: scheme.name.clone(),
             }),
         }
@@ -41,7 +57,7 @@ pub struct QuantNet {
     pub stacks: Vec<Vec<QuantDense>>,
 }
 
-/// Both parts of a raw output: internal score units times the scheme's divisor.
+/// Both parts of a raw output, in the scheme's raw scale ([`Scheme::internal_score`] leads to score units).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RawScore {
     /// (stm − nstm) / 2 of the bucket's PSQT sums.
@@ -97,14 +113,15 @@ fn quantise_stack(
             true => (scheme.output_weight_scale(), scheme.output_bias_scale()),
             false => (scheme.hidden_weight_scale(), scheme.hidden_bias_scale()),
         };
-        let weight = Rounding { scheme, scale: weight_scale, largest: f64::from(i8::MAX) };
-        let bias = Rounding { scheme, scale: bias_scale, largest: bias_limit(layer.inputs) as f64 };
+        let largest = f64::from(scheme.largest_weight(shape.input_activation(index)));
+        let weight = Rounding { scheme, scale: weight_scale, largest };
+        let bias = Rounding { scheme, scale: bias_scale, largest: bias_limit(scheme, layer.inputs) as f64 };
         let name = shape.layer_name(bucket, index);
         let at = |n: usize| format!("{name}: the weight of neuron {}, input {}", n / layer.inputs, n % layer.inputs);
         Ok(QuantDense {
             inputs: layer.inputs,
             outputs: layer.outputs,
-            weights: weight.round(&layer.weights, |value| value as i8, at)?,
+            weights: weight.round(&layer.weights, |value| value as i16, at)?,
             biases: bias.round(&layer.biases, |value| value as i32, |n| format!("{name}: the bias of neuron {n}"))?,
         })
     });
@@ -124,9 +141,13 @@ pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
     layers.iter().enumerate().map(round).collect()
 }
 
-/// The largest bias with which no sum over `inputs` activations and weights leaves i32.
-fn bias_limit(inputs: usize) -> i64 {
-    i64::from(i32::MAX) - inputs as i64 * 127 * 128
+/// The largest bias with which no sum over `inputs` activations and weights leaves i32; where sums stay whole they
+/// saturate, and any bias will do.
+fn bias_limit(scheme: &Scheme, inputs: usize) -> i64 {
+    match scheme.weights {
+        WeightType::I8 => i64::from(i32::MAX) - inputs as i64 * 127 * 128,
+        WeightType::I16 => i64::from(i32::MAX),
+    }
 }
 
 /// PSQT values of so many active features, of either side, add up in i32.
@@ -208,6 +229,10 @@ impl QuantNet {
 /// The raw output of a bucket for the active features of both perspectives (all below `shape.features`).
 #[must_use]
 pub fn forward_integer(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32]) -> RawScore {
+    let psqt = net.psqt(stm, bucket).wrapping_sub(net.psqt(nstm, bucket)) / 2;
+    if net.scheme.weights == WeightType::I16 {
+        return RawScore { psqt, positional: whole::forward(net, bucket, stm, nstm) };
+    }
     let mut input = net.activate_accumulator(&net.accumulate(stm));
     input.extend(net.activate_accumulator(&net.accumulate(nstm)));
     let mut skip = 0;
@@ -221,10 +246,9 @@ pub fn forward_integer(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32])
             input = net.activate_hidden(index - 1, &sums[..width]);
         }
         let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.biases);
-        let dot = |row: &[i8]| row.iter().zip(&input).map(|(w, x)| i32::from(*w) * i32::from(*x)).sum::<i32>();
+        let dot = |row: &[i16]| row.iter().zip(&input).map(|(w, x)| i32::from(*w) * i32::from(*x)).sum::<i32>();
         sums = rows.map(|(row, bias)| bias.wrapping_add(dot(row))).collect();
     }
-    let psqt = net.psqt(stm, bucket).wrapping_sub(net.psqt(nstm, bucket)) / 2;
     RawScore { psqt, positional: sums.first().copied().unwrap_or_default().wrapping_add(skip) }
 }
 

@@ -11,11 +11,13 @@ use super::{Activation, NetError, Shape};
 /// | feature transformer weights, biases | i16 | `one` |
 /// | hidden weights | i8 | `hidden` |
 /// | hidden biases | i32 | `one · hidden` |
-/// | output weights | i8 | `nnue2score · divisor / one` |
-/// | output bias, raw output, PSQT | i32 | `nnue2score · divisor` |
+/// | output weights | `weights` | raw / `one` |
+/// | output bias, raw output, PSQT | i32 | raw: `nnue2score · divisor`, without a divisor `one · hidden` |
 ///
-/// Products of two activations are divided by the power of two above `one`; a skip output is brought to the raw output's
-/// scale.
+/// With weights in i8, products of two activations are divided by the power of two above `one`, so that they are
+/// activations again; a skip output is brought to the raw output's scale. With weights in i16 there are no hidden layers,
+/// and products stay whole: a weight times the first activation fits i16, that times the second goes into the sum, which
+/// is divided by `one` (truncated toward zero) before the bias is added.
 ///
 /// Accumulators are sums modulo 2^16: an update that leaves the range on the way and comes back is exact, and a sum
 /// that stays outside wraps, as in the engines of this family. `measure error` counts positions where that happens.
@@ -29,10 +31,30 @@ pub struct Scheme {
     pub hidden: i32,
     /// Internal score units a float output of 1.0.
     pub nnue2score: i32,
-    /// Raw output units an internal score unit.
-    pub divisor: i32,
+    /// Raw output units an internal score unit, where that is a whole number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divisor: Option<i32>,
     /// Internal score units a pawn. 100 for the nets trained here, whose targets are centipawns.
     pub pawn_value: i32,
+    /// What the dense weights are.
+    #[serde(default, skip_serializing_if = "WeightType::is_i8")]
+    pub weights: WeightType,
+}
+
+/// The integers of dense weights.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WeightType {
+    #[default]
+    I8,
+    /// No hidden layers.
+    I16,
+}
+
+impl WeightType {
+    fn is_i8(&self) -> bool {
+        *self == WeightType::I8
+    }
 }
 
 /// Largest absolute float weights a scheme can hold: what training clips to.
@@ -50,21 +72,46 @@ impl Default for Scheme {
 }
 
 impl Scheme {
-    const MAX_WEIGHT: f64 = i8::MAX as f64;
+    /// What trainers of nets with i16 weights clip to (bullet's default).
+    const CLIP_I16: f64 = 1.98;
 
     /// The arithmetic of Stockfish's networks since version 12, with centipawns as internal unit.
     #[must_use]
     pub fn stockfish() -> Scheme {
-        Scheme { name: "stockfish".into(), one: 127, hidden: 64, nnue2score: 600, divisor: 16, pawn_value: 100 }
+        let weights = WeightType::I8;
+        Scheme {
+            name: "stockfish".into(),
+            one: 127,
+            hidden: 64,
+            nnue2score: 600,
+            divisor: Some(16),
+            pawn_value: 100,
+            weights,
+        }
+    }
+
+    /// The arithmetic of networks without hidden layers as trained with bullet: QA 255, QB 64, scale 400.
+    #[must_use]
+    pub fn simple() -> Scheme {
+        let weights = WeightType::I16;
+        Scheme { name: "simple".into(), one: 255, hidden: 64, nnue2score: 400, divisor: None, pawn_value: 100, weights }
+    }
+
+    /// The schemes by name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Scheme> {
+        [Scheme::stockfish(), Scheme::simple()].into_iter().find(|scheme| scheme.name == name)
     }
 
     /// # Errors
-    /// When a scale is not positive, activations do not fit seven bits or the hidden scale is no power of two.
+    /// When a scale is not positive, activations do not fit seven bits (eight with weights in i16) or the hidden scale is
+    /// no power of two.
     pub fn validate(&self) -> Result<(), NetError> {
         let wrong = |why: String| Err(NetError::Scheme(why));
-        let scales = [self.nnue2score, self.divisor, self.pawn_value];
-        if !(1..=127).contains(&self.one) {
-            return wrong(format!("activations go up to 1 to 127, not {}", self.one));
+        let scales = [self.nnue2score, self.divisor.unwrap_or(1), self.pawn_value];
+        let largest = if self.weights.is_i8() { 127 } else { 255 };
+        if !(1..=largest).contains(&self.one) {
+            return wrong(format!("activations go up to 1 to {largest}, not {}", self.one));
         }
         if !(1..=1 << 15).contains(&self.hidden) || !self.hidden.unsigned_abs().is_power_of_two() {
             return wrong(format!("the scale of hidden weights is a power of two up to 32768, not {}", self.hidden));
@@ -78,21 +125,40 @@ impl Scheme {
     /// # Errors
     /// When the scheme has no integers for a part of the shape.
     pub fn admits(&self, shape: &Shape) -> Result<(), NetError> {
-        match [shape.activation, shape.hidden_activation].contains(&Activation::Relu) {
-            false => Ok(()),
-            true => Err(NetError::Scheme(format!(
-                "{} clips activations at 1 and has no relu; take crelu, or a scheme without the limit",
-                self.name
-            ))),
+        let wrong = |why: &str| Err(NetError::Scheme(format!("{} {why}", self.name)));
+        let relu = [shape.activation, shape.hidden_activation].contains(&Activation::Relu);
+        match self.weights {
+            WeightType::I8 if relu => {
+                wrong("clips activations at 1 and has no relu; take crelu, or scheme `simple`, which has no such limit")
+            }
+            WeightType::I16 if !shape.hidden.is_empty() => {
+                wrong("has weights in i16 for one layer; networks with hidden layers take scheme `stockfish`")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The largest dense weight for inputs of that activation. In i16 a weight times an activation stays in i16, except
+    /// where each activation counts once and is at most 255: there any weight does.
+    #[must_use]
+    pub fn largest_weight(&self, activation: Activation) -> i32 {
+        match (self.weights, activation) {
+            (WeightType::I8, _) => i32::from(i8::MAX),
+            (WeightType::I16, Activation::Crelu) => i32::from(i16::MAX),
+            (WeightType::I16, _) => i32::from(i16::MAX) / 255,
         }
     }
 
     #[must_use]
     pub fn limits(&self) -> Limits {
+        let limit = |scale: f64| match self.weights {
+            WeightType::I8 => f64::from(i8::MAX) / scale,
+            WeightType::I16 => Self::CLIP_I16.min(f64::from(self.largest_weight(Activation::Screlu)) / scale),
+        };
         Limits {
             feature_transformer: f64::from(i16::MAX) / self.feature_transformer_scale(),
-            hidden: Self::MAX_WEIGHT / self.hidden_weight_scale(),
-            output: Self::MAX_WEIGHT / self.output_weight_scale(),
+            hidden: limit(self.hidden_weight_scale()),
+            output: limit(self.output_weight_scale()),
         }
     }
 
@@ -120,7 +186,14 @@ impl Scheme {
     /// Also that of the raw output.
     #[must_use]
     pub fn output_bias_scale(&self) -> f64 {
-        f64::from(self.nnue2score) * f64::from(self.divisor)
+        self.raw_scale() as f64
+    }
+
+    fn raw_scale(&self) -> i64 {
+        match self.divisor {
+            Some(divisor) => i64::from(self.nnue2score) * i64::from(divisor),
+            None => i64::from(self.one) * i64::from(self.hidden),
+        }
     }
 
     /// The bits a hidden layer's sum is shifted right by to have the activations' scale again.
@@ -148,10 +221,13 @@ impl Scheme {
         32 - self.one.leading_zeros()
     }
 
-    /// What the shift leaves of a product of two activations: 127/128 where `one` is 127.
+    /// What rounding leaves of a product of two activations: 127/128 where `one` is 127, all of it with weights in i16.
     #[must_use]
     pub fn product_scale(&self) -> f64 {
-        f64::from(self.one) / f64::from(1u32 << self.product_shift())
+        match self.weights {
+            WeightType::I8 => f64::from(self.one) / f64::from(1u32 << self.product_shift()),
+            WeightType::I16 => 1.0,
+        }
     }
 
     /// The product of two activations, rounded down.
@@ -170,14 +246,16 @@ impl Scheme {
     /// A hidden layer's sum as a share of the raw output, truncated toward zero.
     #[must_use]
     pub fn skip(&self, sum: i32) -> i32 {
-        let output = i64::from(self.nnue2score) * i64::from(self.divisor);
-        (i64::from(sum) * output / (i64::from(self.one) * i64::from(self.hidden))) as i32
+        (i64::from(sum) * self.raw_scale() / (i64::from(self.one) * i64::from(self.hidden))) as i32
     }
 
     /// Raw output to internal score units, truncated toward zero.
     #[must_use]
     pub fn internal_score(&self, raw: i32) -> i32 {
-        raw / self.divisor
+        match self.divisor {
+            Some(divisor) => raw / divisor,
+            None => (i64::from(raw) * i64::from(self.nnue2score) / self.raw_scale()) as i32,
+        }
     }
 
     /// Internal score units to centipawns, truncated toward zero.
@@ -207,11 +285,56 @@ mod tests {
         assert_eq!((scheme.crelu(-1), scheme.crelu(5), scheme.crelu(128)), (0, 5, 127));
         assert_eq!((scheme.internal_score(-31), scheme.internal_score(31)), (-1, 1));
         assert_eq!([(127, 127), (127, 1), (64, 64)].map(|(a, b)| scheme.product(a, b)), [126, 0, 32]);
-        close(scheme.product_scale(), 127.0 / 128.0);
         assert_eq!([0, 8128, -8128, 4598, i32::MIN].map(|sum| scheme.square(sum)), [0, 126, 126, 40, 127]);
         assert_eq!([8128, -8128, 4707, -1].map(|sum| scheme.skip(sum)), [9600, -9600, 5559, -1]);
+        close(scheme.product_scale(), 127.0 / 128.0);
         let other = Scheme { pawn_value: 208, ..scheme };
         assert_eq!((other.centipawns(208), other.centipawns(-1)), (100, 0));
+    }
+
+    #[test]
+    fn simple_has_the_published_numbers() {
+        let scheme = Scheme::simple();
+        assert!(scheme.validate().is_ok());
+        let scales = [scheme.feature_transformer_scale(), scheme.output_weight_scale(), scheme.output_bias_scale()];
+        assert_eq!(scales, [255.0, 64.0, 16_320.0]);
+        assert_eq!((scheme.limits().output, scheme.product_scale()), (1.98, 1.0));
+        let most = [Activation::Crelu, Activation::Screlu].map(|activation| scheme.largest_weight(activation));
+        assert_eq!(most, [32_767, 128]);
+        assert_eq!(
+            [16_320, -16_320, 40, 41, -41, i32::MAX].map(|raw| scheme.internal_score(raw)),
+            [400, -400, 0, 1, -1, 52_634_401]
+        );
+    }
+
+    #[test]
+    fn headers_stay_as_they_were() {
+        let check = |scheme: Scheme, expected: &str| {
+            assert_eq!(serde_json::to_string(&scheme).expect("written"), expected);
+            assert_eq!(serde_json::from_str::<Scheme>(expected).expect("read"), scheme);
+            assert_eq!(Scheme::named(&scheme.name), Some(scheme));
+        };
+        let stockfish = r#"{"name":"stockfish","one":127,"hidden":64,"nnue2score":600,"divisor":16,"pawn_value":100}"#;
+        check(Scheme::stockfish(), stockfish);
+        let simple = r#"{"name":"simple","one":255,"hidden":64,"nnue2score":400,"pawn_value":100,"weights":"i16"}"#;
+        check(Scheme::simple(), simple);
+    }
+
+    #[test]
+    fn what_a_scheme_cannot_say_is_refused() {
+        let check = |scheme: Scheme, shape: Shape, expected: Option<&str>| {
+            let error = scheme.admits(&shape).err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+            assert!(error.is_none_or(|error| error.contains(expected.unwrap_or_default())));
+        };
+        let relu = Shape { activation: Activation::Relu, ..Shape::plain(1, 2, vec![]) };
+        check(Scheme::simple(), relu.clone(), None);
+        check(Scheme::stockfish(), relu, Some("clips activations at 1 and has no relu"));
+        check(
+            Scheme::simple(),
+            Shape::plain(1, 2, vec![3]),
+            Some("networks with hidden layers take scheme `stockfish`"),
+        );
     }
 
     #[test]
@@ -225,7 +348,7 @@ mod tests {
         check(|s| s.one = 128);
         check(|s| s.hidden = 63);
         check(|s| s.hidden = i32::MIN);
-        check(|s| s.divisor = 0);
+        check(|s| s.divisor = Some(0));
         check(|s| s.pawn_value = -1);
         check(|s| s.nnue2score = i32::MAX);
     }

@@ -10,7 +10,7 @@ use super::NetError;
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
-    /// max(x, 0)
+    /// max(x, 0); no scheme has integers for it after a hidden layer
     Relu,
     /// clamp(x, 0, 1)
     #[default]
@@ -32,6 +32,12 @@ impl Activation {
             Activation::Pairwise => "pairwise",
             Activation::Dual => "dual",
         }
+    }
+
+    /// Whether every value that comes out of accumulators is a product of two clipped ones.
+    #[must_use]
+    pub const fn multiplies(self) -> bool {
+        matches!(self, Activation::Screlu | Activation::Pairwise)
     }
 
     /// How many values come out for `width` that go in.
@@ -177,6 +183,15 @@ impl Shape {
         match (index, self.hidden_activation) {
             (0, activation) | (_, activation @ (Activation::Relu | Activation::Screlu)) => activation,
             _ => Activation::Crelu,
+        }
+    }
+
+    /// Before the dense layer of that index.
+    #[must_use]
+    pub fn input_activation(&self, layer: usize) -> Activation {
+        match layer {
+            0 => self.activation,
+            _ => self.hidden_activation(layer - 1),
         }
     }
 

@@ -36,7 +36,7 @@ pub struct UpdatesRecord {
     pub mover: MoveCounts,
     pub other: MoveCounts,
     pub mean: MoveCounts,
-    /// The same counts over every legal move of each position (rows_cache is not defined there and stays 0).
+    /// The same counts over every legal move of each position, as if it were played next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legal: Option<LegalCounts>,
 }
@@ -69,6 +69,17 @@ pub struct LayerActivity {
 pub struct ActivityRecord {
     pub name: String,
     pub identity: Identity,
+    pub positions: u64,
+    pub layers: Vec<LayerActivity>,
+    /// By output bucket, where there are several: a hidden layer's neurons are others in each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<BucketActivity>,
+}
+
+/// The positions of one output bucket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketActivity {
+    pub bucket: usize,
     pub positions: u64,
     pub layers: Vec<LayerActivity>,
 }

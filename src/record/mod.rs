@@ -10,7 +10,8 @@ pub use crate::data::{Histogram, LegalMoves, Logistic, Method, Mobility, ScoreBi
 pub use environment::{Environment, Stages, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use measures::{
-    ActivityRecord, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, SpeedEntry, SpeedRecord, UpdatesRecord,
+    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, SpeedEntry, SpeedRecord,
+    UpdatesRecord,
 };
 pub use results::{NetResult, PlannedRow, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};

@@ -130,7 +130,7 @@ fn activity(key: &RunKey, &(name, features, ..): &Facts) -> ActivityRecord {
         saturated: 0.04 + 0.005 * wobble(key.seed, features),
         never_active: (features % 5) as usize,
     };
-    ActivityRecord { name: name.into(), identity: identity(), positions: 20_000, layers: vec![layer] }
+    ActivityRecord { name: name.into(), identity: identity(), positions: 20_000, layers: vec![layer], buckets: vec![] }
 }
 
 fn error(key: &RunKey, &(name, features, ..): &Facts) -> ErrorRecord {

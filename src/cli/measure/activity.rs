@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Failure, Format, failure, load, percent, print, table};
 use crate::measure::activity;
-use crate::record::ActivityRecord;
+use crate::record::{ActivityRecord, LayerActivity};
 
 /// Count active, saturated and dead neurons
 #[derive(Debug, clap::Args)]
@@ -31,14 +31,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn text(record: &ActivityRecord) -> String {
     let head = format!("{}: {} positions\n", record.name, record.positions);
-    let rows = record.layers.iter().map(|layer| {
+    let row = |bucket: String, layer: &LayerActivity| {
         vec![
+            bucket,
             layer.layer.clone(),
             layer.neurons.to_string(),
             percent(layer.active),
             percent(layer.saturated),
             layer.never_active.to_string(),
         ]
+    };
+    let all = record.layers.iter().map(|layer| row("all".into(), layer));
+    let buckets = record.buckets.iter().flat_map(|bucket| {
+        let name = format!("{} ({})", bucket.bucket, bucket.positions);
+        bucket.layers.iter().map(move |layer| row(name.clone(), layer))
     });
-    head + &table(&["layer", "neurons", "positive", "saturated", "never positive"], rows)
+    head + &table(&["bucket", "layer", "neurons", "positive", "saturated", "never positive"], all.chain(buckets))
 }

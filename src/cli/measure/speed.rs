@@ -48,7 +48,8 @@ fn text(record: &SpeedRecord) -> String {
             format!("± {:.0}", entry.interval),
             format!("{:.2}", entry.rows),
             format!("{:.0}", entry.rows * entry.row_bytes as f64),
+            format!("{:.0}", 1e9 / entry.evaluations_per_second),
         ]
     });
-    head + &table(&["strategy", "back end", "evaluations/s", "95%", "rows", "bytes of rows"], rows)
+    head + &table(&["strategy", "back end", "evaluations/s", "95%", "rows", "bytes of rows", "ns"], rows)
 }

@@ -44,7 +44,7 @@ fn text(record: &UpdatesRecord) -> String {
         percent(record.density),
     );
     let header = ["per move", "added", "removed", "refreshes", "rows update", "rows refresh", "rows cache"];
-    let row = |name: &str, counts: &MoveCounts, cache: bool| {
+    let row = |name: &str, counts: &MoveCounts| {
         let number = |value: f64| format!("{value:.2}");
         vec![
             name.into(),
@@ -53,15 +53,14 @@ fn text(record: &UpdatesRecord) -> String {
             percent(counts.refreshes),
             number(counts.rows_update),
             number(counts.rows_refresh),
-            if cache { number(counts.rows_cache) } else { "-".into() },
+            number(counts.rows_cache),
         ]
     };
-    let mut rows =
-        vec![row("mover", &record.mover, true), row("other", &record.other, true), row("mean", &record.mean, true)];
+    let mut rows = vec![row("mover", &record.mover), row("other", &record.other), row("mean", &record.mean)];
     if let Some(legal) = &record.legal {
-        rows.push(row("legal: mover", &legal.mover, false));
-        rows.push(row("legal: other", &legal.other, false));
-        rows.push(row("legal: mean", &legal.mean, false));
+        rows.push(row("legal: mover", &legal.mover));
+        rows.push(row("legal: other", &legal.other));
+        rows.push(row("legal: mean", &legal.mean));
     }
     head + &table(&header, rows)
 }

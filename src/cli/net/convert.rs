@@ -1,43 +1,73 @@
 //! `fsbench net convert`: from one kind of network file to another.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::load;
+use super::{Told, load};
 use crate::cli::Failure;
-use crate::net::nnue::{Architecture, Nnue};
+use crate::net::nnue::Nnue;
+use crate::net::{NetError, bullet};
 
-/// Turn a network into a .nnue file that Stockfish loads, or a .nnue file into a network of fsbench's
+/// Turn a network into a .nnue file that Stockfish loads, a raw file as bullet writes it, or a network of fsbench's
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network of fsbench's or a .nnue file
+    /// A network of fsbench's, a .nnue file, or with --bullet a raw file of bullet's
     #[arg(value_name = "FROM")]
     from: PathBuf,
-    /// The file to write; what ends in .nnue becomes one
+    /// The file to write
     #[arg(value_name = "TO")]
     to: PathBuf,
-    /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
-    #[arg(long, value_name = "NAME")]
-    arch: Option<Architecture>,
+    /// What kind of file to write (default: nnue if it ends in .nnue, else fsbench)
+    #[arg(long = "to", value_enum, value_name = "KIND")]
+    kind: Option<Kind>,
+    #[command(flatten)]
+    told: Told,
     /// What a .nnue file says of itself (default: what the one read says)
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { from, to, arch, description } = arguments;
-    let loaded = load(from, *arch)?;
-    if to.extension().is_none_or(|ending| ending != "nnue") {
-        loaded.file.save(to).map_err(Failure::work)?;
-        return done(to, "a network of fsbench's");
-    }
-    let told = loaded.nnue.map(|(_, told)| told);
-    let description = description.clone().or(told).unwrap_or_else(|| "A network trained with fsbench.".into());
-    let nnue = Nnue::from_file(loaded.file, &description).map_err(Failure::request)?;
-    nnue.save(to).map_err(Failure::work)?;
-    done(to, nnue.architecture.name())
+#[derive(Copy, Clone, Debug, clap::ValueEnum)]
+enum Kind {
+    Fsbench,
+    Nnue,
+    Bullet,
 }
 
-fn done(to: &std::path::Path, kind: &str) -> Result<(), Failure> {
+impl Kind {
+    fn of(path: &Path) -> Kind {
+        match path.extension() {
+            Some(ending) if ending == "nnue" => Kind::Nnue,
+            _ => Kind::Fsbench,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { from, to, kind, told, description } = arguments;
+    let loaded = load(from, told)?;
+    match kind.unwrap_or_else(|| Kind::of(to)) {
+        Kind::Fsbench => {
+            loaded.file.save(to).map_err(Failure::work)?;
+            done(to, "a network of fsbench's")
+        }
+        Kind::Bullet => {
+            bullet::save(to, &loaded.file.net).map_err(|error| match error {
+                NetError::Bullet { .. } => Failure::request(error),
+                _ => Failure::work(error),
+            })?;
+            done(to, "a raw network as bullet writes it")
+        }
+        Kind::Nnue => {
+            let said = loaded.nnue.map(|(_, said)| said);
+            let description = description.clone().or(said).unwrap_or_else(|| "A network trained with fsbench.".into());
+            let nnue = Nnue::from_file(loaded.file, &description).map_err(Failure::request)?;
+            nnue.save(to).map_err(Failure::work)?;
+            done(to, nnue.architecture.name())
+        }
+    }
+}
+
+fn done(to: &Path, kind: &str) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{}: {kind}", to.display()).map_err(Failure::work)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::load;
+use super::{Told, load};
 use crate::cli::{Failure, Format, print_json};
 use crate::features::Identity;
 use crate::net::nnue::Architecture;
@@ -14,12 +14,11 @@ use crate::net::{QuantNet, Scheme, Shape};
 /// What a network file holds
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network of fsbench's or a .nnue file
+    /// A network of fsbench's, a .nnue file, or with --bullet a raw file of bullet's
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
-    #[arg(long, value_name = "NAME")]
-    arch: Option<Architecture>,
+    #[command(flatten)]
+    told: Told,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -27,7 +26,7 @@ pub struct Arguments {
 
 #[derive(Debug, Serialize)]
 struct Info {
-    /// `nnue` or `fsbench`.
+    /// `nnue`, `fsbench` or `bullet`.
     format: &'static str,
     /// As its engine calls it; .nnue files only.
     architecture: Option<&'static str>,
@@ -42,11 +41,11 @@ struct Info {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let loaded = load(&arguments.file, arguments.arch)?;
+    let loaded = load(&arguments.file, &arguments.told)?;
     let net = &loaded.file.net;
     let (architecture, description) = loaded.nnue.unzip();
     let info = Info {
-        format: if architecture.is_some() { "nnue" } else { "fsbench" },
+        format: loaded.format,
         architecture: architecture.map(Architecture::name),
         description,
         name: loaded.file.origin.name.clone(),
@@ -68,8 +67,9 @@ fn parameters(net: &QuantNet) -> u64 {
 }
 
 fn text(info: &Info) -> String {
-    let Scheme { name, one, hidden, nnue2score, divisor, pawn_value } = &info.scheme;
-    let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score} / {divisor}");
+    let Scheme { name, one, hidden, nnue2score, divisor, pawn_value, .. } = &info.scheme;
+    let divided = divisor.map_or_else(String::new, |divisor| format!(" / {divisor}"));
+    let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score}{divided}");
     let rows = [
         ("format", Some(info.format.to_owned())),
         ("architecture", info.architecture.map(str::to_owned)),

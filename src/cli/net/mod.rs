@@ -6,8 +6,9 @@ mod info;
 use std::path::Path;
 
 use super::Failure;
+use crate::features::FeatureSet;
 use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{NetError, NetFile};
+use crate::net::{Activation, NetError, NetFile, bullet};
 
 /// Look into network files and convert them
 #[derive(Debug, clap::Args)]
@@ -29,22 +30,48 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// A network of either kind.
+/// What a network file does not say of itself.
+#[derive(Debug, clap::Args)]
+pub(super) struct Told {
+    /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
+    #[arg(long, value_name = "NAME")]
+    arch: Option<Architecture>,
+    /// The file is a raw network of bullet's for this feature set (a TOML file, a shipped set's name, an expression)
+    #[arg(long, value_name = "SET", conflicts_with = "arch")]
+    bullet: Option<String>,
+    /// Of bullet's file, what follows the accumulators
+    #[arg(long, value_enum, default_value_t = Activation::Screlu, requires = "bullet")]
+    activation: Activation,
+    /// Of bullet's file, the number of output buckets
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "bullet", value_parser = clap::value_parser!(u32).range(1..=32))]
+    buckets: u32,
+    /// Of bullet's file, the accumulator's width where the size fits several
+    #[arg(long, value_name = "WIDTH", requires = "bullet")]
+    l1: Option<usize>,
+}
+
+/// A network of any kind.
 pub(super) struct Loaded {
     pub(super) file: NetFile,
+    pub(super) format: &'static str,
     /// Of a `.nnue` file: architecture and description.
     pub(super) nnue: Option<(Architecture, String)>,
 }
 
-/// Reads a network; `arch` says which of two architectures with the same header a `.nnue` file has.
-pub(super) fn load(path: &Path, arch: Option<Architecture>) -> Result<Loaded, Failure> {
+/// Reads a network.
+pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
     let read = || -> Result<Loaded, NetError> {
-        if !recognise(path)? {
-            return Ok(Loaded { file: NetFile::load(path)?, nnue: None });
+        if let Some(set) = &told.bullet {
+            let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
+            let layout = bullet::Layout { activation: told.activation, buckets: told.buckets as usize, l1: told.l1 };
+            return Ok(Loaded { file: bullet::load(path, &set, layout)?, format: "bullet", nnue: None });
         }
-        let nnue = Nnue::load(path, arch)?;
-        let told = (nnue.architecture, String::from_utf8_lossy(&nnue.description).into_owned());
-        Ok(Loaded { file: nnue.into_file()?, nnue: Some(told) })
+        if !recognise(path)? {
+            return Ok(Loaded { file: NetFile::load(path)?, format: "fsbench", nnue: None });
+        }
+        let nnue = Nnue::load(path, told.arch)?;
+        let described = (nnue.architecture, String::from_utf8_lossy(&nnue.description).into_owned());
+        Ok(Loaded { file: nnue.into_file()?, format: "nnue", nnue: Some(described) })
     };
     read().map_err(Failure::request)
 }

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use super::{Kernel, Vector};
+use super::{Kernel, Vector, places};
 
 /// Proof that the CPU has AVX2.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -104,6 +104,18 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_mullo_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_madd_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
     fn product16(self, other: Ymm, shift: u32) -> Ymm {
         // SAFETY: as above.
         Ymm(unsafe { _mm256_srl_epi16(_mm256_mullo_epi16(self.0, other.0), _mm_cvtsi32_si128(shift as i32)) })
@@ -114,6 +126,12 @@ impl Vector for Ymm {
         // Packing works within 128-bit halves: put the four quarters back in order.
         // SAFETY: as above.
         Ymm(unsafe { _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(self.0, high.0)) })
+    }
+
+    #[inline(always)]
+    fn min8(self, other: Ymm) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_min_epu8(self.0, other.0) })
     }
 
     #[inline(always)]
@@ -142,5 +160,35 @@ impl Vector for Ymm {
             let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b01_00_11_10>(four));
             _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b10_11_00_01>(two)))
         }
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        // SAFETY: as above.
+        unsafe {
+            let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(self.0));
+            let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(self.0));
+            let four = _mm256_add_epi64(low, high);
+            let two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four));
+            _mm_extract_epi64::<0>(two) + _mm_extract_epi64::<1>(two)
+        }
+    }
+
+    #[inline(always)]
+    fn splat128(_: Avx2, from: &[u8]) -> Ymm {
+        assert!(from.len() >= 16);
+        // SAFETY: as above; 16 bytes are readable.
+        Ymm(unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    fn sum_quarters([a, b, c, d]: [Ymm; 4]) -> Ymm {
+        // SAFETY: as above.
+        Ymm(unsafe { _mm256_hadd_epi32(_mm256_hadd_epi32(a.0, b.0), _mm256_hadd_epi32(c.0, d.0)) })
+    }
+
+    #[inline(always)]
+    fn places(_: Avx2, mask: u32, first: u16, to: &mut [u16]) {
+        places::of_byte(mask, first, to);
     }
 }

@@ -106,6 +106,18 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_mullo_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_madd_epi16(self.0, other.0) })
+    }
+
+    #[inline(always)]
     fn product16(self, other: Zmm, shift: u32) -> Zmm {
         // SAFETY: as above.
         Zmm(unsafe { _mm512_srl_epi16(_mm512_mullo_epi16(self.0, other.0), _mm_cvtsi32_si128(shift as i32)) })
@@ -119,6 +131,12 @@ impl Vector for Zmm {
             let order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
             _mm512_permutexvar_epi64(order, _mm512_packus_epi16(self.0, high.0))
         })
+    }
+
+    #[inline(always)]
+    fn min8(self, other: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_min_epu8(self.0, other.0) })
     }
 
     #[inline(always)]
@@ -137,5 +155,44 @@ impl Vector for Zmm {
     fn sum32(self) -> i32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_epi32(self.0) }
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        // SAFETY: as above.
+        unsafe {
+            let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(self.0));
+            let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(self.0));
+            _mm512_reduce_add_epi64(_mm512_add_epi64(low, high))
+        }
+    }
+
+    #[inline(always)]
+    fn splat128(_: Avx512, from: &[u8]) -> Zmm {
+        assert!(from.len() >= 16);
+        // SAFETY: as above; 16 bytes are readable.
+        Zmm(unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(from.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    fn sum_quarters([a, b, c, d]: [Zmm; 4]) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe {
+            let ab = _mm512_add_epi32(_mm512_unpacklo_epi32(a.0, b.0), _mm512_unpackhi_epi32(a.0, b.0));
+            let cd = _mm512_add_epi32(_mm512_unpacklo_epi32(c.0, d.0), _mm512_unpackhi_epi32(c.0, d.0));
+            _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd))
+        })
+    }
+
+    #[inline(always)]
+    fn places(_: Avx512, mask: u32, first: u16, to: &mut [u16]) {
+        assert!(to.len() >= Self::DOUBLES);
+        // SAFETY: as above; 32 bytes are writable.
+        unsafe {
+            let all = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let set = _mm512_maskz_compress_epi32(mask as u16, all);
+            let words = _mm256_add_epi16(_mm512_cvtepi32_epi16(set), _mm256_set1_epi16(first as i16));
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), words);
+        }
     }
 }

@@ -9,6 +9,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod places;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,8 @@ pub use portable::Scalar;
 
 /// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
 pub const WIDEST: usize = 64;
+/// Bytes of the narrowest vector.
+pub const NARROWEST: usize = 32;
 
 /// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
 /// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
@@ -46,16 +49,31 @@ pub trait Vector: Copy {
     fn sub32(self, other: Self) -> Self;
     /// clamp(x, 0, most) of every i16; `most` is not negative.
     fn clip16(self, most: Self) -> Self;
+    /// The low halves of the products of i16 elements.
+    fn mul16(self, other: Self) -> Self;
+    /// Products of i16 elements as i32, each pair of neighbours added.
+    fn dot2(self, other: Self) -> Self;
     /// The product of i16 elements that are not negative and whose product fits i16, shifted right.
     fn product16(self, other: Self, shift: u32) -> Self;
-    /// The i16 elements of both, `self`'s first, as bytes; they are 0 to 127.
+    /// clamp(x, 0, 255) of the i16 elements of both, `self`'s first, as bytes.
     fn pack(self, high: Self) -> Self;
+    /// The lesser of every two unsigned bytes.
+    fn min8(self, other: Self) -> Self;
     /// To every i32 of `self` the four products of unsigned bytes of `x`, which are at most 127, and signed bytes of `w`.
     fn dot4(self, x: Self, w: Self) -> Self;
     /// Bit i is set where the i-th i32 is not 0.
     fn nonzero32(self) -> u32;
     /// The sum of all i32.
     fn sum32(self) -> i32;
+    /// The sum of all i32 without overflow.
+    fn total32(self) -> i64;
+    /// The first 16 bytes in every 128-bit quarter.
+    fn splat128(proof: Self::Proof, from: &[u8]) -> Self;
+    /// In every quarter, the sums of the four i32 that the same quarter of each has.
+    fn sum_quarters(four: [Self; 4]) -> Self;
+    /// Writes `first` plus the place of every set bit of the lowest `DOUBLES`, the lowest first; behind them, up to
+    /// `DOUBLES` numbers, anything.
+    fn places(proof: Self::Proof, mask: u32, first: u16, to: &mut [u16]);
 }
 
 /// An algorithm over any vectors. `run` and all it calls are `#[inline(always)]` and free of closures, so that a back end

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 
-use super::{Kernel, Vector};
+use super::{Kernel, Vector, places};
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Scalar;
@@ -86,14 +86,31 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    fn mul16(self, other: Portable) -> Portable {
+        self.words(other, i16::wrapping_mul)
+    }
+
+    #[inline(always)]
+    fn dot2(self, other: Portable) -> Portable {
+        let product = |n: usize| i32::from(self.0[n]) * i32::from(other.0[n]);
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1)))))
+    }
+
+    #[inline(always)]
     fn product16(self, other: Portable, shift: u32) -> Portable {
         Portable(std::array::from_fn(|n| self.0[n].wrapping_mul(other.0[n]) >> shift))
     }
 
     #[inline(always)]
     fn pack(self, high: Portable) -> Portable {
-        let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] } as u8;
+        let byte = |n: usize| if n < 16 { self.0[n] } else { high.0[n - 16] }.clamp(0, 255) as u8;
         Portable(cast::<[u8; 32], _>(std::array::from_fn(byte)))
+    }
+
+    #[inline(always)]
+    fn min8(self, other: Portable) -> Portable {
+        let (a, b) = (cast::<_, [u8; 32]>(self.0), cast::<_, [u8; 32]>(other.0));
+        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| a[n].min(b[n]))))
     }
 
     #[inline(always)]
@@ -112,5 +129,26 @@ impl Vector for Portable {
     #[inline(always)]
     fn sum32(self) -> i32 {
         self.doubles().iter().fold(0, |sum, value| sum.wrapping_add(*value))
+    }
+
+    #[inline(always)]
+    fn total32(self) -> i64 {
+        self.doubles().iter().copied().map(i64::from).sum()
+    }
+
+    #[inline(always)]
+    fn splat128(_: Scalar, from: &[u8]) -> Portable {
+        Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| from[n % 16])))
+    }
+
+    #[inline(always)]
+    fn sum_quarters(four: [Portable; 4]) -> Portable {
+        let of = |n: usize| four[n % 4].doubles()[n / 4 * 4..][..4].iter().fold(0i32, |sum, x| sum.wrapping_add(*x));
+        Portable(cast::<[i32; 8], _>(std::array::from_fn(of)))
+    }
+
+    #[inline(always)]
+    fn places(_: Scalar, mask: u32, first: u16, to: &mut [u16]) {
+        places::of_byte(mask, first, to);
     }
 }

@@ -18,6 +18,9 @@ enum Operation {
     Add32,
     Sub32,
     Clip16,
+    Min8,
+    Mul16,
+    Dot2,
     Product16(u32),
     Dot4,
 }
@@ -44,6 +47,9 @@ impl Kernel for Apply {
                 Operation::Add32 => x.add32(y),
                 Operation::Sub32 => x.sub32(y),
                 Operation::Clip16 => x.clip16(y),
+                Operation::Min8 => x.min8(y),
+                Operation::Mul16 => x.mul16(y),
+                Operation::Dot2 => x.dot2(y),
                 Operation::Product16(shift) => x.product16(y, shift),
                 Operation::Dot4 => V::splat32(proof, 7).dot4(x, y),
             };
@@ -72,22 +78,82 @@ impl Kernel for Pack {
     }
 }
 
-/// (which i32 are not 0, their sum)
+/// (which i32 are not 0, their sum, their sum without overflow)
 struct Fold([i32; 16]);
 
 impl Kernel for Fold {
-    type Output = (u32, i32);
+    type Output = (u32, i32, i64);
 
     #[inline(always)]
-    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32) {
-        let (mut mask, mut sum, mut at) = (0, 0i32, 0);
+    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32, i64) {
+        let (mut mask, mut sum, mut total, mut at) = (0, 0i32, 0, 0);
         while at < 16 {
             let x = V::load(proof, &self.0[at..]);
             mask |= x.nonzero32() << at;
             sum = sum.wrapping_add(x.add32(V::zero(proof)).sum32());
+            total += x.total32();
             at += V::DOUBLES;
         }
-        (mask, sum)
+        (mask, sum, total)
+    }
+}
+
+/// Four times 64 bytes, cut to what a vector holds.
+struct SumQuarters([[i32; 16]; 4]);
+
+impl Kernel for SumQuarters {
+    type Output = [i32; 16];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [i32; 16] {
+        let (mut out, mut at) = ([0; 16], 0);
+        let [a, b, c, d] = self.0;
+        while at < 16 {
+            let four = [
+                V::load(proof, &a[at..]),
+                V::load(proof, &b[at..]),
+                V::load(proof, &c[at..]),
+                V::load(proof, &d[at..]),
+            ];
+            V::sum_quarters(four).store(&mut out[at..]);
+            at += V::DOUBLES;
+        }
+        out
+    }
+}
+
+struct Splat([u8; 16]);
+
+impl Kernel for Splat {
+    type Output = [u8; 64];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [u8; 64] {
+        let (mut out, mut at) = ([0; 64], 0);
+        while at < 64 {
+            V::splat128(proof, &self.0).store(&mut out[at..]);
+            at += V::BYTES;
+        }
+        out
+    }
+}
+
+struct Places(u32);
+
+impl Kernel for Places {
+    type Output = Vec<u16>;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> Vec<u16> {
+        let (mut found, mut count, mut at) = (vec![0; 32], 0, 0);
+        while at < 16 {
+            let mask = self.0 >> at & ((1 << V::DOUBLES) - 1);
+            V::places(proof, mask, 100 + at as u16, &mut found[count..]);
+            count += mask.count_ones() as usize;
+            at += V::DOUBLES;
+        }
+        found.truncate(count);
+        found
     }
 }
 
@@ -107,6 +173,11 @@ fn words(operands: &Operands, operation: impl Fn(i16, i16) -> i16) -> [i16; 32] 
 fn doubles(operands: &Operands, operation: impl Fn(i32, i32) -> i32) -> [i16; 32] {
     let (a, b): ([i32; 16], [i32; 16]) = (bytemuck::cast(operands.a), bytemuck::cast(operands.b));
     bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| operation(a[n], b[n])))
+}
+
+fn dot2(operands: &Operands) -> [i16; 32] {
+    let product = |n: usize| i32::from(operands.a[n]) * i32::from(operands.b[n]);
+    bytemuck::cast::<[i32; 16], _>(std::array::from_fn(|n| product(2 * n).wrapping_add(product(2 * n + 1))))
 }
 
 fn dot4(operands: &Operands) -> [i16; 32] {
@@ -132,6 +203,10 @@ proptest! {
         apply(Operation::Sub16, words(&operands, i16::wrapping_sub), operands);
         apply(Operation::Add32, doubles(&operands, i32::wrapping_add), operands);
         apply(Operation::Sub32, doubles(&operands, i32::wrapping_sub), operands);
+        let bytes = [operands.a, operands.b].map(bytemuck::cast::<[i16; 32], [u8; 64]>);
+        apply(Operation::Min8, bytemuck::cast::<[u8; 64], _>(std::array::from_fn(|n| bytes[0][n].min(bytes[1][n]))), operands);
+        apply(Operation::Mul16, words(&operands, i16::wrapping_mul), operands);
+        apply(Operation::Dot2, dot2(&operands), operands);
         let positive = Operands { b: operands.b.map(|value| value & i16::MAX), ..operands };
         apply(Operation::Clip16, words(&positive, |value, most| value.clamp(0, most)), positive);
         let small = Operands { a: operands.a.map(|value| value & 127), b: operands.b.map(|value| value & 127) };
@@ -142,16 +217,23 @@ proptest! {
     }
 
     #[test]
-    fn packing(values in prop::collection::vec(0i16..128, 64)) {
+    fn packing(values in prop::collection::vec(prop_oneof![any::<i16>(), -300i16..300], 64)) {
         let values: [i16; 64] = values.try_into().expect("64");
-        check(|| Pack(values), &values.map(|value| value as u8));
+        check(|| Pack(values), &values.map(|value| value.clamp(0, 255) as u8));
     }
 
     #[test]
     fn folds(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 16)) {
         let values: [i32; 16] = values.try_into().expect("16");
         let mask = (0..16).fold(0, |mask, n| mask | u32::from(values[n] != 0) << n);
-        check(|| Fold(values), &(mask, values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value))));
+        let sum = values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value));
+        check(|| Fold(values), &(mask, sum, values.iter().copied().map(i64::from).sum()));
+        check(|| Places(mask), &(0..16).filter(|n| mask >> n & 1 == 1).map(|n| 100 + n).collect());
+        let rows = [1, -3, 5, i32::MAX].map(|factor| values.map(|value| value.wrapping_mul(factor)));
+        let quarter = |n: usize| rows[n % 4][n / 4 * 4..][..4].iter().fold(0i32, |sum, value| sum.wrapping_add(*value));
+        check(|| SumQuarters(rows), &std::array::from_fn(quarter));
+        let bytes: [u8; 16] = std::array::from_fn(|n| values[n] as u8);
+        check(|| Splat(bytes), &std::array::from_fn(|n| bytes[n % 16]));
     }
 }
 

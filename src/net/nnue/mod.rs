@@ -34,7 +34,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{NetError, NetFile, Origin, QuantNet};
+use super::{NetError, NetFile, Origin, QuantNet, Scheme};
 use crate::data::OutputFile;
 use crate::features::FeatureSet;
 
@@ -122,7 +122,7 @@ impl Nnue {
     /// # Errors
     /// When no architecture has the network's features, shape and arithmetic; says which it could have been.
     pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
-        let scales = |scheme: &super::Scheme| (scheme.one, scheme.hidden, scheme.nnue2score, scheme.divisor);
+        let scales = |scheme: &Scheme| (scheme.one, scheme.hidden, scheme.nnue2score, scheme.divisor, scheme.weights);
         for architecture in Architecture::ALL {
             let fits = architecture.shape() == file.net.shape
                 && scales(&architecture.scheme()) == scales(&file.net.scheme)

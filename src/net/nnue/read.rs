@@ -153,7 +153,8 @@ fn candidates(reader: &mut Reader<'_>, wanted: Option<Architecture>) -> Result<V
 fn layer(reader: &mut Reader<'_>, (inputs, outputs): (usize, usize)) -> Result<QuantDense, NnueError> {
     let inputs = inputs.next_multiple_of(PADDING);
     let biases = reader.numbers(outputs, "a dense layer's biases", i32::from_le_bytes)?;
-    let weights = reader.numbers(inputs * outputs, "a dense layer's weights", i8::from_le_bytes)?;
+    let weights =
+        reader.numbers(inputs * outputs, "a dense layer's weights", |[byte]: [u8; 1]| i16::from(byte as i8))?;
     Ok(QuantDense { inputs, outputs, weights, biases })
 }
 

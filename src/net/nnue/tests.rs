@@ -19,7 +19,7 @@ fn random(architecture: Architecture, seed: u64) -> Nnue {
         let layers = shape.dense().into_iter().map(|(inputs, outputs)| QuantDense {
             inputs,
             outputs,
-            weights: (0..inputs * outputs).map(|_| rng.random()).collect(),
+            weights: (0..inputs * outputs).map(|_| i16::from(rng.random::<i8>())).collect(),
             biases: (0..outputs).map(|_| rng.random_range(-100_000..100_000)).collect(),
         });
         layers.collect()

@@ -1,0 +1,225 @@
+//! Dense layers of i8 weights.
+//!
+//! A first layer's weights are there in two orders: a group of four inputs after the other, so that groups that are all
+//! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
+
+use crate::engine::model::{Layer, Weights};
+use crate::engine::simd::{Vector, WIDEST};
+
+/// What goes into a first dense layer.
+pub struct Inputs<'a> {
+    pub bytes: &'a [u8],
+    /// Which groups of four are not all zero, a mask a vector, and how many.
+    pub masks: &'a [u16],
+    pub count: usize,
+    /// Room for the numbers of all groups and a vector's more.
+    pub found: &'a mut [u16],
+    /// Tiles are walked through to and fro, so that a pass starts with what the one before has left in the cache.
+    pub backwards: bool,
+}
+
+/// The first dense layer. Most of what comes from the accumulators of a trained network is zero: only groups that are not
+/// are multiplied, unless looking them up costs more than it saves.
+#[inline(always)]
+pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums: &mut [i32]) {
+    let Inputs { bytes, masks, count, found, backwards } = inputs;
+    match &layer.weights {
+        Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, bytes, sums),
+        Weights::Groups { groups: weights, tiles } => {
+            let (vectors, all) = (layer.biases.len() / V::DOUBLES, bytes.len() / 4);
+            // Loads: in tiles little more than one a vector of outputs and group, else also the inputs' and the group's
+            // number's.
+            let dense = 5 * vectors * all < 4 * (vectors + 2) * count;
+            if V::BYTES == WIDEST && dense {
+                return Tiles { tiles, biases: &layer.biases, input: bytes, backwards }.run::<V>(proof, sums);
+            }
+            let (groups, _) = bytes.as_chunks::<4>();
+            let product = Product { groups, weights, biases: &layer.biases, sums };
+            // Where hardly any is zero, looking each up costs more than it saves.
+            if 8 * count > 7 * all {
+                return product.run::<V>(proof, None);
+            }
+            let (mut next, mut group) = (0, 0);
+            for mask in &masks[..bytes.len() / V::BYTES] {
+                V::places(proof, u32::from(*mask), group, &mut found[next..]);
+                next += mask.count_ones() as usize;
+                group += V::DOUBLES as u16;
+            }
+            product.run::<V>(proof, Some(&found[..next]));
+        }
+    }
+}
+
+/// Inputs and outputs of a tile of weights.
+pub const TILE: usize = 16;
+
+/// Weights in tiles, those of an input's part after each other: for widest vectors. Vector r of a tile's four has in its
+/// 128-bit quarter q the weights of output 4q + r, so that adding up neighbours leaves the outputs in order.
+struct Tiles<'a> {
+    tiles: &'a [i8],
+    biases: &'a [i32],
+    input: &'a [u8],
+    backwards: bool,
+}
+
+impl Tiles<'_> {
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof, sums: &mut [i32]) {
+        let outputs = self.biases.len();
+        let mut at = 0;
+        while at + 2 * TILE <= outputs {
+            self.outputs::<V, 2, 1>(proof, at, sums);
+            at += 2 * TILE;
+        }
+        while at + TILE <= outputs {
+            self.outputs::<V, 1, 2>(proof, at, sums);
+            at += TILE;
+        }
+    }
+
+    /// N tiles' outputs from `at` on; C parts of the inputs at a time, whose sums do not wait for each other.
+    #[inline(always)]
+    fn outputs<V: Vector, const N: usize, const C: usize>(&self, proof: V::Proof, at: usize, sums: &mut [i32]) {
+        // Padding makes them whole chunks.
+        let chunks = self.input.len() / (C * TILE);
+        let stride = TILE * self.biases.len();
+        let mut each = [[[V::zero(proof); 4]; N]; C];
+        for number in 0..chunks {
+            let chunk = if self.backwards { chunks - 1 - number } else { number };
+            for c in 0..C {
+                let part = chunk * C + c;
+                let x = V::splat128(proof, &self.input[part * TILE..]);
+                let weights = &self.tiles[part * stride + TILE * at..][..N * TILE * TILE];
+                for n in 0..N {
+                    for r in 0..4 {
+                        each[c][n][r] = each[c][n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
+                    }
+                }
+            }
+        }
+        for n in 0..N {
+            let mut sum = V::load(proof, &self.biases[at + n * TILE..]);
+            for part in &each {
+                sum = sum.add32(V::sum_quarters(part[n]));
+            }
+            sum.store(&mut sums[at + n * TILE..]);
+        }
+    }
+}
+
+/// Weights of groups of four inputs, an output after the other, against the inputs of those groups.
+struct Product<'a> {
+    groups: &'a [[u8; 4]],
+    weights: &'a [i8],
+    biases: &'a [i32],
+    sums: &'a mut [i32],
+}
+
+impl Product<'_> {
+    /// Of the groups `which`; of all groups without.
+    #[inline(always)]
+    fn run<V: Vector>(mut self, proof: V::Proof, which: Option<&[u16]>) {
+        let outputs = self.biases.len();
+        let mut at = 0;
+        while at + 4 * V::DOUBLES <= outputs {
+            self.outputs::<V, 4, 2>(proof, which, at);
+            at += 4 * V::DOUBLES;
+        }
+        while at + 2 * V::DOUBLES <= outputs {
+            self.outputs::<V, 2, 4>(proof, which, at);
+            at += 2 * V::DOUBLES;
+        }
+        while at + V::DOUBLES <= outputs {
+            self.outputs::<V, 1, 4>(proof, which, at);
+            at += V::DOUBLES;
+        }
+    }
+
+    /// N vectors of outputs from `at` on; C groups at a time, whose sums do not wait for each other.
+    #[inline(always)]
+    fn outputs<V: Vector, const N: usize, const C: usize>(
+        &mut self,
+        proof: V::Proof,
+        which: Option<&[u16]>,
+        at: usize,
+    ) {
+        let stride = 4 * self.biases.len();
+        let mut sums = [[V::zero(proof); N]; C];
+        for (n, sum) in sums[0].iter_mut().enumerate() {
+            *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
+        }
+        if let Some(which) = which {
+            let weights = &self.weights[4 * at..];
+            let (several, rest) = which.as_chunks::<C>();
+            for groups in several {
+                for c in 0..C {
+                    let group = usize::from(groups[c]);
+                    multiply(proof, &mut sums[c], self.groups[group], &weights[group * stride..]);
+                }
+            }
+            for group in rest {
+                let group = usize::from(*group);
+                multiply(proof, &mut sums[0], self.groups[group], &weights[group * stride..]);
+            }
+        } else {
+            // Padding makes them whole chunks.
+            let (several, _) = self.groups.as_chunks::<C>();
+            for (groups, weights) in several.iter().zip(self.weights.chunks_exact(C * stride)) {
+                for c in 0..C {
+                    multiply(proof, &mut sums[c], groups[c], &weights[c * stride + 4 * at..]);
+                }
+            }
+        }
+        for n in 0..N {
+            let mut sum = sums[0][n];
+            for others in &sums[1..] {
+                sum = sum.add32(others[n]);
+            }
+            sum.store(&mut self.sums[at + n * V::DOUBLES..]);
+        }
+    }
+}
+
+/// A group's inputs times its weights for N vectors of outputs.
+#[inline(always)]
+fn multiply<V: Vector, const N: usize>(proof: V::Proof, sums: &mut [V; N], inputs: [u8; 4], weights: &[i8]) {
+    let x = V::splat32(proof, i32::from_ne_bytes(inputs));
+    let weights = &weights[..N * V::BYTES];
+    for n in 0..N {
+        sums[n] = sums[n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
+    }
+}
+
+/// A layer whose inputs are few or whose outputs are.
+#[inline(always)]
+pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut [i32]) {
+    match &layer.weights {
+        Weights::Rows(weights) => {
+            for (output, bias) in layer.biases[..layer.outputs].iter().enumerate() {
+                let row = &weights[output * layer.inputs..][..layer.inputs];
+                let input = &input[..layer.inputs];
+                let mut products = [V::zero(proof); 2];
+                let mut at = 0;
+                while at + 2 * V::BYTES <= row.len() {
+                    for (n, sum) in products.iter_mut().enumerate() {
+                        let here = at + n * V::BYTES;
+                        let x = V::load(proof, &input[here..]);
+                        *sum = sum.dot4(x, V::load(proof, &row[here..]));
+                    }
+                    at += 2 * V::BYTES;
+                }
+                if at < row.len() {
+                    products[0] = products[0].dot4(V::load(proof, &input[at..]), V::load(proof, &row[at..]));
+                }
+                sums[output] = bias.wrapping_add(products[0].add32(products[1]).sum32());
+            }
+        }
+        Weights::Groups { groups: weights, .. } => {
+            let (groups, _) = input.as_chunks::<4>();
+            let product = Product { groups, weights, biases: &layer.biases, sums };
+            product.run::<V>(proof, Some(&layer.all));
+        }
+        // Whole products are summed elsewhere.
+        Weights::Whole(_) => {}
+    }
+}

@@ -1,0 +1,118 @@
+//! Evaluation's loops, each written once over [`Vector`].
+//!
+//! Accumulators and rows of the feature transformer are alike: `words` i16, padded to whole vectors, then the PSQT sums of
+//! all buckets as i32 in the space of two i16 each, padded too. [`update`] changes accumulators; [`activate`] and
+//! [`dense`] lead from them to a score, [`whole`] where products are not rounded.
+
+mod activate;
+mod dense;
+mod update;
+mod whole;
+
+use super::model::{Model, Scratch, Weights};
+use super::simd::{Kernel, Vector};
+use crate::net::RawScore;
+
+pub use activate::SMALL;
+pub use dense::TILE;
+pub use update::Update;
+
+/// Looks at what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's), (1, from the first hidden
+/// layer), …
+pub trait See {
+    /// Whether it looks at all.
+    const LOOKS: bool = true;
+    fn see(&mut self, layer: usize, values: &[u8]);
+}
+
+impl<F: FnMut(usize, &[u8])> See for F {
+    fn see(&mut self, layer: usize, values: &[u8]) {
+        self(layer, values);
+    }
+}
+
+/// Looks at nothing.
+pub struct Blind;
+
+impl See for Blind {
+    const LOOKS: bool = false;
+    fn see(&mut self, _: usize, _: &[u8]) {}
+}
+
+/// From both accumulators to a bucket's raw output.
+pub struct Forward<'a, S> {
+    pub model: &'a Model,
+    pub bucket: usize,
+    pub stm: &'a [i16],
+    pub nstm: &'a [i16],
+    pub scratch: &'a mut Scratch,
+    pub see: S,
+}
+
+impl<S: See> Kernel for Forward<'_, S> {
+    type Output = RawScore;
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self, proof: V::Proof) -> RawScore {
+        let model = self.model;
+        let layer = &model.stacks[self.bucket][0];
+        let positional = match &layer.weights {
+            Weights::Whole(weights) => {
+                if S::LOOKS {
+                    self.activations::<V>(proof);
+                }
+                whole::output::<V>(proof, model, [self.stm, self.nstm], weights, layer.biases[0])
+            }
+            _ => self.layers::<V>(proof),
+        };
+        let psqt = if model.shape.psqt {
+            let sum = |accumulator: &[i16]| model.psqt(accumulator, self.bucket);
+            sum(self.stm).wrapping_sub(sum(self.nstm)) / 2
+        } else {
+            0
+        };
+        RawScore { psqt, positional }
+    }
+}
+
+impl<S: See> Forward<'_, S> {
+    /// What goes into the first dense layer, as bytes; gives how many groups of four are not all zero.
+    #[inline(always)]
+    fn activations<V: Vector>(&mut self, proof: V::Proof) -> usize {
+        let model = self.model;
+        let (own, their) = self.scratch.input.split_at_mut(model.half);
+        let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
+        let count = activate::accumulator::<V>(proof, model, self.stm, own, masks)
+            + activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
+        if S::LOOKS {
+            let seen = model.shape.activation.outputs(model.shape.l1);
+            self.see.see(0, &own[..seen]);
+            self.see.see(0, &their[..seen]);
+        }
+        count
+    }
+
+    #[inline(always)]
+    fn layers<V: Vector>(&mut self, proof: V::Proof) -> i32 {
+        let count = self.activations::<V>(proof);
+        let model = self.model;
+        let Scratch { input, masks, found, sums, hidden, backwards } = &mut *self.scratch;
+        let stack = &model.stacks[self.bucket];
+        *backwards = !*backwards;
+        let inputs = dense::Inputs { bytes: input, masks, count, found, backwards: *backwards };
+        dense::first::<V>(proof, &stack[0], inputs, sums);
+        let mut skip = 0;
+        for (index, (layer, hidden)) in stack[1..].iter().zip(hidden).enumerate() {
+            let width = model.shape.hidden[index];
+            if index == 0 && model.shape.skip {
+                skip = model.scheme.skip(sums[width]);
+            }
+            let outputs = activate::hidden(model, index, &sums[..width], hidden);
+            if S::LOOKS {
+                self.see.see(index + 1, &hidden[..outputs]);
+            }
+            dense::layer::<V>(proof, layer, hidden, sums);
+        }
+        sums[0].wrapping_add(skip)
+    }
+}

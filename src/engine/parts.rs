@@ -1,0 +1,56 @@
+//! Sets of which some blocks look at a king and others do not: what a move of a king leaves alone.
+
+use std::ops::Range;
+
+use crate::chess::{Board, Perspective};
+use crate::features::FeatureSet;
+
+/// The blocks of a set by whether they have more than one context. The sum over those with one is never refreshed.
+#[derive(Clone)]
+pub struct Parts {
+    still: Vec<usize>,
+    moving: Vec<usize>,
+    /// Indices of moving blocks.
+    ranges: Vec<Range<u32>>,
+}
+
+impl Parts {
+    /// None where all blocks are of one kind, or share indices.
+    pub fn of(set: &FeatureSet) -> Option<Parts> {
+        let blocks = set.blocks();
+        let (still, moving): (Vec<usize>, Vec<usize>) =
+            (0..blocks.len()).partition(|block| blocks[*block].contexts() == 1);
+        let apart = blocks.windows(2).all(|pair| pair[0].offset + pair[0].size <= pair[1].offset);
+        let ranges = moving.iter().map(|block| blocks[*block].offset..blocks[*block].offset + blocks[*block].size);
+        let ranges = ranges.collect();
+        (apart && !still.is_empty() && !moving.is_empty()).then_some(Parts { still, moving, ranges })
+    }
+
+    /// Features of blocks without contexts go to `still`; gives how many others there are.
+    pub fn split(&self, features: &[u32], still: &mut Vec<u32>) -> usize {
+        still.clear();
+        still.extend(features.iter().filter(|feature| !self.ranges.iter().any(|range| range.contains(feature))));
+        features.len() - still.len()
+    }
+
+    /// What is active in the blocks without contexts; `out` is cleared first.
+    pub fn still(&self, set: &FeatureSet, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+        active(set, &self.still, board, pov, out);
+    }
+
+    /// What is active in the others.
+    pub fn moving(&self, set: &FeatureSet, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+        active(set, &self.moving, board, pov, out);
+    }
+
+    /// The numbers of the blocks with several contexts.
+    #[must_use]
+    pub fn moving_blocks(&self) -> &[usize] {
+        &self.moving
+    }
+}
+
+fn active(set: &FeatureSet, blocks: &[usize], board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+    out.clear();
+    blocks.iter().for_each(|block| set.active_block(*block, board, pov, out));
+}

@@ -1,0 +1,277 @@
+//! Raw networks as bullet writes them: `(N → l1) × 2 → activation → 1` of scheme `simple`.
+//!
+//! No header; little-endian i16 throughout, so that the definition of the features, the activation and the number of
+//! output buckets have to be told (bullet, `SavedFormat` of its examples):
+//!
+//! | numbers | content | scale |
+//! |---|---|---|
+//! | l1·features | feature transformer's weights, a feature's after the other (l1 × features, column-major) | QA |
+//! | l1 | its biases | QA |
+//! | inputs·buckets | output weights, a bucket's after the other: those of stm's values, then nstm's | QB |
+//! | buckets | output biases | QA·QB |
+//!
+//! `inputs` is 2·l1, with pairwise l1. The text `bullet`, over and over, fills the file up to a multiple of 64 bytes.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::{Activation, BucketRule, NetError, NetFile, Origin, OutputBuckets, QuantDense, QuantNet, Scheme, Shape};
+use crate::data::OutputFile;
+use crate::features::FeatureSet;
+
+/// What the file does not say.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub activation: Activation,
+    /// Output buckets, chosen as bullet's `MaterialCount` does ([`BucketRule::Cpw`]).
+    pub buckets: usize,
+    /// Accumulator width; none: what the file's size leaves room for.
+    pub l1: Option<usize>,
+}
+
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum BulletError {
+    #[error("{size} bytes are more than any network has; files up to {limit} are read")]
+    TooLarge { size: u64, limit: u64 },
+    #[error(
+        "no accumulator width gives {size} bytes with {features} features, {activation:?} and {buckets} output buckets; \
+         was the copy cut short, or is the network another?"
+    )]
+    Size { size: usize, features: u32, activation: Activation, buckets: usize },
+    #[error("{size} bytes fit accumulators of {widths:?}; say which with --l1")]
+    Ambiguous { size: usize, widths: Vec<usize> },
+    #[error(
+        "byte {at}: the numbers of accumulators of {l1} end here, but no filling of bullet's follows; is it that wide?"
+    )]
+    Filling { at: usize, l1: usize },
+    #[error("bullet's file holds networks without hidden layers, PSQT or another bucket rule than cpw, not {0}")]
+    Shape(String),
+    #[error("bullet's file holds networks of scheme `simple`, not of `{0}`")]
+    Scheme(String),
+    #[error("bucket {bucket}: the output bias {bias} does not fit the i16 of bullet's file")]
+    Bias { bucket: usize, bias: i32 },
+}
+
+/// Larger files are refused unread.
+const MAX_FILE: u64 = 1 << 30;
+const LINE: usize = 64;
+const FILLING: &[u8] = b"bullet";
+
+/// Reads a file made for `set`.
+///
+/// # Errors
+/// When the file cannot be read, its size fits no network of that layout, or a weight is beyond what the scheme has.
+pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<NetFile, NetError> {
+    let read = |reason| NetError::Read { path: path.into(), reason };
+    let wrong = |reason| NetError::Bullet { path: path.into(), reason };
+    let file = File::open(path).map_err(read)?;
+    let size = file.metadata().map_err(read)?.len();
+    if size > MAX_FILE {
+        return Err(wrong(BulletError::TooLarge { size, limit: MAX_FILE }));
+    }
+    let mut bytes = Vec::with_capacity(size as usize);
+    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
+    let shape = shape(&bytes, set.num_features(), layout).map_err(wrong)?;
+    let content = |reason| NetError::Content { path: path.into(), reason: Box::new(reason) };
+    shape.validate().map_err(content)?;
+    let net = parse(&bytes, shape);
+    for (bucket, stack) in net.stacks.iter().enumerate() {
+        let checked = stack[0].check_weights(&format!("bucket {bucket}"), &net.scheme, net.shape.activation);
+        checked.map_err(content)?;
+    }
+    Ok(NetFile { origin: Origin::of(set), net })
+}
+
+/// Writes the file; `path` holds the old content or the whole new one, never less.
+///
+/// # Errors
+/// When the network is not one of those bullet's file can hold, or the file cannot be written.
+pub fn save(path: &Path, net: &QuantNet) -> Result<(), NetError> {
+    let bytes = bytes(net).map_err(|reason| NetError::Bullet { path: path.into(), reason })?;
+    let mut file = OutputFile::create(path)?;
+    file.put(&bytes)?;
+    Ok(file.finish()?)
+}
+
+/// The shape whose numbers and filling are the whole file.
+fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletError> {
+    let Layout { activation, buckets, l1 } = layout;
+    let size = bytes.len();
+    let shape = |l1| Shape {
+        activation,
+        buckets: OutputBuckets { count: buckets, rule: BucketRule::Cpw },
+        ..Shape::plain(features, l1, vec![])
+    };
+    let unfit = BulletError::Size { size, features, activation, buckets };
+    let per_neuron = 2 * (features as usize + 1 + buckets * activation.outputs(2));
+    let most = size.saturating_sub(2 * buckets) / per_neuron;
+    let fits =
+        |l1: &usize| *l1 > 0 && numbers(&shape(*l1)).is_some_and(|count| (2 * count).next_multiple_of(LINE) == size);
+    // Not more than a line is filling.
+    let widths: Vec<usize> = (most.saturating_sub(LINE)..=most).filter(fits).collect();
+    let width = match (l1, &widths[..]) {
+        (Some(l1), _) if fits(&l1) => l1,
+        (None, [width]) => *width,
+        (Some(_), _) | (None, []) => return Err(unfit),
+        (None, _) => return Err(BulletError::Ambiguous { size, widths }),
+    };
+    let shape = shape(width);
+    let at = 2 * numbers(&shape).ok_or(unfit)?;
+    match bytes[at..].iter().zip(FILLING.iter().cycle()).all(|(found, expected)| found == expected) {
+        true => Ok(shape),
+        false => Err(BulletError::Filling { at, l1: width }),
+    }
+}
+
+/// How many numbers a network has; none where a pairwise one is odd or no file could be so long.
+fn numbers(shape: &Shape) -> Option<usize> {
+    let Shape { features, l1, activation, buckets, .. } = shape;
+    if *activation == Activation::Pairwise && l1 % 2 == 1 {
+        return None;
+    }
+    let transformer = l1.checked_mul(*features as usize + 1)?;
+    buckets
+        .count
+        .checked_mul(2 * activation.outputs(*l1) + 1)?
+        .checked_add(transformer)
+        .filter(|count| *count < 1 << 40)
+}
+
+/// The network of bytes that are as many as `shape` needs.
+fn parse(bytes: &[u8], shape: Shape) -> QuantNet {
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let mut left = pairs.iter().map(|pair| i16::from_le_bytes(*pair));
+    let mut take = |count: usize| -> Vec<i16> { left.by_ref().take(count).collect() };
+    let ft_weights = take(shape.features as usize * shape.l1);
+    let ft_biases = take(shape.l1);
+    let inputs = 2 * shape.activation.outputs(shape.l1);
+    let weights: Vec<Vec<i16>> = (0..shape.buckets.count).map(|_| take(inputs)).collect();
+    let biases = take(shape.buckets.count);
+    let layer = |(weights, bias): (Vec<i16>, &i16)| {
+        vec![QuantDense { inputs, outputs: 1, weights, biases: vec![i32::from(*bias)] }]
+    };
+    let stacks = weights.into_iter().zip(&biases).map(layer).collect();
+    QuantNet { shape, scheme: Scheme::simple(), ft_weights, ft_biases, psqt_weights: Vec::new(), stacks }
+}
+
+fn bytes(net: &QuantNet) -> Result<Vec<u8>, BulletError> {
+    let shape = &net.shape;
+    let rule = shape.buckets.count == 1 || shape.buckets.rule == BucketRule::Cpw;
+    if !shape.hidden.is_empty() || shape.psqt || !rule {
+        return Err(BulletError::Shape(shape.to_string()));
+    }
+    if net.scheme != Scheme::simple() {
+        return Err(BulletError::Scheme(net.scheme.name.clone()));
+    }
+    let biases = net.stacks.iter().enumerate().map(|(bucket, stack)| {
+        let bias = stack[0].biases[0];
+        i16::try_from(bias).map_err(|_| BulletError::Bias { bucket, bias })
+    });
+    let biases = biases.collect::<Result<Vec<i16>, _>>()?;
+    let outputs = net.stacks.iter().flat_map(|stack| &stack[0].weights);
+    let all = net.ft_weights.iter().chain(&net.ft_biases).chain(outputs).chain(&biases);
+    let mut bytes: Vec<u8> = all.flat_map(|number| number.to_le_bytes()).collect();
+    let missing = bytes.len().next_multiple_of(LINE) - bytes.len();
+    bytes.extend(FILLING.iter().cycle().take(missing));
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::forward_integer;
+    use super::*;
+
+    fn set() -> FeatureSet {
+        FeatureSet::resolve("file(P) * rank(P) for P in pieces").expect("a definition")
+    }
+
+    fn net(activation: Activation, buckets: usize, l1: usize) -> QuantNet {
+        let buckets = OutputBuckets { count: buckets, rule: BucketRule::Cpw };
+        let shape = Shape { activation, buckets, ..Shape::plain(64, l1, vec![]) };
+        let count = numbers(&shape).expect("small");
+        let bytes: Vec<u8> = (0..count).flat_map(|n| ((n * 31 % 201) as i16 - 100).to_le_bytes()).collect();
+        parse(&bytes, shape)
+    }
+
+    #[test]
+    fn numbers_stand_where_bullet_has_them() {
+        let net = net(Activation::Screlu, 2, 3);
+        let bytes = bytes(&net).expect("one of bullet's");
+        let number = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
+        assert_eq!(number(3 * 5 + 1), net.ft_weights[3 * 5 + 1]);
+        assert_eq!(number(3 * 64 + 2), net.ft_biases[2]);
+        assert_eq!(number(3 * 65 + 6 + 4), net.stacks[1][0].weights[4]);
+        assert_eq!(i32::from(number(3 * 65 + 12 + 1)), net.stacks[1][0].biases[0]);
+        assert_eq!((bytes.len(), &bytes[2 * 209..][..8]), (448, &b"bulletbu"[..]));
+        // (16,320·2 of a bias) · 400 / (255·64)
+        assert_eq!(Scheme::simple().internal_score(2 * 255 * 64), 800);
+    }
+
+    #[test]
+    fn files_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("quantised.bin");
+        for (activation, buckets, l1) in [
+            (Activation::Screlu, 1, 3),
+            (Activation::Crelu, 8, 5),
+            (Activation::Pairwise, 4, 6),
+            (Activation::Relu, 1, 64),
+        ] {
+            let net = net(activation, buckets, l1);
+            save(&path, &net).expect("saved");
+            let layout = Layout { activation, buckets, l1: None };
+            let back = load(&path, &set(), layout).expect("loads");
+            assert_eq!(back.net, net);
+            assert_eq!(load(&path, &set(), Layout { l1: Some(l1), ..layout }).expect("loads"), back);
+            assert!(load(&path, &set(), Layout { l1: Some(l1 + 2), ..layout }).is_err());
+            assert_eq!(forward_integer(&back.net, 0, &[1, 2], &[3]), forward_integer(&net, 0, &[1, 2], &[3]));
+        }
+    }
+
+    /// Cut anywhere a file is refused.
+    #[test]
+    fn broken_files_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("quantised.bin");
+        let layout = Layout { activation: Activation::Screlu, buckets: 1, l1: None };
+        let net = net(Activation::Screlu, 1, 5);
+        let whole = bytes(&net).expect("one of bullet's");
+        let check = |bytes: &[u8], layout: Layout, expected: &str| {
+            std::fs::write(&path, bytes).expect("written");
+            let error = load(&path, &set(), layout).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        for length in 0..whole.len() {
+            check(&whole[..length], layout, "quantised.bin: ");
+        }
+        let mut filled = whole.clone();
+        *filled.last_mut().expect("bytes") ^= 1;
+        check(&filled, layout, "no filling of bullet's follows");
+        check(&whole, Layout { buckets: 33, ..layout }, "with 64 features, Screlu and 33 output buckets");
+        check(&whole, Layout { l1: Some(usize::MAX / 2), ..layout }, "no accumulator width gives");
+        let mut heavy = net.clone();
+        heavy.stacks[0][0].weights[7] = 129;
+        check(&bytes(&heavy).expect("bytes"), layout, "the integer weight of neuron 0, input 7 is 129, outside ±128");
+        std::fs::File::create(&path).and_then(|file| file.set_len(1 << 33)).expect("a sparse file");
+        let error = load(&path, &set(), layout).expect_err("too large");
+        assert!(
+            matches!(error, NetError::Bullet { reason: BulletError::TooLarge { size, .. }, .. } if size == 1 << 33)
+        );
+    }
+
+    #[test]
+    fn what_bullet_has_no_place_for_is_refused() {
+        let check = |change: fn(&mut QuantNet), expected: &str| {
+            let mut net = net(Activation::Screlu, 1, 5);
+            change(&mut net);
+            let error = bytes(&net).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(|net| net.scheme = Scheme::stockfish(), "of scheme `simple`, not of `stockfish`");
+        check(|net| net.shape.psqt = true, "without hidden layers, PSQT");
+        check(|net| net.stacks[0][0].biases[0] = 40_000, "the output bias 40000 does not fit");
+    }
+}
