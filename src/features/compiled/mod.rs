@@ -13,6 +13,8 @@ mod encode;
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
 mod generator;
 mod groups;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod levels;
 mod pieces;
 mod tables;
@@ -25,6 +27,8 @@ use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
+#[cfg(target_arch = "x86_64")]
+pub use lanes::Lanes;
 use pieces::Turned;
 pub use pieces::{PieceList, RowBuffer};
 pub use view::{Needs, Placement};
@@ -101,6 +105,8 @@ struct Walk {
     whole: bool,
     /// The table as boards have their pieces.
     turned: Turned,
+    #[cfg(target_arch = "x86_64")]
+    shares: Option<lanes::Shares>,
 }
 
 /// Terms a block's product may expand to when its sums are multiplied out.
@@ -154,6 +160,8 @@ impl CompiledBlock {
         Some(Walk {
             whole: term.whole[level.slot],
             turned: Turned::of(&table),
+            #[cfg(target_arch = "x86_64")]
+            shares: lanes::Shares::of(&table),
             table,
             base: term.fixed,
             blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,

@@ -24,11 +24,25 @@ pub struct PieceList {
 pub struct RowBuffer {
     rows: Vec<u32>,
     used: usize,
+    ends: Vec<u32>,
 }
 
 impl RowBuffer {
     pub fn clear(&mut self) {
         self.used = 0;
+        self.ends.clear();
+    }
+
+    /// Marks the end of a position's rows.
+    #[inline]
+    pub fn end(&mut self) {
+        self.ends.push(self.used as u32);
+    }
+
+    /// The ends marked, in rows.
+    #[must_use]
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
     }
 
     #[must_use]
@@ -54,7 +68,7 @@ impl RowBuffer {
 
     /// Room behind what is used. The caller says with [`RowBuffer::take`] how much of it is.
     #[inline]
-    fn room(&mut self) -> &mut [u32; MOST] {
+    pub(super) fn room(&mut self) -> &mut [u32; MOST] {
         if self.rows.len() < self.used + MOST {
             self.rows.resize(2 * (self.used + MOST), 0);
         }
@@ -62,7 +76,7 @@ impl RowBuffer {
     }
 
     #[inline]
-    fn take(&mut self, count: usize) {
+    pub(super) fn take(&mut self, count: usize) {
         self.used += count;
     }
 }
@@ -119,7 +133,7 @@ impl Turned {
 }
 
 /// The exclusive or of table number n: bit 0 mirrors files, bit 1 exchanges ranks and colours, as Black's view does.
-const fn turn(number: usize) -> u16 {
+pub(super) const fn turn(number: usize) -> u16 {
     (if number & 1 != 0 { 7 } else { 0 }) | (if number & 2 != 0 { 56 | 8 << 6 } else { 0 })
 }
 
@@ -129,19 +143,24 @@ impl CompiledBlock {
         self.walk.is_some()
     }
 
+    /// What the kings add to a block of one table, and which of the [`Turned`] tables they ask for; none where it has no
+    /// rows.
+    #[inline]
+    pub(super) fn turned(&self, own: u32, enemy: u32, pov: Perspective) -> Option<(u32, usize)> {
+        let kings = self.kings(own, enemy, pov);
+        let base = self.base(self.terms.first()?, &kings);
+        let number = (kings.mask & 1 | kings.mask >> 2 & 2) as usize & 3;
+        (base != NONE).then_some((base, number))
+    }
+
     /// Appends the active features, shifted by `offset`, as the side to move sees them and as the other does.
     #[inline]
     pub fn walk_both(&self, pieces: &PieceList, stm: Perspective, offset: u32, sides: &mut [RowBuffer; 2]) {
-        let (Some(walk), [term]) = (&self.walk, &self.terms[..]) else { return };
+        let Some(walk) = &self.walk else { return };
         for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
             let (Some(own), Some(enemy)) = (pieces.king(pov), pieces.king(pov.other())) else { return };
-            let kings = self.kings(own, enemy, pov);
-            let base = self.base(term, &kings);
-            if base == NONE {
-                continue;
-            }
-            let number = (kings.mask & 1 | kings.mask >> 2 & 2) as usize;
-            let table = &walk.turned.tables[number & 3];
+            let Some((base, number)) = self.turned(own, enemy, pov) else { continue };
+            let table = &walk.turned.tables[number];
             let first = base.wrapping_add(offset);
             let room = side.room();
             let entry = |man: u16| table[usize::from(man & 1023)];

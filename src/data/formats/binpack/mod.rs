@@ -10,8 +10,10 @@
 //! An own codec, because the crate for this format panics on malformed input without telling the place, and its writer
 //! on stems without a move and on long chains, swallowing write errors in `Drop`. It is the tests' oracle.
 
+mod attacks;
 mod bits;
 mod choice;
+mod cpu;
 mod error;
 mod moves;
 mod pieces;
@@ -21,6 +23,7 @@ mod source;
 mod stem;
 mod write;
 
+pub use choice::{NoTriplet, Triplet};
 pub use error::{ChunkError, StemError, TextError};
 #[cfg(test)]
 pub(crate) use pieces::tests::games as random_games;

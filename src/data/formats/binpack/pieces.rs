@@ -100,16 +100,13 @@ impl Pieces {
         let mut taken = std::mem::take(bytes);
         taken.resize(length as usize, 0);
         self.file.read_exact_at(&mut taken, offset).map_err(DataError::read(&self.path))?;
-        let mut decoder = Decoder::known(taken);
+        let mut decoder = Decoder::known(taken, self.first[piece]);
         out.clear();
         out.reserve(samples as usize);
         let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
         // One more than there should be, to notice it.
         let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
         *bytes = decoder.into_bytes();
-        for (number, record) in (self.first[piece]..).zip(out.iter_mut()) {
-            *record = record.with_game(number);
-        }
         if usable < samples {
             out.retain(|record| is_usable(record, self.method));
         }
