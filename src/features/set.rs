@@ -192,7 +192,7 @@ impl FeatureSet {
         #[cfg(target_arch = "x86_64")]
         if let Some(lanes) = self.lanes {
             let blocks = self.blocks.iter().map(|block| (&block.compiled, block.offset));
-            return lanes.append(blocks, boards, sides);
+            return lanes.append(&blocks, boards, sides);
         }
         for (board, stm) in boards {
             if self.walks {

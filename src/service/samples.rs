@@ -1,17 +1,24 @@
-//! Where the samples of a batch come from: records that stand in memory, or a binpack decoded window by window.
+//! Where the samples of a batch come from: a mapped file, or a binpack decoded window by window.
 
 use std::ops::Range;
 
 use super::ServiceError;
-use super::order::{Order, Slice};
+use super::order::{Order, Paging, Slice};
 use super::windows::{Part, Windows};
-use crate::data::Record;
+use crate::data::{Fsd, Record};
 
-/// Samples to serve: a mapped file, or records in memory.
-pub type Records = Box<dyn AsRef<[Record]> + Send + Sync>;
+impl Paging for Fsd {
+    fn fetch(&self, records: Range<usize>) {
+        self.will_need(records);
+    }
+
+    fn release(&self, records: Range<usize>) {
+        self.let_go(records);
+    }
+}
 
 pub(super) enum Samples {
-    Mapped { records: Records, order: Order },
+    Mapped { file: Fsd, order: Order },
     Direct(Windows),
 }
 
@@ -52,9 +59,9 @@ impl Samples {
     /// The batch numbered `batch`; none when `stop` said so on the way.
     pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Chosen<'_>>, ServiceError> {
         Ok(match self {
-            Samples::Mapped { records, order } => {
-                let slice = order.slice(batch);
-                Some(Chosen { epoch: slice.epoch, from: From::Mapped((**records).as_ref(), slice) })
+            Samples::Mapped { file, order } => {
+                let slice = order.slice(batch, file);
+                Some(Chosen { epoch: slice.epoch, from: From::Mapped(file.records(), slice) })
             }
             Samples::Direct(windows) => {
                 let parts = windows.batch(batch, stop)?;
@@ -67,7 +74,7 @@ impl Samples {
 impl Chosen<'_> {
     pub(super) fn len(&self) -> usize {
         match &self.from {
-            From::Mapped(_, slice) => slice.records().len(),
+            From::Mapped(_, slice) => slice.samples(),
             From::Direct(parts) => parts.iter().map(Part::len).sum(),
         }
     }
@@ -77,8 +84,7 @@ impl Chosen<'_> {
         out.clear();
         match &self.from {
             From::Mapped(records, slice) => {
-                let picked = slice.records()[places].iter();
-                out.extend(picked.map(|&index| records[index as usize].with_game(index)));
+                slice.each(places, |index| out.push(records[index as usize].with_game(index)));
             }
             From::Direct(parts) => {
                 let mut before = 0;

@@ -331,7 +331,7 @@ mod tests {
         let mut request =
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
-        let pieces = Pieces::scan(&path, Method::Eval, 2).expect("a good file");
+        let pieces = Pieces::scan(&path, Method::Eval, 2, &|_, _| {}).expect("a good file");
         let windows = Windows { window_samples: 6_000, ..Windows::new(&request, pieces).expect("samples") };
         (windows, records)
     }

@@ -96,7 +96,7 @@ impl Lanes {
     /// `blocks`: blocks that have [`Shares`], and what their indices are shifted by.
     pub fn append<'a, 'b>(
         self,
-        blocks: impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone,
+        blocks: &(impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone),
         boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
         sides: &mut [RowBuffer; 2],
     ) {
@@ -107,7 +107,7 @@ impl Lanes {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn append<'a, 'b>(
-    blocks: impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone,
+    blocks: &(impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone),
     boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
     sides: &mut [RowBuffer; 2],
 ) {
@@ -263,7 +263,7 @@ mod tests {
                 blocks().for_each(|(block, offset)| block.walk_both(&list, stm, offset, &mut walked));
                 walked.iter_mut().for_each(RowBuffer::end);
             }
-            lanes.append(blocks(), boards.iter().map(|board| (board, stm)), &mut found);
+            lanes.append(&blocks(), boards.iter().map(|board| (board, stm)), &mut found);
             for (walked, found) in walked.iter().zip(&found) {
                 assert!(walked.rows() == found.rows() && walked.ends() == found.ends(), "{definition}");
             }

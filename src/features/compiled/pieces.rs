@@ -145,7 +145,7 @@ impl CompiledBlock {
 
     /// What the kings add to a block of one table, and which of the [`Turned`] tables they ask for; none where it has no
     /// rows.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turned(&self, own: u32, enemy: u32, pov: Perspective) -> Option<(u32, usize)> {
         let kings = self.kings(own, enemy, pov);
         let base = self.base(self.terms.first()?, &kings);

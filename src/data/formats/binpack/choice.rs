@@ -2,7 +2,7 @@
 
 use super::cpu::{Cpu, Work, dispatch};
 use super::moves::{choices, nth, numbers};
-use super::position::{Moves, Position};
+use super::position::Position;
 use crate::chess::PackedBoard;
 use crate::data::Record;
 use crate::data::record::PackedMove;
@@ -67,12 +67,11 @@ impl Work for Drawing<'_> {
     }
 }
 
-/// What each piece can do, kings that would be in check aside.
+/// How many moves the own pieces have, in the order of their squares, kings that would be in check aside.
 struct Choices {
-    pieces: [Moves; 32],
     /// Moves up to and with each piece's.
-    sums: [u32; 32],
-    count: usize,
+    sums: [u16; 32],
+    total: u32,
 }
 
 impl Position {
@@ -82,8 +81,8 @@ impl Position {
         let mut bits = draw;
         for _ in 0..TRIES {
             bits = draws.at(bits);
-            let pick = (u128::from(bits) * u128::from(choices.total())) >> 64;
-            let mv = choices.get(pick as u32, cpu).filter(|mv| *mv != played);
+            let pick = (u128::from(bits) * u128::from(choices.total)) >> 64;
+            let mv = self.choice(&choices, pick as u32, cpu).filter(|mv| *mv != played);
             if let Some(after) = mv.and_then(|mv| self.after(mv)) {
                 return Some(after);
             }
@@ -95,7 +94,7 @@ impl Position {
     #[cold]
     #[inline(never)]
     fn one_of_all(&self, choices: &Choices, played: PackedMove, bits: u64, cpu: impl Cpu) -> Option<Position> {
-        let others = (0..choices.total()).filter_map(|pick| choices.get(pick, cpu)).filter(|mv| *mv != played);
+        let others = (0..choices.total).filter_map(|pick| self.choice(choices, pick, cpu)).filter(|mv| *mv != played);
         let legal: Vec<Position> = others.filter_map(|mv| self.after(mv)).collect();
         let pick = (u128::from(bits) * legal.len() as u128) >> 64;
         legal.get(pick as usize).cloned()
@@ -110,33 +109,29 @@ impl Position {
 
     #[inline(always)]
     fn choices(&self) -> Choices {
-        let none = Moves { from: 0, targets: 0, promotes: false, castles: [false; 2] };
-        let mut all = Choices { pieces: [none; 32], sums: [0; 32], count: 0 };
-        let (mut left, mut sum) = (self.own(), 0);
-        while left != 0 && all.count < 32 {
+        let mut all = Choices { sums: [u16::MAX; 32], total: 0 };
+        let mut left = self.own();
+        for sum in &mut all.sums {
+            if left == 0 {
+                break;
+            }
             let moves = self.moves(left.trailing_zeros());
             left &= left - 1;
-            sum += choices(&moves, moves.targets.count_ones());
-            all.pieces[all.count] = moves;
-            all.sums[all.count] = sum;
-            all.count += 1;
+            all.total += choices(&moves, moves.targets.count_ones());
+            *sum = all.total as u16;
         }
         all
     }
-}
 
-impl Choices {
+    /// Move number `pick` of those counted; none where there are not so many.
     #[inline(always)]
-    fn total(&self) -> u32 {
-        self.count.checked_sub(1).map_or(0, |last| self.sums[last])
-    }
-
-    /// Move number `pick`.
-    #[inline(always)]
-    fn get(&self, pick: u32, cpu: impl Cpu) -> Option<PackedMove> {
-        let piece = self.sums[..self.count].iter().position(|sum| *sum > pick)?;
-        let before = piece.checked_sub(1).map_or(0, |before| self.sums[before]);
-        Some(nth(&self.pieces[piece], pick - before, cpu))
+    fn choice(&self, choices: &Choices, pick: u32, cpu: impl Cpu) -> Option<PackedMove> {
+        let before = choices.sums.iter().filter(|sum| u32::from(**sum) <= pick).count() as u32;
+        if pick >= choices.total {
+            return None;
+        }
+        let passed = before.checked_sub(1).map_or(0, |last| u32::from(choices.sums[last as usize & 31]));
+        Some(nth(&self.moves(cpu.nth(self.own(), before)), pick - passed, cpu))
     }
 }
 

@@ -15,6 +15,7 @@ mod bits;
 mod choice;
 mod cpu;
 mod error;
+mod index;
 mod moves;
 mod pieces;
 mod position;
