@@ -143,12 +143,15 @@ impl<'a> Encoder<'a> {
     ) -> Result<Option<Header>, ServiceError> {
         self.header = Header { epoch: chosen.epoch, batch, ..Header::default() };
         let mut records = std::mem::take(&mut self.records);
+        chosen.prefetch(0..CHUNK.min(chosen.len()));
         for from in (0..chosen.len()).step_by(CHUNK) {
             if stop() {
                 return Ok(None);
             }
             self.chunk.clear();
-            chosen.copy(from..(from + CHUNK).min(chosen.len()), &mut records);
+            let until = |end: usize| end.min(chosen.len());
+            chosen.copy(from..until(from + CHUNK), &mut records);
+            chosen.prefetch(until(from + CHUNK)..until(from + 2 * CHUNK));
             match self.source.method {
                 Method::Eval => self.positions(&records),
                 Method::Pqr => self.triplets(&records)?,

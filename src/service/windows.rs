@@ -69,15 +69,15 @@ impl Part {
         self.places.len()
     }
 
-    /// Appends the samples at some of the part's places.
-    pub(super) fn copy(&self, places: Range<usize>, out: &mut Vec<Record>) {
+    /// Visits the samples at some of the part's places.
+    #[inline]
+    pub(super) fn each(&self, places: Range<usize>, mut visit: impl FnMut(&Record)) {
         let (Some(order), start) = (self.window.order.get(), self.places.start) else { return };
-        let locations = &order[start + places.start..start + places.end];
         let decoded = &self.window.decoded;
-        out.extend(locations.iter().map(|location| {
+        for location in &order[start + places.start..start + places.end] {
             let (piece, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]
-        }));
+            visit(&decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]);
+        }
     }
 }
 
@@ -339,7 +339,7 @@ mod tests {
     fn batch(windows: &Windows, number: u64) -> Vec<Record> {
         let parts = windows.batch(number, &|| false).expect("a good file").expect("nobody says stop");
         let mut all = Vec::new();
-        parts.iter().for_each(|part| part.copy(0..part.len(), &mut all));
+        parts.iter().for_each(|part| part.each(0..part.len(), |record| all.push(*record)));
         all
     }
 

@@ -41,7 +41,10 @@ impl CompiledBlock {
     /// the kings fail.
     #[inline(always)]
     pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
-        term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
+        match term.fixed {
+            Some(base) => base,
+            None => self.sum_of_kings(term, kings),
+        }
     }
 
     #[inline(always)]

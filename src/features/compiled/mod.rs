@@ -29,7 +29,7 @@ pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
 #[cfg(target_arch = "x86_64")]
 pub use lanes::Lanes;
-use pieces::Turned;
+use pieces::{OwnKings, Turned};
 pub use pieces::{PieceList, RowBuffer};
 pub use view::{Needs, Placement};
 
@@ -105,6 +105,8 @@ struct Walk {
     whole: bool,
     /// The table as boards have their pieces.
     turned: Turned,
+    /// By perspective and own king as it stands, where the enemy's makes no difference: see [`CompiledBlock::turned`].
+    own_kings: Option<Box<OwnKings>>,
     #[cfg(target_arch = "x86_64")]
     shares: Option<lanes::Shares>,
 }
@@ -144,6 +146,10 @@ impl CompiledBlock {
             }
         }
         block.walk = block.as_walk();
+        let own_kings = block.own_kings();
+        if let Some(walk) = &mut block.walk {
+            walk.own_kings = own_kings;
+        }
         block.unite();
         block.contexts = ContextTable::of(spec, &block);
         Ok(block)
@@ -160,6 +166,7 @@ impl CompiledBlock {
         Some(Walk {
             whole: term.whole[level.slot],
             turned: Turned::of(&table),
+            own_kings: None,
             #[cfg(target_arch = "x86_64")]
             shares: lanes::Shares::of(&table),
             table,

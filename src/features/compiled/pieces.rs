@@ -5,6 +5,7 @@ use crate::chess::{PackedBoard, Perspective};
 
 use super::CompiledBlock;
 use super::tables::NONE;
+use crate::features::spec::ENEMY_KING;
 
 /// Pieces a board has at most.
 const MOST: usize = 32;
@@ -132,6 +133,9 @@ impl Turned {
     }
 }
 
+/// By perspective and square of the own king: what [`CompiledBlock::turned`] gives, the table's number one byte.
+pub type OwnKings = [[(u32, u8); 64]; 2];
+
 /// The exclusive or of table number n: bit 0 mirrors files, bit 1 exchanges ranks and colours, as Black's view does.
 pub(super) const fn turn(number: usize) -> u16 {
     (if number & 1 != 0 { 7 } else { 0 }) | (if number & 2 != 0 { 56 | 8 << 6 } else { 0 })
@@ -147,10 +151,27 @@ impl CompiledBlock {
     /// rows.
     #[inline(always)]
     pub(super) fn turned(&self, own: u32, enemy: u32, pov: Perspective) -> Option<(u32, usize)> {
+        let known = self.walk.as_ref().and_then(|walk| walk.own_kings.as_ref());
+        let (base, number) = match known {
+            Some(known) => known[pov.index() & 1][own as usize & 63],
+            None => self.asked(own, enemy, pov),
+        };
+        (base != NONE).then_some((base, usize::from(number & 3)))
+    }
+
+    /// Base and number of the table.
+    fn asked(&self, own: u32, enemy: u32, pov: Perspective) -> (u32, u8) {
         let kings = self.kings(own, enemy, pov);
-        let base = self.base(self.terms.first()?, &kings);
-        let number = (kings.mask & 1 | kings.mask >> 2 & 2) as usize & 3;
-        (base != NONE).then_some((base, number))
+        let base = self.terms.first().map_or(NONE, |term| self.base(term, &kings));
+        (base, (kings.mask & 1 | kings.mask >> 2 & 2) as u8 & 3)
+    }
+
+    /// What [`CompiledBlock::turned`] looks up, where the enemy's king makes no difference.
+    pub(super) fn own_kings(&self) -> Option<Box<OwnKings>> {
+        let [term] = &self.terms[..] else { return None };
+        let alone = self.gate.is_empty() && term.tables[ENEMY_KING].iter().all(|entry| *entry == 0);
+        let by_square = |pov| std::array::from_fn(|own| self.asked(own as u32, 0, pov));
+        alone.then(|| Box::new(Perspective::ALL.map(by_square)))
     }
 
     /// Appends the active features, shifted by `offset`, as the side to move sees them and as the other does.

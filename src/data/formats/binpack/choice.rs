@@ -58,16 +58,18 @@ impl Work for Drawing<'_> {
             record.ep_file(),
             record.rule50(),
             record.ply(),
+            cpu,
         );
         let played = record.packed_move().ok_or(NoTriplet::Played)?;
         let can = numbers(&position, played).is_some();
-        let after = position.after(played).filter(|_| can).ok_or(NoTriplet::Played)?;
-        let other = position.after_another(played, self.draws, self.draw, cpu).ok_or(NoTriplet::Other)?;
-        Ok(Triplet { played: after.board(cpu), other: other.board(cpu) })
+        let after = if can { position.board_after(played, cpu) } else { None };
+        let after = after.ok_or(NoTriplet::Played)?;
+        let other = position.board_after_another(played, self.draws, self.draw, cpu).ok_or(NoTriplet::Other)?;
+        Ok(Triplet { played: after, other })
     }
 }
 
-/// How many moves the own pieces have, in the order of their squares, kings that would be in check aside.
+/// How many moves the own pieces have, pawns first, kings that would be in check aside.
 struct Choices {
     /// Moves up to and with each piece's.
     sums: [u16; 32],
@@ -76,49 +78,49 @@ struct Choices {
 
 impl Position {
     #[inline(always)]
-    fn after_another(&self, played: PackedMove, draws: Draws, draw: u64, cpu: impl Cpu) -> Option<Position> {
+    fn board_after_another(&self, played: PackedMove, draws: Draws, draw: u64, cpu: impl Cpu) -> Option<PackedBoard> {
         let choices = self.choices();
         let mut bits = draw;
         for _ in 0..TRIES {
             bits = draws.at(bits);
             let pick = (u128::from(bits) * u128::from(choices.total)) >> 64;
             let mv = self.choice(&choices, pick as u32, cpu).filter(|mv| *mv != played);
-            if let Some(after) = mv.and_then(|mv| self.after(mv)) {
+            if let Some(after) = mv.and_then(|mv| self.board_after(mv, cpu)) {
                 return Some(after);
             }
         }
         self.one_of_all(&choices, played, draws.at(bits), cpu)
     }
 
-    /// As [`Position::after_another`], when drawing among moves that are mostly illegal has not met a legal one.
+    /// As [`Position::board_after_another`], when drawing among moves that are mostly illegal has not met a legal one.
     #[cold]
     #[inline(never)]
-    fn one_of_all(&self, choices: &Choices, played: PackedMove, bits: u64, cpu: impl Cpu) -> Option<Position> {
+    fn one_of_all(&self, choices: &Choices, played: PackedMove, bits: u64, cpu: impl Cpu) -> Option<PackedBoard> {
         let others = (0..choices.total).filter_map(|pick| self.choice(choices, pick, cpu)).filter(|mv| *mv != played);
-        let legal: Vec<Position> = others.filter_map(|mv| self.after(mv)).collect();
+        let legal: Vec<PackedBoard> = others.filter_map(|mv| self.board_after(mv, cpu)).collect();
         let pick = (u128::from(bits) * legal.len() as u128) >> 64;
-        legal.get(pick as usize).cloned()
+        legal.get(pick as usize).copied()
     }
 
-    /// The position after a move that [`Position::moves`] tells of; none where it is illegal.
+    /// The board after a move that [`Position::moves`] tells of; none where it is illegal.
     #[inline(always)]
-    fn after(&self, mv: PackedMove) -> Option<Position> {
+    fn board_after(&self, mv: PackedMove, cpu: impl Cpu) -> Option<PackedBoard> {
         let mut after = self.clone();
-        after.play(mv).then_some(after)
+        after.play(mv).then(|| after.board(cpu))
     }
 
     #[inline(always)]
     fn choices(&self) -> Choices {
         let mut all = Choices { sums: [u16::MAX; 32], total: 0 };
-        let mut left = self.own();
-        for sum in &mut all.sums {
-            if left == 0 {
-                break;
+        let mut sums = all.sums.iter_mut();
+        for (mut left, pawns) in self.pawns_and_pieces().into_iter().zip([true, false]) {
+            while left != 0 {
+                let moves = self.moves_of(left.trailing_zeros(), pawns);
+                left &= left - 1;
+                all.total += choices(&moves, moves.targets.count_ones());
+                let Some(sum) = sums.next() else { break };
+                *sum = all.total as u16;
             }
-            let moves = self.moves(left.trailing_zeros());
-            left &= left - 1;
-            all.total += choices(&moves, moves.targets.count_ones());
-            *sum = all.total as u16;
         }
         all
     }
@@ -126,12 +128,17 @@ impl Position {
     /// Move number `pick` of those counted; none where there are not so many.
     #[inline(always)]
     fn choice(&self, choices: &Choices, pick: u32, cpu: impl Cpu) -> Option<PackedMove> {
-        let before = choices.sums.iter().filter(|sum| u32::from(**sum) <= pick).count() as u32;
         if pick >= choices.total {
             return None;
         }
+        let before = choices.sums.iter().filter(|sum| u32::from(**sum) <= pick).count() as u32;
         let passed = before.checked_sub(1).map_or(0, |last| u32::from(choices.sums[last as usize & 31]));
-        Some(nth(&self.moves(cpu.nth(self.own(), before)), pick - passed, cpu))
+        let [pawns, pieces] = self.pawns_and_pieces();
+        let moves = match before.checked_sub(pawns.count_ones()) {
+            None => self.moves_of(cpu.nth(pawns, before), true),
+            Some(behind) => self.moves_of(cpu.nth(pieces, behind), false),
+        };
+        Some(nth(&moves, pick - passed, cpu))
     }
 }
 

@@ -11,6 +11,8 @@ pub trait Cpu: Copy {
     fn nth(self, set: u64, n: u32) -> u32;
     /// The board whose occupied squares have these bits of their piece codes, lowest first; 32 at most.
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard;
+    /// The reverse of [`Cpu::board`], and the code on each occupied square.
+    fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]);
 }
 
 /// Work over a CPU's instructions. Its `run` and all that it calls must be inlined.
@@ -41,6 +43,18 @@ impl Cpu for Portable {
     #[inline(always)]
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard {
         PackedBoard::of_planes(occupied, planes)
+    }
+
+    #[inline(always)]
+    fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]) {
+        let (mut planes, mut squares) = ([0; 4], [0; 64]);
+        for (square, code) in board.pieces() {
+            squares[square as usize] = code.index() as u8;
+            for (bit, plane) in planes.iter_mut().enumerate() {
+                *plane |= (code.index() as u64 >> bit & 1) << square as u32;
+            }
+        }
+        (planes, squares)
     }
 }
 
@@ -75,6 +89,10 @@ fn is_amd() -> bool {
     [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes) == [*b"Auth", *b"enti", *b"cAMD"]
 }
 
+/// The lowest bit of each nibble.
+#[cfg(target_arch = "x86_64")]
+const NIBBLES: u64 = 0x1111_1111_1111_1111;
+
 #[cfg(target_arch = "x86_64")]
 impl Cpu for Deposit {
     #[inline(always)]
@@ -87,13 +105,32 @@ impl Cpu for Deposit {
     #[inline(always)]
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard {
         use std::arch::x86_64::{_pdep_u64, _pext_u64};
-        const NIBBLES: u64 = 0x1111_1111_1111_1111;
         // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
         let [low, high] = planes.iter().enumerate().fold([0, 0], |[low, high], (bit, plane)| unsafe {
             let bits = _pext_u64(*plane, occupied);
             [low | _pdep_u64(bits, NIBBLES) << bit, high | _pdep_u64(bits >> 16, NIBBLES) << bit]
         });
         PackedBoard::from_bits(occupied, u128::from(low) | u128::from(high) << 64)
+    }
+
+    #[inline(always)]
+    fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]) {
+        use std::arch::x86_64::{_pdep_u64, _pext_u64};
+        const BYTES: u64 = 0x0101_0101_0101_0101;
+        let (occupied, mut codes) = (board.occupancy(), board.codes());
+        let halves = [codes as u64, (codes >> 64) as u64];
+        // SAFETY: `detect` is the only constructor, so the CPU has BMI2.
+        let planes = [0, 1, 2, 3].map(|bit| unsafe {
+            let [low, high] = halves.map(|half| _pext_u64(half, NIBBLES << bit));
+            _pdep_u64(low | high << 16, occupied)
+        });
+        let mut squares = [0; 64];
+        for (rank, squares) in occupied.to_le_bytes().into_iter().zip(squares.as_chunks_mut::<8>().0) {
+            // SAFETY: as above.
+            *squares = unsafe { _pdep_u64(codes as u64, 15 * _pdep_u64(u64::from(rank), BYTES)) }.to_le_bytes();
+            codes >>= 4 * rank.count_ones();
+        }
+        (planes, squares)
     }
 }
 
@@ -110,11 +147,12 @@ mod tests {
     }
 
     impl Work for Both {
-        type Output = (u32, PackedBoard);
+        type Output = (u32, PackedBoard, ([u64; 4], [u8; 64]));
 
         #[inline(always)]
         fn run(self, cpu: impl Cpu) -> Self::Output {
-            (cpu.nth(self.set, self.n), cpu.board(self.set, self.planes))
+            let board = cpu.board(self.set, self.planes);
+            (cpu.nth(self.set, self.n), board, cpu.planes(&board))
         }
     }
 
@@ -138,6 +176,7 @@ mod tests {
                 let bits = planes.map(|plane| (plane >> square as u32 & 1) as usize);
                 assert_eq!(code.index(), bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3);
             }
+            assert_eq!(expected.2.0, planes);
             assert_eq!(dispatch(Both { set, n, planes }), expected);
         }
     }

@@ -71,6 +71,7 @@ pub struct Numbers {
 }
 
 /// The numbers of `mv`; none where no piece can go that way.
+#[inline(always)]
 pub fn numbers(position: &Position, mv: PackedMove) -> Option<Numbers> {
     let own = position.own();
     let (from, to) = (mv.from() as u32, mv.to() as u32);

@@ -91,6 +91,19 @@ impl Position {
         })
     }
 
+    /// The own pawns, and the other own pieces.
+    #[inline(always)]
+    pub const fn pawns_and_pieces(&self) -> [u64; 2] {
+        let pawns = self.own() & self.roles[PAWN];
+        [pawns, self.own() ^ pawns]
+    }
+
+    /// The moves of the own pieces of one of [`Position::pawns_and_pieces`].
+    #[inline(always)]
+    pub fn moves_of(&self, from: u32, pawn: bool) -> Moves {
+        if pawn { self.pawn_moves(from) } else { self.piece_moves(from, self.code_at(from) & 7) }
+    }
+
     #[inline(always)]
     pub(in crate::data) fn situation(&self, cpu: impl Cpu) -> Situation {
         Situation {
@@ -132,11 +145,16 @@ impl Position {
     /// The moves of the own piece on `from`.
     #[inline(always)]
     pub fn moves(&self, from: u32) -> Moves {
-        let (code, occupied) = (self.code_at(from), self.occupied());
-        let role = code & 7;
-        if role == PAWN {
-            return self.pawn_moves(from);
+        match self.code_at(from) & 7 {
+            PAWN => self.pawn_moves(from),
+            role => self.piece_moves(from, role),
         }
+    }
+
+    /// Of a piece that is no pawn.
+    #[inline(always)]
+    fn piece_moves(&self, from: u32, role: usize) -> Moves {
+        let occupied = self.occupied();
         // What kind of piece it is cannot be foreseen: all of them at once cost less than guessing wrong.
         let share = |kinds: u32| 0u64.wrapping_sub(u64::from(kinds >> role & 1));
         let lines = straight(from, occupied) & share(1 << ROOK | 1 << QUEEN);

@@ -4,6 +4,7 @@ use shakmaty::{Color, File, Rank, Square};
 
 use super::{KING, PAWN, Position, ROOK, bit_of};
 use crate::chess::PackedBoard;
+use crate::data::formats::binpack::cpu::Cpu;
 use crate::units::Ply;
 
 impl Position {
@@ -57,18 +58,28 @@ impl Position {
         ep_file: Option<File>,
         rule50: u8,
         ply: Ply,
+        cpu: impl Cpu,
     ) -> Position {
-        let mut position = Position::empty(ply);
-        (position.turn, position.castling, position.rule50) = (turn, castling, u32::from(rule50));
-        position.ep =
-            ep_file.map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third))));
-        let (mut left, mut codes) = (board.occupancy(), board.codes());
-        while left != 0 {
-            position.put(left.trailing_zeros(), (codes & 15) as usize);
-            left &= left - 1;
-            codes >>= 4;
+        let ([low, middle, high, black], squares) = cpu.planes(board);
+        let occupied = board.occupancy();
+        let roles = [
+            occupied & !(low | middle | high),
+            low & !(middle | high),
+            middle & !(low | high),
+            low & middle & !high,
+            high & !(low | middle),
+            high & low & !middle,
+        ];
+        Position {
+            colors: [occupied & !black, black],
+            roles: std::array::from_fn(|role| roles.get(role).copied().unwrap_or(0)),
+            squares,
+            turn,
+            castling,
+            ep: ep_file.map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third)))),
+            rule50: u32::from(rule50),
+            ply: ply.0,
         }
-        position
     }
 
     const fn empty(ply: Ply) -> Position {
