@@ -12,6 +12,9 @@ use super::manifest::Manifest;
 use super::writer::HEADER_BYTES;
 use super::{DataError, Header, Method, Record};
 
+/// Touching a page maps those around it, too, so far on either side.
+const AROUND: usize = 64 << 10;
+
 /// Bytes checked at once by all cores.
 const GROUP_BYTES: usize = 32 << 20;
 
@@ -133,6 +136,8 @@ impl Fsd {
     /// Says that these records will not be read for a while: they take no memory any more, and come from the file again.
     pub fn let_go(&self, records: Range<usize>) {
         let (at, bytes) = self.bytes_of(records);
+        let end = (at + bytes + AROUND).min(self.map.len());
+        let (at, bytes) = (at.saturating_sub(AROUND), end - at.saturating_sub(AROUND));
         // SAFETY: as in `each_chunk`.
         let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
     }

@@ -38,6 +38,33 @@ impl Triplet {
     }
 }
 
+/// Whether a record has a move and its position another legal one besides; the position is known to be legal.
+pub fn has_triplet(record: &Record) -> bool {
+    record.has_move() && dispatch(TwoMoves(record))
+}
+
+/// A call of [`has_triplet`].
+struct TwoMoves<'a>(&'a Record);
+
+impl Work for TwoMoves<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, cpu: impl Cpu) -> bool {
+        let position = Position::of_record(self.0, cpu);
+        let mut found = 0;
+        for (mut left, pawns) in position.pawns_and_pieces().into_iter().zip([true, false]) {
+            while left != 0 && found < 2 {
+                let moves = position.moves_of(left.trailing_zeros(), pawns);
+                left &= left - 1;
+                let each = 0..choices(&moves, moves.targets.count_ones());
+                found += each.filter(|choice| position.clone().play(nth(&moves, *choice, cpu))).take(2).count();
+            }
+        }
+        found >= 2
+    }
+}
+
 /// A call of [`Triplet::draw`].
 struct Drawing<'a> {
     record: &'a Record,
@@ -51,15 +78,7 @@ impl Work for Drawing<'_> {
     #[inline(always)]
     fn run(self, cpu: impl Cpu) -> Self::Output {
         let record = self.record;
-        let position = Position::from_board(
-            record.board(),
-            record.turn(),
-            record.castling(),
-            record.ep_file(),
-            record.rule50(),
-            record.ply(),
-            cpu,
-        );
+        let position = Position::of_record(record, cpu);
         let played = record.packed_move().ok_or(NoTriplet::Played)?;
         let can = numbers(&position, played).is_some();
         let after = if can { position.board_after(played, cpu) } else { None };
@@ -77,6 +96,19 @@ struct Choices {
 }
 
 impl Position {
+    #[inline(always)]
+    fn of_record(record: &Record, cpu: impl Cpu) -> Position {
+        Position::from_board(
+            record.board(),
+            record.turn(),
+            record.castling(),
+            record.ep_file(),
+            record.rule50(),
+            record.ply(),
+            cpu,
+        )
+    }
+
     #[inline(always)]
     fn board_after_another(&self, played: PackedMove, draws: Draws, draw: u64, cpu: impl Cpu) -> Option<PackedBoard> {
         let choices = self.choices();
@@ -170,6 +202,8 @@ mod tests {
             *record(&after).board()
         };
         let boards: Vec<_> = moves.iter().map(after).collect();
+        assert!(has_triplet(&Record::of(&before, 0, Ply(0), Some(moves[0]), None, None).expect("fits")), "{fen}");
+        assert!(!has_triplet(&record(&before)), "{fen}");
         let draws = Seed(1).draws("test");
         for (played, mv) in moves.iter().enumerate() {
             let record = Record::of(&before, 0, Ply(0), Some(*mv), None, None).expect("fits");
@@ -211,6 +245,7 @@ mod tests {
         let draw = |record: &Record| Triplet::draw(record, Seed(2).draws("test"), 1);
         assert_eq!(draw(&with(Some(moves[0]))), Err(NoTriplet::Other));
         assert_eq!(draw(&with(None)), Err(NoTriplet::Played));
+        assert!(!has_triplet(&with(Some(moves[0]))));
         let impossible = Move::Normal {
             role: shakmaty::Role::Pawn,
             from: shakmaty::Square::E4,

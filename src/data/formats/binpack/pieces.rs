@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::choice::has_triplet;
 use super::read::{Chunk, Decoder};
 use super::{ChunkError, HEADER_BYTES, index};
 use crate::data::formats::numbers::GameNumbers;
@@ -247,12 +248,11 @@ fn scan_chunk(file: &File, path: &Path, method: Method, place: Place, records: &
     }
 }
 
-/// Whether a sample teaches what the method learns.
+/// Whether a decoded sample teaches what the method learns.
 fn is_usable(record: &Record, method: Method) -> bool {
-    use shakmaty::Position;
     match method {
         Method::Eval => record.score().is_some() || record.result().is_some(),
-        Method::Pqr => record.has_move() && record.position().is_ok_and(|position| position.legal_moves().len() > 1),
+        Method::Pqr => has_triplet(record),
     }
 }
 
@@ -373,7 +373,8 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         let all = games(&path, 100);
-        let expected = all.iter().filter(|record| is_usable(record, Method::Pqr)).count();
+        let others = |record: &Record| record.position().expect("legal").legal_moves().len() - 1;
+        let expected = all.iter().filter(|record| record.has_move() && others(record) > 0).count();
         assert!(expected < all.len() && expected > 0, "{expected} of {}", all.len());
         let pieces = Pieces::scan(&path, Method::Pqr, 2, &|_, _| {}).expect("a good file");
         let mut found = 0;
