@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder};
+use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Pieces, Triplet};
 use fsbench::data::formats::{ConvertOptions, SampleReader, convert};
-use fsbench::data::{Fsd, Record};
+use fsbench::data::{Fsd, Method, Record};
+use fsbench::units::Seed;
 use tempfile::TempDir;
 
 fn selfplay() -> Option<PathBuf> {
@@ -53,6 +54,18 @@ fn binpack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("binpack");
     group.throughput(Throughput::Elements(samples as u64));
     group.bench_function("decode, thread", |bencher| bencher.iter(decode));
+    let scan = || Pieces::scan(&path, Method::Eval, 1, &|_, _| {}).unwrap();
+    group.bench_function("scan, thread", |bencher| bencher.iter(scan));
+    let pieces = scan();
+    group.bench_function("decode what was scanned, thread", |bencher| {
+        let (mut bytes, mut records) = (Vec::new(), Vec::new());
+        bencher.iter(|| {
+            for piece in 0..pieces.pieces().len() {
+                pieces.decode(piece, &mut bytes, &mut records).unwrap();
+                black_box(&records);
+            }
+        });
+    });
     group.bench_function("decode by sfbinpack, thread", |bencher| {
         bencher.iter(|| {
             let mut reader = sfbinpack::CompressedTrainingDataEntryReader::from_slice(&bytes).unwrap();
@@ -77,6 +90,14 @@ fn binpack(criterion: &mut Criterion) {
     while let Some(block) = reader.next_block().unwrap() {
         records.extend(block);
     }
+    group.bench_function("triplets, thread", |bencher| {
+        let draws = Seed(0).draws("bench");
+        bencher.iter(|| {
+            for (number, record) in records.iter().enumerate() {
+                let _ = black_box(Triplet::draw(record, draws, number as u64));
+            }
+        });
+    });
     group.bench_function("encode", |bencher| {
         bencher.iter(|| {
             let (mut encoder, mut written) = (Encoder::default(), Vec::new());

@@ -1,7 +1,7 @@
 //! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
 //!
 //! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements) a
-//! second for `encode`, in moves a second for `delta`; `compile` gives the time of one whole set.
+//! second for `encode` and `append`, in moves a second for `delta`; `compile` gives the time of one whole set.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
@@ -9,9 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard};
+use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet, shipped_names};
+use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch, shipped_names};
 use shakmaty::Position;
 
 /// Positions taken from the start of the games.
@@ -98,6 +98,26 @@ fn encode(criterion: &mut Criterion) {
     }
 }
 
+/// As batches are made: row after row, the side to move first.
+fn append(criterion: &mut Criterion) {
+    let boards: Vec<PackedBoard> = steps().iter().map(|step| PackedBoard::pack(&step.before).unwrap()).collect();
+    let mut group = criterion.benchmark_group("append");
+    group.throughput(Throughput::Elements(boards.len() as u64));
+    for (name, set) in sets() {
+        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), Scratch::default());
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for boards in boards.chunks(64) {
+                    sides.iter_mut().for_each(RowBuffer::clear);
+                    let turns = Perspective::ALL.into_iter().cycle();
+                    set.append_boards(boards.iter().zip(turns), &mut sides, &mut scratch);
+                    black_box(&sides);
+                }
+            });
+        });
+    }
+}
+
 fn delta(criterion: &mut Criterion) {
     let steps = steps();
     let mut group = criterion.benchmark_group("delta");
@@ -136,6 +156,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = encode, delta, compile
+    targets = encode, append, delta, compile
 }
 criterion_main!(benches);

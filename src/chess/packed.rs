@@ -75,16 +75,22 @@ impl PackedBoard {
     #[must_use]
     #[inline]
     pub fn of(board: &Board) -> PackedBoard {
-        let occupied = board.occupied();
         // The bits of the piece codes as bitboards, so that no square has to be looked up in each of them.
         let of = |role| board.by_role(role).0;
         let (rooks, kings, black) = (of(Role::Rook), of(Role::King), board.by_color(Color::Black).0);
         let (low, middle, high) = (of(Role::Knight) | rooks | kings, of(Role::Bishop) | rooks, of(Role::Queen) | kings);
+        PackedBoard::of_planes(board.occupied().0, [low, middle, high, black])
+    }
+
+    /// As [`PackedBoard::of`], from the occupied squares and those that have each bit of a piece code, the lowest first.
+    #[must_use]
+    #[inline]
+    pub fn of_planes(occupied: u64, [low, middle, high, black]: [u64; 4]) -> PackedBoard {
         let rank = |rank: usize| {
             let byte = |bitboard: u64| bitboard.to_le_bytes()[rank];
             let spread = |plane: u64| SPREAD[usize::from(byte(plane))];
             let nibbles = spread(low) | spread(middle) << 1 | spread(high) << 2 | spread(black) << 3;
-            (squeeze(nibbles, byte(occupied.0)), NIBBLE_BITS[usize::from(byte(occupied.0))])
+            (squeeze(nibbles, byte(occupied)), NIBBLE_BITS[usize::from(byte(occupied))])
         };
         // Two ranks fill 64 bits at most.
         let ranks = |lower: usize| {
@@ -99,7 +105,7 @@ impl PackedBoard {
             codes |= u128::from(nibbles).wrapping_shl(filled);
             filled += bits;
         }
-        PackedBoard { occupancy: occupied.0.to_le_bytes(), codes: codes.to_le_bytes() }
+        PackedBoard { occupancy: occupied.to_le_bytes(), codes: codes.to_le_bytes() }
     }
 
     /// # Errors

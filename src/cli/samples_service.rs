@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::dataset::progress;
 use super::{Failure, Format};
 use crate::data::formats::binpack::Pieces;
 use crate::data::formats::{self, detect};
-use crate::data::{DataError, Fsd, Method, Record, ScoreUnit, Split, open_or_build};
+use crate::data::{DataError, Method, ScoreUnit, Split, default_cache, open_or_build};
 use crate::features::FeatureSet;
 use crate::service::{BenchReport, Layout, Prepared, Request, ServiceError, Source, bench, run as serve};
 use crate::units::Seed;
@@ -132,27 +133,24 @@ fn refused(error: DataError) -> Failure {
 }
 
 fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
-    let pieces = Pieces::scan(&request.data, request.method, request.threads).map_err(refused)?;
-    Ok(Prepared::direct(request, set, pieces, ScoreUnit::Centipawns.centipawns())?)
+    let bar = progress(Some(0), "looking through the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left");
+    let show = |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let cache = default_cache().ok();
+    let pieces = Pieces::open(&request.data, request.method, request.threads, cache.as_deref(), &show);
+    bar.finish_and_clear();
+    Ok(Prepared::direct(request, set, pieces.map_err(refused)?, ScoreUnit::Centipawns.centipawns())?)
 }
 
 fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
     let data = open_or_build(&request.data, request.method, None).map_err(refused)?;
-    let centipawns = data.header().score_unit.centipawns();
     // Built to hold positions with at least two legal moves: no need to look at each.
     let triplets = data.manifest().is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
     });
-    Ok(Prepared::new(request, set, Box::new(Mapped(data)), centipawns, triplets)?)
-}
-
-/// The samples of a file.
-struct Mapped(Fsd);
-
-impl AsRef<[Record]> for Mapped {
-    fn as_ref(&self) -> &[Record] {
-        self.0.records()
-    }
+    Ok(Prepared::new(request, set, data, triplets)?)
 }
 
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {

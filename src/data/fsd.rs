@@ -2,14 +2,18 @@
 #![allow(unsafe_code, reason = "maps the file into memory")]
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use memmap2::{Mmap, UncheckedAdvice};
+use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
 use super::manifest::Manifest;
 use super::writer::HEADER_BYTES;
 use super::{DataError, Header, Method, Record};
+
+/// Touching a page maps those around it, too, so far on either side.
+const AROUND: usize = 64 << 10;
 
 /// Bytes checked at once by all cores.
 const GROUP_BYTES: usize = 32 << 20;
@@ -120,6 +124,29 @@ impl Fsd {
             at += bytes;
         }
         Ok(())
+    }
+
+    /// Says that these records will soon be read, so that they come from the disk together.
+    pub fn will_need(&self, records: Range<usize>) {
+        let (at, bytes) = self.bytes_of(records);
+        // Advice that cannot be followed is none.
+        let _ = self.map.advise_range(Advice::WillNeed, at, bytes);
+    }
+
+    /// Says that these records will not be read for a while: they take no memory any more, and come from the file again.
+    pub fn let_go(&self, records: Range<usize>) {
+        let (at, bytes) = self.bytes_of(records);
+        let end = (at + bytes + AROUND).min(self.map.len());
+        let (at, bytes) = (at.saturating_sub(AROUND), end - at.saturating_sub(AROUND));
+        // SAFETY: as in `each_chunk`.
+        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
+    }
+
+    /// Where records stand in the file, and how long they are; those beyond the last one left out.
+    fn bytes_of(&self, records: Range<usize>) -> (usize, usize) {
+        let count = self.header.samples as usize;
+        let (first, end) = (records.start.min(count), records.end.min(count));
+        (HEADER_BYTES + first * Record::BYTES, end.saturating_sub(first) * Record::BYTES)
     }
 
     fn damage(&self, block: usize) -> DataError {

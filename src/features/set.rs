@@ -2,6 +2,8 @@
 
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
+#[cfg(target_arch = "x86_64")]
+use super::compiled::Lanes;
 use super::compiled::{CompiledBlock, Move, Needs, PieceList, Placement, RowBuffer, Rows};
 use super::definition::{self, Definition};
 use super::error::{FeatureError, SourceText};
@@ -22,6 +24,11 @@ pub struct Block {
 }
 
 impl Block {
+    #[cfg(test)]
+    pub(super) fn compiled(&self) -> &CompiledBlock {
+        &self.compiled
+    }
+
     pub fn spec(&self) -> &BlockSpec {
         &self.spec
     }
@@ -43,6 +50,9 @@ pub struct FeatureSet {
     selects: bool,
     /// Whether every block is one table over pieces.
     walks: bool,
+    /// Where they are, and the CPU can encode all pieces of a board at once.
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Lanes>,
     num_features: u32,
     identity: Identity,
     definition: String,
@@ -93,12 +103,15 @@ impl FeatureSet {
             let (offset, size) = (spec.offset, spec.size());
             blocks.push(Block { name: spec.name.clone(), offset, size, spec, compiled });
         }
+        let walks = blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks());
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
             selects: blocks.iter().any(|block| block.spec.kept.is_some()),
-            walks: blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks()),
+            walks,
+            #[cfg(target_arch = "x86_64")]
+            lanes: Lanes::detect().filter(|_| walks && blocks.iter().all(|block| block.compiled.sums())),
             blocks,
             num_features: definition.size,
             identity,
@@ -165,16 +178,35 @@ impl FeatureSet {
         sides: &mut [RowBuffer; 2],
         scratch: &mut Scratch,
     ) {
-        if self.walks {
-            scratch.pieces.fill(board);
-            for block in &self.blocks {
-                block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
-            }
-            return;
+        self.append_boards(std::iter::once((board, stm)), sides, scratch);
+    }
+
+    /// Appends the active features of boards, each with its side to move: to `sides` as that side sees them, then as the
+    /// other does. Marks every board's end.
+    pub fn append_boards<'a>(
+        &self,
+        boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
+        sides: &mut [RowBuffer; 2],
+        scratch: &mut Scratch,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = self.lanes {
+            let blocks = self.blocks.iter().map(|block| (&block.compiled, block.offset));
+            return lanes.append(&blocks, boards, sides);
         }
-        self.active_packed(board, &mut scratch.active);
-        for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
-            side.extend(&scratch.active[pov]);
+        for (board, stm) in boards {
+            if self.walks {
+                scratch.pieces.fill(board);
+                for block in &self.blocks {
+                    block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
+                }
+            } else {
+                self.active_packed(board, &mut scratch.active);
+                for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+                    side.extend(&scratch.active[pov]);
+                }
+            }
+            sides.iter_mut().for_each(RowBuffer::end);
         }
     }
 

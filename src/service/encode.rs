@@ -3,20 +3,19 @@
 //! A worker encodes a chunk of positions into its own scratch, which stays in cache, and copies it to the slot. Nothing
 //! is allocated once the scratch has grown.
 
-use shakmaty::Color;
-
 use super::protocol::{Header, Layout, Plan};
 use super::samples::Chosen;
 use super::shm::SlotWriter;
 use super::{Request, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
-use crate::data::formats::binpack::Position;
+use crate::data::formats::binpack::{NoTriplet, Triplet};
 use crate::data::{GameResult, Method, Record};
 use crate::features::{FeatureSet, RowBuffer, Scratch};
 use crate::units::{Draws, Seed};
 
-/// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop.
-const CHUNK: usize = 256;
+/// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop: their arrays
+/// stay in the first cache.
+const CHUNK: usize = 64;
 
 /// Everything an encoder reads; shared by all workers.
 pub(super) struct Source<'a> {
@@ -48,6 +47,8 @@ pub(super) struct Encoder<'a> {
     chunk: Chunk,
     /// The samples of a chunk: copied one after the other, so that the memory they come from is waited for but once.
     records: Vec<Record>,
+    /// The positions of a chunk's triplets, each with its side to move.
+    boards: Vec<(PackedBoard, Perspective)>,
     /// One position's active features.
     active: ByPerspective<Vec<u32>>,
     scratch: Scratch,
@@ -94,9 +95,9 @@ impl Offsets {
 /// What was encoded since the last copy to the slot.
 #[derive(Default)]
 struct Chunk {
-    /// Counted from the batch's start, one a position (its end).
-    ends: [Vec<i32>; 2],
     indices: [RowBuffer; 2],
+    /// Ends of the positions' indices, counted from the batch's start.
+    ends: Vec<i32>,
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
     score: Vec<f32>,
@@ -107,7 +108,6 @@ struct Chunk {
 
 impl Chunk {
     fn clear(&mut self) {
-        self.ends.iter_mut().for_each(Vec::clear);
         self.indices.iter_mut().for_each(RowBuffer::clear);
         self.bits.iter_mut().for_each(Vec::clear);
         self.piece_count.clear();
@@ -125,6 +125,7 @@ impl<'a> Encoder<'a> {
             source,
             chunk: Chunk::default(),
             records: Vec::new(),
+            boards: Vec::new(),
             active: ByPerspective::default(),
             scratch: Scratch::default(),
             header: Header::default(),
@@ -142,15 +143,21 @@ impl<'a> Encoder<'a> {
     ) -> Result<Option<Header>, ServiceError> {
         self.header = Header { epoch: chosen.epoch, batch, ..Header::default() };
         let mut records = std::mem::take(&mut self.records);
+        chosen.prefetch(0..CHUNK.min(chosen.len()));
         for from in (0..chosen.len()).step_by(CHUNK) {
             if stop() {
                 return Ok(None);
             }
             self.chunk.clear();
-            chosen.copy(from..(from + CHUNK).min(chosen.len()), &mut records);
-            for record in &records {
-                self.sample(record)?;
+            let until = |end: usize| end.min(chosen.len());
+            chosen.copy(from..until(from + CHUNK), &mut records);
+            chosen.prefetch(until(from + CHUNK)..until(from + 2 * CHUNK));
+            match self.source.method {
+                Method::Eval => self.positions(&records),
+                Method::Pqr => self.triplets(&records)?,
             }
+            self.chunk.ply.extend(records.iter().map(|record| record.ply().0));
+            self.chunk.sample_index.extend(records.iter().map(Record::game));
             self.copy(slot)?;
         }
         self.records = records;
@@ -164,76 +171,56 @@ impl<'a> Encoder<'a> {
         Ok(Some(self.header))
     }
 
+    fn positions(&mut self, records: &[Record]) {
+        let (chunk, source) = (&mut self.chunk, self.source);
+        let score = |record: &Record| record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns);
+        chunk.score.extend(records.iter().map(score));
+        chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
+        self.boards(records.iter().map(|record| (record.board(), Perspective::of(record.turn()))));
+    }
+
     /// `record.game()` is the sample's place in the data.
-    fn sample(&mut self, record: &Record) -> Result<(), ServiceError> {
-        let (source, index) = (self.source, record.game());
-        match source.method {
-            Method::Eval => {
-                self.packed(record.board(), record.turn());
-                self.chunk.score.push(record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns));
-                self.chunk.result.push(record.result().map_or(f32::NAN, GameResult::points));
-            }
-            Method::Pqr => {
-                let (turn, position) = (record.turn(), Position::of_record(record));
-                let played = record.packed_move().filter(|mv| position.can(*mv));
-                let mut after = position.clone();
-                let played = played
-                    .filter(|mv| after.play(*mv))
-                    .ok_or_else(|| ServiceError::Record { index, source: record.no_such_move() })?;
-                let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
-                let other = position.after_another(played, source.draws, draw);
-                let other = other.ok_or(ServiceError::NoOtherMove { index })?;
-                self.packed(record.board(), turn);
-                self.packed(&after.board(), turn.other());
-                self.packed(&other.board(), turn.other());
-            }
+    fn triplets(&mut self, records: &[Record]) -> Result<(), ServiceError> {
+        let mut boards = std::mem::take(&mut self.boards);
+        boards.clear();
+        for record in records {
+            let index = record.game();
+            let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
+            let triplet = Triplet::draw(record, self.source.draws, draw).map_err(|problem| match problem {
+                NoTriplet::Played => ServiceError::Record { index, source: record.no_such_move() },
+                NoTriplet::Other => ServiceError::NoOtherMove { index },
+            })?;
+            let stm = Perspective::of(record.turn());
+            boards.extend([(*record.board(), stm), (triplet.played, stm.other()), (triplet.other, stm.other())]);
         }
-        self.chunk.ply.push(record.ply().0);
-        self.chunk.sample_index.push(index);
+        self.boards(boards.iter().map(|(board, stm)| (board, *stm)));
+        self.boards = boards;
         Ok(())
     }
 
-    fn packed(&mut self, board: &PackedBoard, turn: Color) {
-        if self.source.layout == Layout::Bitset {
-            self.source.set.active_packed(board, &mut self.active);
-            return self.append(turn, board.count());
-        }
-        self.source.set.append_packed(board, Perspective::of(turn), &mut self.chunk.indices, &mut self.scratch);
-        let before = [self.header.stm_indices, self.header.nstm_indices];
-        for ((ends, indices), before) in self.chunk.ends.iter_mut().zip(&self.chunk.indices).zip(before) {
-            ends.push((before as usize + indices.len()) as i32);
-        }
-        self.chunk.piece_count.push(board.count() as u8);
-    }
-
-    /// Appends the position whose active features were just found.
-    fn append(&mut self, turn: Color, pieces: u32) {
-        let stm = Perspective::of(turn);
-        let before = [self.header.stm_indices, self.header.nstm_indices];
-        for (side, pov) in [stm, stm.other()].into_iter().enumerate() {
-            let active = &self.active[pov];
-            match self.source.layout {
-                Layout::Csr => {
-                    let indices = &mut self.chunk.indices[side];
-                    indices.extend(active);
-                    self.chunk.ends[side].push((before[side] as usize + indices.len()) as i32);
-                }
-                Layout::Bitset => {
-                    let bits = &mut self.chunk.bits[side];
-                    let start = bits.len();
-                    bits.resize(start + self.source.plan.words_per_position, 0);
-                    for &index in active {
-                        bits[start + index as usize / 64] |= 1 << (index % 64);
+    fn boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)> + Clone) {
+        let (chunk, set) = (&mut self.chunk, self.source.set);
+        chunk.piece_count.extend(boards.clone().map(|(board, _)| board.count() as u8));
+        match self.source.layout {
+            Layout::Csr => set.append_boards(boards, &mut chunk.indices, &mut self.scratch),
+            Layout::Bitset => {
+                for (board, stm) in boards {
+                    set.active_packed(board, &mut self.active);
+                    for (bits, pov) in chunk.bits.iter_mut().zip([stm, stm.other()]) {
+                        let start = bits.len();
+                        bits.resize(start + self.source.plan.words_per_position, 0);
+                        for &index in &self.active[pov] {
+                            bits[start + index as usize / 64] |= 1 << (index % 64);
+                        }
                     }
                 }
             }
         }
-        self.chunk.piece_count.push(pieces as u8);
     }
 
     /// Copies the chunk behind what the slot holds already.
     fn copy(&mut self, slot: &mut SlotWriter<'_>) -> Result<(), ServiceError> {
-        let (header, chunk, offsets) = (&mut self.header, &self.chunk, &self.offsets);
+        let (header, chunk, offsets) = (&mut self.header, &mut self.chunk, &self.offsets);
         let (samples, positions, words) = (header.samples as usize, header.positions as usize, header.words as usize);
         let filled = [header.stm_indices as usize, header.nstm_indices as usize];
         for (side, at) in offsets.sides.iter().enumerate() {
@@ -244,7 +231,9 @@ impl<'a> Encoder<'a> {
                     if indices > room {
                         return Err(ServiceError::SlotFull { batch: header.batch, indices, room });
                     }
-                    slot.write(at.offsets + 4 * (positions + 1), &chunk.ends[side]);
+                    chunk.ends.clear();
+                    chunk.ends.extend(chunk.indices[side].ends().iter().map(|end| (filled[side] as u32 + end) as i32));
+                    slot.write(at.offsets + 4 * (positions + 1), &chunk.ends);
                     slot.write(at.indices + 4 * filled[side], chunk.indices[side].rows());
                 }
                 Layout::Bitset => slot.write(at.bits + 8 * words, &chunk.bits[side]),

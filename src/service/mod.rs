@@ -19,10 +19,8 @@ mod shm;
 mod windows;
 
 pub use client::{Batch, Client, Csr};
-pub use order::Order;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
 pub use request::{Request, Source};
-pub use samples::Records;
 pub use serve::{BenchReport, Prepared, bench, run};
 
 use std::io;

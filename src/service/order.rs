@@ -1,40 +1,138 @@
-//! Which samples stand in which batch: a function of seed, data and epoch alone, so that threads need not agree on
-//! anything and a resumed run meets the same batches.
+//! Which samples of a mapped file stand in which batch: a function of seed, data and epoch alone, so that threads need not
+//! agree on anything and a resumed run meets the same batches.
+//!
+//! An epoch shuffles the file's blocks of records, cuts their row into windows of about a million samples and shuffles
+//! the samples of each window; all at once where there are no more. So a file of any size is read block by block, and
+//! what is kept of it does not grow.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rand::RngExt;
 
+use super::mix::mixed;
 use crate::units::Seed;
+
+/// Records of a block.
+const BLOCK: usize = 4_096;
+/// Samples after which a window ends with the block.
+const WINDOW_SAMPLES: u64 = 1 << 20;
+/// Windows kept beside those that workers hold: the one before, which a slow worker may still be in, and the one after.
+const KEPT: usize = 3;
+
+/// The records that make samples, one bit each.
+#[derive(Clone, Debug)]
+pub struct Eligible {
+    bits: Vec<u64>,
+    count: u64,
+}
+
+impl Eligible {
+    /// Bit i % 64 of word i / 64: whether record i makes one.
+    #[must_use]
+    pub fn new(bits: Vec<u64>) -> Eligible {
+        let count = bits.iter().map(|word| u64::from(word.count_ones())).sum();
+        Eligible { bits, count }
+    }
+
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Indices of about `count` records from all over the data, ascending.
+    pub fn some(&self, count: usize) -> impl Iterator<Item = u32> {
+        self.within(0..self.bits.len()).step_by((self.count / count.max(1) as u64).max(1) as usize)
+    }
+
+    fn within(&self, words: Range<usize>) -> impl Iterator<Item = u32> {
+        let words = words.start..words.end.min(self.bits.len());
+        words.flat_map(|word| {
+            let mut left = self.bits[word];
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(64 * word as u32 + bit)
+            })
+        })
+    }
+
+    fn block(&self, block: u32) -> impl Iterator<Item = u32> {
+        let first = block as usize * (BLOCK / 64);
+        self.within(first..first + BLOCK / 64)
+    }
+}
+
+/// What a mapped file is told of the records to come and those that are done with.
+pub trait Paging {
+    fn fetch(&self, records: Range<usize>);
+    fn release(&self, records: Range<usize>);
+}
 
 /// The batches of a stream, numbered from 0 over all epochs.
 pub struct Order {
-    /// Record indices, ascending.
-    eligible: Arc<Vec<u32>>,
+    eligible: Eligible,
+    /// Blocks that have samples: number and samples.
+    blocks: Vec<(u32, u32)>,
     seed: Seed,
     shuffle: bool,
-    epoch_samples: usize,
-    batch_size: usize,
+    epoch_samples: u64,
+    batch_size: u64,
     /// 0 = without end.
     epochs: u32,
-    /// The newest epoch's permutation.
-    newest: Mutex<Option<(u32, Arc<Vec<u32>>)>>,
+    /// Two at most.
+    newest: Mutex<Vec<Arc<Epoch>>>,
+    live: Mutex<Vec<Arc<Window>>>,
+    window_samples: u64,
+}
+
+/// Which blocks make which window in one epoch.
+struct Epoch {
+    number: u32,
+    blocks: Vec<u32>,
+    spans: Vec<Span>,
+}
+
+/// A window's place in its epoch.
+struct Span {
+    /// Number of its first sample.
+    first: u64,
+    samples: u64,
+    /// Of [`Epoch::blocks`].
+    blocks: Range<usize>,
+}
+
+/// Blocks whose samples are shuffled together.
+struct Window {
+    /// Epoch, and place in it.
+    key: (u32, usize),
+    /// Ascending.
+    blocks: Vec<u32>,
+    /// Record indices in the stream's order.
+    samples: OnceLock<Vec<u32>>,
 }
 
 /// One batch's place in the stream.
-#[derive(Clone, Debug)]
 pub struct Slice {
     pub epoch: u32,
-    order: Arc<Vec<u32>>,
-    range: Range<usize>,
+    parts: Vec<(Arc<Window>, Range<usize>)>,
 }
 
 impl Slice {
-    /// Record indices, in the batch's order.
     #[must_use]
-    pub fn records(&self) -> &[u32] {
-        self.order.get(self.range.clone()).unwrap_or(&[])
+    pub fn samples(&self) -> usize {
+        self.parts.iter().map(|(_, places)| places.len()).sum()
+    }
+
+    /// Visits the record indices at some of the batch's places, in its order.
+    pub fn each(&self, places: Range<usize>, mut visit: impl FnMut(u32)) {
+        let mut before = 0;
+        for (window, part) in &self.parts {
+            let inside = |place: usize| part.start + place.saturating_sub(before).min(part.len());
+            let samples = window.samples.get().map_or(&[][..], Vec::as_slice);
+            samples[inside(places.start)..inside(places.end)].iter().for_each(|index| visit(*index));
+            before += part.len();
+        }
     }
 }
 
@@ -42,26 +140,37 @@ impl Order {
     /// `limit`: samples an epoch at most.
     #[must_use]
     pub fn new(
-        eligible: Vec<u32>,
+        eligible: Eligible,
         seed: Seed,
         shuffle: bool,
         limit: Option<u64>,
         batch_size: usize,
         epochs: u32,
     ) -> Order {
-        let epoch_samples = limit.map_or(eligible.len(), |limit| eligible.len().min(limit as usize));
-        let eligible = Arc::new(eligible);
-        Order { eligible, seed, shuffle, epoch_samples, batch_size, epochs, newest: Mutex::new(None) }
+        let blocks = eligible.bits.chunks(BLOCK / 64).map(|words| words.iter().map(|word| word.count_ones()).sum());
+        let blocks: Vec<(u32, u32)> = (0..).zip(blocks).filter(|(_, samples)| *samples > 0).collect();
+        Order {
+            blocks,
+            seed,
+            shuffle,
+            epoch_samples: limit.map_or(eligible.count, |limit| eligible.count.min(limit)),
+            batch_size: batch_size.max(1) as u64,
+            epochs,
+            newest: Mutex::new(Vec::new()),
+            live: Mutex::new(Vec::new()),
+            window_samples: WINDOW_SAMPLES,
+            eligible,
+        }
     }
 
     #[must_use]
-    pub fn samples_per_epoch(&self) -> u64 {
-        self.epoch_samples as u64
+    pub const fn samples_per_epoch(&self) -> u64 {
+        self.epoch_samples
     }
 
     #[must_use]
-    pub fn batches_per_epoch(&self) -> u64 {
-        self.epoch_samples.div_ceil(self.batch_size) as u64
+    pub const fn batches_per_epoch(&self) -> u64 {
+        self.epoch_samples.div_ceil(self.batch_size)
     }
 
     /// Batches of all epochs; none = without end.
@@ -72,32 +181,123 @@ impl Order {
 
     /// The batch numbered `batch`.
     #[must_use]
-    pub fn slice(&self, batch: u64) -> Slice {
+    pub fn slice(&self, batch: u64, paging: &impl Paging) -> Slice {
         let per_epoch = self.batches_per_epoch().max(1);
-        let epoch = (batch / per_epoch) as u32;
-        let start = (batch % per_epoch) as usize * self.batch_size;
+        let epoch = self.plan((batch / per_epoch) as u32);
+        let start = batch % per_epoch * self.batch_size;
         let end = (start + self.batch_size).min(self.epoch_samples);
-        Slice { epoch, order: self.permutation(epoch), range: start..end }
+        let mut parts = Vec::with_capacity(2);
+        let mut at = 0;
+        let begin = epoch.spans.partition_point(|span| span.first + span.samples <= start);
+        let asked = epoch.spans.iter().enumerate().skip(begin).take_while(|(_, span)| span.first < end);
+        for (number, span) in asked {
+            let places = (start.max(span.first) - span.first) as usize
+                ..(end.min(span.first + span.samples) - span.first) as usize;
+            let (window, _) = self.window(&epoch, number, paging);
+            self.samples(&window);
+            parts.push((window, places));
+            at = number;
+        }
+        self.look_ahead(&epoch, at, end, paging);
+        Slice { epoch: epoch.number, parts }
     }
 
-    /// The first `epoch_samples` of the epoch's shuffle. Batches are asked for in ascending order, all but a few of them
-    /// from the newest epoch: only that one is kept.
-    fn permutation(&self, epoch: u32) -> Arc<Vec<u32>> {
-        if !self.shuffle {
-            return Arc::clone(&self.eligible);
-        }
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, order)) = newest.as_ref()
-            && *known == epoch
+    /// Where half of a window was asked for, the one after it is made ready by one worker while others go on.
+    fn look_ahead(&self, epoch: &Arc<Epoch>, at: usize, end: u64, paging: &impl Paging) {
+        let half = |span: &Span| span.first + span.samples / 2 <= end;
+        let (epoch, number) = match epoch.spans.get(at) {
+            Some(span) if !half(span) => return,
+            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.epoch_samples) => {
+                (Arc::clone(epoch), at + 1)
+            }
+            _ if self.epochs != 0 && epoch.number + 1 >= self.epochs => return,
+            _ => (self.plan(epoch.number + 1), 0),
+        };
+        if number < epoch.spans.len()
+            && let (window, true) = self.window(&epoch, number, paging)
         {
-            return Arc::clone(order);
+            self.samples(&window);
         }
-        let order = Arc::new(shuffled(&self.eligible, self.epoch_samples, self.seed, epoch));
-        if newest.as_ref().is_none_or(|(known, _)| *known < epoch) {
-            *newest = Some((epoch, Arc::clone(&order)));
-        }
-        order
     }
+
+    fn plan(&self, number: u32) -> Arc<Epoch> {
+        let mut newest = lock(&self.newest);
+        if let Some(known) = newest.iter().find(|known| known.number == number) {
+            return Arc::clone(known);
+        }
+        let places: Vec<u32> = (0..self.blocks.len() as u32).collect();
+        let places = match self.shuffle {
+            true => shuffled(&places, places.len(), self.seed, number),
+            false => places,
+        };
+        let mut spans: Vec<Span> = Vec::new();
+        let mut first = 0;
+        for (at, &place) in places.iter().enumerate() {
+            let samples = u64::from(self.blocks[place as usize].1);
+            match spans.last_mut().filter(|span| span.samples < self.window_samples) {
+                Some(span) => {
+                    span.samples += samples;
+                    span.blocks.end = at + 1;
+                }
+                None => spans.push(Span { first, samples, blocks: at..at + 1 }),
+            }
+            first += samples;
+        }
+        let blocks = places.into_iter().map(|place| self.blocks[place as usize].0).collect();
+        let epoch = Arc::new(Epoch { number, blocks, spans });
+        newest.push(Arc::clone(&epoch));
+        if newest.len() > 2
+            && let Some(oldest) = (0..newest.len()).min_by_key(|at| newest[*at].number)
+        {
+            newest.swap_remove(oldest);
+        }
+        epoch
+    }
+
+    /// A window, its samples perhaps not there yet, and whether nobody had it before.
+    fn window(&self, epoch: &Epoch, number: usize, paging: &impl Paging) -> (Arc<Window>, bool) {
+        let key = (epoch.number, number);
+        let mut live = lock(&self.live);
+        if let Some(known) = live.iter().find(|window| window.key == key) {
+            return (Arc::clone(known), false);
+        }
+        let mut blocks = epoch.blocks[epoch.spans[number].blocks.clone()].to_vec();
+        // What is read together should lie together.
+        blocks.sort_unstable();
+        each_run(&blocks, |records| paging.fetch(records));
+        let window = Arc::new(Window { key, blocks, samples: OnceLock::new() });
+        live.push(Arc::clone(&window));
+        if live.len() > KEPT
+            && let Some(oldest) = (0..live.len()).min_by_key(|at| live[*at].key)
+        {
+            let forgotten = live.swap_remove(oldest);
+            each_run(&forgotten.blocks, |records| paging.release(records));
+        }
+        (window, true)
+    }
+
+    fn samples(&self, window: &Window) {
+        window.samples.get_or_init(|| {
+            let samples: Vec<u32> = window.blocks.iter().flat_map(|&block| self.eligible.block(block)).collect();
+            let (epoch, number) = window.key;
+            match self.shuffle {
+                true => mixed(&samples, self.seed.draws(&format!("samples {epoch} {number}"))),
+                false => samples,
+            }
+        });
+    }
+}
+
+/// Visits the records of ascending blocks, those that follow each other at once.
+fn each_run(blocks: &[u32], mut visit: impl FnMut(Range<usize>)) {
+    for run in blocks.chunk_by(|a, b| a + 1 == *b) {
+        let first = run[0] as usize;
+        visit(first * BLOCK..(first + run.len()) * BLOCK);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fisher–Yates from the front, stopped after `count` places.
@@ -116,47 +316,107 @@ pub(super) fn shuffled(items: &[u32], count: usize, seed: Seed, epoch: u32) -> V
 mod tests {
     use super::*;
 
+    impl Paging for Mutex<Vec<(bool, Range<usize>)>> {
+        fn fetch(&self, records: Range<usize>) {
+            lock(self).push((true, records));
+        }
+
+        fn release(&self, records: Range<usize>) {
+            lock(self).push((false, records));
+        }
+    }
+
+    /// Every third of so many records.
+    fn eligible(records: u32) -> Eligible {
+        let mut bits = vec![0; records.div_ceil(64) as usize];
+        (0..records).step_by(3).for_each(|at| bits[at as usize / 64] |= 1 << (at % 64));
+        Eligible::new(bits)
+    }
+
     fn order(limit: Option<u64>, shuffle: bool) -> Order {
-        Order::new((0..1000).map(|i| i * 3).collect(), Seed(5), shuffle, limit, 64, 2)
+        Order::new(eligible(3_000), Seed(5), shuffle, limit, 64, 2)
+    }
+
+    /// In windows of three or four blocks.
+    fn large(batch_size: usize) -> Order {
+        let order = Order::new(eligible(100_000), Seed(5), true, None, batch_size, 0);
+        Order { window_samples: 4_000, ..order }
+    }
+
+    fn batch(order: &Order, number: u64) -> Vec<u32> {
+        let slice = order.slice(number, &Mutex::new(Vec::new()));
+        let mut all = Vec::new();
+        slice.each(0..slice.samples(), |index| all.push(index));
+        let mut parts = Vec::new();
+        (0..slice.samples())
+            .step_by(7)
+            .for_each(|at| slice.each(at..(at + 7).min(slice.samples()), |index| parts.push(index)));
+        assert_eq!(all, parts);
+        all
+    }
+
+    fn batches(order: &Order, numbers: Range<u64>) -> Vec<u32> {
+        numbers.flat_map(|number| batch(order, number)).collect()
     }
 
     #[test]
     fn an_epoch_holds_every_sample_once() {
+        let check = |order: &Order, samples: u32| {
+            let per_epoch = order.batches_per_epoch();
+            let epochs = [0, 1].map(|epoch| batches(order, epoch * per_epoch..(epoch + 1) * per_epoch));
+            assert_ne!(epochs[0], epochs[1]);
+            for mut epoch in epochs {
+                let followed = epoch.windows(2).filter(|pair| pair[0] + 3 == pair[1]).count();
+                assert!(followed < epoch.len() / 50, "{followed} of {}", epoch.len());
+                epoch.sort_unstable();
+                assert_eq!(epoch, (0..samples).map(|i| i * 3).collect::<Vec<u32>>());
+            }
+        };
+        check(&order(None, true), 1_000);
+        check(&large(1_000), 33_334);
         let order = order(None, true);
         assert_eq!((order.batches_per_epoch(), order.batches()), (16, Some(32)));
-        let epoch =
-            |first: u64| -> Vec<u32> { (first..first + 16).flat_map(|b| order.slice(b).records().to_vec()).collect() };
-        let (first, second) = (epoch(0), epoch(16));
-        assert_ne!(first, second);
-        for mut epoch in [first, second] {
-            assert!(!epoch.is_sorted());
-            epoch.sort_unstable();
-            assert_eq!(epoch, (0..1000).map(|i| i * 3).collect::<Vec<u32>>());
-        }
-        assert_eq!((order.slice(15).records().len(), order.slice(15).epoch, order.slice(16).epoch), (40, 0, 1));
+        let slices = [15, 16].map(|number| order.slice(number, &Mutex::new(Vec::new())));
+        assert_eq!(slices.each_ref().map(|slice| (slice.samples(), slice.epoch)), [(40, 0), (64, 1)]);
     }
 
     #[test]
     fn batches_may_be_asked_for_in_any_order() {
-        let (forwards, backwards) = (order(None, true), order(None, true));
-        let mut expected: Vec<_> = (0..32).map(|b| forwards.slice(b).records().to_vec()).collect();
-        expected.reverse();
-        assert_eq!((0..32).rev().map(|b| backwards.slice(b).records().to_vec()).collect::<Vec<_>>(), expected);
+        let expected: Vec<Vec<u32>> = (0..80).map(|number| batch(&large(1_000), number)).collect();
+        let backwards = large(1_000);
+        for number in (0..80).rev() {
+            assert_eq!(batch(&backwards, number), expected[number as usize], "{number}");
+        }
     }
 
     #[test]
     fn a_limited_epoch_is_the_start_of_the_whole_one() {
         let (whole, limited) = (order(None, true), order(Some(100), true));
         assert_eq!((limited.samples_per_epoch(), limited.batches_per_epoch()), (100, 2));
-        assert_eq!(limited.slice(0).records(), whole.slice(0).records());
-        assert_eq!(limited.slice(1).records(), &whole.slice(1).records()[..36]);
-        assert_ne!(limited.slice(2).records(), limited.slice(0).records());
+        assert_eq!(batch(&limited, 0), batch(&whole, 0));
+        assert_eq!(batch(&limited, 1), batch(&whole, 1)[..36]);
+        assert_ne!(batch(&limited, 2), batch(&limited, 0));
     }
 
     #[test]
     fn unshuffled_is_file_order() {
         let order = order(Some(70), false);
-        assert_eq!(order.slice(1).records(), [192, 195, 198, 201, 204, 207]);
-        assert_eq!(order.slice(3).records(), order.slice(1).records());
+        assert_eq!(batch(&order, 1), [192, 195, 198, 201, 204, 207]);
+        assert_eq!(batch(&order, 3), batch(&order, 1));
+        assert!(batches(&Order { shuffle: false, ..large(1_000) }, 0..34).is_sorted());
+    }
+
+    #[test]
+    fn what_is_done_with_is_released() {
+        let (order, told) = (large(1_000), Mutex::new(Vec::new()));
+        (0..34).for_each(|number| drop(order.slice(number, &told)));
+        let told = lock(&told).clone();
+        let records =
+            |fetched| told.iter().filter(|(kind, _)| *kind == fetched).map(|(_, range)| range.len()).sum::<usize>();
+        let kept: usize = lock(&order.live).iter().map(|window| window.blocks.len() * BLOCK).sum();
+        // Of the second epoch, the window looked ahead for.
+        assert!(records(true) >= 25 * BLOCK && records(true) < 31 * BLOCK, "{}", records(true));
+        assert_eq!(records(true) - records(false), kept);
+        assert!(kept <= 12 * BLOCK, "{kept}");
     }
 }

@@ -1,17 +1,25 @@
-//! Where the samples of a batch come from: records that stand in memory, or a binpack decoded window by window.
+//! Where the samples of a batch come from: a mapped file, or a binpack decoded window by window.
+#![allow(unsafe_code, reason = "prefetching takes a pointer")]
 
 use std::ops::Range;
 
 use super::ServiceError;
-use super::order::{Order, Slice};
+use super::order::{Order, Paging, Slice};
 use super::windows::{Part, Windows};
-use crate::data::Record;
+use crate::data::{Fsd, Record};
 
-/// Samples to serve: a mapped file, or records in memory.
-pub type Records = Box<dyn AsRef<[Record]> + Send + Sync>;
+impl Paging for Fsd {
+    fn fetch(&self, records: Range<usize>) {
+        self.will_need(records);
+    }
+
+    fn release(&self, records: Range<usize>) {
+        self.let_go(records);
+    }
+}
 
 pub(super) enum Samples {
-    Mapped { records: Records, order: Order },
+    Mapped { file: Fsd, order: Order },
     Direct(Windows),
 }
 
@@ -52,9 +60,9 @@ impl Samples {
     /// The batch numbered `batch`; none when `stop` said so on the way.
     pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Chosen<'_>>, ServiceError> {
         Ok(match self {
-            Samples::Mapped { records, order } => {
-                let slice = order.slice(batch);
-                Some(Chosen { epoch: slice.epoch, from: From::Mapped((**records).as_ref(), slice) })
+            Samples::Mapped { file, order } => {
+                let slice = order.slice(batch, file);
+                Some(Chosen { epoch: slice.epoch, from: From::Mapped(file.records(), slice) })
             }
             Samples::Direct(windows) => {
                 let parts = windows.batch(batch, stop)?;
@@ -67,8 +75,18 @@ impl Samples {
 impl Chosen<'_> {
     pub(super) fn len(&self) -> usize {
         match &self.from {
-            From::Mapped(_, slice) => slice.records().len(),
+            From::Mapped(_, slice) => slice.samples(),
             From::Direct(parts) => parts.iter().map(Part::len).sum(),
+        }
+    }
+
+    /// Says that the samples at some of the batch's places will soon be copied: they are scattered, and what is not in
+    /// a cache can come while others are encoded.
+    pub(super) fn prefetch(&self, places: Range<usize>) {
+        match &self.from {
+            From::Mapped(records, slice) => slice.each(places, |index| prefetch(&records[index as usize])),
+            // A window lies in a few megabytes.
+            From::Direct(_) => {}
         }
     }
 
@@ -77,17 +95,33 @@ impl Chosen<'_> {
         out.clear();
         match &self.from {
             From::Mapped(records, slice) => {
-                let picked = slice.records()[places].iter();
-                out.extend(picked.map(|&index| records[index as usize].with_game(index)));
+                slice.each(places, |index| out.push(records[index as usize].with_game(index)));
             }
             From::Direct(parts) => {
                 let mut before = 0;
                 for part in parts {
                     let inside = |place: usize| place.saturating_sub(before).min(part.len());
-                    part.copy(inside(places.start)..inside(places.end), out);
+                    part.each(inside(places.start)..inside(places.end), |record| out.push(*record));
                     before += part.len();
                 }
             }
         }
     }
+}
+
+/// Asks for a record's cache lines, where the CPU can be asked.
+#[inline(always)]
+fn prefetch(record: &Record) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(record).cast::<i8>();
+        // SAFETY: SSE is part of x86-64, and fetching changes nothing; the last byte lies in the record.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(start);
+            _mm_prefetch::<_MM_HINT_T0>(start.add(Record::BYTES - 1));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = record;
 }

@@ -11,15 +11,15 @@ use serde::Serialize;
 
 use super::control::{Control, Ending, Next};
 use super::encode::{Encoder, Source};
-use super::order::Order;
+use super::order::{Eligible, Order};
 use super::protocol::Plan;
-use super::samples::{Records, Samples};
+use super::samples::Samples;
 use super::shm::{Segment, reader_is_gone};
 use super::windows::Windows;
 use super::{Description, END, FAILED, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Pieces;
-use crate::data::{Method, Record, Split, SplitRule};
+use crate::data::{Fsd, Method, Record, Split, SplitRule};
 use crate::features::FeatureSet;
 
 /// How long an empty stream's memory waits for a consumer to map it.
@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
 const BOUNDED_SLOT: usize = 16 << 20;
+/// Records whose place in the split is looked at together; a multiple of 64.
+const LOOKED_AT: usize = 1 << 19;
 /// Records looked at to size such slots.
 const PROBES: usize = 8_192;
 
@@ -42,25 +44,17 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// `centipawns`: what a unit of the records' scores is worth. `triplets`: whether every record is known to have a
-    /// move played and another legal one.
+    /// `triplets`: whether every record is known to have a move played and another legal one.
     ///
     /// # Errors
     /// When the request cannot be served: nothing to serve, impossible sizes.
-    pub fn new(
-        request: Request,
-        set: FeatureSet,
-        records: Records,
-        centipawns: f32,
-        triplets: bool,
-    ) -> Result<Prepared, ServiceError> {
+    pub fn new(request: Request, set: FeatureSet, file: Fsd, triplets: bool) -> Result<Prepared, ServiceError> {
         check(&request)?;
-        let all = (*records).as_ref();
-        let (eligible, unusable) = eligible(&request, all, triplets)?;
-        let probed =
-            eligible.iter().step_by(eligible.len().div_ceil(PROBES)).map(|&index| all[index as usize].with_game(index));
+        let (eligible, unusable) = eligible(&request, &file, triplets)?;
+        let probed = eligible.some(PROBES).map(|index| file.records()[index as usize].with_game(index));
         let probe = probe(&request, &set, probed)?;
         let plan = Plan::new(&request, &set, probe)?;
+        let centipawns = file.header().score_unit.centipawns();
         let order = Order::new(
             eligible,
             request.seed,
@@ -69,11 +63,12 @@ impl Prepared {
             request.batch_size,
             request.epochs,
         );
-        let samples = Samples::Mapped { records, order };
+        let samples = Samples::Mapped { file, order };
         Ok(Prepared { request, set, samples, centipawns, plan, unusable })
     }
 
-    /// Serves a binpack as it is, every sample the method can use; `centipawns` as for [`Prepared::new`].
+    /// Serves a binpack as it is, every sample the method can use; `centipawns`: what a unit of its scores
+    /// is worth.
     ///
     /// # Errors
     /// As [`Prepared::new`].
@@ -131,81 +126,102 @@ fn check(request: &Request) -> Result<(), ServiceError> {
 }
 
 /// Records of the split that make a sample, and the number of those that do not.
-fn eligible(request: &Request, records: &[Record], triplets: bool) -> Result<(Vec<u32>, usize), ServiceError> {
+fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<(Eligible, usize), ServiceError> {
     let bad = |text: String| Err(ServiceError::Request(text));
-    let data = request.data.display();
-    if records.len() > u32::MAX as usize {
-        return bad(format!("{data} has {} samples; one service reads 2^32-1 at most", records.len()));
+    let (data, records) = (request.data.display(), file.records().len());
+    if records > u32::MAX as usize {
+        return bad(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
     }
     let rule = SplitRule::new(request.split_seed, request.validation);
-    let inside = |game: u32| rule.contains(game, request.split);
-    let mut last = None;
-    let split: Vec<u32> = (0u32..)
-        .zip(records)
-        .filter(|(_, record)| {
-            let game = record.game();
-            let known = last.filter(|(known, _)| *known == game).map(|(_, inside)| inside);
-            let inside = known.unwrap_or_else(|| inside(game));
-            last = Some((game, inside));
-            inside
-        })
-        .map(|(index, _)| index)
-        .collect();
-    if split.is_empty() {
+    let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
+    let (mut total, mut games, mut last) = (0, 0usize, None);
+    file.each_chunk(LOOKED_AT, |part| {
+        let mut words = vec![0u64; part.len().div_ceil(64)];
+        for (word, part) in words.iter_mut().zip(part.chunks(64)) {
+            for (bit, record) in part.iter().enumerate() {
+                let game = record.game();
+                let inside = last.filter(|(known, _)| *known == game).map_or_else(
+                    || {
+                        games += 1;
+                        rule.contains(game, request.split)
+                    },
+                    |(_, inside)| inside,
+                );
+                last = Some((game, inside));
+                *word |= u64::from(inside) << bit;
+            }
+        }
+        total += ones(&words);
+        match request.method {
+            Method::Eval => {
+                keep(part, &mut words, |_, record| Ok(record.score().is_some() || record.result().is_some()))?;
+            }
+            Method::Pqr if triplets => {}
+            Method::Pqr => keep_with_two_moves(part, (64 * bits.len()) as u32, &mut words, request.threads)?,
+        }
+        bits.append(&mut words);
+        Ok::<(), ServiceError>(())
+    })?;
+    if total == 0 {
         let share = request.validation;
-        let (samples, games) = (records.len(), records.chunk_by(|a, b| a.game() == b.game()).count());
         return bad(match request.split {
             Split::All => format!("{data} holds no samples"),
             Split::Train | Split::Validation => format!(
-                "no game of {data} falls into the split asked for ({samples} samples of {games} games, validation \
+                "no game of {data} falls into the split asked for ({records} samples of {games} games, validation \
                  share {share}); change --validation, or ask for --split all"
             ),
         });
     }
-    let total = split.len();
-    let usable: Vec<u32> = match request.method {
-        Method::Eval => split
-            .into_iter()
-            .filter(|&index| records[index as usize].score().is_some() || records[index as usize].result().is_some())
-            .collect(),
-        Method::Pqr if triplets => split,
-        Method::Pqr => with_two_moves(records, &split, request.threads)?,
-    };
-    if usable.is_empty() {
+    let usable = Eligible::new(bits);
+    if usable.count() == 0 {
         return bad(match request.method {
             Method::Eval => format!("none of {data}'s {total} samples has a score or a result"),
             Method::Pqr => format!("none of {data}'s {total} samples has a move played and another legal one"),
         });
     }
-    let unusable = total - usable.len();
+    let unusable = total - usable.count() as usize;
     Ok((usable, unusable))
 }
 
-/// The records with a move and at least one other legal move.
-fn with_two_moves(records: &[Record], split: &[u32], threads: usize) -> Result<Vec<u32>, ServiceError> {
+fn ones(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Clears the bits of records that are not to be kept; `keep` gets a record's place.
+fn keep(
+    records: &[Record],
+    words: &mut [u64],
+    keep: impl Fn(usize, &Record) -> Result<bool, ServiceError>,
+) -> Result<(), ServiceError> {
+    for (number, word) in words.iter_mut().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            let at = 64 * number + left.trailing_zeros() as usize;
+            if !keep(at, &records[at])? {
+                *word ^= left & left.wrapping_neg();
+            }
+            left &= left - 1;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the records with a move and at least one other legal move. `first`: the first one's place in the data.
+fn keep_with_two_moves(records: &[Record], first: u32, words: &mut [u64], threads: usize) -> Result<(), ServiceError> {
     use shakmaty::Position;
-    let scan = |part: &[u32]| -> Result<Vec<u32>, ServiceError> {
-        let mut usable = Vec::with_capacity(part.len());
-        for &index in part {
-            let record = &records[index as usize];
-            if !record.has_move() {
-                continue;
-            }
-            let position = record.position().map_err(|source| ServiceError::Record { index, source })?;
-            if position.legal_moves().len() > 1 {
-                usable.push(index);
-            }
-        }
-        Ok(usable)
+    let two_moves = |index: u32, record: &Record| {
+        let position = record.position().map_err(|source| ServiceError::Record { index, source })?;
+        Ok(record.has_move() && position.legal_moves().len() > 1)
     };
-    let share = split.len().div_ceil(threads).max(1);
+    let share = words.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
-        let parts: Vec<_> = split.chunks(share).map(|part| scope.spawn(move || scan(part))).collect();
-        let mut usable = Vec::new();
-        for part in parts {
-            usable.extend(part.join().map_err(|panic| worker_panicked(&*panic))??);
-        }
-        Ok(usable)
+        let parts = (first..).step_by(64 * share).zip(records.chunks(64 * share)).zip(words.chunks_mut(share));
+        let parts: Vec<_> = parts
+            .map(|((first, records), words)| {
+                scope.spawn(move || keep(records, words, |at, record| two_moves(first + at as u32, record)))
+            })
+            .collect();
+        parts.into_iter().try_for_each(|part| part.join().map_err(|panic| worker_panicked(&*panic))?)
     })
 }
 

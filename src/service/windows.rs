@@ -69,15 +69,15 @@ impl Part {
         self.places.len()
     }
 
-    /// Appends the samples at some of the part's places.
-    pub(super) fn copy(&self, places: Range<usize>, out: &mut Vec<Record>) {
+    /// Visits the samples at some of the part's places.
+    #[inline]
+    pub(super) fn each(&self, places: Range<usize>, mut visit: impl FnMut(&Record)) {
         let (Some(order), start) = (self.window.order.get(), self.places.start) else { return };
-        let locations = &order[start + places.start..start + places.end];
         let decoded = &self.window.decoded;
-        out.extend(locations.iter().map(|location| {
+        for location in &order[start + places.start..start + places.end] {
             let (piece, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]
-        }));
+            visit(&decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]);
+        }
     }
 }
 
@@ -331,7 +331,7 @@ mod tests {
         let mut request =
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
-        let pieces = Pieces::scan(&path, Method::Eval, 2).expect("a good file");
+        let pieces = Pieces::scan(&path, Method::Eval, 2, &|_, _| {}).expect("a good file");
         let windows = Windows { window_samples: 6_000, ..Windows::new(&request, pieces).expect("samples") };
         (windows, records)
     }
@@ -339,7 +339,7 @@ mod tests {
     fn batch(windows: &Windows, number: u64) -> Vec<Record> {
         let parts = windows.batch(number, &|| false).expect("a good file").expect("nobody says stop");
         let mut all = Vec::new();
-        parts.iter().for_each(|part| part.copy(0..part.len(), &mut all));
+        parts.iter().for_each(|part| part.each(0..part.len(), |record| all.push(*record)));
         all
     }
 

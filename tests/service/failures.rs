@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsbench::data::Method;
 use fsbench::service::{Client, Description, END, FAILED, Layout, Request};
 
-use super::fixture::{Fixture, program};
+use super::fixture::{Copied, Fixture, program};
 
 /// Far more than any of these ends takes, far less than a hang.
 const SOON: Duration = Duration::from_secs(20);
@@ -30,6 +30,27 @@ fn wait(child: &mut Child) -> i32 {
     panic!("still running after {SOON:?}");
 }
 
+/// Every kind of stream: both methods, both layouts, a mapped file and a binpack.
+fn every_stream(mut check: impl FnMut(Request)) {
+    for method in [Method::Eval, Method::Pqr] {
+        let fixture = Fixture::new(method);
+        for data in [fixture.path.clone(), fixture.binpack()] {
+            for layout in [Layout::Csr, Layout::Bitset] {
+                check(Request { data: data.clone(), layout, epochs: 0, ..fixture.request() });
+            }
+        }
+    }
+}
+
+/// Waits until something is so.
+fn soon(what: &str, so: impl Fn() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !so() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Whether a process neither runs nor waits to be reaped.
 fn is_gone(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
@@ -43,16 +64,31 @@ fn leftovers() -> Vec<String> {
     names.filter(|name| name.starts_with(".tmp") || name.contains("fsbench")).collect()
 }
 
+/// Segments of shared memory, named or not, that a process still maps.
+fn segments(process: u32) -> usize {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    maps.lines().filter(|line| line.contains("/dev/shm/")).count()
+}
+
 /// The service by hand, for what no client would do.
 struct Raw {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    description: Description,
+    output: Option<BufReader<ChildStdout>>,
+    description: Option<Description>,
 }
 
 impl Raw {
     fn start(request: &Request) -> Raw {
+        let mut raw = Raw::spawn(request);
+        let mut line = String::new();
+        raw.output().read_line(&mut line).expect("a line");
+        raw.description = serde_json::from_str(&line).ok();
+        raw
+    }
+
+    /// Before its first line.
+    fn spawn(request: &Request) -> Raw {
         let mut child = Command::new(program())
             .args(request.arguments())
             .stdin(Stdio::piped())
@@ -61,16 +97,21 @@ impl Raw {
             .spawn()
             .expect("the service starts");
         let input = child.stdin.take();
-        let mut output = BufReader::new(child.stdout.take().expect("piped"));
-        let mut line = String::new();
-        output.read_line(&mut line).expect("a line");
-        let description = serde_json::from_str(&line).expect("a description");
-        Raw { child, input, output, description }
+        let output = child.stdout.take().map(BufReader::new);
+        Raw { child, input, output, description: None }
+    }
+
+    fn description(&self) -> &Description {
+        self.description.as_ref().expect("a description")
+    }
+
+    fn output(&mut self) -> &mut BufReader<ChildStdout> {
+        self.output.as_mut().expect("open")
     }
 
     fn byte(&mut self) -> u8 {
         let mut byte = [0];
-        self.output.read_exact(&mut byte).expect("a byte");
+        self.output().read_exact(&mut byte).expect("a byte");
         byte[0]
     }
 
@@ -87,30 +128,55 @@ impl Raw {
 
 #[test]
 fn a_killed_service_is_an_error_at_once() {
+    every_stream(|request| {
+        let mut client = Client::spawn(program(), &request).expect("starts");
+        drop(client.next().expect("a batch"));
+        assert_eq!(segments(client.process_id()), 1);
+        kill(client.process_id());
+        let start = Instant::now();
+        let error = loop {
+            // What was announced before is still delivered.
+            if let Err(error) = client.next() {
+                break error.to_string();
+            }
+        };
+        assert!(start.elapsed() < SOON);
+        assert_eq!(error, "the sample service died in the middle of its stream (signal: 9 (SIGKILL))");
+        drop(client);
+        assert_eq!(segments(std::process::id()), 0, "the dead service's memory is still mapped");
+        assert!(leftovers().is_empty(), "{:?}", leftovers());
+    });
+}
+
+#[test]
+fn a_service_killed_before_its_first_line_is_an_error() {
     let fixture = Fixture::new(Method::Eval);
-    let mut client = Client::spawn(program(), &Request { epochs: 0, ..fixture.request() }).expect("starts");
-    drop(client.next().expect("a batch"));
-    kill(client.process_id());
-    let start = Instant::now();
-    let error = loop {
-        // What was announced before is still delivered.
-        if let Err(error) = client.next() {
-            break error.to_string();
-        }
-    };
-    assert!(start.elapsed() < SOON);
-    assert_eq!(error, "the sample service died in the middle of its stream (signal: 9 (SIGKILL))");
+    // The data never come: the service waits for a writer that does not write.
+    let pipe = fixture.path.with_extension("pgn");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo exists").success());
+    let mut raw = Raw::spawn(&Request { data: pipe.clone(), ..fixture.request() });
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(raw.child.try_wait().expect("our child").is_none());
+    kill(raw.child.id());
+    let mut rest = Vec::new();
+    raw.output().read_to_end(&mut rest).expect("its end closes");
+    assert!(rest.is_empty(), "{rest:?}");
     assert!(leftovers().is_empty(), "{:?}", leftovers());
 }
 
 const CONSUMER_DATA: &str = "FSBENCH_TEST_CONSUMER_DATA";
+const CONSUMER_METHOD: &str = "FSBENCH_TEST_CONSUMER_METHOD";
+const CONSUMER_LAYOUT: &str = "FSBENCH_TEST_CONSUMER_LAYOUT";
 
 /// Not a test of its own: the consumer that the next test kills.
 #[test]
 #[ignore = "started by a_killed_consumer_takes_the_service_along"]
 fn consumer_process() {
     let Some(data) = std::env::var_os(CONSUMER_DATA) else { return };
-    let request = Request { epochs: 0, batch_size: 100, ..Request::new("piece", data, Method::Eval) };
+    let named = |variable| std::env::var(variable).expect("given");
+    let method = if named(CONSUMER_METHOD) == "pqr" { Method::Pqr } else { Method::Eval };
+    let layout = if named(CONSUMER_LAYOUT) == "bitset" { Layout::Bitset } else { Layout::Csr };
+    let request = Request { epochs: 0, batch_size: 100, layout, ..Request::new("piece", data, method) };
     let mut client = Client::spawn(program(), &request).expect("the service starts");
     println!("\nservice {}", client.process_id());
     let _held = client.next().expect("a batch");
@@ -119,33 +185,100 @@ fn consumer_process() {
 
 #[test]
 fn a_killed_consumer_takes_the_service_along() {
-    let fixture = Fixture::new(Method::Eval);
-    let mut consumer = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "failures::consumer_process", "--ignored", "--nocapture"])
-        .env(CONSUMER_DATA, &fixture.path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("this test starts");
-    let lines = BufReader::new(consumer.stdout.take().expect("piped")).lines();
-    let service = lines.map(|line| line.expect("text")).find_map(|line| line.strip_prefix("service ")?.parse().ok());
-    let service: u32 = service.expect("the consumer names its service");
-    assert!(!is_gone(service));
-    consumer.kill().expect("our child");
-    consumer.wait().expect("our child");
-    let deadline = Instant::now() + SOON;
-    while !is_gone(service) {
-        assert!(Instant::now() < deadline, "the service outlives its consumer");
-        std::thread::sleep(Duration::from_millis(10));
+    let check = |data: &Path, method: &str, layout: &str| {
+        let mut consumer = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "failures::consumer_process", "--ignored", "--nocapture"])
+            .envs([(CONSUMER_METHOD, method), (CONSUMER_LAYOUT, layout)])
+            .env(CONSUMER_DATA, data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("this test starts");
+        let lines = BufReader::new(consumer.stdout.take().expect("piped")).lines();
+        let service =
+            lines.map(|line| line.expect("text")).find_map(|line| line.strip_prefix("service ")?.parse().ok());
+        let service: u32 = service.expect("the consumer names its service");
+        assert!(!is_gone(service));
+        consumer.kill().expect("our child");
+        consumer.wait().expect("our child");
+        soon("the service outlives its consumer", || is_gone(service));
+        assert!(leftovers().is_empty(), "{:?}", leftovers());
+    };
+    for (method, name) in [(Method::Eval, "eval"), (Method::Pqr, "pqr")] {
+        let fixture = Fixture::new(method);
+        check(&fixture.path, name, "csr");
+        check(&fixture.binpack(), name, "bitset");
     }
+}
+
+/// The slots fill up, then the service waits and uses no time; it goes when it is told to, and when it is not read at all.
+#[test]
+fn a_consumer_that_never_reads_costs_nothing() {
+    every_stream(|request| {
+        let mut raw = Raw::start(&request);
+        let used = |process: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+            let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
+            fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
+        };
+        let process = raw.child.id();
+        // Two looks apart by more than it takes to fill all slots.
+        soon("it goes on without slots", || {
+            let before = used(process);
+            std::thread::sleep(Duration::from_millis(150));
+            used(process) == before
+        });
+        assert!(raw.child.try_wait().expect("our child").is_none());
+        drop(raw.input.take());
+        assert_eq!(wait(&mut raw.child), 0);
+        assert!(leftovers().is_empty(), "{:?}", leftovers());
+    });
+}
+
+#[test]
+fn a_consumer_that_closes_its_ears_ends_the_service() {
+    every_stream(|request| {
+        let mut raw = Raw::start(&request);
+        let slots: Vec<u8> = (0..request.slots).map(|_| raw.byte()).collect();
+        drop(raw.output.take());
+        // It notices when it wants to announce the next batch.
+        raw.send(slots[0]);
+        assert_eq!(wait(&mut raw.child), 0, "{}", raw.errors());
+        assert!(leftovers().is_empty(), "{:?}", leftovers());
+    });
+}
+
+#[test]
+fn two_services_at_once_do_not_meet() {
+    every_stream(|request| {
+        let other = Request { seed: fsbench::units::Seed(77), ..request.clone() };
+        let expected = [&request, &other].map(|request| few(&mut Client::spawn(program(), request).expect("starts")));
+        let mut clients = [&request, &other].map(|request| Client::spawn(program(), request).expect("starts"));
+        let [first, second] = &mut clients;
+        assert_ne!(first.description().shm, second.description().shm);
+        for batches in expected[0].iter().zip(&expected[1]) {
+            assert!((&one(first), &one(second)) == batches);
+        }
+        let [first, mut second] = clients;
+        kill(first.process_id());
+        drop(first);
+        one(&mut second);
+    });
     assert!(leftovers().is_empty(), "{:?}", leftovers());
+}
+
+fn one(client: &mut Client) -> Copied {
+    Copied::of(&client.next().expect("it goes on").expect("without end"))
+}
+
+fn few(client: &mut Client) -> Vec<Copied> {
+    (0..5).map(|_| one(client)).collect()
 }
 
 #[test]
 fn a_wrong_slot_number_ends_the_stream() {
-    let fixture = Fixture::new(Method::Eval);
-    for (wrong, give_back_first) in [(77, false), (255, false), (0, true)] {
-        let mut raw = Raw::start(&Request { epochs: 0, slots: 1, ..fixture.request() });
+    let check = |request: &Request, wrong: u8, give_back_first: bool| {
+        let mut raw = Raw::start(&Request { slots: 1, ..request.clone() });
         assert_eq!(raw.byte(), 0);
         if give_back_first {
             raw.send(0);
@@ -158,19 +291,56 @@ fn a_wrong_slot_number_ends_the_stream() {
         assert_eq!(wait(&mut raw.child), 1);
         let errors = raw.errors();
         assert!(errors.contains(&format!("the consumer wrote {wrong}, which is no slot")), "{errors}");
+        assert!(leftovers().is_empty(), "{:?}", leftovers());
+    };
+    every_stream(|request| check(&request, 77, false));
+    let fixture = Fixture::new(Method::Eval);
+    let request = Request { epochs: 0, ..fixture.request() };
+    for (wrong, give_back_first) in [(1, false), (254, false), (255, false), (0, true)] {
+        check(&request, wrong, give_back_first);
     }
 }
 
 #[test]
 fn closing_stdin_ends_the_service() {
+    every_stream(|request| {
+        for slots in [1, 4] {
+            let mut raw = Raw::start(&Request { slots, ..request.clone() });
+            raw.byte();
+            drop(raw.input.take());
+            assert_eq!(wait(&mut raw.child), 0);
+            assert_eq!(raw.errors(), "");
+        }
+    });
+    assert!(leftovers().is_empty(), "{:?}", leftovers());
+}
+
+/// A file system of its own with less room than the slots need: said in so many words, without a signal, and all of the
+/// room is free again.
+#[test]
+fn a_full_dev_shm_is_an_error() {
+    /// Mounts what the service shall find at /dev/shm where only it sees it, then becomes the service.
+    const SCRIPT: &str = "mount -t tmpfs -o size=$0 none /dev/shm && exec \"$@\"";
     let fixture = Fixture::new(Method::Eval);
-    for slots in [1, 4] {
-        let mut raw = Raw::start(&Request { epochs: 0, slots, ..fixture.request() });
-        raw.byte();
-        drop(raw.input.take());
-        assert_eq!(wait(&mut raw.child), 0);
-        assert_eq!(raw.errors(), "");
+    let run = |size: &str, request: &Request| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, size]).arg(program());
+        command.args(request.arguments()).stdin(Stdio::null()).output()
+    };
+    if !run("4m", &fixture.request()).is_ok_and(|output| output.status.success()) {
+        println!("skipped: unshare cannot give a process its own /dev/shm here");
+        return;
     }
+    every_stream(|request| {
+        let request = Request { slots: 8, batch_size: 2_000, ..request };
+        let refused = run("256k", &request).expect("runs");
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!((refused.status.code(), refused.stdout.as_slice()), (Some(1), &b""[..]), "{errors}");
+        assert!(
+            errors.contains("bytes of shared memory (8 slots of") && errors.contains("enlarge /dev/shm"),
+            "{errors}"
+        );
+    });
 }
 
 #[test]
@@ -179,19 +349,19 @@ fn the_memory_stays_until_the_last_slot_is_given_back() {
     let mut raw = Raw::start(&Request { epoch_samples: Some(150), ..fixture.request() });
     assert_eq!((raw.byte(), raw.byte(), raw.byte()), (0, 1, END));
     std::thread::sleep(Duration::from_millis(100));
-    let length = std::fs::metadata(&raw.description.shm).expect("still there").len();
-    assert_eq!(length, (raw.description.slots * raw.description.slot_bytes) as u64);
+    let length = std::fs::metadata(&raw.description().shm).expect("still there").len();
+    assert_eq!(length, (raw.description().slots * raw.description().slot_bytes) as u64);
     raw.send(1);
     raw.send(0);
     assert_eq!(wait(&mut raw.child), 0);
-    assert!(!Path::new(&raw.description.shm).exists());
+    assert!(!Path::new(&raw.description().shm).exists());
 }
 
 #[test]
 fn every_array_lies_in_its_slot_aligned() {
     let fixture = Fixture::new(Method::Pqr);
     let raw = Raw::start(&fixture.request());
-    let about = &raw.description;
+    let about = raw.description();
     let mut end = 64;
     for array in &about.arrays {
         assert!(array.offset % 64 == 0 && array.offset >= end, "{array:?}");

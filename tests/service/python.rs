@@ -18,6 +18,50 @@ with Samples(sys.argv[2:]) as samples:
                           if name != "result" and name != "score"}))
 "#;
 
+/// A consumer with nothing but the standard library, written after PROTOCOL.md: what that says must be enough.
+const BY_THE_BOOK: &str = r#"
+import json, mmap, struct, subprocess, sys
+service = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+line = b""
+while not line.endswith(b"\n"):
+    line += service.stdout.read(1)
+about = json.loads(line)
+with open(about["shm"], "rb") as file:
+    memory = mmap.mmap(file.fileno(), about["slots"] * about["slot_bytes"], prot=mmap.PROT_READ)
+letters = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "f32": "f"}
+def read(slot, about, count):
+    return struct.unpack_from(f"<{count}{letters[about['dtype']]}", memory, slot * sizes + about["offset"])
+sizes = about["slot_bytes"]
+while True:
+    byte = service.stdout.read(1)
+    if not byte or byte[0] == 254:
+        sys.exit("the service died or failed")
+    if byte[0] == 255:
+        break
+    slot = byte[0]
+    header = {field["name"]: read(slot, field, 1)[0] for field in about["header"]}
+    batch = {name: header[name] for name in ("samples", "positions", "epoch", "batch")}
+    for array in about["arrays"]:
+        if array["name"] not in ("score", "result"):
+            batch[array["name"]] = read(slot, array, header[array["count"]])
+    print(json.dumps(batch))
+    service.stdin.write(byte)
+sys.exit(service.wait())
+"#;
+
+/// The reading part of the PyTorch example, with numpy's arrays in the place of tensors.
+const EXAMPLE: &str = r#"
+import json, numpy, sys, types
+sys.path.insert(0, sys.argv[1])
+sys.modules["torch"] = types.SimpleNamespace(tensor=numpy.array)
+from samples_client import Samples
+from train_pytorch import tensors
+with Samples(sys.argv[2:]) as samples:
+    for batch in samples:
+        sides, scores = tensors(batch)
+        print(json.dumps([[array.tolist() for array in side] for side in sides] + [scores.view("<u4").tolist()]))
+"#;
+
 fn python_is_able() -> bool {
     let run = Command::new("python3").args(["-c", "import numpy"]).stderr(Stdio::null()).status();
     let able = run.is_ok_and(|status| status.success());
@@ -56,18 +100,47 @@ fn the_python_client_reads_the_same_batches() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        let run = Command::new("python3")
-            .args(["-c", SUMMARISE, &scripts()])
-            .arg(program())
-            .args(request.arguments())
-            .output()
-            .expect("python runs");
-        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        let lines = String::from_utf8(run.stdout).expect("text");
-        let seen: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("json")).collect();
+        let seen = lines(SUMMARISE, &[&scripts()], &request);
         let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
         assert!(!expected.is_empty() && seen == expected);
     }
+}
+
+/// The lines that a script prints about a request's batches.
+fn lines(script: &str, before: &[&str], request: &Request) -> Vec<Value> {
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).args(before).arg(program()).args(request.arguments());
+    let run = command.output().expect("python runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let lines = String::from_utf8(run.stdout).expect("text");
+    lines.lines().map(|line| serde_json::from_str(line).expect("json")).collect()
+}
+
+#[test]
+fn a_consumer_by_the_book_reads_the_same_batches() {
+    if !Command::new("python3").arg("--version").output().is_ok_and(|run| run.status.success()) {
+        println!("skipped: python3 is not installed");
+        return;
+    }
+    for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
+        let fixture = Fixture::new(method);
+        let request = Request { layout, ..fixture.request() };
+        let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
+        assert!(!expected.is_empty() && lines(BY_THE_BOOK, &[], &request) == expected);
+    }
+}
+
+#[test]
+fn the_pytorch_example_reads_the_same_batches() {
+    if !python_is_able() {
+        return;
+    }
+    let fixture = Fixture::new(Method::Eval);
+    let request = fixture.request();
+    let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| json!([indices, offsets]);
+    let expected: Vec<Value> =
+        all(&request).iter().map(|batch| json!([side(&batch.csr[0]), side(&batch.csr[1]), batch.scores])).collect();
+    assert!(!expected.is_empty() && lines(EXAMPLE, &[&scripts()], &request) == expected);
 }
 
 #[test]

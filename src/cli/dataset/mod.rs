@@ -54,7 +54,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// A line on stderr while something runs, where stderr is a terminal.
-fn progress(length: Option<u64>, template: &str) -> ProgressBar {
+pub(super) fn progress(length: Option<u64>, template: &str) -> ProgressBar {
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     bar.set_style(style(template));
     bar.enable_steady_tick(Duration::from_millis(200));

@@ -31,7 +31,7 @@ impl CompiledBlock {
     }
 
     /// The kings of a perspective, given their squares.
-    #[inline]
+    #[inline(always)]
     pub fn kings(&self, own: u32, enemy: u32, pov: Perspective) -> Kings {
         let mask = self.orientation.mask(Square::new(own), pov);
         Kings { own: own ^ mask, enemy: enemy ^ mask, mask }
@@ -39,12 +39,15 @@ impl CompiledBlock {
 
     /// What a term sums to before its bound variables: the base and the kings' share. [`NONE`] where conditions over
     /// the kings fail.
-    #[inline]
+    #[inline(always)]
     pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
-        term.fixed.unwrap_or_else(|| self.sum_of_kings(term, kings))
+        match term.fixed {
+            Some(base) => base,
+            None => self.sum_of_kings(term, kings),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
         match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
             true => term.king_sum(kings.own, kings.enemy),
@@ -204,7 +207,7 @@ impl Table<'_> {
 
 impl Term {
     /// Base plus both kings' entries.
-    #[inline]
+    #[inline(always)]
     pub fn king_sum(&self, own: u32, enemy: u32) -> u32 {
         let entries = plus(self.tables[OWN_KING][own as usize], self.tables[ENEMY_KING][enemy as usize]);
         plus(self.base, entries)

@@ -13,6 +13,8 @@ mod encode;
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
 mod generator;
 mod groups;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod levels;
 mod pieces;
 mod tables;
@@ -25,7 +27,9 @@ use super::syntax::SyntaxError;
 
 pub use context::{ContextTable, too_close};
 pub use delta::{Move, Rows};
-use pieces::Turned;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::Lanes;
+use pieces::{OwnKings, Turned};
 pub use pieces::{PieceList, RowBuffer};
 pub use view::{Needs, Placement};
 
@@ -101,6 +105,10 @@ struct Walk {
     whole: bool,
     /// The table as boards have their pieces.
     turned: Turned,
+    /// By perspective and own king as it stands, where the enemy's makes no difference: see [`CompiledBlock::turned`].
+    own_kings: Option<Box<OwnKings>>,
+    #[cfg(target_arch = "x86_64")]
+    shares: Option<lanes::Shares>,
 }
 
 /// Terms a block's product may expand to when its sums are multiplied out.
@@ -138,6 +146,10 @@ impl CompiledBlock {
             }
         }
         block.walk = block.as_walk();
+        let own_kings = block.own_kings();
+        if let Some(walk) = &mut block.walk {
+            walk.own_kings = own_kings;
+        }
         block.unite();
         block.contexts = ContextTable::of(spec, &block);
         Ok(block)
@@ -154,6 +166,9 @@ impl CompiledBlock {
         Some(Walk {
             whole: term.whole[level.slot],
             turned: Turned::of(&table),
+            own_kings: None,
+            #[cfg(target_arch = "x86_64")]
+            shares: lanes::Shares::of(&table),
             table,
             base: term.fixed,
             blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,

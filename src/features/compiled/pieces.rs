@@ -5,6 +5,7 @@ use crate::chess::{PackedBoard, Perspective};
 
 use super::CompiledBlock;
 use super::tables::NONE;
+use crate::features::spec::ENEMY_KING;
 
 /// Pieces a board has at most.
 const MOST: usize = 32;
@@ -24,11 +25,25 @@ pub struct PieceList {
 pub struct RowBuffer {
     rows: Vec<u32>,
     used: usize,
+    ends: Vec<u32>,
 }
 
 impl RowBuffer {
     pub fn clear(&mut self) {
         self.used = 0;
+        self.ends.clear();
+    }
+
+    /// Marks the end of a position's rows.
+    #[inline]
+    pub fn end(&mut self) {
+        self.ends.push(self.used as u32);
+    }
+
+    /// The ends marked, in rows.
+    #[must_use]
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
     }
 
     #[must_use]
@@ -54,7 +69,7 @@ impl RowBuffer {
 
     /// Room behind what is used. The caller says with [`RowBuffer::take`] how much of it is.
     #[inline]
-    fn room(&mut self) -> &mut [u32; MOST] {
+    pub(super) fn room(&mut self) -> &mut [u32; MOST] {
         if self.rows.len() < self.used + MOST {
             self.rows.resize(2 * (self.used + MOST), 0);
         }
@@ -62,7 +77,7 @@ impl RowBuffer {
     }
 
     #[inline]
-    fn take(&mut self, count: usize) {
+    pub(super) fn take(&mut self, count: usize) {
         self.used += count;
     }
 }
@@ -118,8 +133,11 @@ impl Turned {
     }
 }
 
+/// By perspective and square of the own king: what [`CompiledBlock::turned`] gives, the table's number one byte.
+pub type OwnKings = [[(u32, u8); 64]; 2];
+
 /// The exclusive or of table number n: bit 0 mirrors files, bit 1 exchanges ranks and colours, as Black's view does.
-const fn turn(number: usize) -> u16 {
+pub(super) const fn turn(number: usize) -> u16 {
     (if number & 1 != 0 { 7 } else { 0 }) | (if number & 2 != 0 { 56 | 8 << 6 } else { 0 })
 }
 
@@ -129,19 +147,41 @@ impl CompiledBlock {
         self.walk.is_some()
     }
 
+    /// What the kings add to a block of one table, and which of the [`Turned`] tables they ask for; none where it has no
+    /// rows.
+    #[inline(always)]
+    pub(super) fn turned(&self, own: u32, enemy: u32, pov: Perspective) -> Option<(u32, usize)> {
+        let known = self.walk.as_ref().and_then(|walk| walk.own_kings.as_ref());
+        let (base, number) = match known {
+            Some(known) => known[pov.index() & 1][own as usize & 63],
+            None => self.asked(own, enemy, pov),
+        };
+        (base != NONE).then_some((base, usize::from(number & 3)))
+    }
+
+    /// Base and number of the table.
+    fn asked(&self, own: u32, enemy: u32, pov: Perspective) -> (u32, u8) {
+        let kings = self.kings(own, enemy, pov);
+        let base = self.terms.first().map_or(NONE, |term| self.base(term, &kings));
+        (base, (kings.mask & 1 | kings.mask >> 2 & 2) as u8 & 3)
+    }
+
+    /// What [`CompiledBlock::turned`] looks up, where the enemy's king makes no difference.
+    pub(super) fn own_kings(&self) -> Option<Box<OwnKings>> {
+        let [term] = &self.terms[..] else { return None };
+        let alone = self.gate.is_empty() && term.tables[ENEMY_KING].iter().all(|entry| *entry == 0);
+        let by_square = |pov| std::array::from_fn(|own| self.asked(own as u32, 0, pov));
+        alone.then(|| Box::new(Perspective::ALL.map(by_square)))
+    }
+
     /// Appends the active features, shifted by `offset`, as the side to move sees them and as the other does.
     #[inline]
     pub fn walk_both(&self, pieces: &PieceList, stm: Perspective, offset: u32, sides: &mut [RowBuffer; 2]) {
-        let (Some(walk), [term]) = (&self.walk, &self.terms[..]) else { return };
+        let Some(walk) = &self.walk else { return };
         for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
             let (Some(own), Some(enemy)) = (pieces.king(pov), pieces.king(pov.other())) else { return };
-            let kings = self.kings(own, enemy, pov);
-            let base = self.base(term, &kings);
-            if base == NONE {
-                continue;
-            }
-            let number = (kings.mask & 1 | kings.mask >> 2 & 2) as usize;
-            let table = &walk.turned.tables[number & 3];
+            let Some((base, number)) = self.turned(own, enemy, pov) else { continue };
+            let table = &walk.turned.tables[number];
             let first = base.wrapping_add(offset);
             let room = side.room();
             let entry = |man: u16| table[usize::from(man & 1023)];

@@ -1,8 +1,9 @@
 //! A position's moves, one of which is drawn: for triplets, which want a random move besides the one played.
 
-use super::bits::Counted;
-use super::moves::{choices, nth};
-use super::position::{Moves, Position};
+use super::cpu::{Cpu, Work, dispatch};
+use super::moves::{choices, nth, numbers};
+use super::position::Position;
+use crate::chess::PackedBoard;
 use crate::data::Record;
 use crate::data::record::PackedMove;
 use crate::units::Draws;
@@ -10,18 +11,93 @@ use crate::units::Draws;
 /// Draws before all moves are tried one by one: in a quiet position one is enough, in check few of those counted are legal.
 const TRIES: u64 = 64;
 
-/// What each piece can do, kings that would be in check aside.
+/// What follows a position: after the move played, and after another one.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Triplet {
+    pub played: PackedBoard,
+    pub other: PackedBoard,
+}
+
+/// Why a record makes no triplet.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum NoTriplet {
+    /// No move was played, or none that its position allows.
+    Played,
+    /// The move played is the only one.
+    Other,
+}
+
+impl Triplet {
+    /// Of a record whose position is known to be legal. Every legal move besides the one played comes with the same
+    /// chance; the same for the same `draw`.
+    ///
+    /// # Errors
+    /// When the record has no move that can be played, or no other one can be.
+    pub fn draw(record: &Record, draws: Draws, draw: u64) -> Result<Triplet, NoTriplet> {
+        dispatch(Drawing { record, draws, draw })
+    }
+}
+
+/// Whether a record has a move and its position another legal one besides; the position is known to be legal.
+pub fn has_triplet(record: &Record) -> bool {
+    record.has_move() && dispatch(TwoMoves(record))
+}
+
+/// A call of [`has_triplet`].
+struct TwoMoves<'a>(&'a Record);
+
+impl Work for TwoMoves<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self, cpu: impl Cpu) -> bool {
+        let position = Position::of_record(self.0, cpu);
+        let mut found = 0;
+        for (mut left, pawns) in position.pawns_and_pieces().into_iter().zip([true, false]) {
+            while left != 0 && found < 2 {
+                let moves = position.moves_of(left.trailing_zeros(), pawns);
+                left &= left - 1;
+                let each = 0..choices(&moves, moves.targets.count_ones());
+                found += each.filter(|choice| position.clone().play(nth(&moves, *choice, cpu))).take(2).count();
+            }
+        }
+        found >= 2
+    }
+}
+
+/// A call of [`Triplet::draw`].
+struct Drawing<'a> {
+    record: &'a Record,
+    draws: Draws,
+    draw: u64,
+}
+
+impl Work for Drawing<'_> {
+    type Output = Result<Triplet, NoTriplet>;
+
+    #[inline(always)]
+    fn run(self, cpu: impl Cpu) -> Self::Output {
+        let record = self.record;
+        let position = Position::of_record(record, cpu);
+        let played = record.packed_move().ok_or(NoTriplet::Played)?;
+        let can = numbers(&position, played).is_some();
+        let after = if can { position.board_after(played, cpu) } else { None };
+        let after = after.ok_or(NoTriplet::Played)?;
+        let other = position.board_after_another(played, self.draws, self.draw, cpu).ok_or(NoTriplet::Other)?;
+        Ok(Triplet { played: after, other })
+    }
+}
+
+/// How many moves the own pieces have, pawns first, kings that would be in check aside.
 struct Choices {
-    pieces: [Moves; 32],
     /// Moves up to and with each piece's.
-    sums: [u32; 32],
-    count: usize,
+    sums: [u16; 32],
+    total: u32,
 }
 
 impl Position {
-    /// The position of a record that is known to be legal; of another one a position of no use, but no panic.
-    #[must_use]
-    pub fn of_record(record: &Record) -> Position {
+    #[inline(always)]
+    fn of_record(record: &Record, cpu: impl Cpu) -> Position {
         Position::from_board(
             record.board(),
             record.turn(),
@@ -29,64 +105,72 @@ impl Position {
             record.ep_file(),
             record.rule50(),
             record.ply(),
+            cpu,
         )
     }
 
-    /// Whether the own piece that `mv` names can go that way; its king may then be in check.
-    #[must_use]
-    pub fn can(&self, mv: PackedMove) -> bool {
-        self.own() >> (mv.from() as u32) & 1 != 0 && super::moves::numbers(self, mv).is_some()
-    }
-
-    /// The position after a legal move besides `played`, each with the same chance; none where there is no other. The
-    /// same for the same `draw`.
-    #[must_use]
-    pub fn after_another(&self, played: PackedMove, draws: Draws, draw: u64) -> Option<Position> {
+    #[inline(always)]
+    fn board_after_another(&self, played: PackedMove, draws: Draws, draw: u64, cpu: impl Cpu) -> Option<PackedBoard> {
         let choices = self.choices();
         let mut bits = draw;
         for _ in 0..TRIES {
             bits = draws.at(bits);
-            let pick = (u128::from(bits) * u128::from(choices.total())) >> 64;
-            if let Some(after) = choices.get(pick as u32).and_then(|mv| self.after(mv, played)) {
+            let pick = (u128::from(bits) * u128::from(choices.total)) >> 64;
+            let mv = self.choice(&choices, pick as u32, cpu).filter(|mv| *mv != played);
+            if let Some(after) = mv.and_then(|mv| self.board_after(mv, cpu)) {
                 return Some(after);
             }
         }
-        let legal: Vec<Position> =
-            (0..choices.total()).filter_map(|pick| self.after(choices.get(pick)?, played)).collect();
-        legal.get(draws.below(bits, legal.len() as u32) as usize).cloned()
+        self.one_of_all(&choices, played, draws.at(bits), cpu)
     }
 
-    fn after(&self, mv: PackedMove, played: PackedMove) -> Option<Position> {
+    /// As [`Position::board_after_another`], when drawing among moves that are mostly illegal has not met a legal one.
+    #[cold]
+    #[inline(never)]
+    fn one_of_all(&self, choices: &Choices, played: PackedMove, bits: u64, cpu: impl Cpu) -> Option<PackedBoard> {
+        let others = (0..choices.total).filter_map(|pick| self.choice(choices, pick, cpu)).filter(|mv| *mv != played);
+        let legal: Vec<PackedBoard> = others.filter_map(|mv| self.board_after(mv, cpu)).collect();
+        let pick = (u128::from(bits) * legal.len() as u128) >> 64;
+        legal.get(pick as usize).copied()
+    }
+
+    /// The board after a move that [`Position::moves`] tells of; none where it is illegal.
+    #[inline(always)]
+    fn board_after(&self, mv: PackedMove, cpu: impl Cpu) -> Option<PackedBoard> {
         let mut after = self.clone();
-        (mv != played && after.play(mv)).then_some(after)
+        after.play(mv).then(|| after.board(cpu))
     }
 
+    #[inline(always)]
     fn choices(&self) -> Choices {
-        let none = Moves { from: 0, targets: 0, promotes: false, castles: [false; 2] };
-        let mut all = Choices { pieces: [none; 32], sums: [0; 32], count: 0 };
-        let (mut left, mut sum) = (self.own(), 0);
-        while left != 0 && all.count < 32 {
-            let moves = self.moves(left.trailing_zeros());
-            left &= left - 1;
-            sum += choices(&moves, Counted::new(moves.targets).count());
-            all.pieces[all.count] = moves;
-            all.sums[all.count] = sum;
-            all.count += 1;
+        let mut all = Choices { sums: [u16::MAX; 32], total: 0 };
+        let mut sums = all.sums.iter_mut();
+        for (mut left, pawns) in self.pawns_and_pieces().into_iter().zip([true, false]) {
+            while left != 0 {
+                let moves = self.moves_of(left.trailing_zeros(), pawns);
+                left &= left - 1;
+                all.total += choices(&moves, moves.targets.count_ones());
+                let Some(sum) = sums.next() else { break };
+                *sum = all.total as u16;
+            }
         }
         all
     }
-}
 
-impl Choices {
-    fn total(&self) -> u32 {
-        self.count.checked_sub(1).map_or(0, |last| self.sums[last])
-    }
-
-    /// Move number `pick`.
-    fn get(&self, pick: u32) -> Option<PackedMove> {
-        let piece = self.sums[..self.count].iter().position(|sum| *sum > pick)?;
-        let before = piece.checked_sub(1).map_or(0, |before| self.sums[before]);
-        Some(nth(&self.pieces[piece], pick - before))
+    /// Move number `pick` of those counted; none where there are not so many.
+    #[inline(always)]
+    fn choice(&self, choices: &Choices, pick: u32, cpu: impl Cpu) -> Option<PackedMove> {
+        if pick >= choices.total {
+            return None;
+        }
+        let before = choices.sums.iter().filter(|sum| u32::from(**sum) <= pick).count() as u32;
+        let passed = before.checked_sub(1).map_or(0, |last| u32::from(choices.sums[last as usize & 31]));
+        let [pawns, pieces] = self.pawns_and_pieces();
+        let moves = match before.checked_sub(pawns.count_ones()) {
+            None => self.moves_of(cpu.nth(pawns, before), true),
+            Some(behind) => self.moves_of(cpu.nth(pieces, behind), false),
+        };
+        Some(nth(&moves, pick - passed, cpu))
     }
 }
 
@@ -110,7 +194,7 @@ mod tests {
     /// Whatever was played, every other legal move comes equally often, that one never.
     fn check(fen: &str) {
         let before = position(fen);
-        let (moves, quick) = (before.legal_moves(), Position::of_record(&record(&before)));
+        let moves = before.legal_moves();
         assert!(moves.len() > 1, "{fen}");
         let after = |mv: &Move| {
             let mut after = before.clone();
@@ -118,16 +202,17 @@ mod tests {
             *record(&after).board()
         };
         let boards: Vec<_> = moves.iter().map(after).collect();
+        assert!(has_triplet(&Record::of(&before, 0, Ply(0), Some(moves[0]), None, None).expect("fits")), "{fen}");
+        assert!(!has_triplet(&record(&before)), "{fen}");
         let draws = Seed(1).draws("test");
         for (played, mv) in moves.iter().enumerate() {
-            let mv = PackedMove::of(*mv);
-            assert!(quick.can(mv), "{fen} {mv}");
+            let record = Record::of(&before, 0, Ply(0), Some(*mv), None, None).expect("fits");
             let mut counts = vec![0u32; moves.len()];
             let each = 400;
             for draw in 0..each * (moves.len() as u64 - 1) {
-                let other = quick.after_another(mv, draws, draw << 32 | 7).expect("there are others");
-                let board = other.board();
-                counts[boards.iter().position(|known| *known == board).expect("after a legal move")] += 1;
+                let drawn = Triplet::draw(&record, draws, draw << 32 | 7).expect("there are others");
+                assert_eq!(drawn.played, boards[played], "{fen} {mv}");
+                counts[boards.iter().position(|known| *known == drawn.other).expect("after a legal move")] += 1;
             }
             assert_eq!(counts.remove(played), 0);
             let freedom = counts.len() as f64 - 1.0;
@@ -156,8 +241,18 @@ mod tests {
         let before = position("8/8/8/8/8/1k6/8/Kr6 w - - 0 1");
         let moves = before.legal_moves();
         assert_eq!(moves.len(), 1);
-        let quick = Position::of_record(&record(&before));
-        assert!(quick.after_another(PackedMove::of(moves[0]), Seed(2).draws("test"), 1).is_none());
-        assert!(!quick.can(PackedMove::new(shakmaty::Square::E4, shakmaty::Square::E5, None)));
+        let with = |mv| Record::of(&before, 0, Ply(0), mv, None, None).expect("fits");
+        let draw = |record: &Record| Triplet::draw(record, Seed(2).draws("test"), 1);
+        assert_eq!(draw(&with(Some(moves[0]))), Err(NoTriplet::Other));
+        assert_eq!(draw(&with(None)), Err(NoTriplet::Played));
+        assert!(!has_triplet(&with(Some(moves[0]))));
+        let impossible = Move::Normal {
+            role: shakmaty::Role::Pawn,
+            from: shakmaty::Square::E4,
+            capture: None,
+            to: shakmaty::Square::E5,
+            promotion: None,
+        };
+        assert_eq!(draw(&with(Some(impossible))), Err(NoTriplet::Played));
     }
 }

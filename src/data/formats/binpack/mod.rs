@@ -10,9 +10,12 @@
 //! An own codec, because the crate for this format panics on malformed input without telling the place, and its writer
 //! on stems without a move and on long chains, swallowing write errors in `Drop`. It is the tests' oracle.
 
+mod attacks;
 mod bits;
 mod choice;
+mod cpu;
 mod error;
+mod index;
 mod moves;
 mod pieces;
 mod position;
@@ -21,6 +24,7 @@ mod source;
 mod stem;
 mod write;
 
+pub use choice::{NoTriplet, Triplet};
 pub use error::{ChunkError, StemError, TextError};
 #[cfg(test)]
 pub(crate) use pieces::tests::games as random_games;

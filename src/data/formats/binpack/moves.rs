@@ -3,7 +3,8 @@
 
 use shakmaty::{Role, Square};
 
-use super::bits::{Counted, Window, width};
+use super::bits::{Window, width};
+use super::cpu::Cpu;
 use super::error::TextError;
 use super::position::{Moves, Position, below, square};
 use crate::data::record::PackedMove;
@@ -11,45 +12,47 @@ use crate::data::record::PackedMove;
 const PROMOTIONS: [Role; 4] = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen];
 
 /// Reads the move played in `position`; whether it is legal is seen when it is played.
-#[inline]
-pub fn read(position: &Position, text: &mut Window) -> Result<PackedMove, TextError> {
-    let own = Counted::new(position.own());
-    let piece = text.take(width(own.count()));
-    if piece >= own.count() {
-        return Err(TextError::Piece { piece, pieces: own.count() });
+#[inline(always)]
+pub fn read(position: &Position, text: &mut Window, cpu: impl Cpu) -> Result<PackedMove, TextError> {
+    let own = position.own();
+    let pieces = own.count_ones();
+    let piece = text.take(width(pieces));
+    if piece >= pieces {
+        return Err(TextError::Piece { piece, pieces });
     }
-    let moves = position.moves(own.nth(piece));
-    let targets = Counted::new(moves.targets);
-    let count = choices(&moves, targets.count());
+    let moves = position.moves(cpu.nth(own, piece));
+    let targets = moves.targets.count_ones();
+    let count = choices(&moves, targets);
     let choice = text.take(width(count));
     if choice >= count {
         return Err(TextError::Choice { from: square(moves.from), choice, count });
     }
-    Ok(chosen(&moves, targets, choice))
+    Ok(chosen(&moves, targets, choice, cpu))
 }
 
 /// Move number `choice` of a piece; it must have more.
-pub fn nth(moves: &Moves, choice: u32) -> PackedMove {
-    chosen(moves, Counted::new(moves.targets), choice)
+#[inline(always)]
+pub fn nth(moves: &Moves, choice: u32, cpu: impl Cpu) -> PackedMove {
+    chosen(moves, moves.targets.count_ones(), choice, cpu)
 }
 
-#[inline]
-fn chosen(moves: &Moves, targets: Counted, choice: u32) -> PackedMove {
+#[inline(always)]
+fn chosen(moves: &Moves, targets: u32, choice: u32, cpu: impl Cpu) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
-        return PackedMove::new(from, square(targets.nth(choice >> 2)), Some(role));
+        return PackedMove::new(from, square(cpu.nth(moves.targets, choice >> 2)), Some(role));
     }
-    if choice < targets.count() {
-        return PackedMove::new(from, square(targets.nth(choice)), None);
+    if choice < targets {
+        return PackedMove::new(from, square(cpu.nth(moves.targets, choice)), None);
     }
     // Queen side first, where both are there.
-    let queen_side = moves.castles[0] && choice == targets.count();
+    let queen_side = moves.castles[0] && choice == targets;
     PackedMove::new(from, rook_home(from, queen_side), None)
 }
 
 /// How many moves the text can choose from.
-#[inline]
+#[inline(always)]
 pub fn choices(moves: &Moves, targets: u32) -> u32 {
     let castles = u32::from(moves.castles[0]) + u32::from(moves.castles[1]);
     if moves.promotes { 4 * targets } else { targets + castles }
@@ -68,6 +71,7 @@ pub struct Numbers {
 }
 
 /// The numbers of `mv`; none where no piece can go that way.
+#[inline(always)]
 pub fn numbers(position: &Position, mv: PackedMove) -> Option<Numbers> {
     let own = position.own();
     let (from, to) = (mv.from() as u32, mv.to() as u32);

@@ -6,15 +6,22 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::choice::has_triplet;
 use super::read::{Chunk, Decoder};
-use super::{ChunkError, HEADER_BYTES};
+use super::{ChunkError, HEADER_BYTES, index};
 use crate::data::formats::numbers::GameNumbers;
 use crate::data::{DataError, Method, Record};
 
 /// Samples after which a piece ends at the next game.
 const PIECE_SAMPLES: usize = 4_096;
+
+/// Pieces of smaller files are not kept: finding them takes no time.
+const KEPT_FROM_BYTES: u64 = 4 << 20;
+
+/// Called with the bytes scanned and those of the whole file.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Chains that stand together in one chunk.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -47,18 +54,61 @@ struct Place {
 }
 
 impl Pieces {
+    /// The pieces as they were found the last time, where `cache` still has them; scans the file otherwise and keeps what
+    /// it finds there. Without a folder, or where it cannot be written to, nothing is kept.
+    ///
+    /// # Errors
+    /// As [`Pieces::scan`].
+    pub fn open(
+        path: &Path,
+        method: Method,
+        threads: usize,
+        cache: Option<&Path>,
+        progress: Progress<'_>,
+    ) -> Result<Pieces, DataError> {
+        let file = File::open(path).map_err(DataError::read(path))?;
+        let length = file.metadata().map_err(DataError::read(path))?.len();
+        let Some(cache) = cache.filter(|_| length >= KEPT_FROM_BYTES) else {
+            return Pieces::found(path, file, method, threads, progress);
+        };
+        let key = index::Key::of(&file, method).map_err(DataError::read(path))?;
+        if let Some(known) = index::load(cache, &key, length) {
+            return Pieces::of(path, file, method, known);
+        }
+        let pieces = Pieces::found(path, file, method, threads, progress)?;
+        // A file that changed meanwhile has another key. Pieces that cannot be kept are found anew.
+        if index::Key::of(&pieces.file, method).is_ok_and(|after| after == key) {
+            let _ = index::store(cache, &key, &pieces.pieces);
+        }
+        Ok(pieces)
+    }
+
     /// Reads the whole file once, on `threads` threads. `method`: what counts as usable. eval: samples with a score or a
     /// result; pqr: samples with a move and another legal one.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged, holds nothing that can be used, or more than 2^32 − 1 samples.
-    pub fn scan(path: &Path, method: Method, threads: usize) -> Result<Pieces, DataError> {
+    pub fn scan(path: &Path, method: Method, threads: usize, progress: Progress<'_>) -> Result<Pieces, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
+        Pieces::found(path, file, method, threads, progress)
+    }
+
+    fn found(
+        path: &Path,
+        file: File,
+        method: Method,
+        threads: usize,
+        progress: Progress<'_>,
+    ) -> Result<Pieces, DataError> {
         let places = places(&file, path)?;
         let mut pieces: Vec<Piece> = Vec::new();
-        for scanned in each_chunk(&file, path, method, &places, threads) {
+        for scanned in each_chunk(&file, path, method, &places, threads, progress) {
             pieces.extend(scanned?);
         }
+        Pieces::of(path, file, method, pieces)
+    }
+
+    fn of(path: &Path, file: File, method: Method, pieces: Vec<Piece>) -> Result<Pieces, DataError> {
         let input = |reason: &str| DataError::Input { input: path.display().to_string(), reason: reason.into() };
         let mut first = Vec::with_capacity(pieces.len());
         let mut samples = 0u32;
@@ -100,16 +150,13 @@ impl Pieces {
         let mut taken = std::mem::take(bytes);
         taken.resize(length as usize, 0);
         self.file.read_exact_at(&mut taken, offset).map_err(DataError::read(&self.path))?;
-        let mut decoder = Decoder::known(taken);
+        let mut decoder = Decoder::known(taken, self.first[piece]);
         out.clear();
         out.reserve(samples as usize);
         let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
         // One more than there should be, to notice it.
         let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
         *bytes = decoder.into_bytes();
-        for (number, record) in (self.first[piece]..).zip(out.iter_mut()) {
-            *record = record.with_game(number);
-        }
         if usable < samples {
             out.retain(|record| is_usable(record, self.method));
         }
@@ -145,8 +192,17 @@ fn places(file: &File, path: &Path) -> Result<Vec<Place>, DataError> {
 type Scanned = Result<Vec<Piece>, DataError>;
 
 /// Scans every chunk, on `threads` threads, each with one chunk in memory.
-fn each_chunk(file: &File, path: &Path, method: Method, places: &[Place], threads: usize) -> Vec<Scanned> {
-    let next = AtomicUsize::new(0);
+fn each_chunk(
+    file: &File,
+    path: &Path,
+    method: Method,
+    places: &[Place],
+    threads: usize,
+    progress: Progress<'_>,
+) -> Vec<Scanned> {
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let bytes = |place: &Place| HEADER_BYTES as u64 + u64::from(place.bytes);
+    let total = places.iter().map(bytes).sum();
     let found: Vec<Mutex<Option<Scanned>>> = places.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, places.len().max(1)) {
@@ -158,6 +214,7 @@ fn each_chunk(file: &File, path: &Path, method: Method, places: &[Place], thread
                 } {
                     let pieces = scan_chunk(file, path, method, *place, &mut scratch);
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(pieces);
+                    progress(done.fetch_add(bytes(place), Ordering::Relaxed) + bytes(place), total);
                 }
             });
         }
@@ -191,12 +248,11 @@ fn scan_chunk(file: &File, path: &Path, method: Method, place: Place, records: &
     }
 }
 
-/// Whether a sample teaches what the method learns.
+/// Whether a decoded sample teaches what the method learns.
 fn is_usable(record: &Record, method: Method) -> bool {
-    use shakmaty::Position;
     match method {
         Method::Eval => record.score().is_some() || record.result().is_some(),
-        Method::Pqr => record.has_move() && record.position().is_ok_and(|position| position.legal_moves().len() > 1),
+        Method::Pqr => has_triplet(record),
     }
 }
 
@@ -249,7 +305,7 @@ pub(crate) mod tests {
         assert_eq!(checked.read(expected.len() + 1, &mut one), Ok(expected.len()));
         assert!(one == expected);
         for threads in [1, 3] {
-            let pieces = Pieces::scan(&path, Method::Eval, threads).expect("a good file");
+            let pieces = Pieces::scan(&path, Method::Eval, threads, &|_, _| {}).expect("a good file");
             assert!(pieces.pieces().len() > 3, "{}", pieces.pieces().len());
             assert_eq!(pieces.samples(), expected.len() as u64);
             let (mut bytes, mut decoded, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -264,6 +320,34 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_large_file_is_scanned_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, cache) = (folder.path().join("games.binpack"), folder.path().join("cache"));
+        let one = games(&path, 300);
+        let bytes = std::fs::read(&path).expect("just written");
+        let times = KEPT_FROM_BYTES as usize / bytes.len() + 1;
+        std::fs::write(&path, bytes.repeat(times)).expect("writable");
+        let scanned = AtomicU64::new(0);
+        let open = || {
+            let count = |done, total| {
+                scanned.fetch_max(done, Ordering::Relaxed);
+                assert_eq!(total, (bytes.len() * times) as u64);
+            };
+            Pieces::open(&path, Method::Eval, 2, Some(&cache), &count).expect("a good file")
+        };
+        let first = open();
+        assert_eq!(first.samples(), (one.len() * times) as u64);
+        assert_eq!(scanned.swap(0, Ordering::Relaxed), (bytes.len() * times) as u64);
+        let second = open();
+        assert_eq!(scanned.load(Ordering::Relaxed), 0);
+        assert_eq!((first.pieces(), &first.first), (second.pieces(), &second.first));
+        let mut broken = bytes.repeat(times);
+        *broken.last_mut().expect("not empty") ^= 0xff;
+        std::fs::write(&path, &broken[..broken.len() - 1]).expect("writable");
+        assert!(Pieces::open(&path, Method::Eval, 2, Some(&cache), &|_, _| {}).is_err());
+    }
+
+    #[test]
     fn damage_is_told_with_its_place() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
@@ -271,7 +355,7 @@ pub(crate) mod tests {
         let whole = std::fs::read(&path).expect("just written");
         let check = |bytes: &[u8], expected: &str| {
             std::fs::write(&path, bytes).expect("writable");
-            let error = Pieces::scan(&path, Method::Eval, 2).expect_err("damaged").to_string();
+            let error = Pieces::scan(&path, Method::Eval, 2, &|_, _| {}).expect_err("damaged").to_string();
             assert!(error.contains(expected), "{error}");
         };
         check(&whole[..whole.len() - 1], "cut off");
@@ -279,7 +363,7 @@ pub(crate) mod tests {
         check(&[&whole[..], b"BINX0000"].concat(), "no binpack");
         check(b"", "yields no sample");
         std::fs::write(&path, &whole).expect("writable");
-        let pieces = Pieces::scan(&path, Method::Eval, 1).expect("whole again");
+        let pieces = Pieces::scan(&path, Method::Eval, 1, &|_, _| {}).expect("whole again");
         std::fs::write(&path, &whole[..whole.len() / 2]).expect("writable");
         assert!(pieces.decode(pieces.pieces().len() - 1, &mut Vec::new(), &mut Vec::new()).is_err());
     }
@@ -289,9 +373,10 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         let all = games(&path, 100);
-        let expected = all.iter().filter(|record| is_usable(record, Method::Pqr)).count();
+        let others = |record: &Record| record.position().expect("legal").legal_moves().len() - 1;
+        let expected = all.iter().filter(|record| record.has_move() && others(record) > 0).count();
         assert!(expected < all.len() && expected > 0, "{expected} of {}", all.len());
-        let pieces = Pieces::scan(&path, Method::Pqr, 2).expect("a good file");
+        let pieces = Pieces::scan(&path, Method::Pqr, 2, &|_, _| {}).expect("a good file");
         let mut found = 0;
         for piece in 0..pieces.pieces().len() {
             let mut decoded = Vec::new();

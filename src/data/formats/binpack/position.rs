@@ -1,9 +1,11 @@
 //! A position that plays moves in a few nanoseconds: bitboards, and the nibbles of a record's packed board kept up to
 //! date move by move. It starts as a validated [`Chess`] and follows the rules as [`Chess`] does (the tests compare).
 
-use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+use shakmaty::attacks::pawn_attacks;
+use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
+use super::attacks::{STEPS, diagonal, straight};
+use super::cpu::Cpu;
 use crate::chess::{PackedBoard, PackedBoardError};
 use crate::data::record::{PackedMove, Situation};
 use crate::units::Ply;
@@ -22,11 +24,9 @@ const KING: usize = 5;
 pub struct Position {
     /// White's and Black's pieces.
     colors: [u64; 2],
-    /// Pawns to kings.
-    roles: [u64; 6],
-    /// As [`PackedBoard::codes`].
-    codes: u128,
-    /// The code on each square that is occupied.
+    /// Pawns to kings; the last two are empty.
+    roles: [u64; 8],
+    /// The code on each square that is occupied; of others that of a piece that stood there, or 0.
     squares: [u8; 64],
     turn: Color,
     /// Bits 0–3: K, Q, k, q.
@@ -66,16 +66,19 @@ impl Position {
     /// When more than 32 pieces stand on the board.
     pub fn new(position: &Chess, ply: Ply) -> Result<Position, PackedBoardError> {
         let board = position.board();
-        let packed = PackedBoard::pack(board)?;
+        PackedBoard::fits(board)?;
+        let mut roles = [0; 8];
         let mut squares = [0; 64];
-        for (square, code) in packed.pieces() {
-            squares[square as usize] = code.index() as u8;
+        for role in Role::ALL {
+            roles[role as usize - 1] = board.by_role(role).0;
+            for square in board.by_role(role) {
+                squares[square as usize] = (role as u8 - 1) | u8::from(board.black().contains(square)) << 3;
+            }
         }
         let right = |bit: u8, color, side| u8::from(position.castles().has(color, side)) << bit;
         Ok(Position {
             colors: [board.white().0, board.black().0],
-            roles: Role::ALL.map(|role| board.by_role(role).0),
-            codes: packed.codes(),
+            roles,
             squares,
             turn: position.turn(),
             castling: right(0, Color::White, CastlingSide::KingSide)
@@ -88,10 +91,23 @@ impl Position {
         })
     }
 
-    #[inline]
-    pub(in crate::data) fn situation(&self) -> Situation {
+    /// The own pawns, and the other own pieces.
+    #[inline(always)]
+    pub const fn pawns_and_pieces(&self) -> [u64; 2] {
+        let pawns = self.own() & self.roles[PAWN];
+        [pawns, self.own() ^ pawns]
+    }
+
+    /// The moves of the own pieces of one of [`Position::pawns_and_pieces`].
+    #[inline(always)]
+    pub fn moves_of(&self, from: u32, pawn: bool) -> Moves {
+        if pawn { self.pawn_moves(from) } else { self.piece_moves(from, self.code_at(from) & 7) }
+    }
+
+    #[inline(always)]
+    pub(in crate::data) fn situation(&self, cpu: impl Cpu) -> Situation {
         Situation {
-            board: self.board(),
+            board: self.board(cpu),
             turn: self.turn,
             castling: self.castling,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
@@ -101,9 +117,11 @@ impl Position {
     }
 
     /// The pieces.
-    #[must_use]
-    pub const fn board(&self) -> PackedBoard {
-        PackedBoard::from_bits(self.occupied(), self.codes)
+    #[inline(always)]
+    pub fn board(&self, cpu: impl Cpu) -> PackedBoard {
+        let [_, knights, bishops, rooks, queens, kings, ..] = self.roles;
+        let planes = [knights | rooks | kings, bishops | rooks, queens | kings, self.colors[1]];
+        cpu.board(self.occupied(), planes)
     }
 
     const fn occupied(&self) -> u64 {
@@ -125,25 +143,28 @@ impl Position {
     }
 
     /// The moves of the own piece on `from`.
-    #[inline]
+    #[inline(always)]
     pub fn moves(&self, from: u32) -> Moves {
-        let (own, occupied) = (self.own(), self.occupied());
-        let code = self.code_at(from);
-        let at = square(from);
-        let plain = |attacks: Bitboard| Moves { from, targets: attacks.0 & !own, promotes: false, castles: [false; 2] };
-        match code & 7 {
+        match self.code_at(from) & 7 {
             PAWN => self.pawn_moves(from),
-            KNIGHT => plain(knight_attacks(at)),
-            BISHOP => plain(bishop_attacks(at, Bitboard(occupied))),
-            ROOK => plain(rook_attacks(at, Bitboard(occupied))),
-            QUEEN => plain(bishop_attacks(at, Bitboard(occupied)) | rook_attacks(at, Bitboard(occupied))),
-            _ => {
-                let rights = self.castling >> (2 * u8::from(self.turn.is_black()));
-                Moves { castles: [rights & 2 != 0, rights & 1 != 0], ..plain(king_attacks(at)) }
-            }
+            role => self.piece_moves(from, role),
         }
     }
 
+    /// Of a piece that is no pawn.
+    #[inline(always)]
+    fn piece_moves(&self, from: u32, role: usize) -> Moves {
+        let occupied = self.occupied();
+        // What kind of piece it is cannot be foreseen: all of them at once cost less than guessing wrong.
+        let share = |kinds: u32| 0u64.wrapping_sub(u64::from(kinds >> role & 1));
+        let lines = straight(from, occupied) & share(1 << ROOK | 1 << QUEEN);
+        let diagonals = diagonal(from, occupied) & share(1 << BISHOP | 1 << QUEEN);
+        let reached = STEPS[role][from as usize & 63] | lines | diagonals;
+        let rights = if role == KING { self.castling >> (2 * u8::from(self.turn.is_black())) } else { 0 };
+        Moves { from, targets: reached & !self.own(), promotes: false, castles: [rights & 2 != 0, rights & 1 != 0] }
+    }
+
+    #[inline(always)]
     fn pawn_moves(&self, from: u32) -> Moves {
         let empty = !self.occupied();
         let bit = 1u64 << from;
@@ -163,19 +184,19 @@ impl Position {
 
     /// Plays one of the moves that [`Position::moves`] tells of (castling as king takes rook); false when it is illegal
     /// after all: the king would be in check, or castling is hindered. Then the position is of no more use.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn play(&mut self, mv: PackedMove) -> bool {
         self.make::<true>(mv)
     }
 
     /// As [`Position::play`], for a move that is known to be legal.
-    #[inline]
+    #[inline(always)]
     pub fn follow(&mut self, mv: PackedMove) {
         self.make::<false>(mv);
     }
 
-    #[inline]
+    #[inline(always)]
     fn make<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
         let (from, to) = (mv.from() as u32, mv.to() as u32);
         let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
@@ -183,47 +204,33 @@ impl Position {
         if self.colors[us] & to_bit != 0 {
             return self.castle::<CHECKED>(to > from);
         }
-        let (code, slot) = (self.code_at(from), below(self.occupied(), from));
+        let (code, there) = (self.code_at(from), self.code_at(to));
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
         let ep = std::mem::take(&mut self.ep);
-        self.rule50 = self.rule50.saturating_add(1);
-        if self.colors[them] & to_bit != 0 {
-            let (taken, at) = (self.code_at(to), below(self.occupied(), to));
-            self.roles[taken & 7] ^= to_bit;
-            self.colors[them] ^= to_bit;
-            self.codes ^= ((taken ^ placed) as u128) << (4 * at);
-            self.codes = without(self.codes, slot);
-            self.rule50 = 0;
-        } else {
-            self.codes = without(self.codes, slot);
-            let at = below(self.occupied() ^ from_bit, to);
-            self.codes = with(self.codes, at, placed);
-        }
+        // Nothing changes where nothing is taken: that is as hard to foresee.
+        let taken = self.colors[them] & to_bit;
+        self.roles[there & 7] ^= taken;
+        self.colors[them] ^= taken;
         self.squares[to as usize & 63] = placed as u8;
         self.colors[us] ^= from_bit | to_bit;
         self.roles[code & 7] ^= from_bit;
         self.roles[placed & 7] ^= to_bit;
-        self.castling &= kept_rights(from) & kept_rights(to);
-        if code & 7 == PAWN {
-            self.rule50 = 0;
-            if ep & to_bit != 0 {
-                self.take_pawn(to ^ 8, them);
-            }
+        self.castling &= KEPT_RIGHTS[from as usize & 63] & KEPT_RIGHTS[to as usize & 63];
+        let pawn = code & 7 == PAWN;
+        self.rule50 = if pawn | (taken != 0) { 0 } else { self.rule50.saturating_add(1) };
+        if ep & to_bit != 0 && pawn {
+            let behind = 1 << (to ^ 8);
+            self.colors[them] ^= behind;
+            self.roles[PAWN] ^= behind;
         }
         self.pass();
         if CHECKED && self.in_check(us) {
             return false;
         }
-        if code & 7 == PAWN && from.abs_diff(to) == 16 {
+        if pawn & (from.abs_diff(to) == 16) {
             self.offer_en_passant(u32::midpoint(from, to), to);
         }
         true
-    }
-
-    fn take_pawn(&mut self, at: u32, color: usize) {
-        self.codes = without(self.codes, below(self.occupied(), at));
-        self.colors[color] ^= 1 << at;
-        self.roles[PAWN] ^= 1 << at;
     }
 
     fn castle<const CHECKED: bool>(&mut self, king_side: bool) -> bool {
@@ -240,10 +247,7 @@ impl Position {
         let (king, rook) = (4 + home, if king_side { 7 + home } else { home });
         let (king_to, rook_to) = if king_side { (6 + home, 5 + home) } else { (2 + home, 3 + home) };
         for (role, from, to) in [(KING, king, king_to), (ROOK, rook, rook_to)] {
-            self.codes = without(self.codes, below(self.occupied(), from));
-            self.colors[us] ^= 1 << from;
-            self.codes = with(self.codes, below(self.occupied(), to), us << 3 | role);
-            self.colors[us] ^= 1 << to;
+            self.colors[us] ^= 1 << from | 1 << to;
             self.squares[to as usize & 63] = (us << 3 | role) as u8;
             self.roles[role] ^= 1 << from | 1 << to;
         }
@@ -254,26 +258,27 @@ impl Position {
         !(CHECKED && self.in_check(us))
     }
 
+    #[inline(always)]
     fn pass(&mut self) {
         self.turn = self.turn.other();
         self.ply = self.ply.saturating_add(1);
     }
 
+    #[inline(always)]
     fn in_check(&self, color: usize) -> bool {
         let king = self.roles[KING] & self.colors[color];
         self.attacked(king.trailing_zeros() & 63, color, self.occupied())
     }
 
     /// Whether the enemy of `color` attacks a square when these are occupied; a piece on an empty square counts not.
+    #[inline(always)]
     fn attacked(&self, at: u32, color: usize, occupied: u64) -> bool {
-        let at = square(at);
-        let lines = self.roles[ROOK] | self.roles[QUEEN];
-        let diagonals = self.roles[BISHOP] | self.roles[QUEEN];
-        let attackers = knight_attacks(at).0 & self.roles[KNIGHT]
-            | king_attacks(at).0 & self.roles[KING]
-            | pawn_attacks(Color::from_black(color == 1), at).0 & self.roles[PAWN]
-            | rook_attacks(at, Bitboard(occupied)).0 & lines
-            | bishop_attacks(at, Bitboard(occupied)).0 & diagonals;
+        let [pawns, knights, bishops, rooks, queens, kings, ..] = self.roles;
+        let attackers = STEPS[KNIGHT][at as usize & 63] & knights
+            | STEPS[KING][at as usize & 63] & kings
+            | pawn_attacks(Color::from_black(color == 1), square(at)).0 & pawns
+            | straight(at, occupied) & (rooks | queens)
+            | diagonal(at, occupied) & (bishops | queens);
         attackers & self.colors[color ^ 1] & occupied != 0
     }
 
@@ -307,34 +312,23 @@ pub const fn below(set: u64, at: u32) -> u32 {
     (set & ((1 << at) - 1)).count_ones()
 }
 
-/// `codes` less the nibble in a slot.
-const fn without(codes: u128, slot: u32) -> u128 {
-    let low = (1u128 << (4 * slot)) - 1;
-    codes & low | codes >> 4 & !low
-}
-
-/// `codes` with a nibble more in a slot.
-const fn with(codes: u128, slot: u32, code: usize) -> u128 {
-    let low = (1u128 << (4 * slot)) - 1;
-    codes & low | (codes & !low) << 4 | (code as u128) << (4 * slot)
-}
-
-/// The castling rights that are left when a piece leaves or takes a square.
-const fn kept_rights(at: u32) -> u8 {
-    match at {
-        0 => !2,
-        4 => !3,
-        7 => !1,
-        56 => !8,
-        60 => !12,
-        63 => !4,
-        _ => !0,
-    }
-}
+/// By square, the castling rights that are left when a piece leaves or takes it.
+static KEPT_RIGHTS: [u8; 64] = {
+    let mut kept = [!0; 64];
+    kept[0] = !2;
+    kept[4] = !3;
+    kept[7] = !1;
+    kept[56] = !8;
+    kept[60] = !12;
+    kept[63] = !4;
+    kept
+};
 
 #[cfg(test)]
 mod tests {
+    use super::super::cpu::Portable;
     use super::*;
+    use crate::chess::Bitboard;
     use crate::data::record::{Record, Sample};
     use crate::units::Seed;
     use rand::RngExt;
@@ -352,7 +346,7 @@ mod tests {
             let mut expected = Chess::default();
             let mut position = Position::new(&expected, Ply(0)).expect("fits");
             for ply in 0..200 {
-                assert_eq!(Record::from_parts(position.situation(), None, None, None), record(&expected, ply));
+                assert_eq!(Record::from_parts(position.situation(Portable), None, None, None), record(&expected, ply));
                 let legal = expected.legal_moves();
                 let mut playable: Vec<PackedMove> =
                     every_move(&position).into_iter().filter(|mv| position.clone().play(*mv)).collect();

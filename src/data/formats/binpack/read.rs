@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use super::bits::{BitReader, unfold};
+use super::cpu::{Cpu, Work, dispatch};
 use super::error::{ChunkError, TextError};
 use super::moves;
 use super::position::Position;
@@ -98,6 +99,9 @@ pub struct Decoder {
     bytes: Vec<u8>,
     /// Whether the bytes were decoded before, so that every position and move is legal.
     known: bool,
+    /// The next sample's game, and what is added for the one after it.
+    game: u32,
+    step: u32,
     /// Where the next chain begins.
     at: usize,
     chain: Option<Chain>,
@@ -120,35 +124,44 @@ impl Decoder {
     /// Of a chunk's bytes behind its header.
     #[must_use]
     pub const fn new(bytes: Vec<u8>) -> Decoder {
-        Decoder { bytes, known: false, at: 0, chain: None }
+        Decoder { bytes, known: false, game: 0, step: 0, at: 0, chain: None }
     }
 
     /// Of bytes that were decoded before: what was found legal then is not looked at again. Bytes that have changed since
-    /// give errors or samples of no use.
+    /// give errors or samples of no use. Instead of their game, samples have their number, from `first` on.
     #[must_use]
-    pub const fn known(bytes: Vec<u8>) -> Decoder {
-        Decoder { bytes, known: true, at: 0, chain: None }
+    pub const fn known(bytes: Vec<u8>, first: u32) -> Decoder {
+        Decoder { bytes, known: true, game: first, step: 1, at: 0, chain: None }
     }
 
-    /// Appends the next samples, `most` at most; fewer at the chunk's end, and none behind it. All games are 0.
+    /// Appends the next samples, `most` at most; fewer at the chunk's end, and none behind it. All games are 0 where they are
+    /// not counted.
     ///
     /// # Errors
     /// When the bytes are no chains of legal positions and moves.
     pub fn read(&mut self, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
+        dispatch(Reading { decoder: self, most, out })
+    }
+
+    #[inline(always)]
+    fn read_by(&mut self, cpu: impl Cpu, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
         let before = out.len();
         while out.len() - before < most {
             if let Some(chain) = &mut self.chain {
                 let room = most - (out.len() - before);
-                match self.known {
-                    false => chain.read::<true>(&self.bytes, room, out)?,
-                    true => chain.read::<false>(&self.bytes, room, out)?,
-                }
+                let numbers = (self.game, self.step);
+                let read = match self.known {
+                    false => chain.read::<true>(cpu, &self.bytes, numbers, room, out)?,
+                    true => chain.read::<false>(cpu, &self.bytes, numbers, room, out)?,
+                };
+                self.game = self.game.wrapping_add(self.step.wrapping_mul(read));
                 if chain.left == 0 {
                     self.at = chain.text.byte();
                     self.chain = None;
                 }
             } else if self.at < self.bytes.len() {
-                out.push(self.begin()?);
+                out.push(self.begin(cpu)?);
+                self.game = self.game.wrapping_add(self.step);
             } else {
                 break;
             }
@@ -183,7 +196,8 @@ impl Decoder {
     }
 
     /// Reads a stem.
-    fn begin(&mut self) -> Result<Record, ChunkError> {
+    #[inline(always)]
+    fn begin(&mut self, cpu: impl Cpu) -> Result<Record, ChunkError> {
         let start = self.at;
         let rest = &self.bytes[start..];
         let (Some(stem), Some(plies)) = (rest.first_chunk(), rest.get(STEM_BYTES..STEM_BYTES + 2)) else {
@@ -193,7 +207,8 @@ impl Decoder {
         let broken = |problem| ChunkError::Position { at: start, problem };
         let stem = if self.known { Stem::known(stem) } else { Stem::read(stem) };
         let (stem, mut position) = stem.map_err(broken)?;
-        let record = Record::from_parts(position.situation(), stem.mv, score(stem.score), Some(stem.result));
+        let record = Record::from_parts(position.situation(cpu), stem.mv, score(stem.score), Some(stem.result));
+        let record = record.with_game(self.game);
         self.at += STEM_BYTES + 2;
         if plies > 0 {
             let broken = |problem| ChunkError::Text { at: start, ply: 1, problem };
@@ -214,38 +229,59 @@ impl Decoder {
     }
 }
 
+/// A call of [`Decoder::read`].
+struct Reading<'a> {
+    decoder: &'a mut Decoder,
+    most: usize,
+    out: &'a mut Vec<Record>,
+}
+
+impl Work for Reading<'_> {
+    type Output = Result<usize, ChunkError>;
+
+    #[inline(always)]
+    fn run(self, cpu: impl Cpu) -> Self::Output {
+        self.decoder.read_by(cpu, self.most, self.out)
+    }
+}
+
 impl Chain {
+    /// `game`: the first sample's, and what is added for the one after it. The number of samples read.
+    #[inline(always)]
     fn read<const CHECKED: bool>(
         &mut self,
+        cpu: impl Cpu,
         bytes: &[u8],
+        (mut game, step): (u32, u32),
         most: usize,
         out: &mut Vec<Record>,
-    ) -> Result<(), ChunkError> {
+    ) -> Result<u32, ChunkError> {
         let count = most.min(usize::from(self.left));
         out.reserve(count);
         for _ in 0..count {
-            match self.next::<CHECKED>(bytes) {
-                Ok(record) => out.push(record),
+            match self.next::<CHECKED>(cpu, bytes) {
+                Ok(record) => out.push(record.with_game(game)),
                 Err(problem) => {
                     return Err(ChunkError::Text { at: self.start, ply: self.plies - self.left + 1, problem });
                 }
             }
+            game = game.wrapping_add(step);
             self.left -= 1;
         }
-        Ok(())
+        Ok(count as u32)
     }
 
-    #[inline]
-    fn next<const CHECKED: bool>(&mut self, bytes: &[u8]) -> Result<Record, TextError> {
+    #[inline(always)]
+    fn next<const CHECKED: bool>(&mut self, cpu: impl Cpu, bytes: &[u8]) -> Result<Record, TextError> {
         let mut window = self.text.window(bytes);
-        let mv = moves::read(&self.position, &mut window)?;
+        let mv = moves::read(&self.position, &mut window, cpu)?;
         let change = window.variable().ok_or(TextError::Score)?;
         if !self.text.advance(&window, bytes) {
             return Err(TextError::End);
         }
         self.score = self.score.wrapping_neg().wrapping_add(unfold(change));
         self.result = self.result.reversed();
-        let record = Record::from_parts(self.position.situation(), Some(mv), score(self.score), Some(self.result));
+        let record = Record::from_parts(self.position.situation(cpu), Some(mv), score(self.score), Some(self.result));
         if CHECKED {
             return if self.position.play(mv) { Ok(record) } else { Err(TextError::Illegal) };
         }

@@ -54,8 +54,12 @@ impl Stem {
     /// Of bytes that were read before: position and move are legal.
     pub fn known(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
         let ply = Ply(word(bytes, 28) & MAX_PLY);
-        let setup = setup(bytes, word(bytes, 30), ply.0)?;
-        let position = Position::known(&setup, ply).map_err(|error| StemError::Position(error.into()))?;
+        let occupied = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        if occupied.count_ones() > 32 {
+            return Err(StemError::Pieces(occupied.count_ones()));
+        }
+        let nibbles = bytes[8..].first_chunk::<16>().map_or(0, |bytes| u128::from_le_bytes(*bytes));
+        let position = Position::of_nibbles(occupied, nibbles, word(bytes, 30), ply);
         let packed = word(bytes, 24);
         Ok((Stem::of(bytes, ply, (packed != 0).then(|| packed_move(packed)))?, position))
     }

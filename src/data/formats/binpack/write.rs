@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::bits::{BitWriter, fold};
+use super::cpu::Portable;
 use super::moves::numbers;
 use super::position::Position;
 use super::stem::{self, NO_SCORE};
@@ -67,7 +68,7 @@ fn chain(records: &[Record], out: &mut Vec<u8>) -> Result<usize, RecordError> {
 fn is_next(position: &Position, last: &Record, record: &Record) -> bool {
     record.has_move()
         && result(record) == result(last).reversed()
-        && Record::from_parts(position.situation(), record.packed_move(), record.score(), record.result())
+        && Record::from_parts(position.situation(Portable), record.packed_move(), record.score(), record.result())
             == record.with_game(0)
 }
 

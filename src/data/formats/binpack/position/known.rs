@@ -1,41 +1,56 @@
 //! Positions whose legality is known: nothing is looked at twice.
 
-use shakmaty::{Color, File, Rank, Role, Setup, Square};
+use shakmaty::{Color, File, Rank, Square};
 
-use super::{Position, bit_of};
-use crate::chess::{PackedBoard, PackedBoardError};
+use super::{KING, PAWN, Position, ROOK, bit_of};
+use crate::chess::PackedBoard;
+use crate::data::formats::binpack::cpu::Cpu;
 use crate::units::Ply;
 
 impl Position {
-    /// The position of a setup that is known to be legal; of another one a position of no use, but no panic.
-    ///
-    /// # Errors
-    /// When more than 32 pieces stand on the board.
-    pub fn known(setup: &Setup, ply: Ply) -> Result<Position, PackedBoardError> {
-        let packed = PackedBoard::pack(&setup.board)?;
-        let mut squares = [0; 64];
-        for (square, code) in packed.pieces() {
-            squares[square as usize] = code.index() as u8;
+    /// The position of a stem (`stem.rs`) that is known to be legal; of another one a position of no use, but no panic.
+    #[inline(always)]
+    pub fn of_nibbles(occupied: u64, mut nibbles: u128, rule50: u16, ply: Ply) -> Position {
+        let mut position = Position::empty(ply);
+        position.rule50 = u32::from(rule50);
+        let mut pushed = None;
+        let mut left = occupied;
+        while left != 0 {
+            let at = left.trailing_zeros();
+            let code = match (nibbles & 15) as usize {
+                12 => {
+                    pushed = Some(at);
+                    // On the fourth rank White's, on the fifth Black's.
+                    PAWN | (at as usize & 32) >> 2
+                }
+                nibble @ (13 | 14) => {
+                    let right = match at {
+                        7 => 1,
+                        0 => 2,
+                        63 => 4,
+                        _ => 8,
+                    };
+                    position.castling |= right;
+                    ROOK | (nibble - 13) << 3
+                }
+                15 => {
+                    position.turn = Color::Black;
+                    KING | 8
+                }
+                nibble => nibble >> 1 | (nibble & 1) << 3,
+            };
+            position.put(at, code);
+            left &= left - 1;
+            nibbles >>= 4;
         }
-        let right = |bit: u8, rook: Square| u8::from(setup.castling_rights.contains(rook)) << bit;
-        let mut position = Position {
-            colors: [setup.board.white().0, setup.board.black().0],
-            roles: Role::ALL.map(|role| setup.board.by_role(role).0),
-            codes: packed.codes(),
-            squares,
-            turn: setup.turn,
-            castling: right(0, Square::H1) | right(1, Square::A1) | right(2, Square::H8) | right(3, Square::A8),
-            ep: 0,
-            rule50: setup.halfmoves,
-            ply: ply.0,
-        };
-        if let Some(over) = setup.ep_square {
-            position.offer_en_passant(over as u32, over as u32 ^ 8);
+        if let Some(at) = pushed {
+            position.offer_en_passant(at ^ 8, at);
         }
-        Ok(position)
+        position
     }
 
-    /// As [`Position::known`], from a record's fields.
+    /// The position of a record's fields, as [`Position::of_nibbles`].
+    #[inline(always)]
     pub fn from_board(
         board: &PackedBoard,
         turn: Color,
@@ -43,26 +58,48 @@ impl Position {
         ep_file: Option<File>,
         rule50: u8,
         ply: Ply,
+        cpu: impl Cpu,
     ) -> Position {
-        let mut position = Position {
-            colors: [0; 2],
-            roles: [0; 6],
-            codes: board.codes(),
-            squares: [0; 64],
+        let ([low, middle, high, black], squares) = cpu.planes(board);
+        let occupied = board.occupancy();
+        let roles = [
+            occupied & !(low | middle | high),
+            low & !(middle | high),
+            middle & !(low | high),
+            low & middle & !high,
+            high & !(low | middle),
+            high & low & !middle,
+        ];
+        Position {
+            colors: [occupied & !black, black],
+            roles: std::array::from_fn(|role| roles.get(role).copied().unwrap_or(0)),
+            squares,
             turn,
             castling,
             ep: ep_file.map_or(0, |file| bit_of(Square::from_coords(file, turn.fold_wb(Rank::Sixth, Rank::Third)))),
             rule50: u32::from(rule50),
             ply: ply.0,
-        };
-        for (at, code) in board.pieces() {
-            let code = code.index();
-            position.colors[code >> 3 & 1] |= bit_of(at);
-            if let Some(role) = position.roles.get_mut(code & 7) {
-                *role |= bit_of(at);
-            }
-            position.squares[at as usize] = code as u8;
         }
-        position
+    }
+
+    const fn empty(ply: Ply) -> Position {
+        Position {
+            colors: [0; 2],
+            roles: [0; 8],
+            squares: [0; 64],
+            turn: Color::White,
+            castling: 0,
+            ep: 0,
+            rule50: 0,
+            ply: ply.0,
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: u32, code: usize) {
+        let bit = 1u64 << (at & 63);
+        self.colors[code >> 3 & 1] |= bit;
+        self.roles[code & 7] |= bit;
+        self.squares[at as usize & 63] = code as u8;
     }
 }
