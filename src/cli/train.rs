@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
+use crate::net::nnue::Architecture;
 use crate::service::{Request, Source};
 use crate::train::{
     Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError,
@@ -21,9 +22,8 @@ use crate::units::Seed;
 /// network.safetensors (quantised) and, once finished, outcome.json.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A TOML file, the name of a shipped set, or an inline expression
-    #[arg(default_value = "piece")]
-    set: String,
+    /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
+    set: Option<String>,
     /// Games or samples: .pgn (also .zst, .gz, .bz2), .fsd and the other formats
     #[arg(long, default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
@@ -47,6 +47,16 @@ pub struct Arguments {
     hidden: Widths,
     #[command(flatten)]
     design: Design,
+    /// The widths and parts of a Stockfish's network, and its features when no set is named: stockfish-12, stockfish-14,
+    /// stockfish-15.1, …
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "l1", "hidden", "activation", "hidden_activation", "skip", "psqt", "buckets", "bucket_rule",
+    ])]
+    arch: Option<Architecture>,
+    /// What the numbers become when the network is quantised: stockfish: weights in i8; simple: no hidden layers, weights
+    /// in i16
+    #[arg(long, value_name = "NAME", default_value = "stockfish")]
+    scheme: String,
     #[arg(long, default_value_t = 10)]
     epochs: u32,
     /// Samples an epoch [default: all of the training split]
@@ -146,16 +156,23 @@ impl FromStr for Widths {
 
 impl Arguments {
     fn config(&self) -> TrainConfig {
+        let shape = self.arch.map(Architecture::shape);
+        let (l1, hidden) = match &shape {
+            Some(shape) => (shape.l1, &shape.hidden),
+            None => (self.l1, &self.hidden.0),
+        };
+        let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
         TrainConfig {
-            set: self.set.clone(),
+            set: set.into(),
             data: self.data.clone(),
             source: self.source,
             factor: !self.no_factor,
             method: self.method,
             seed: Seed(self.seed),
-            l1: self.l1,
-            hidden: self.hidden.0.clone(),
-            design: self.design,
+            l1,
+            hidden: hidden.clone(),
+            design: shape.as_ref().map_or(self.design, Design::of),
+            scheme: self.scheme.clone(),
             batch_size: self.batch_size,
             epochs: self.epochs,
             epoch_samples: self.epoch_samples,

@@ -4,6 +4,7 @@ use super::spec::{Experiment, NetMeasure, Row, TrainSettings};
 use super::workbench::{SetFacts, Workbench};
 use super::{ExperimentError, machine};
 use crate::data::Method;
+use crate::net::Scheme;
 use crate::record::{PlannedRow, RunKey, Study};
 use crate::service::Source;
 use crate::train::TrainConfig;
@@ -194,6 +195,7 @@ impl PlannedRun {
             l1: settings.l1,
             hidden: settings.hidden.clone(),
             design: settings.design,
+            scheme: settings.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name),
             batch_size: settings.batch_size,
             epochs: settings.epochs,
             epoch_samples: settings.epoch_samples,

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
+use crate::net::Scheme;
 use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
@@ -110,6 +111,9 @@ pub struct TrainSettings {
     /// Activations, output buckets and the like.
     #[serde(default)]
     pub design: Design,
+    /// Name of the quantisation scheme; absent = stockfish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
     /// Samples a step.
     pub batch_size: usize,
     pub epochs: u32,
@@ -345,6 +349,10 @@ fn check_seeds(seeds: &[Seed]) -> Result<(), String> {
 
 fn check_settings(settings: &TrainSettings) -> Result<(), String> {
     let checks = [
+        (
+            settings.scheme.as_deref().is_none_or(|name| Scheme::named(name).is_some()),
+            "there are the schemes stockfish and simple",
+        ),
         (settings.l1 > 0, "l1 must be at least 1"),
         (settings.hidden.len() <= 2, "hidden takes at most two layers"),
         (settings.hidden.iter().all(|&width| width > 0), "a hidden layer needs at least one neuron"),

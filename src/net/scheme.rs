@@ -97,10 +97,14 @@ impl Scheme {
         Scheme { name: "simple".into(), one: 255, hidden: 64, nnue2score: 400, divisor: None, pawn_value: 100, weights }
     }
 
-    /// The schemes by name.
+    #[must_use]
+    pub fn all() -> [Scheme; 2] {
+        [Scheme::stockfish(), Scheme::simple()]
+    }
+
     #[must_use]
     pub fn named(name: &str) -> Option<Scheme> {
-        [Scheme::stockfish(), Scheme::simple()].into_iter().find(|scheme| scheme.name == name)
+        Scheme::all().into_iter().find(|scheme| scheme.name == name)
     }
 
     /// # Errors

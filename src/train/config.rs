@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Design, Recipe, TrainError};
 use crate::data::Method;
+use crate::net::Scheme;
 use crate::service::Source;
 use crate::units::Seed;
 
@@ -29,6 +30,9 @@ pub struct TrainConfig {
     pub hidden: Vec<usize>,
     #[serde(default)]
     pub design: Design,
+    /// Name of the quantisation scheme.
+    #[serde(default = "stockfish")]
+    pub scheme: String,
     /// Samples a step (a pqr sample holds three positions).
     pub batch_size: usize,
     pub epochs: u32,
@@ -70,6 +74,11 @@ pub enum DeviceChoice {
     Cuda,
 }
 
+/// The scheme of runs before there was a choice.
+fn stockfish() -> String {
+    Scheme::stockfish().name
+}
+
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Second {
@@ -96,6 +105,15 @@ const fn built() -> Source {
 }
 
 impl TrainConfig {
+    /// # Errors
+    /// When there is no scheme of that name.
+    pub fn scheme(&self) -> Result<Scheme, TrainError> {
+        Scheme::named(&self.scheme).ok_or_else(|| {
+            let names = Scheme::all().map(|scheme| scheme.name).join(", ");
+            TrainError::Config(format!("there is no quantisation scheme `{}`; there are {names}", self.scheme))
+        })
+    }
+
     /// The methods, the first one first.
     #[must_use]
     pub fn tasks(&self) -> Vec<Task<'_>> {

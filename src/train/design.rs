@@ -42,6 +42,13 @@ impl Default for Design {
 }
 
 impl Design {
+    /// Everything but the widths of a shape.
+    #[must_use]
+    pub fn of(shape: &Shape) -> Design {
+        let Shape { activation, hidden_activation, skip, psqt, buckets, .. } = *shape;
+        Design { activation, hidden_activation, skip, psqt, buckets: buckets.count, bucket_rule: buckets.rule }
+    }
+
     /// The shape of those widths.
     ///
     /// # Errors

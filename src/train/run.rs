@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
             let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
             checkpoint::same_run(&begun, config).map_err(mismatch)?;
         }
-        let scheme = Scheme::stockfish();
+        let scheme = config.scheme()?;
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let recipe = config.recipe;
         let start = stored.as_ref().map_or(0, |state| state.progress.step);

@@ -10,7 +10,7 @@ use fsbench::units::Seed;
 use rand::RngExt;
 
 use super::common::random_net;
-use super::engines;
+use super::engines::{self, Engine};
 use super::equal::{compare, compare_12, evaluate_with};
 use super::positions::positions;
 
@@ -27,33 +27,73 @@ fn convert(file: &NetFile, folder: &Path, architecture: Architecture) -> PathBuf
 /// The npm build has no option for the network: ours stands in the place of its own.
 #[test]
 fn half_kp_plays_in_stockfish_12() {
-    let Some(mut engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
+    let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
     let folder = tempfile::tempdir().unwrap();
     let set = FeatureSet::resolve("half-kp").unwrap();
     let float = random_net(set.num_features(), 256, &[32, 32], 12);
     let net = quantise(&float, &Scheme::stockfish()).unwrap();
-    let file = NetFile { origin: Origin::of(&set), net };
-    let nnue = convert(&file, folder.path(), Architecture::Sf12);
+    plays_in_12(engine, &NetFile { origin: Origin::of(&set), net }, folder.path());
+}
+
+fn plays_in_12(mut engine: Engine, file: &NetFile, folder: &Path) {
+    let nnue = convert(file, folder, Architecture::Sf12);
     for name in ["stockfish.js", "stockfish.wasm"] {
-        std::fs::copy(engine.folder.join(name), folder.path().join(name)).unwrap();
+        std::fs::copy(engine.folder.join(name), folder.join(name)).unwrap();
     }
-    std::fs::rename(nnue, folder.path().join(engine.net.file_name().unwrap())).unwrap();
-    engine.folder = folder.path().into();
+    std::fs::rename(nnue, folder.join(engine.net.file_name().unwrap())).unwrap();
+    engine.folder = folder.into();
     let positions = positions();
-    compare_12(&engine, &positions, &evaluate_with(&file, &positions));
+    compare_12(&engine, &positions, &evaluate_with(file, &positions));
 }
 
 #[test]
 fn every_bucket_plays_in_stockfish_15_1() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut engine) = engines::debian(folder.path()) else { return };
+    let Some(engine) = engines::debian(folder.path()) else { return };
     let set = FeatureSet::resolve("half-ka-v2-hm").unwrap();
     let file = NetFile { origin: Origin::of(&set), net: random_integers(Architecture::Sf15_1) };
-    let nnue = convert(&file, folder.path(), Architecture::Sf15_1);
+    plays_in_15_1(engine, &file, folder.path());
+}
+
+fn plays_in_15_1(mut engine: Engine, file: &NetFile, folder: &Path) {
+    let nnue = convert(file, folder, Architecture::Sf15_1);
     engine.options = format!("setoption name EvalFile value {}\n", nnue.display());
     let positions = positions();
-    let ours = evaluate_with(&file, &positions);
+    let ours = evaluate_with(file, &positions);
     compare(&engine, &positions, &ours, |score| format!("{:.2}", f64::from(score.abs()) / 361.0));
+}
+
+/// A network trained for a moment on the sample games, in the shape of `architecture`.
+#[cfg(feature = "train")]
+fn trained(architecture: Architecture, folder: &Path) -> NetFile {
+    use fsbench::train::{Outcome, folder::NETWORK};
+    let run = folder.join("run");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fsbench"))
+        .args(["train", "--arch", architecture.name(), "--epochs", "1", "--epoch-samples", "20000"])
+        .args(["--batch-size", "2048", "--format", "json", "--data", "experiments/quickstart/games.pgn.zst", "--out"])
+        .arg(&run)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let outcome: Outcome = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(outcome.validation_loss < outcome.baseline_loss, "{outcome:?}");
+    NetFile::load(&run.join(NETWORK)).unwrap()
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn what_was_trained_plays_in_stockfish_12() {
+    let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    plays_in_12(engine, &trained(Architecture::Sf12, folder.path()), folder.path());
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn what_was_trained_plays_in_stockfish_15_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(engine) = engines::debian(folder.path()) else { return };
+    plays_in_15_1(engine, &trained(Architecture::Sf15_1, folder.path()), folder.path());
 }
 
 /// Numbers that leave activations and scores in their usual range.

@@ -52,6 +52,7 @@ impl Bench {
             l1: 16,
             hidden: vec![8],
             design: Design::default(),
+            scheme: "stockfish".into(),
             batch_size: 128,
             epochs: 4,
             epoch_samples: Some(700),

@@ -26,7 +26,7 @@ fn check_export(bench: &Bench, run: &str) {
     let path = |name: &str| bench.path(run).join(name);
     let file = NetFile::load(&path(folder::NETWORK)).expect("a network");
     let (float, checkpoint) = net::load_float(&path(folder::CHECKPOINT)).expect("a checkpoint");
-    assert_eq!(quantise(&float, &Scheme::stockfish()).expect("fits"), file.net);
+    assert_eq!(quantise(&float, &file.net.scheme).expect("fits"), file.net);
     let games = bench.path("games.pgn");
     let (record, _) = measure::error(&file, &float, &checkpoint, &games, ErrorOptions::default()).expect("measured");
     assert!(record.positions > 2000 && record.accumulator_overflows == 0, "{run}: {record:?}");
@@ -62,6 +62,31 @@ fn every_activation_is_trained_and_exported() {
     let config = TrainConfig { design, ..bench.config(Method::Pqr) };
     let error = bench.run(&config, "relu", false, &mut Silent).expect_err("no integers for it");
     assert!(error.is_request() && error.to_string().contains("has no relu"), "{error}");
+}
+
+/// No hidden layers, weights in i16: every activation, with buckets, by either method.
+#[test]
+fn the_simple_scheme_is_trained_and_exported() {
+    let bench = Bench::new();
+    for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
+        let name = format!("simple-{activation:?}");
+        let design = Design { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..Design::default() };
+        let (scheme, hidden) = ("simple".into(), vec![]);
+        let config = TrainConfig { design, scheme, hidden, epochs: 2, ..bench.config(Method::Eval) };
+        bench.run(&config, &name, false, &mut StopAt::new(7)).expect_err("stopped");
+        bench.run(&config, &name, true, &mut Silent).expect("trained");
+        check_export(&bench, &name);
+        assert_eq!(
+            NetFile::load(&bench.path(&name).join(folder::NETWORK)).expect("a network").net.scheme,
+            Scheme::simple()
+        );
+    }
+    let config = TrainConfig { scheme: "simple".into(), ..bench.config(Method::Eval) };
+    let error = bench.run(&config, "hidden", false, &mut Silent).expect_err("a hidden layer");
+    assert!(error.is_request() && error.to_string().contains("networks with hidden layers take"), "{error}");
+    let config = TrainConfig { scheme: "fancy".into(), ..config };
+    let error = bench.run(&config, "fancy", false, &mut Silent).expect_err("no such scheme").to_string();
+    assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, simple");
 }
 
 /// A quantised network is as good a start as the checkpoint it came from, but for rounding.
