@@ -1,0 +1,110 @@
+//! How fast networks are trained: samples a second with the service's share of the machine included, and what that is of
+//! the multiplications the machine can do.
+//!
+//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs; the matrix
+//! product it is compared with is libtorch's own, on as many threads, in the same run.
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise, and prints")]
+
+#[cfg(feature = "train")]
+fn main() {
+    bench::main();
+}
+
+#[cfg(not(feature = "train"))]
+fn main() {
+    println!("this build has no trainer");
+}
+
+#[cfg(feature = "train")]
+mod bench {
+    use std::path::Path;
+    use std::time::Instant;
+
+    use fsbench::data::Method;
+    use fsbench::net::{Activation, Scheme};
+    use fsbench::service::Source;
+    use fsbench::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe, Run, Silent, TrainConfig};
+    use fsbench::units::Seed;
+    use tch::{Device, Kind, Tensor};
+
+    const L1: usize = 256;
+    const L2: usize = 32;
+    const BATCH: usize = 16_384;
+    const EPOCH: u64 = 2_000_000;
+
+    pub fn main() {
+        let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+        let folder = std::env::var_os("FSBENCH_DATA").expect("set FSBENCH_DATA to a folder with selfplay.binpack");
+        let data = Path::new(&folder).join("selfplay.binpack");
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let peak = matrix_product(threads);
+        println!("matrix product on {threads} threads: {peak:.0} GFLOP/s");
+        let buckets = Design { activation: Activation::Pairwise, psqt: true, buckets: 8, ..Design::default() };
+        for (set, name, design) in [
+            ("piece", "plain", Design::default()),
+            ("half-ka-v2-hm", "plain", Design::default()),
+            ("half-ka-v2-hm", "pairwise, 8 buckets, psqt", buckets),
+        ] {
+            if wanted.as_ref().is_none_or(|wanted| set.contains(wanted)) {
+                let out = tempfile::tempdir().expect("a folder");
+                let config = config(set, &data, design, threads);
+                let run =
+                    Run { service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))), ..Run::new(&config, out.path()) };
+                let outcome = run.train(&mut Silent).expect("trained");
+                let rate = outcome.epochs.iter().map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
+                let shape = design.shape(outcome.num_features, L1, &[L2]).expect("a shape");
+                let inputs = 2 * shape.activation.outputs(L1);
+                // Forwards, with respect to the inputs, with respect to the weights; a product and a sum each.
+                let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
+                println!(
+                    "{set}, {name}: {rate:.0} positions/s; its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",
+                    100.0 * dense / peak
+                );
+            }
+        }
+    }
+
+    /// Billions of multiplications and additions a second of libtorch's matrix product.
+    fn matrix_product(threads: usize) -> f64 {
+        tch::set_num_threads(threads as i32);
+        let size = 2048;
+        let [a, b] = [0; 2].map(|_| Tensor::rand([size, size], (Kind::Float, Device::Cpu)));
+        let once = |_| {
+            let begun = Instant::now();
+            let product = a.matmul(&b);
+            assert_eq!(product.size(), [size, size]);
+            begun.elapsed().as_secs_f64()
+        };
+        let best = (0..7).map(once).fold(f64::INFINITY, f64::min);
+        2.0 * (size as f64).powi(3) / best / 1e9
+    }
+
+    fn config(set: &str, data: &Path, design: Design, threads: usize) -> TrainConfig {
+        TrainConfig {
+            set: set.into(),
+            data: data.into(),
+            source: Source::Auto,
+            factor: true,
+            method: Method::Eval,
+            seed: Seed(1),
+            l1: L1,
+            hidden: vec![L2],
+            design,
+            scheme: Scheme::stockfish().name,
+            batch_size: BATCH,
+            epochs: 3,
+            epoch_samples: Some(EPOCH),
+            learning_rate: 1e-3,
+            decay: 0.9,
+            recipe: Recipe::default(),
+            second: None,
+            start: None,
+            validation: 0.01,
+            eval_loss: EvalLoss::default(),
+            pqr_loss: PqrLoss::default(),
+            compact_dead: false,
+            threads,
+            device: DeviceChoice::Cpu,
+        }
+    }
+}
