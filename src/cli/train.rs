@@ -1,6 +1,6 @@
 //! `fsbench train`: a network from a feature set and data.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +10,7 @@ use super::train_progress::Progress;
 use super::{Failure, Format};
 use crate::data::Method;
 use crate::net::nnue::Architecture;
+use crate::report::Estimate;
 use crate::service::{Request, Source};
 use crate::train::{
     Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError,
@@ -86,8 +87,9 @@ pub struct Arguments {
     /// network (also .nnue)
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Seeds, separated by commas; of several, each has its run in OUT/seed-N
+    #[arg(long, value_delimiter = ',', default_values_t = [0])]
+    seed: Vec<u64>,
     /// Share of games kept for validation
     #[arg(long, default_value_t = 0.1)]
     validation: f64,
@@ -155,7 +157,7 @@ impl FromStr for Widths {
 }
 
 impl Arguments {
-    fn config(&self) -> TrainConfig {
+    fn config(&self, seed: Seed) -> TrainConfig {
         let shape = self.arch.map(Architecture::shape);
         let (l1, hidden) = match &shape {
             Some(shape) => (shape.l1, &shape.hidden),
@@ -168,7 +170,7 @@ impl Arguments {
             source: self.source,
             factor: !self.no_factor,
             method: self.method,
-            seed: Seed(self.seed),
+            seed,
             l1,
             hidden: hidden.clone(),
             design: shape.as_ref().map_or(self.design, Design::of),
@@ -205,23 +207,47 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let config = arguments.config();
-    let mut progress = Progress::new(arguments.resume, interruption().map_err(Failure::work)?);
-    let (folder, resume, force) = (&arguments.out, arguments.resume, arguments.force);
+    let interrupted = interruption().map_err(Failure::work)?;
+    let mut seeds = arguments.seed.clone();
+    seeds.dedup();
+    let mut outcomes = Vec::with_capacity(seeds.len());
+    for seed in &seeds {
+        let folder = match seeds.len() {
+            1 => arguments.out.clone(),
+            _ => arguments.out.join(format!("seed-{seed}")),
+        };
+        let outcome = train(arguments, &arguments.config(Seed(*seed)), &folder, &interrupted)?;
+        if arguments.format == Format::Text {
+            print_text(&outcome, &folder);
+        }
+        outcomes.push(outcome);
+    }
+    match (arguments.format, &outcomes[..]) {
+        (Format::Text, [_]) => {}
+        (Format::Text, several) => print_spread(several),
+        (Format::Json, [outcome]) => println!("{}", serde_json::to_string_pretty(outcome).map_err(Failure::work)?),
+        (Format::Json, several) => println!("{}", serde_json::to_string_pretty(several).map_err(Failure::work)?),
+    }
+    Ok(())
+}
+
+fn train(
+    arguments: &Arguments,
+    config: &TrainConfig,
+    folder: &Path,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Outcome, Failure> {
+    let mut progress = Progress::new(arguments.resume, Arc::clone(interrupted));
     let every = Duration::try_from_secs_f64(arguments.checkpoint_every * 60.0);
     let checkpoint_every = every.map_err(|_| {
         let text = format!("--checkpoint-every: {} minutes are no time", arguments.checkpoint_every);
         Failure::request(TrainError::Config(text))
     })?;
-    let run = Run { resume, force, checkpoint_every, ..Run::new(&config, folder) };
+    let (resume, force) = (arguments.resume, arguments.force);
+    let run = Run { resume, force, checkpoint_every, ..Run::new(config, folder) };
     let outcome = run.train(&mut progress);
     progress.clear();
-    let outcome = outcome.map_err(failure)?;
-    match arguments.format {
-        Format::Text => print_text(&outcome, arguments),
-        Format::Json => println!("{}", serde_json::to_string_pretty(&outcome).map_err(Failure::work)?),
-    }
-    Ok(())
+    outcome.map_err(failure)
 }
 
 fn failure(error: TrainError) -> Failure {
@@ -242,7 +268,7 @@ pub(super) fn interruption() -> std::io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-fn print_text(outcome: &Outcome, arguments: &Arguments) {
+fn print_text(outcome: &Outcome, folder: &Path) {
     let share = 100.0 * (1.0 - outcome.validation_loss / outcome.baseline_loss);
     println!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters);
     println!(
@@ -252,5 +278,13 @@ fn print_text(outcome: &Outcome, arguments: &Arguments) {
     if let Some(accuracy) = outcome.epochs.last().and_then(|epoch| epoch.validation_accuracy) {
         println!("the move played is preferred in {:.1}% of them", 100.0 * accuracy);
     }
-    println!("{:.1} s; network in {}", outcome.seconds, arguments.out.join(&outcome.network).display());
+    println!("{:.1} s; network in {}", outcome.seconds, folder.join(&outcome.network).display());
+}
+
+/// The seeds' losses as one estimate.
+fn print_spread(outcomes: &[Outcome]) {
+    let losses: Vec<f64> = outcomes.iter().map(|outcome| outcome.validation_loss).collect();
+    if let Some(Estimate { mean, interval: Some(interval), count }) = Estimate::over(&losses) {
+        println!("validation loss {mean:.6} ± {interval:.6} (95%, {count} seeds)");
+    }
 }

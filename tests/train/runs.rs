@@ -190,6 +190,22 @@ fn the_outcome_is_one_document_and_the_network_loads() {
 }
 
 #[test]
+fn several_seeds_are_several_runs() {
+    let bench = Bench::new();
+    let options = ["--epochs", "1", "--format", "json", "--seed", "3,5"];
+    let output = bench.command("runs", &options).output().expect("runs");
+    assert!(output.status.success(), "{}", error_of(&output));
+    let outcomes: Vec<Outcome> = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let seeds: Vec<u64> = outcomes.iter().map(|outcome| outcome.config.seed.0).collect();
+    assert_eq!(seeds, [3, 5]);
+    assert_ne!(outcomes[0].validation_loss.to_bits(), outcomes[1].validation_loss.to_bits());
+    assert!(bench.path("runs").join("seed-5").join(folder::OUTCOME).exists());
+    let text = bench.command("runs", &["--epochs", "1", "--seed", "3,5", "--resume"]).output().expect("runs").stdout;
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.contains(" ± ") && text.ends_with("(95%, 2 seeds)\n"), "{text}");
+}
+
+#[test]
 fn what_cannot_go_on_is_refused() {
     let bench = Bench::new();
     let check = |more: &[&str], status: i32, expected: &[&str]| {
