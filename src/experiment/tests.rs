@@ -143,7 +143,13 @@ impl Workbench for Fake {
     fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
         self.call(format!("activity {}", run_name(&request.network)))?;
         let layer = LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
-        Ok(ActivityRecord { name: String::new(), identity: identity(), positions: 1, layers: vec![layer] })
+        Ok(ActivityRecord {
+            name: String::new(),
+            identity: identity(),
+            positions: 1,
+            layers: vec![layer],
+            buckets: vec![],
+        })
     }
 
     fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {

@@ -86,13 +86,13 @@ impl Tiles<'_> {
         let mut each = [[[V::zero(proof); 4]; N]; C];
         for number in 0..chunks {
             let chunk = if self.backwards { chunks - 1 - number } else { number };
-            for c in 0..C {
+            for (c, sums) in each.iter_mut().enumerate() {
                 let part = chunk * C + c;
                 let x = V::splat128(proof, &self.input[part * TILE..]);
                 let weights = &self.tiles[part * stride + TILE * at..][..N * TILE * TILE];
                 for n in 0..N {
                     for r in 0..4 {
-                        each[c][n][r] = each[c][n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
+                        sums[n][r] = sums[n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
                     }
                 }
             }
