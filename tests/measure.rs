@@ -247,7 +247,7 @@ fn activity_is_told_by_bucket() {
     let path = write_pgn(folder.path(), &games());
     let Nets { mut file, .. } = nets("piece", &[8]);
     file.net.shape.buckets = OutputBuckets { count: 8, rule: BucketRule::Stockfish };
-    file.net.stacks = file.net.stacks.repeat(8);
+    file.net.stacks = vec![file.net.stacks.remove(0); 8];
     file.net.stacks[7][0].biases[3] = -1_000_000;
     let (record, _) = activity(&file, &path, None).unwrap();
     assert_eq!(record.buckets.len(), 8);

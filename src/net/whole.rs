@@ -94,7 +94,9 @@ mod tests {
                 let (stm, nstm) = (active(), active());
                 let expected = f64::from(float_forward(&float, &scheme, bucket, &stm, &nstm)) * 400.0;
                 let found = f64::from(scheme.internal_score(forward_integer(&net, bucket, &stm, &nstm).sum()));
-                assert!((expected - found).abs() < 20.0, "{activation:?}: {expected} {found}");
+                // Nothing bounds what relu multiplies rounding errors with.
+                let bound = if activation == Activation::Relu { 60.0 } else { 20.0 };
+                assert!((expected - found).abs() < bound, "{activation:?}: {expected} {found}");
             }
         }
         let mut heavy = file_of(&set);

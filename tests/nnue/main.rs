@@ -1,5 +1,6 @@
 //! Stockfish's own networks: our integers against what each engine prints, and our files in its hands.
 
+mod bullet;
 #[path = "../common/mod.rs"]
 mod common;
 mod engines;

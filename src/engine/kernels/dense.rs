@@ -81,20 +81,17 @@ impl Tiles<'_> {
     #[inline(always)]
     fn outputs<V: Vector, const N: usize, const C: usize>(&self, proof: V::Proof, at: usize, sums: &mut [i32]) {
         // Padding makes them whole chunks.
-        let chunks = self.input.len() / (C * TILE);
-        let stride = TILE * self.biases.len();
+        let (parts, _) = self.input.as_chunks::<TILE>();
+        let (parts, _) = parts.as_chunks::<C>();
+        let weights = self.tiles.chunks_exact(C * TILE * self.biases.len());
         let mut each = [[[V::zero(proof); 4]; N]; C];
-        for number in 0..chunks {
-            let chunk = if self.backwards { chunks - 1 - number } else { number };
-            for c in 0..C {
-                let part = chunk * C + c;
-                let x = V::splat128(proof, &self.input[part * TILE..]);
-                let weights = &self.tiles[part * stride + TILE * at..][..N * TILE * TILE];
-                for n in 0..N {
-                    for r in 0..4 {
-                        each[c][n][r] = each[c][n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
-                    }
-                }
+        if self.backwards {
+            for (parts, weights) in parts.iter().rev().zip(weights.rev()) {
+                add_tiles(proof, &mut each, parts, weights, TILE * at);
+            }
+        } else {
+            for (parts, weights) in parts.iter().zip(weights) {
+                add_tiles(proof, &mut each, parts, weights, TILE * at);
             }
         }
         for n in 0..N {
@@ -103,6 +100,27 @@ impl Tiles<'_> {
                 sum = sum.add32(V::sum_quarters(part[n]));
             }
             sum.store(&mut sums[at + n * TILE..]);
+        }
+    }
+}
+
+/// N tiles, from `at` on, of each of C parts of the inputs.
+#[inline(always)]
+fn add_tiles<V: Vector, const N: usize, const C: usize>(
+    proof: V::Proof,
+    each: &mut [[[V; 4]; N]; C],
+    parts: &[[u8; TILE]; C],
+    weights: &[i8],
+    at: usize,
+) {
+    let stride = weights.len() / C;
+    for (c, sums) in each.iter_mut().enumerate() {
+        let x = V::splat128(proof, &parts[c]);
+        let weights = &weights[c * stride + at..][..N * TILE * TILE];
+        for n in 0..N {
+            for r in 0..4 {
+                sums[n][r] = sums[n][r].dot4(x, V::load(proof, &weights[(4 * n + r) * V::BYTES..]));
+            }
         }
     }
 }

@@ -171,7 +171,7 @@ impl Vector for Zmm {
     fn splat128(_: Avx512, from: &[u8]) -> Zmm {
         assert!(from.len() >= 16);
         // SAFETY: as above; 16 bytes are readable.
-        Zmm(unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(from.as_ptr().cast())) })
+        Zmm(unsafe { _mm512_castps_si512(_mm512_broadcast_f32x4(_mm_loadu_ps(from.as_ptr().cast()))) })
     }
 
     #[inline(always)]

@@ -97,6 +97,89 @@ fn cut_short_or_too_long() {
     }
 }
 
+/// Where every number, array and layer of a file starts, in order, and where the file ends.
+fn places(nnue: &Nnue) -> Vec<usize> {
+    let shape = &nnue.net.shape;
+    let mut at = 12 + nnue.description.len();
+    let mut places = vec![0, 4, 8, 12, at];
+    let mut next = |bytes: usize| {
+        at += bytes;
+        places.push(at);
+    };
+    next(4);
+    next(2 * nnue.net.ft_biases.len());
+    next(2 * nnue.net.ft_weights.len());
+    next(4 * nnue.net.psqt_weights.len());
+    for _ in 0..shape.buckets.count {
+        next(4);
+        for (inputs, outputs) in shape.dense() {
+            next(4 * outputs);
+            next(outputs * inputs.next_multiple_of(PADDING));
+        }
+    }
+    places
+}
+
+#[test]
+fn cut_where_something_starts() {
+    let nnue = random(Architecture::Sf14, 7);
+    let bytes = nnue.to_bytes();
+    let places = places(&nnue);
+    assert_eq!(places.last(), Some(&bytes.len()));
+    for place in &places {
+        for cut in place.saturating_sub(1)..(place + 2).min(bytes.len()) {
+            let error = Nnue::parse(&bytes[..cut], None).expect_err("cut");
+            assert!(matches!(error, NnueError::Truncated { size, .. } if size == cut), "{cut}: {error}");
+        }
+    }
+}
+
+/// Of the whole file, of the transformer and of every bucket.
+#[test]
+fn every_hash_is_compared() {
+    let nnue = random(Architecture::Sf14, 8);
+    let mut bytes = nnue.to_bytes();
+    let places = places(&nnue);
+    let layers = 1 + 2 * nnue.net.shape.dense().len();
+    let hashes = [4, places[4]].into_iter().chain((0..8).map(|bucket| places[8 + bucket * layers]));
+    for at in hashes {
+        bytes[at + 3] ^= 0x40;
+        let error = Nnue::parse(&bytes, None).expect_err("damaged").to_string();
+        assert!(error.starts_with(&format!("byte {at}: ")) && error.contains("hash"), "{error}");
+        bytes[at + 3] ^= 0x40;
+    }
+    assert!(Nnue::parse(&bytes, None).is_ok());
+}
+
+/// In each of the three compressed arrays: numbers that do not end, and lengths that are not theirs.
+#[test]
+fn compressed_arrays_are_checked() {
+    let nnue = random(Architecture::Sf16_1Small, 9);
+    let mut bytes = nnue.to_bytes();
+    let mut at = 22;
+    for (what, bits) in [("biases", 16), ("weights", 16), ("PSQT", 32)] {
+        let length = at + leb128::MAGIC.len();
+        let stated = u32::from_le_bytes(bytes[length..length + 4].try_into().expect("four"));
+        let (first, end) = (length + 4, length + 4 + stated as usize);
+        let mut check = |at: usize, new: &[u8], expected: &str| {
+            let old = bytes[at..at + new.len()].to_vec();
+            bytes[at..at + new.len()].copy_from_slice(new);
+            let error = Nnue::parse(&bytes, None).expect_err("damaged").to_string();
+            assert!(error.contains(what) && error.contains(expected), "{error}");
+            bytes[at..at + new.len()].copy_from_slice(&old);
+        };
+        check(first, &[0x80; 12], &format!("byte {first}: a number of"));
+        check(first, &[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], &format!("does not end or does not fit {bits} bits"));
+        check(end - 1, &[0x80], "does not end or does not fit");
+        check(length, &(stated - 1).to_le_bytes(), "does not end or does not fit");
+        check(length, &(stated + 1).to_le_bytes(), &format!("says it has {} compressed bytes", stated + 1));
+        check(length, &1u32.to_le_bytes(), "says it has 1 compressed bytes");
+        check(length, &u32::MAX.to_le_bytes(), "needs 4294967295 bytes");
+        check(at, b"D", "should begin with COMPRESSED_LEB128");
+        at = end;
+    }
+}
+
 #[test]
 fn damage_is_named() {
     let nnue = random(Architecture::Sf16_1Small, 4);

@@ -1,0 +1,112 @@
+//! bullet's raw files by the commands: there and back, scored, damaged.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use fsbench::features::FeatureSet;
+use fsbench::net::{
+    Activation, BucketRule, NetFile, Origin, OutputBuckets, QuantDense, QuantNet, Scheme, Shape, forward_integer,
+};
+use fsbench::units::Seed;
+use rand::RngExt;
+
+const FEN: &str = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3";
+
+fn fsbench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fsbench")).args(arguments).output().unwrap()
+}
+
+fn succeed(arguments: &[&str]) -> String {
+    let output = fsbench(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// chess768, 24 wide, squared, with four buckets: weights as bullet's clipping leaves them.
+fn network() -> NetFile {
+    let set = FeatureSet::resolve("chess768").unwrap();
+    let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
+    let shape = Shape { activation: Activation::Screlu, buckets, ..Shape::plain(768, 24, vec![]) };
+    let mut rng = Seed(3).stream("bullet", 0);
+    let mut numbers =
+        |count: usize, most: i16| -> Vec<i16> { (0..count).map(|_| rng.random_range(-most..=most)).collect() };
+    let (ft_weights, ft_biases) = (numbers(768 * 24, 90), numbers(24, 120));
+    let layer = |_| {
+        let weights = numbers(48, 126);
+        vec![QuantDense { inputs: 48, outputs: 1, weights, biases: vec![i32::from(numbers(1, 9_000)[0])] }]
+    };
+    let stacks = (0..4).map(layer).collect();
+    let net = QuantNet { shape, scheme: Scheme::simple(), ft_weights, ft_biases, psqt_weights: vec![], stacks };
+    NetFile { origin: Origin::of(&set), net }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn raw_networks_go_there_and_back_and_score_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, raw, back] =
+        ["net.safetensors", "quantised.bin", "back.safetensors"].map(|name| folder.path().join(name));
+    let file = network();
+    file.save(&own).unwrap();
+    succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet"]);
+    let bytes = std::fs::read(&raw).unwrap();
+    assert_eq!(bytes.len(), (2usize * (769 * 24 + 4 * 49)).next_multiple_of(64));
+    let told = ["--bullet", "chess768", "--buckets", "4"];
+    succeed(&[&["net", "convert", text(&raw), text(&back)][..], &told].concat());
+    assert_eq!(std::fs::read(&own).unwrap(), std::fs::read(&back).unwrap());
+
+    let info = succeed(&[&["net", "info", text(&raw), "--format", "json"][..], &told].concat());
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert_eq!((info["format"].as_str(), info["shape"]["l1"].as_u64()), (Some("bullet"), Some(24)));
+
+    let score = |path: &Path, told: &[&str]| {
+        let scored = succeed(&[&["eval", "--net", text(path), "--fen", FEN, "--format", "json"][..], told].concat());
+        serde_json::from_str::<serde_json::Value>(&scored).unwrap()
+    };
+    let found = score(&raw, &told);
+    assert_eq!(found, score(&own, &[]));
+    // As bullet's example evaluates: (Σ v²·w / QA + bias) · 400 / (QA·QB), bucket (32 − 2) / 8.
+    let set = FeatureSet::resolve("chess768").unwrap();
+    let position: shakmaty::Chess =
+        FEN.parse::<shakmaty::fen::Fen>().unwrap().into_position(shakmaty::CastlingMode::Standard).unwrap();
+    let board = shakmaty::Position::board(&position);
+    let sides = [fsbench::chess::Perspective::White, fsbench::chess::Perspective::Black];
+    let active = sides.map(|side| set.reference(board, side));
+    let values = active.iter().flat_map(|active| file.net.accumulate(active)).map(|sum| i64::from(sum.clamp(0, 255)));
+    let layer = &file.net.stacks[3][0];
+    let sum: i64 = values.zip(&layer.weights).map(|(value, weight)| value * value * i64::from(*weight)).sum();
+    let expected = (sum / 255 + i64::from(layer.biases[0])) * 400 / (255 * 64);
+    assert_eq!((found["score_internal"].as_i64(), found["bucket"].as_u64()), (Some(expected), Some(3)));
+    let raw_score = forward_integer(&file.net, 3, &active[0], &active[1]).sum();
+    assert_eq!(i64::from(Scheme::simple().internal_score(raw_score)), expected);
+}
+
+#[test]
+fn broken_raw_networks_are_bad_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = folder.path().join("quantised.bin");
+    let own = folder.path().join("net.safetensors");
+    network().save(&own).unwrap();
+    succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet"]);
+    let whole = std::fs::read(&raw).unwrap();
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = fsbench(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{error}");
+    };
+    refused(&["net", "info", text(&raw), "--bullet", "chess768"], "no accumulator width gives");
+    refused(&["net", "info", text(&raw), "--bullet", "no-such-set"], "no-such-set");
+    refused(&["net", "info", text(&raw)], "no whole safetensors file");
+    refused(&["net", "info", text(&raw), "--buckets", "4"], "--bullet");
+    let mut stockfish = network();
+    stockfish.net.scheme = Scheme::stockfish();
+    stockfish.save(&own).unwrap();
+    refused(&["net", "convert", text(&own), text(&raw), "--to", "bullet"], "of scheme `simple`, not of `stockfish`");
+    std::fs::write(&raw, &whole[..whole.len() - 64]).unwrap();
+    refused(&["net", "info", text(&raw), "--bullet", "chess768", "--buckets", "4"], "was the copy cut short");
+}
