@@ -8,6 +8,7 @@
 
 mod client;
 mod control;
+mod eligible;
 mod encode;
 mod mix;
 mod order;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rand::RngExt;
 
+use super::eligible::Eligible;
 use super::mix::mixed;
 use crate::units::Seed;
 
@@ -19,49 +20,6 @@ const BLOCK: usize = 4_096;
 const WINDOW_SAMPLES: u64 = 1 << 20;
 /// Windows kept beside those that workers hold: the one before, which a slow worker may still be in, and the one after.
 const KEPT: usize = 3;
-
-/// The records that make samples, one bit each.
-#[derive(Clone, Debug)]
-pub struct Eligible {
-    bits: Vec<u64>,
-    count: u64,
-}
-
-impl Eligible {
-    /// Bit i % 64 of word i / 64: whether record i makes one.
-    #[must_use]
-    pub fn new(bits: Vec<u64>) -> Eligible {
-        let count = bits.iter().map(|word| u64::from(word.count_ones())).sum();
-        Eligible { bits, count }
-    }
-
-    #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Indices of about `count` records from all over the data, ascending.
-    pub fn some(&self, count: usize) -> impl Iterator<Item = u32> {
-        self.within(0..self.bits.len()).step_by((self.count / count.max(1) as u64).max(1) as usize)
-    }
-
-    fn within(&self, words: Range<usize>) -> impl Iterator<Item = u32> {
-        let words = words.start..words.end.min(self.bits.len());
-        words.flat_map(|word| {
-            let mut left = self.bits[word];
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(64 * word as u32 + bit)
-            })
-        })
-    }
-
-    fn block(&self, block: u32) -> impl Iterator<Item = u32> {
-        let first = block as usize * (BLOCK / 64);
-        self.within(first..first + BLOCK / 64)
-    }
-}
 
 /// What a mapped file is told of the records to come and those that are done with.
 pub trait Paging {
@@ -147,13 +105,13 @@ impl Order {
         batch_size: usize,
         epochs: u32,
     ) -> Order {
-        let blocks = eligible.bits.chunks(BLOCK / 64).map(|words| words.iter().map(|word| word.count_ones()).sum());
+        let blocks = eligible.blocks(BLOCK);
         let blocks: Vec<(u32, u32)> = (0..).zip(blocks).filter(|(_, samples)| *samples > 0).collect();
         Order {
             blocks,
             seed,
             shuffle,
-            epoch_samples: limit.map_or(eligible.count, |limit| eligible.count.min(limit)),
+            epoch_samples: limit.map_or(eligible.count(), |limit| eligible.count().min(limit)),
             batch_size: batch_size.max(1) as u64,
             epochs,
             newest: Mutex::new(Vec::new()),
@@ -278,7 +236,11 @@ impl Order {
 
     fn samples(&self, window: &Window) {
         window.samples.get_or_init(|| {
-            let samples: Vec<u32> = window.blocks.iter().flat_map(|&block| self.eligible.block(block)).collect();
+            let samples: Vec<u32> = window
+                .blocks
+                .iter()
+                .flat_map(|&block| self.eligible.within(block as usize * BLOCK..(block as usize + 1) * BLOCK))
+                .collect();
             let (epoch, number) = window.key;
             match self.shuffle {
                 true => mixed(&samples, self.seed.draws(&format!("samples {epoch} {number}"))),

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::control::{Control, Ending, Next};
+use super::eligible::eligible;
 use super::encode::{Encoder, Source};
-use super::order::{Eligible, Order};
+use super::order::Order;
 use super::protocol::Plan;
 use super::samples::Samples;
 use super::shm::{Segment, reader_is_gone};
@@ -19,7 +20,7 @@ use super::windows::Windows;
 use super::{Description, END, FAILED, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Pieces;
-use crate::data::{Fsd, Method, Record, Split, SplitRule};
+use crate::data::{Fsd, Record};
 use crate::features::FeatureSet;
 
 /// How long an empty stream's memory waits for a consumer to map it.
@@ -27,8 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
 const BOUNDED_SLOT: usize = 16 << 20;
-/// Records whose place in the split is looked at together; a multiple of 64.
-const LOOKED_AT: usize = 1 << 19;
 /// Records looked at to size such slots.
 const PROBES: usize = 8_192;
 
@@ -123,106 +122,6 @@ fn check(request: &Request) -> Result<(), ServiceError> {
         return bad(format!("a validation share of {} asked for; it lies between 0 and 1", request.validation));
     }
     Ok(())
-}
-
-/// Records of the split that make a sample, and the number of those that do not.
-fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<(Eligible, usize), ServiceError> {
-    let bad = |text: String| Err(ServiceError::Request(text));
-    let (data, records) = (request.data.display(), file.records().len());
-    if records > u32::MAX as usize {
-        return bad(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
-    }
-    let rule = SplitRule::new(request.split_seed, request.validation);
-    let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
-    let (mut total, mut games, mut last) = (0, 0usize, None);
-    file.each_chunk(LOOKED_AT, |part| {
-        let mut words = vec![0u64; part.len().div_ceil(64)];
-        for (word, part) in words.iter_mut().zip(part.chunks(64)) {
-            for (bit, record) in part.iter().enumerate() {
-                let game = record.game();
-                let inside = last.filter(|(known, _)| *known == game).map_or_else(
-                    || {
-                        games += 1;
-                        rule.contains(game, request.split)
-                    },
-                    |(_, inside)| inside,
-                );
-                last = Some((game, inside));
-                *word |= u64::from(inside) << bit;
-            }
-        }
-        total += ones(&words);
-        match request.method {
-            Method::Eval => {
-                keep(part, &mut words, |_, record| Ok(record.score().is_some() || record.result().is_some()))?;
-            }
-            Method::Pqr if triplets => {}
-            Method::Pqr => keep_with_two_moves(part, (64 * bits.len()) as u32, &mut words, request.threads)?,
-        }
-        bits.append(&mut words);
-        Ok::<(), ServiceError>(())
-    })?;
-    if total == 0 {
-        let share = request.validation;
-        return bad(match request.split {
-            Split::All => format!("{data} holds no samples"),
-            Split::Train | Split::Validation => format!(
-                "no game of {data} falls into the split asked for ({records} samples of {games} games, validation \
-                 share {share}); change --validation, or ask for --split all"
-            ),
-        });
-    }
-    let usable = Eligible::new(bits);
-    if usable.count() == 0 {
-        return bad(match request.method {
-            Method::Eval => format!("none of {data}'s {total} samples has a score or a result"),
-            Method::Pqr => format!("none of {data}'s {total} samples has a move played and another legal one"),
-        });
-    }
-    let unusable = total - usable.count() as usize;
-    Ok((usable, unusable))
-}
-
-fn ones(words: &[u64]) -> usize {
-    words.iter().map(|word| word.count_ones() as usize).sum()
-}
-
-/// Clears the bits of records that are not to be kept; `keep` gets a record's place.
-fn keep(
-    records: &[Record],
-    words: &mut [u64],
-    keep: impl Fn(usize, &Record) -> Result<bool, ServiceError>,
-) -> Result<(), ServiceError> {
-    for (number, word) in words.iter_mut().enumerate() {
-        let mut left = *word;
-        while left != 0 {
-            let at = 64 * number + left.trailing_zeros() as usize;
-            if !keep(at, &records[at])? {
-                *word ^= left & left.wrapping_neg();
-            }
-            left &= left - 1;
-        }
-    }
-    Ok(())
-}
-
-/// Keeps the records with a move and at least one other legal move. `first`: the first one's place in the data.
-fn keep_with_two_moves(records: &[Record], first: u32, words: &mut [u64], threads: usize) -> Result<(), ServiceError> {
-    use shakmaty::Position;
-    let two_moves = |index: u32, record: &Record| {
-        let position = record.position().map_err(|source| ServiceError::Record { index, source })?;
-        Ok(record.has_move() && position.legal_moves().len() > 1)
-    };
-    let share = words.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
-        let parts = (first..).step_by(64 * share).zip(records.chunks(64 * share)).zip(words.chunks_mut(share));
-        let parts: Vec<_> = parts
-            .map(|((first, records), words)| {
-                scope.spawn(move || keep(records, words, |at, record| two_moves(first + at as u32, record)))
-            })
-            .collect();
-        parts.into_iter().try_for_each(|part| part.join().map_err(|panic| worker_panicked(&*panic))?)
-    })
 }
 
 /// Room for how many active features a position and side: the set's bound where that is affordable, otherwise half as
@@ -407,7 +306,7 @@ impl Drop for Alarm<'_> {
     }
 }
 
-fn worker_panicked(panic: &(dyn std::any::Any + Send)) -> ServiceError {
+pub(super) fn worker_panicked(panic: &(dyn std::any::Any + Send)) -> ServiceError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     ServiceError::Worker(text.unwrap_or("no reason given").to_owned())

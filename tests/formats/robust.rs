@@ -4,9 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_TEXT_BYTES};
+use fsbench::chess::Perspective;
+use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_TEXT_BYTES, Triplet};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{DataError, Fsd, Record};
+use fsbench::features::{FeatureSet, RowBuffer, Scratch};
+use fsbench::units::Seed;
 use tempfile::TempDir;
 
 use crate::fixture::{check, names, provenance, read, samples, write};
@@ -65,6 +68,40 @@ fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
     }
     // Scores, results and counters may take any value; most of the rest may not.
     assert!(errors > bytes.len() * 8 / 3, "{errors} of {} bits", bytes.len() * 8);
+}
+
+/// What is served from bytes that were found good before, and have changed since: an error or samples of no use.
+#[test]
+fn known_bytes_with_a_flipped_bit_do_no_harm() {
+    let (mut bytes, records) = (Vec::new(), samples(4, 60));
+    let mut encoder = Encoder::default();
+    encoder.push(&records, &mut bytes).unwrap();
+    encoder.finish(&mut bytes).unwrap();
+    let sets = ["half-ka-v2-hm", "half-kp", "piece"].map(|name| FeatureSet::resolve(name).unwrap());
+    let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), Scratch::default());
+    let chunk = &mut bytes[8..];
+    let mut errors = 0;
+    for bit in 0..8 * chunk.len() {
+        chunk[bit / 8] ^= 1 << (bit % 8);
+        let mut found = Vec::new();
+        let read = Decoder::known(chunk.to_vec(), 7).read(records.len() + 1, &mut found);
+        chunk[bit / 8] ^= 1 << (bit % 8);
+        errors += usize::from(read.is_err());
+        assert!(found.iter().map(Record::game).eq(7..7 + found.len() as u32));
+        for record in &found {
+            let _ = Triplet::draw(record, Seed(1).draws("test"), bit as u64);
+        }
+        for set in &sets {
+            sides.iter_mut().for_each(RowBuffer::clear);
+            let boards = found.iter().map(|record| (record.board(), Perspective::of(record.turn())));
+            set.append_boards(boards, &mut sides, &mut scratch);
+            for side in &sides {
+                assert_eq!(side.ends().len(), found.len());
+                assert!(side.rows().iter().all(|row| *row < set.num_features()), "bit {bit}");
+            }
+        }
+    }
+    assert!(errors > 0);
 }
 
 #[test]
