@@ -94,6 +94,8 @@ impl Workbench for Fake {
             train_loss: 0.1,
             validation_loss: 0.1 / config.seed.0 as f64,
             validation_accuracy: None,
+            second: None,
+            weights: Vec::new(),
             neurons: None,
             samples_per_second: 1.0,
             seconds: 1.0,
