@@ -7,6 +7,7 @@ use super::checkpoint::{self, Progress, Validation};
 use super::device::{self, Learner};
 use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, NETWORK, OUTCOME};
 use super::loss::Loss;
+use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
 use super::objective::{Objective, Validated};
 use super::start::Reduced;
@@ -38,6 +39,7 @@ impl Run<'_> {
             Some(program) => program.to_path_buf(),
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
+        keep_freed_memory();
         Session::begin(config, set, folder, program, self.checkpoint_every)?.finish(observer)
     }
 }
