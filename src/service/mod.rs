@@ -6,12 +6,14 @@
 //! Shared memory never has a name: the segment is an unlinked file in `/dev/shm` which others reach through the
 //! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it is gone, however it went.
 
+mod bench;
 mod client;
 mod control;
 mod eligible;
 mod encode;
 mod mix;
 mod order;
+mod prepared;
 mod protocol;
 mod request;
 mod samples;
@@ -19,10 +21,12 @@ mod serve;
 mod shm;
 mod windows;
 
+pub use bench::{BenchReport, bench};
 pub use client::{Batch, Client, Csr};
+pub use prepared::Prepared;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
 pub use request::{Request, Source};
-pub use serve::{BenchReport, Prepared, bench, run};
+pub use serve::run;
 
 use std::io;
 use std::path::PathBuf;

@@ -5,145 +5,16 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
-
-use serde::Serialize;
+use std::time::Duration;
 
 use super::control::{Control, Ending, Next};
-use super::eligible::eligible;
 use super::encode::{Encoder, Source};
-use super::order::Order;
-use super::protocol::Plan;
 use super::samples::Samples;
 use super::shm::{Segment, reader_is_gone};
-use super::windows::Windows;
-use super::{Description, END, FAILED, Header, Layout, Request, ServiceError};
-use crate::chess::Perspective;
-use crate::data::formats::binpack::Pieces;
-use crate::data::{Fsd, Record};
-use crate::features::FeatureSet;
+use super::{END, FAILED, Prepared, ServiceError};
 
 /// How long an empty stream's memory waits for a consumer to map it.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
-const BOUNDED_SLOT: usize = 16 << 20;
-/// Records looked at to size such slots.
-const PROBES: usize = 8_192;
-
-/// A request with everything it needs at hand.
-pub struct Prepared {
-    request: Request,
-    set: FeatureSet,
-    samples: Samples,
-    centipawns: f32,
-    plan: Plan,
-    /// Samples of the split left out: without a score and a result, or (pqr) without a second legal move.
-    pub unusable: usize,
-}
-
-impl Prepared {
-    /// `triplets`: whether every record is known to have a move played and another legal one.
-    ///
-    /// # Errors
-    /// When the request cannot be served: nothing to serve, impossible sizes.
-    pub fn new(request: Request, set: FeatureSet, file: Fsd, triplets: bool) -> Result<Prepared, ServiceError> {
-        check(&request)?;
-        let (eligible, unusable) = eligible(&request, &file, triplets)?;
-        let probed = eligible.some(PROBES).map(|index| file.records()[index as usize].with_game(index));
-        let probe = probe(&request, &set, probed)?;
-        let plan = Plan::new(&request, &set, probe)?;
-        let centipawns = file.header().score_unit.centipawns();
-        let order = Order::new(
-            eligible,
-            request.seed,
-            request.shuffle,
-            request.epoch_samples,
-            request.batch_size,
-            request.epochs,
-        );
-        let samples = Samples::Mapped { file, order };
-        Ok(Prepared { request, set, samples, centipawns, plan, unusable })
-    }
-
-    /// Serves a binpack as it is, every sample the method can use; `centipawns`: what a unit of its scores
-    /// is worth.
-    ///
-    /// # Errors
-    /// As [`Prepared::new`].
-    pub fn direct(
-        request: Request,
-        set: FeatureSet,
-        pieces: Pieces,
-        centipawns: f32,
-    ) -> Result<Prepared, ServiceError> {
-        check(&request)?;
-        let windows = Windows::new(&request, pieces)?;
-        let probe = probe(&request, &set, windows.some(PROBES)?)?;
-        let plan = Plan::new(&request, &set, probe)?;
-        let unusable = windows.unusable();
-        Ok(Prepared { request, set, samples: Samples::Direct(windows), centipawns, plan, unusable })
-    }
-
-    fn describe(&self, shm: String) -> Description {
-        let request = &self.request;
-        Description {
-            shm,
-            slots: request.slots,
-            slot_bytes: self.plan.slot_bytes,
-            batch_size: request.batch_size,
-            positions_per_sample: request.positions_per_sample(),
-            layout: request.layout,
-            method: request.method,
-            identity: self.set.identity().clone(),
-            num_features: self.set.num_features(),
-            arrays: self.plan.arrays.clone(),
-            header: Header::fields(),
-            version: Description::VERSION,
-            set: self.set.name().to_owned(),
-            words_per_position: self.plan.words_per_position,
-            samples_per_epoch: self.samples.samples_per_epoch(),
-            batches_per_epoch: self.samples.batches_per_epoch(),
-            batches: self.samples.batches(),
-            start_batch: request.start_batch,
-        }
-    }
-}
-
-fn check(request: &Request) -> Result<(), ServiceError> {
-    let bad = |text: String| Err(ServiceError::Request(text));
-    if request.threads == 0 {
-        return bad("0 threads asked for; give at least 1".into());
-    }
-    if request.epoch_samples == Some(0) {
-        return bad("0 samples an epoch asked for; give at least 1, or leave it out for all".into());
-    }
-    if !(0.0..=1.0).contains(&request.validation) {
-        return bad(format!("a validation share of {} asked for; it lies between 0 and 1", request.validation));
-    }
-    Ok(())
-}
-
-/// Room for how many active features a position and side: the set's bound where that is affordable, otherwise half as
-/// much again as the most seen in `some` samples of the data. That is room for a whole batch of such positions; should
-/// one need more all the same, the stream fails and says so.
-fn probe(request: &Request, set: &FeatureSet, some: impl IntoIterator<Item = Record>) -> Result<usize, ServiceError> {
-    let bound = set.max_active();
-    let positions = request.batch_size.saturating_mul(request.positions_per_sample());
-    if request.layout == Layout::Bitset || positions.saturating_mul(bound).saturating_mul(8) <= BOUNDED_SLOT {
-        return Ok(bound);
-    }
-    let (mut most, mut active) = (0, Vec::new());
-    for record in some {
-        let board = record.board().unpack();
-        let board = board.map_err(|error| ServiceError::Record { index: record.game(), source: error.into() })?;
-        for pov in Perspective::ALL {
-            set.active(&board, pov, &mut active);
-            most = most.max(active.len());
-        }
-    }
-    Ok(bound.min(most + most / 2 + 8))
-}
 
 /// Serves one consumer: prepares, describes the stream on `output`, then exchanges slots until the end of the data or of
 /// the consumer.
@@ -262,7 +133,7 @@ fn announce(line: &str, control: &Control, output: &mut impl Write) -> io::Resul
 }
 
 /// Runs `lead` beside the workers; they stop when the stream ends.
-fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
+pub(super) fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
     let source = Source::new(&prepared.request, &prepared.set, &prepared.plan, prepared.centipawns);
     thread::scope(|scope| {
         let work = || work(&source, &prepared.samples, segment, control);
@@ -310,63 +181,4 @@ pub(super) fn worker_panicked(panic: &(dyn std::any::Any + Send)) -> ServiceErro
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     ServiceError::Worker(text.unwrap_or("no reason given").to_owned())
-}
-
-/// How fast batches are made when nobody has to wait for the consumer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BenchReport {
-    pub positions_per_second: f64,
-    pub samples_per_second: f64,
-    /// Bytes written to shared memory.
-    pub bytes_per_second: f64,
-    pub threads: usize,
-    pub seconds: f64,
-    pub batches: u64,
-}
-
-/// Fills slots for at least `duration`, giving each back at once. The request should be without end.
-///
-/// # Errors
-/// As [`run`].
-pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, ServiceError> {
-    let request = &prepared.request;
-    let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
-    let control = Control::default();
-    control.open(request.slots, request.start_batch, prepared.samples.batches());
-    let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
-    let start = Instant::now();
-    let mut elapsed = Duration::ZERO;
-    with_workers(prepared, &segment, &control, || {
-        while elapsed < duration
-            && let Next::Announce(slot, header) = control.next_filled()
-        {
-            positions += u64::from(header.positions);
-            samples += u64::from(header.samples);
-            bytes += written(&prepared.plan, &header);
-            batches += 1;
-            elapsed = start.elapsed();
-            if let Err(error) = control.give_back(slot) {
-                control.end(Ending::Failed(error));
-            }
-        }
-    });
-    if let Some(Ending::Failed(error)) = control.take_ending() {
-        return Err(error);
-    }
-    let rate = |n: u64| n as f64 / elapsed.as_secs_f64();
-    Ok(BenchReport {
-        positions_per_second: rate(positions),
-        samples_per_second: rate(samples),
-        bytes_per_second: rate(bytes),
-        threads: request.threads,
-        seconds: elapsed.as_secs_f64(),
-        batches,
-    })
-}
-
-/// Bytes a batch takes in its slot.
-fn written(plan: &Plan, header: &Header) -> u64 {
-    let array =
-        |array: &super::Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
-    size_of::<Header>() as u64 + plan.arrays.iter().map(array).sum::<u64>()
 }
