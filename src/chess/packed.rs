@@ -122,6 +122,21 @@ impl PackedBoard {
         Ok(board)
     }
 
+    /// Whether every occupied square has a nibble that stands for a piece, and there are 32 at most: what
+    /// [`PackedBoard::unpack`] asks for, without unpacking.
+    #[must_use]
+    pub const fn is_sound(&self) -> bool {
+        const ONES: u128 = u128::MAX / 15;
+        let codes = self.codes();
+        let used = match self.count() {
+            count @ 0..=31 => (1u128 << (4 * count)) - 1,
+            32 => u128::MAX,
+            _ => return false,
+        };
+        // Roles 6 and 7 are none.
+        codes & codes << 1 & (ONES << 2) & used == 0
+    }
+
     /// The board of an occupancy and the nibbles of its squares, lowest first, as they are: [`PackedBoard::unpack`] checks.
     #[must_use]
     pub const fn from_bits(occupancy: u64, codes: u128) -> PackedBoard {
@@ -233,6 +248,23 @@ fn squeeze(nibbles: u32, kept: u8) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn soundness_is_what_unpacking_asks_for() {
+        let check = |occupancy: u64, codes: u128| {
+            let board = PackedBoard::from_bits(occupancy, codes);
+            assert_eq!(board.is_sound(), board.unpack().is_ok(), "{occupancy:x} {codes:x}");
+        };
+        for code in 0..16 {
+            for at in [0, 1, 15, 16, 31] {
+                for pieces in [0, 1, 16, 17, 31, 32] {
+                    let occupancy = if pieces == 0 { 0 } else { u64::MAX >> (64 - pieces) };
+                    check(occupancy, code << (4 * at));
+                }
+            }
+        }
+        check(u64::MAX >> 31, 0);
+    }
 
     #[test]
     fn round_trip_and_bad_codes() {

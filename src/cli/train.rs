@@ -208,10 +208,12 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let interrupted = interruption().map_err(Failure::work)?;
-    let mut seeds = arguments.seed.clone();
-    seeds.dedup();
+    let seeds = &arguments.seed;
+    if let Some((_, seed)) = seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
+        return Err(Failure::request(TrainError::Config(format!("the seed {seed} stands twice"))));
+    }
     let mut outcomes = Vec::with_capacity(seeds.len());
-    for seed in &seeds {
+    for seed in seeds {
         let folder = match seeds.len() {
             1 => arguments.out.clone(),
             _ => arguments.out.join(format!("seed-{seed}")),
@@ -277,6 +279,11 @@ fn print_text(outcome: &Outcome, folder: &Path) {
     );
     if let Some(accuracy) = outcome.epochs.last().and_then(|epoch| epoch.validation_accuracy) {
         println!("the move played is preferred in {:.1}% of them", 100.0 * accuracy);
+    }
+    if let Some(second) = outcome.epochs.last().and_then(|epoch| epoch.second) {
+        let accuracy = second.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
+        let (method, loss) = (second.method.name(), second.validation_loss);
+        println!("{method}: validation loss {loss:.6}{}", accuracy.unwrap_or_default());
     }
     println!("{:.1} s; network in {}", outcome.seconds, folder.join(&outcome.network).display());
 }

@@ -93,13 +93,17 @@ impl Observer for Progress {
 
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
         let accuracy = metrics.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
+        let second = metrics.second.map(|second| {
+            format!(" ({} {:.6} and {:.6})", second.method.name(), second.train_loss, second.validation_loss)
+        });
         self.line(&format!(
-            "epoch {}/{}: training loss {:.6}, validation loss {:.6}{}, {:.1} s, {:.0}k samples/s",
+            "epoch {}/{}: training loss {:.6}, validation loss {:.6}{}{}, {:.1} s, {:.0}k samples/s",
             metrics.epoch,
             self.epochs,
             metrics.train_loss,
             metrics.validation_loss,
             accuracy.unwrap_or_default(),
+            second.unwrap_or_default(),
             metrics.seconds,
             metrics.samples_per_second / 1000.0
         ));

@@ -323,8 +323,20 @@ fn location(file: &Path, text: &str, byte: usize) -> Location {
 /// The shared settings with some replaced.
 fn overridden(shared: &TrainSettings, own: &toml::Table) -> Result<TrainSettings, String> {
     let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
-    merged.extend(own.clone());
+    merge(&mut merged, own);
     merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
+}
+
+/// Tables go into tables, anything else in the place of what was there.
+fn merge(table: &mut toml::Table, own: &toml::Table) {
+    for (key, value) in own {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => merge(inner, value),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// The name becomes a folder's.
@@ -364,8 +376,14 @@ fn check_settings(settings: &TrainSettings) -> Result<(), String> {
         (settings.validation > 0.0 && settings.validation < 1.0, "validation must lie between 0 and 1"),
         (settings.threads != Some(0), "threads must be at least 1 (leave it out for all cores)"),
     ];
-    match checks.iter().find(|(holds, _)| !holds) {
-        Some((_, message)) => Err((*message).to_owned()),
-        None => Ok(()),
+    if let Some((_, message)) = checks.iter().find(|(holds, _)| !holds) {
+        return Err((*message).to_owned());
     }
+    let losses = settings.eval_loss.problem().or_else(|| settings.pqr_loss.problem());
+    if let Some(problem) = settings.recipe.problem().or(losses) {
+        return Err(problem);
+    }
+    let shape = settings.design.shape(1, settings.l1, &settings.hidden);
+    let scheme = settings.scheme.as_deref().and_then(Scheme::named).unwrap_or_default();
+    shape.and_then(|shape| scheme.admits(&shape)).map_err(|error| error.to_string())
 }

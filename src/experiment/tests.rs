@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
+use crate::data::Method;
+use crate::net::{Activation, BucketRule};
 use crate::record::{
     ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
 };
-use crate::train::{EpochMetrics, Outcome};
+use crate::train::{Design, DeviceChoice, EpochMetrics, Optimiser, Outcome, Recipe, Schedule};
 
 const TEXT: &str = r#"
 name  = "small"
@@ -365,6 +367,47 @@ fn a_row_may_have_its_own_settings() {
     let experiment = Bench::new().experiment(&text).expect("an experiment");
     let epochs: Vec<u32> = experiment.rows.iter().map(|row| row.settings.epochs).collect();
     assert_eq!(epochs, [2, 2, 7]);
+}
+
+/// Every setting reaches the training's configuration; a row's tables replace single values of the shared ones.
+#[test]
+fn settings_reach_the_configuration() {
+    let shared = "compact_dead  = true\nfactor = false\nthreads = 3\ndevice = \"cpu\"\nepoch_samples = 77\n\
+        design = { activation = \"pairwise\", hidden_activation = \"dual\", skip = true, psqt = true, buckets = 4, \
+        bucket_rule = \"cpw\" }\nrecipe = { schedule = \"cosine\", warm_up = 100 }\n\
+        eval_loss = { lambda = 0.5, power = 2.0 }\npqr_loss = { kappa = 0.25 }\nhidden        = [4]\n";
+    let own = "method = \"pqr\"\ntrain = { recipe = { optimiser = \"ranger\" }, design = { buckets = 2 }, epochs = 9 }";
+    let text = TEXT.replace("hidden        = [4]\n", shared).replacen("method = \"pqr\"", own, 1);
+    let experiment = Bench::new().experiment(&text).expect("an experiment");
+    let plan = Plan::of(&experiment, &Fake::default()).expect("a plan");
+    let config = |method: Method| {
+        let run = plan.runs.iter().find(|run| run.key.method == method).expect("a run");
+        run.config(&plan.sets[run.set], "data.fsd".into())
+    };
+    let (eval, pqr) = (config(Method::Eval), config(Method::Pqr));
+    let design = Design {
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        skip: true,
+        psqt: true,
+        buckets: 4,
+        bucket_rule: BucketRule::Cpw,
+    };
+    assert_eq!(eval.design, design);
+    assert_eq!(pqr.design, Design { buckets: 2, ..design });
+    let recipe = Recipe { schedule: Schedule::Cosine, warm_up: 100, ..Recipe::default() };
+    assert_eq!(eval.recipe, recipe);
+    assert_eq!(pqr.recipe, Recipe { optimiser: Optimiser::Ranger, ..recipe });
+    assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, eval.pqr_loss.kappa), (0.5, 2.0, 0.25));
+    assert!(eval.compact_dead && !eval.factor && eval.device == DeviceChoice::Cpu);
+    assert_eq!((eval.threads, eval.epoch_samples, &eval.scheme[..]), (3, Some(77), "stockfish"));
+    assert_eq!((eval.epochs, pqr.epochs, pqr.data), (2, 9, PathBuf::from("data.fsd")));
+    let simple = text.replace("compact_dead  = true", "scheme = \"simple\"");
+    let error = Bench::new().experiment(&simple).expect_err("hidden layers").to_string();
+    assert!(error.contains("networks with hidden layers take scheme `stockfish`"), "{error}");
+    let wrong = text.replace("power = 2.0", "power = 0.5");
+    let error = Bench::new().experiment(&wrong).expect_err("a power below 1").to_string();
+    assert!(error.contains("the loss's power is at least 1, not 0.5"), "{error}");
 }
 
 /// The experiment that comes with fsbench is complete.

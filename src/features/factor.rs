@@ -53,6 +53,19 @@ impl Factors {
         Ok((size > 0).then_some(Factors { size, starts, inputs: all }))
     }
 
+    /// Of which feature has which virtual inputs.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for numbers in [&[self.size][..], &self.starts, &self.inputs] {
+            hasher.update(&(numbers.len() as u64).to_le_bytes());
+            numbers.iter().for_each(|number| {
+                hasher.update(&number.to_le_bytes());
+            });
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// The virtual inputs of a feature; none for features that are never active and in blocks without a factor.
     #[must_use]
     pub fn inputs(&self, feature: u32) -> &[u32] {

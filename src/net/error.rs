@@ -51,3 +51,11 @@ pub enum NetError {
     #[error("{place} is {value}, outside ±{limit} which scheme `{scheme}` can hold; train with the scheme's limits")]
     Range { place: String, value: f64, limit: f64, scheme: String },
 }
+
+impl NetError {
+    /// Whether a file or a wish is wrong, rather than the work.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        !matches!(self, NetError::Write(_) | NetError::Range { .. })
+    }
+}

@@ -63,10 +63,11 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
     }
     let rule = SplitRule::new(request.split_seed, request.validation);
     let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
-    let (mut total, mut games, mut last) = (0, 0usize, None);
+    let (mut total, mut games, mut last, mut broken) = (0, 0usize, None, None);
+    let mut chunks = 0;
     file.each_chunk(LOOKED_AT, |part| {
         let mut words = vec![0u64; part.len().div_ceil(64)];
-        for (word, part) in words.iter_mut().zip(part.chunks(64)) {
+        for (number, (word, part)) in words.iter_mut().zip(part.chunks(64)).enumerate() {
             for (bit, record) in part.iter().enumerate() {
                 let game = record.game();
                 let inside = last.filter(|(known, _)| *known == game).map_or_else(
@@ -78,6 +79,9 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
                 );
                 last = Some((game, inside));
                 *word |= u64::from(inside) << bit;
+                if !record.board().is_sound() {
+                    broken = broken.or(Some(LOOKED_AT * chunks + 64 * number + bit));
+                }
             }
         }
         total += ones(&words);
@@ -88,9 +92,15 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
             Method::Pqr if triplets => {}
             Method::Pqr => keep_with_two_moves(part, (64 * bits.len()) as u32, &mut words, request.threads)?,
         }
+        chunks += 1;
         bits.append(&mut words);
         Ok::<(), ServiceError>(())
     })?;
+    if let Some(index) = broken {
+        return bad(format!(
+            "sample {index} of {data} has no board: a square holds what is no piece; build the data anew"
+        ));
+    }
     if total == 0 {
         let share = request.validation;
         return bad(match request.split {

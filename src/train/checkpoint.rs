@@ -32,6 +32,9 @@ pub struct Progress {
     /// Of the second method, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondProgress>,
+    /// Hash of the factors that are trained, which no feature set's identity knows of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<String>,
 }
 
 /// How far the second method has come; it takes as many steps as the first.
@@ -45,7 +48,12 @@ pub struct SecondProgress {
 impl Progress {
     /// That of a new run, over the data that services describe.
     #[must_use]
-    pub fn new(config: &TrainConfig, data: &Description, second: Option<&Description>) -> Progress {
+    pub fn new(
+        config: &TrainConfig,
+        factors: Option<String>,
+        data: &Description,
+        second: Option<&Description>,
+    ) -> Progress {
         Progress {
             config: config.clone(),
             epochs: 0,
@@ -55,6 +63,7 @@ impl Progress {
             samples_per_epoch: data.samples_per_epoch,
             steps_per_epoch: data.batches_per_epoch,
             validation: None,
+            factors,
             second: second
                 .map(|data| SecondProgress { samples_per_epoch: data.samples_per_epoch, ..SecondProgress::default() }),
         }
@@ -148,7 +157,7 @@ pub fn load(
 ) -> Result<State, TrainError> {
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
-    let (net, checkpoint) = net::load_float(path)?;
+    let (net, checkpoint) = net::load_float(path).map_err(|error| damaged(error.to_string()))?;
     let origin = &checkpoint.origin;
     if origin.identity != *set.identity() {
         return Err(mismatch(format!(
@@ -162,8 +171,16 @@ pub fn load(
     let progress: Progress =
         serde_json::from_value(checkpoint.training).map_err(|error| damaged(format!("its state: {error}")))?;
     same_run(&progress.config, config).map_err(mismatch)?;
-    if progress.epochs > config.epochs {
-        return Err(mismatch(format!("it has {} epochs behind it, {} were asked for", progress.epochs, config.epochs)));
+    if progress.factors != factors.map(Factors::hash) {
+        let why =
+            "the factors of its feature set are others than those of the definition now; put them back, or begin anew";
+        return Err(mismatch(why.into()));
+    }
+    if progress.step > u64::from(config.epochs) * progress.steps_per_epoch {
+        let (epochs, step, asked) = (progress.epochs, progress.step, config.epochs);
+        return Err(mismatch(format!(
+            "it has {epochs} epochs and {step} steps behind it, {asked} epochs were asked for"
+        )));
     }
     let bytes = std::fs::read(path).map_err(TrainError::io("cannot read", path))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
@@ -183,8 +200,8 @@ pub fn load(
 }
 
 /// Whether a run of `asked` may go on where one of `stored` stopped: everything that shapes the result is equal, except
-/// for the number of epochs. How the set is spelt, the number of threads and the device shape nothing, but for the last
-/// bits.
+/// for the number of epochs. How the set is spelt and the number of threads shape nothing; another device rounds differently,
+/// which is let pass.
 ///
 /// # Errors
 /// The differences, as text.

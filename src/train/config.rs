@@ -129,7 +129,6 @@ impl TrainConfig {
     /// When a number makes no sense.
     pub fn validate(&self) -> Result<(), TrainError> {
         let wrong = |why: String| Err(TrainError::Config(why));
-        let positive = |value: f64| value.is_finite() && value > 0.0;
         if self.batch_size == 0 || self.epochs == 0 || self.threads == 0 || self.epoch_samples == Some(0) {
             return wrong("batch size, epochs, samples an epoch and threads are at least 1".into());
         }
@@ -146,24 +145,15 @@ impl TrainConfig {
         if let Some(problem) = self.recipe.problem() {
             return wrong(problem);
         }
-        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = self.eval_loss;
-        if !(power.is_finite() && power >= 1.0) {
-            return wrong(format!("the loss's power is at least 1, not {power}"));
-        }
-        if let Some(lambda) = [lambda, lambda_end.unwrap_or(lambda)].into_iter().find(|l| !(0.0..=1.0).contains(l)) {
-            return wrong(format!("λ lies in 0 to 1, not at {lambda}"));
-        }
-        if !(epsilon.is_finite() && epsilon >= 0.0) {
-            return wrong(format!("ε is at least 0, not {epsilon}"));
-        }
-        if ![score_scale, output_scale, self.pqr_loss.output_scale].into_iter().all(positive) {
-            return wrong("the loss's scales are above 0".into());
-        }
-        match self.pqr_loss.kappa >= 0.0 && self.pqr_loss.kappa.is_finite() {
-            true => Ok(()),
-            false => wrong(format!("κ is at least 0, not {}", self.pqr_loss.kappa)),
+        match self.eval_loss.problem().or_else(|| self.pqr_loss.problem()) {
+            Some(problem) => wrong(problem),
+            None => Ok(()),
         }
     }
+}
+
+fn positive(value: f64) -> bool {
+    value.is_finite() && value > 0.0
 }
 
 /// How far an output is from its target.
@@ -194,6 +184,22 @@ pub struct EvalLoss {
 }
 
 impl EvalLoss {
+    /// What is wrong with the numbers, if anything.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = *self;
+        if !(power.is_finite() && power >= 1.0) {
+            return Some(format!("the loss's power is at least 1, not {power}"));
+        }
+        if let Some(lambda) = [lambda, lambda_end.unwrap_or(lambda)].into_iter().find(|l| !(0.0..=1.0).contains(l)) {
+            return Some(format!("λ lies in 0 to 1, not at {lambda}"));
+        }
+        if !(epsilon.is_finite() && epsilon >= 0.0) {
+            return Some(format!("ε is at least 0, not {epsilon}"));
+        }
+        (![score_scale, output_scale].into_iter().all(positive)).then(|| "the loss's scales are above 0".into())
+    }
+
     /// The loss of an epoch, counted from 0.
     #[must_use]
     pub fn at(self, epoch: u32, epochs: u32) -> EvalLoss {
@@ -224,6 +230,18 @@ impl Default for EvalLoss {
 pub struct PqrLoss {
     pub kappa: f64,
     pub output_scale: f64,
+}
+
+impl PqrLoss {
+    /// What is wrong with the numbers, if anything.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if !positive(self.output_scale) {
+            return Some("the loss's scales are above 0".into());
+        }
+        let good = self.kappa >= 0.0 && self.kappa.is_finite();
+        (!good).then(|| format!("κ is at least 0, not {}", self.kappa))
+    }
 }
 
 impl Default for PqrLoss {

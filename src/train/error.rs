@@ -30,10 +30,12 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "training diverged at step {step}: {culprit}. The last checkpoint is kept; try a lower learning rate than \
-         {learning_rate}, or --gradient-clip"
+        "training diverged at step {step}: {culprit}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
+         new run can --start with this one's checkpoint, where it has one"
     )]
     NotFinite { step: u64, culprit: String, learning_rate: f64 },
+    #[error("{0}")]
+    Labels(String),
     #[error("the samples service sent a broken batch {batch}: {why}")]
     Batch { batch: u64, why: String },
     #[error("the {split} split of {} holds no sample; {hint}", data.display())]
@@ -58,7 +60,9 @@ impl TrainError {
             | TrainError::Occupied { .. }
             | TrainError::Mismatch { .. }
             | TrainError::Damaged { .. }
+            | TrainError::Labels(_)
             | TrainError::Empty { .. } => true,
+            TrainError::Net(error) => error.is_request(),
             TrainError::Service(error) => error.is_request(),
             _ => false,
         }

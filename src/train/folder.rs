@@ -15,7 +15,7 @@ pub const METRICS: &str = "metrics.jsonl";
 pub const DEFINITION: &str = "definition.toml";
 /// The last state, from which a run continues.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
-/// The float network with the lowest validation loss.
+/// The float network with the lowest validation loss: with a second method, the lowest weighted sum of both.
 pub const BEST: &str = "best.safetensors";
 /// The quantised network of the last epoch.
 pub const NETWORK: &str = "network.safetensors";
@@ -41,9 +41,8 @@ impl Folder {
         let folder = Folder::open(path)?;
         // The outcome goes first: without it nothing else looks finished.
         for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, CONFIG] {
-            let file = folder.path(name);
-            if force && file.exists() {
-                fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
+            if force {
+                folder.remove(name)?;
             }
         }
         match folder.entries()?.first() {
@@ -64,6 +63,20 @@ impl Folder {
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
         }
         Ok(folder)
+    }
+
+    /// Removes a file where it stands.
+    ///
+    /// # Errors
+    /// When it stands and cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), TrainError> {
+        let file = self.path(name);
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(TrainError::io("cannot remove", file)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     #[must_use]

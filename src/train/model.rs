@@ -22,7 +22,7 @@ use super::shard::{Pass, Shard, shards};
 use super::slow::{LOOKAHEAD_STEPS, Slow};
 use super::{Optimiser, Recipe, TrainError, culprit};
 use crate::features::Factors;
-use crate::net::{Dense, FloatNet, Scheme, on_grid};
+use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
 /// Rows of the feature transformer that one task updates.
 const TASK_ROWS: usize = 8;
@@ -231,21 +231,41 @@ impl Model {
                 },
             );
         });
-        let limits_of_layers = net.stacks.iter().flat_map(|stack| {
-            let last = stack.len() - 1;
-            let limit = move |index| if index == last { limits.output } else { limits.hidden };
-            (0..stack.len()).flat_map(move |index| [limit(index) as f32, f32::INFINITY])
-        });
-        let all_limits: Vec<f32> = std::iter::once(ft_limit).chain(limits_of_layers).collect();
+        let bounds = bounds(&net.shape, scheme);
         let gradients = std::iter::once(&sum.ft_biases).chain(&sum.layers);
         let moments = first.tensors_mut().into_iter().zip(second.tensors_mut());
-        let all = net.tensors_mut().into_iter().zip(moments).skip(1).zip(gradients).zip(all_limits);
-        for (number, (((parameters, (first, second)), gradient), limit)) in all.enumerate() {
-            // Weights and biases take turns, beginning with the feature transformer's biases.
-            let adam = if number.is_multiple_of(2) { adam.without_decay() } else { adam };
-            adam.update(Slice { parameters, first, second }, gradient, limit);
+        let all = net.tensors_mut().into_iter().zip(moments).zip(bounds).skip(1).zip(gradients);
+        for (((parameters, (first, second)), bound), gradient) in all {
+            let adam = if bound.decays { adam } else { adam.without_decay() };
+            adam.update(Slice { parameters, first, second }, gradient, bound.limit as f32);
         }
     }
+}
+
+/// How an array of the network is stepped.
+#[derive(Copy, Clone, Debug)]
+pub struct Bound {
+    /// Numbers stay within ± this.
+    pub limit: f64,
+    /// Whether they shrink by themselves where the recipe says so.
+    pub decays: bool,
+    /// Steps a unit that they are rounded to forwards; none: they are not.
+    pub grid: Option<f64>,
+}
+
+/// Of every array, in the order of [`Shape::tensors`]: weights and biases by turns.
+pub fn bounds(shape: &Shape, scheme: &Scheme) -> Vec<Bound> {
+    let limits = scheme.limits();
+    let weights = |limit, scale| Bound { limit, decays: true, grid: Some(scale) };
+    let biases = |limit| Bound { limit, decays: false, grid: None };
+    let ft = [Bound { grid: None, ..weights(limits.feature_transformer, 1.0) }, biases(limits.feature_transformer)];
+    let stack = || {
+        (0..=shape.hidden.len()).flat_map(|index| match index == shape.hidden.len() {
+            true => [weights(limits.output, scheme.output_weight_scale()), biases(f64::INFINITY)],
+            false => [weights(limits.hidden, scheme.hidden_weight_scale()), biases(f64::INFINITY)],
+        })
+    };
+    ft.into_iter().chain((0..shape.buckets.count).flat_map(|_| stack())).collect()
 }
 
 #[cfg(test)]

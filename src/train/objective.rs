@@ -25,8 +25,8 @@ pub struct Objective<'a> {
 pub struct Validated {
     pub sums: Sums,
     pub neurons: Option<Neurons>,
-    /// Loss of the best constant output.
-    pub baseline: f64,
+    /// Loss of the best constant output, where it was asked for.
+    pub baseline: Option<f64>,
 }
 
 impl Validated {
@@ -57,7 +57,7 @@ impl<'a> Objective<'a> {
         Ok(Objective { task, training, config, validator: Validator::default() })
     }
 
-    /// The network's loss over the whole validation split. `baseline`: where it is known already.
+    /// The network's loss over the whole validation split. `baseline`: whether to find that of the best constant output.
     ///
     /// # Errors
     /// When a service failed, the split is empty, or `stop` says so.
@@ -65,7 +65,7 @@ impl<'a> Objective<'a> {
         &mut self,
         learner: &Learner,
         (program, served): (&Path, &Served),
-        baseline: Option<f64>,
+        baseline: bool,
         stop: &dyn Fn() -> Result<(), TrainError>,
     ) -> Result<Validated, TrainError> {
         let Objective { task, config, validator, .. } = self;
@@ -73,7 +73,7 @@ impl<'a> Objective<'a> {
         let open = || Stream::validation(program, config, *task, served);
         validator.each(open, &mut |batch| {
             stop()?;
-            if let (Labels::Eval(batch_targets), None) = (batch.labels, baseline) {
+            if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }
             sums.add(learner.observe(batch, &mut activity)?);
@@ -83,7 +83,7 @@ impl<'a> Objective<'a> {
             let hint = "give a larger --validation or more games";
             return Err(TrainError::Empty { data: task.data.into(), split: "validation", hint });
         }
-        let baseline = baseline.unwrap_or_else(|| match task.method {
+        let baseline = baseline.then(|| match task.method {
             Method::Eval => eval_baseline(&targets, &config.eval_loss),
             Method::Pqr => pqr_baseline(&config.pqr_loss),
         });

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, Progress, Validation};
-use super::device::{self, Learner};
+use super::device::Learner;
 use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, NETWORK, OUTCOME};
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
 use super::objective::{Objective, Validated};
-use super::start::Reduced;
+use super::start::Ready;
 use super::stream::Served;
 use super::{
     EpochMetrics, Length, Observer, Outcome, Plan, Run, SecondMetrics, Step, TrainConfig, TrainError, events, histogram,
@@ -27,12 +27,13 @@ impl Run<'_> {
     pub fn train(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let config = self.config;
         config.validate()?;
-        let set = Reduced::of(config)?;
+        // Whatever is wrong with the request is told before anything in the folder is touched.
+        let ready = Ready::of(self)?;
         let folder = match self.resume {
             true => Folder::open(self.folder)?,
             false => Folder::create(self.folder, self.force)?,
         };
-        if let Some(outcome) = finished(&folder, config, &set.set)? {
+        if let Some(outcome) = finished(&folder, config, &ready.reduced.set)? {
             return Ok(outcome);
         }
         let program = match self.service {
@@ -40,7 +41,7 @@ impl Run<'_> {
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
         keep_freed_memory();
-        Session::begin(config, set, folder, program, self.checkpoint_every)?.finish(observer)
+        Session::begin(config, ready, folder, program, self.checkpoint_every)?.finish(observer)
     }
 }
 
@@ -72,14 +73,14 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn begin(
         config: &'a TrainConfig,
-        reduced: Reduced,
+        ready: Ready,
         folder: Folder,
         program: PathBuf,
         checkpoint_every: Duration,
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
-        let served = reduced.serve(config, &folder)?;
-        let factors = if config.factor { Factors::of(&reduced.set)? } else { None };
+        let Ready { reduced, scheme, factors, device, network } = ready;
+        let factors_hash = factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
             true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config)?),
             false => None,
@@ -88,11 +89,9 @@ impl<'a> Session<'a> {
             let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
             checkpoint::same_run(&begun, config).map_err(mismatch)?;
         }
-        let scheme = config.scheme()?;
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let recipe = config.recipe;
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
-        // Before any service starts: a wrong shape is told at once.
         let (mut model, progress) = match stored {
             Some(state) => {
                 let mut model = Model::new(state.net, None, recipe, loss, &scheme, config.threads)?;
@@ -101,17 +100,20 @@ impl<'a> Session<'a> {
                 (model, Some(state.progress))
             }
             None => {
-                let net = reduced.network(config, &scheme)?;
-                (Model::new(net, factors, recipe, loss, &scheme, config.threads)?, None)
+                let network = network.map_or_else(|| reduced.network(config, &scheme), Ok)?;
+                (Model::new(network, factors, recipe, loss, &scheme, config.threads)?, None)
             }
         };
         model.step = start;
-        let learner = Learner::new(model, device::chosen(config.device)?)?;
+        let learner = Learner::new(model, device)?;
+        // A run that goes on is not finished, whatever it once was.
+        folder.remove(OUTCOME)?;
+        let served = reduced.serve(config, &folder)?;
         let tasks = config.tasks().into_iter();
         let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start));
         let objectives = objectives.collect::<Result<Vec<_>, TrainError>>()?;
         let descriptions: Vec<_> = objectives.iter().map(|objective| objective.training.description()).collect();
-        let fresh = Progress::new(config, descriptions[0], descriptions.get(1).copied());
+        let fresh = Progress::new(config, factors_hash, descriptions[0], descriptions.get(1).copied());
         let progress = match progress {
             Some(progress) => {
                 progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
@@ -155,9 +157,8 @@ impl<'a> Session<'a> {
         while self.progress.epochs < self.config.epochs {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
-                // Ctrl-C reaches the service too: its end is then no failure. A validation cut short is thrown away and
-                // done again when the run goes on.
-                Err(TrainError::Interrupted { .. } | TrainError::Service(_)) if observer.interrupted() => {
+                // A validation cut short is thrown away and done again when the run goes on.
+                Err(TrainError::Interrupted { .. }) => {
                     self.save()?;
                     return Err(self.interrupted());
                 }
@@ -226,7 +227,8 @@ impl<'a> Session<'a> {
         if let Some(second) = &mut self.progress.second {
             second.epoch = Sums::default();
         }
-        let (samples, baseline) = (first.sums.samples, first.baseline);
+        let known = self.progress.validation.map(|known| known.baseline);
+        let (samples, baseline) = (first.sums.samples, known.or(first.baseline).unwrap_or(f64::NAN));
         self.progress.validation = Some(Validation { samples, baseline, best: best.min(objective) });
         if objective < best {
             let net = &self.learner.model()?.net;
@@ -278,8 +280,8 @@ impl<'a> Session<'a> {
         let stop = || if observer.interrupted() { Err(self.interrupted()) } else { Ok(()) };
         let served = (&*self.program, &self.served);
         let validated = objectives.iter_mut().map(|objective| {
-            let known = self.progress.validation.filter(|_| objective.task.first).map(|known| known.baseline);
-            objective.validate(&self.learner, served, known, &stop)
+            let baseline = objective.task.first && self.progress.validation.is_none();
+            objective.validate(&self.learner, served, baseline, &stop)
         });
         let validated = validated.collect();
         self.objectives = objectives;

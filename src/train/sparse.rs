@@ -51,7 +51,8 @@ impl RowNumber for u32 {
 fn add_rows_avx512<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
     let width = out.len();
     let last = picked.iter().map(|number| number.row()).max().unwrap_or(0);
-    assert!(picked.is_empty() || (last + 1) * width <= rows.len(), "row {last} of {}", rows.len() / width.max(1));
+    let count = rows.len() / width.max(1);
+    assert!(picked.is_empty() || last < count, "row {last} of {count}");
     let mut column = 0;
     while column < width {
         // SAFETY: the columns `column..column + 16·N` lie in `out`, hence within the width of each picked row, all of
@@ -212,6 +213,18 @@ mod tests {
             };
             check("detected", add_rows);
             check("plain", add_rows_in_blocks::<u32, 32>);
+            check("in blocks as for AVX2", add_rows_in_blocks::<u32, 64>);
+        }
+    }
+
+    /// Whatever runs, a row that does not exist is not read.
+    #[test]
+    fn rows_that_do_not_exist_panic() {
+        for number in [-1, 5, i32::MIN] {
+            for width in [1, 16, 300] {
+                let read = || add_rows(&mut vec![0.0; width], &vec![1.0; 5 * width], &[number, 2]);
+                assert!(std::panic::catch_unwind(read).is_err(), "row {number}, width {width}");
+            }
         }
     }
 

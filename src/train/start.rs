@@ -2,11 +2,51 @@
 
 use std::path::Path;
 
-use super::folder::{DEFINITION, Folder};
+use tch::Device;
+
+use super::folder::{CHECKPOINT, DEFINITION, Folder};
 use super::stream::Served;
-use super::{TrainConfig, TrainError, init};
-use crate::features::FeatureSet;
+use super::{Run, TrainConfig, TrainError, device, init};
+use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
+
+/// Everything a run needs before its folder is touched.
+pub struct Ready {
+    pub reduced: Reduced,
+    pub scheme: Scheme,
+    /// Those to be trained.
+    pub factors: Option<Factors>,
+    pub device: Device,
+    /// What a new run begins with; none where one may go on.
+    pub network: Option<FloatNet>,
+}
+
+impl Ready {
+    /// # Errors
+    /// Whatever is wrong with what is asked for, as far as can be known without the data.
+    pub fn of(run: &Run<'_>) -> Result<Ready, TrainError> {
+        let config = run.config;
+        let scheme = config.scheme()?;
+        for task in config.tasks() {
+            if !task.data.exists() {
+                return Err(TrainError::Config(format!("there is no file {}", task.data.display())));
+            }
+        }
+        let within = |start: &Path| Some(start.parent()?.canonicalize().ok()? == run.folder.canonicalize().ok()?);
+        if let Some(start) = config.start.as_deref().filter(|start| run.force && within(start) == Some(true)) {
+            let (start, folder) = (start.display(), run.folder.display());
+            return Err(TrainError::Config(format!(
+                "--force would remove {start}, which the run is to begin with: give another folder than {folder}"
+            )));
+        }
+        let reduced = Reduced::of(config)?;
+        reduced.shape(config, &scheme)?;
+        let new = !(run.resume && run.folder.join(CHECKPOINT).exists());
+        let network = new.then(|| reduced.network(config, &scheme)).transpose()?;
+        let factors = if config.factor { Factors::of(&reduced.set)? } else { None };
+        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.device)?, network })
+    }
+}
 
 /// The set a run trains on: the one asked for, or what is left of it without dead features.
 pub struct Reduced {
@@ -48,16 +88,20 @@ impl Reduced {
     /// # Errors
     /// When the shape is impossible, or what was named cannot be read or is another network.
     pub fn network(&self, config: &TrainConfig, scheme: &Scheme) -> Result<FloatNet, TrainError> {
-        let shape = |features| -> Result<Shape, TrainError> {
-            let shape = config.design.shape(features, config.l1, &config.hidden);
-            let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
-            admitted.map_err(|error| TrainError::Config(error.to_string()))
-        };
         match (&config.start, &self.kept) {
-            (Some(start), _) => begun(start, &self.set, &shape(self.set.num_features())?),
-            (None, None) => Ok(init::fresh(&shape(self.whole)?, config.seed)),
-            (None, Some(kept)) => Ok(init::fresh(&shape(self.whole)?, config.seed).keeping(kept)),
+            (Some(start), _) => begun(start, &self.set, &self.shape(config, scheme)?),
+            (None, None) => Ok(init::fresh(&self.shape(config, scheme)?, config.seed)),
+            (None, Some(kept)) => {
+                let whole = Shape { features: self.whole, ..self.shape(config, scheme)? };
+                Ok(init::fresh(&whole, config.seed).keeping(kept))
+            }
         }
+    }
+
+    fn shape(&self, config: &TrainConfig, scheme: &Scheme) -> Result<Shape, TrainError> {
+        let shape = config.design.shape(self.set.num_features(), config.l1, &config.hidden);
+        let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
+        admitted.map_err(|error| TrainError::Config(error.to_string()))
     }
 }
 

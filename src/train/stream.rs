@@ -29,7 +29,7 @@ pub struct Served {
 pub struct Stream {
     client: Client,
     loss: EvalLoss,
-    /// Epochs of the run; none: validation, which has the first one's loss.
+    /// Epochs of the run; none: validation, which has the last one's loss.
     epochs: Option<u32>,
     next: u64,
     targets: Vec<f32>,
@@ -123,7 +123,7 @@ impl Stream {
                     Some(epochs) => self.loss.at(epoch, epochs),
                     None => self.loss.at(0, 1),
                 };
-                fill_targets(&mut self.targets, &served, &loss).map_err(broken)?;
+                fill_targets(&mut self.targets, &served, &loss).map_err(TrainError::Labels)?;
                 Labels::Eval(&self.targets)
             }
             Method::Pqr => Labels::Pqr,

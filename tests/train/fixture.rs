@@ -84,7 +84,10 @@ impl Bench {
     /// The command over eval samples.
     pub fn command(&self, name: &str, more: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2", "--threads", "1"]);
+        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2"]);
+        if !more.contains(&"--threads") {
+            command.args(["--threads", "1"]);
+        }
         command.arg("--data").arg(self.data(Method::Eval)).arg("--out").arg(self.path(name)).args(more);
         command
     }

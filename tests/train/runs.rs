@@ -35,6 +35,9 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         }
         let one_thread = TrainConfig { threads: 1, ..config.clone() };
         bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
+        let shorter = TrainConfig { epochs: 3, ..config.clone() };
+        let error = bench.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
+        assert!(error.contains("3 epochs and 20 steps behind it, 3 epochs were asked for"), "{error}");
         let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
         same_results(&bench, &whole, &cut);
         let losses = |outcome: &Outcome| -> Vec<[f64; 2]> {
@@ -75,6 +78,16 @@ fn every_part_of_a_recipe_is_resumed() {
     let longer = TrainConfig { epochs: 9, ..config.clone() };
     let error = bench.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
     assert!(error.contains("epochs is 4 there and 9 was asked for"), "{error}");
+    // The same features, shared otherwise.
+    let text = fs::read_to_string("feature_sets/half-ka-v2-hm.toml").expect("a definition");
+    let factor = text.lines().find(|line| line.starts_with("factor")).expect("a factor");
+    let shared = text.replace(factor, "factor = \"color(P) * role(P)\"");
+    let path = bench.path("shared.toml");
+    fs::write(&path, shared).expect("written");
+    bench.run(&config, "shared", false, &mut StopAt::new(5)).expect_err("stopped");
+    let shared = TrainConfig { set: path.display().to_string(), ..config.clone() };
+    let error = bench.run(&shared, "shared", true, &mut Silent).expect_err("other factors").to_string();
+    assert!(error.contains("the factors of its feature set are others"), "{error}");
     let without = TrainConfig { factor: false, ..config };
     bench.run(&without, "plain", false, &mut Silent).expect("trained");
     let net = |name: &str| net::load_float(&bench.path(name).join(folder::BEST)).expect("a network").0;
@@ -104,7 +117,8 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     let error = bench.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
     assert!(error.is_request() && error.to_string().contains("cannot be gone on from"), "{error}");
     let other = TrainConfig { set: "compact".into(), ..second };
-    assert!(bench.run(&other, "other", false, &mut Silent).is_err());
+    let error = bench.run(&other, "other", false, &mut Silent).expect_err("another set");
+    assert!(error.is_request() && error.to_string().contains("the network was made for `PIECE`"), "{error}");
 }
 
 /// Killed five times, at moments drawn by a seed: in starting, in steps, in validation, in the midst of a checkpoint.
@@ -113,24 +127,32 @@ fn a_killed_run_goes_on() {
     let bench = Bench::new();
     // A checkpoint after every step.
     let options = ["--epochs", "12", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
-    let pqr = bench.data(Method::Pqr);
+    let pqr = bench.data(Method::Pqr).display().to_string();
     let command = |name: &str, more: &[&str]| {
-        let mut command = bench.command(name, &options);
-        command.arg(&pqr).args(more);
-        command
+        let all = [&options[..], &[&pqr], more].concat();
+        bench.command(name, &all)
     };
     let begun = Instant::now();
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let whole = begun.elapsed();
     let mut rng = Seed(11).stream("kill", 0);
-    for number in 0..5 {
-        let mut child = command("killed", if number > 0 { &["--resume"] } else { &[] }).spawn().expect("runs");
+    let (mut kills, mut hits) = (0, 0);
+    // Five at least, and on until one has met a run in the midst of an epoch.
+    while kills < 5 || hits == 0 {
+        assert!(kills < 40, "no kill met an epoch");
+        let threads = ["1", "2"][kills % 2];
+        let resume = ["--threads", threads, "--resume"];
+        let mut child = command("killed", &resume[..if kills > 0 { 3 } else { 2 }]).spawn().expect("runs");
         std::thread::sleep(whole.mul_f64(rng.random_range(0.05..0.5)));
         child.kill().expect("killed, or gone");
         child.wait().expect("gone");
+        kills += 1;
         let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
-        assert!(!checkpoint.exists() || net::load_float(&checkpoint).is_ok(), "half a checkpoint");
+        if checkpoint.exists() {
+            let (_, stored) = net::load_float(&checkpoint).expect("a whole checkpoint");
+            hits += u64::from(stored.training["step"].as_u64().expect("a step") % 26 > 0);
+        }
     }
     // What a kill in the middle of a write leaves: half a line, half a temporary file.
     let metrics = bench.path("killed").join(folder::METRICS);

@@ -9,22 +9,19 @@ use super::super::adam::{Adam, TensorSlice};
 use super::super::batch::{Batch, Rows};
 use super::super::dense::{Head, Input, activate};
 use super::super::memory::{copy_numbers, with_numbers};
-use super::super::model::{Model, Part, Sums};
+use super::super::model::{Bound, Model, Part, Sums, bounds};
 use super::super::shard::{Grouped, sums};
 use super::super::slow::{FOLLOW, LOOKAHEAD_STEPS};
 use super::super::{TrainError, culprit};
 use crate::features::Factors;
 
-/// A parameter with its moments, the bound it is kept within, and whether it shrinks by itself.
+/// A parameter with its moments.
 struct Parameter {
     value: Tensor,
     first: Tensor,
     second: Tensor,
     slow: Option<Tensor>,
-    limit: f64,
-    decays: bool,
-    /// Weights a unit: what the integers can say. None for biases and the feature transformer.
-    grid: Option<f64>,
+    bound: Bound,
 }
 
 /// See the module.
@@ -90,21 +87,11 @@ impl Tensors {
         };
         let leaf =
             |values: &[f32], dimensions: &[usize]| Ok::<_, TchError>(put(values, dimensions)?.set_requires_grad(true));
-        let scheme = model.scheme();
-        let limits = scheme.limits();
-        let last = model.net.shape.hidden.len();
+        let bounds = bounds(&model.net.shape, model.scheme());
         let mut parameters = Vec::new();
         let arrays = model.net.tensors().into_iter().zip(model.first.tensors()).zip(model.second.tensors());
         let slow = model.slow.as_ref().map(|slow| slow.net.tensors());
         for (number, (((values, first), second), (_, size))) in arrays.zip(model.net.shape.tensors()).enumerate() {
-            // Weights and biases take turns; the layers' come behind the feature transformer's.
-            let (bias, layer) = (number % 2 == 1, (number / 2).checked_sub(1).map(|layer| layer % (last + 1)));
-            let (limit, grid) = match (layer, bias) {
-                (None, _) => (limits.feature_transformer, None),
-                (Some(_), true) => (f64::INFINITY, None),
-                (Some(layer), false) if layer == last => (limits.output, Some(scheme.output_weight_scale())),
-                (Some(_), false) => (limits.hidden, Some(scheme.hidden_weight_scale())),
-            };
             let values = match (&model.factored, number) {
                 (Some(factored), 0) => &factored.own[..],
                 _ => values,
@@ -114,9 +101,7 @@ impl Tensors {
                 first: put(first, &size)?,
                 second: put(second, &size)?,
                 slow: slow.as_ref().map(|slow| put(slow[number], &size)).transpose()?,
-                limit,
-                decays: !bias,
-                grid,
+                bound: bounds[number],
             });
         }
         let factor = model.factored.as_ref().map(|factored| -> Result<_, TchError> {
@@ -128,9 +113,7 @@ impl Tensors {
                 first: put(&factored.first, &size)?,
                 second: put(&factored.second, &size)?,
                 slow,
-                limit: limits.feature_transformer,
-                decays: true,
-                grid: None,
+                bound: bounds[0],
             };
             Ok((parameter, Lists::of(factored.factors(), model.net.shape.features, device)?))
         });
@@ -151,13 +134,13 @@ impl Tensors {
         }
         let losses: Vec<f64> = all.iter().map(Sums::mean_loss).collect();
         let every = || self.parameters.iter().chain(self.factor.iter().map(|(parameter, _)| parameter));
-        let square = |parameter: &Parameter| parameter.value.f_grad()?.f_square()?.f_sum(Kind::Double);
+        let square = |parameter: &Parameter| parameter.gradient()?.f_square()?.f_sum(Kind::Double);
         // The length is that over the network's parameters, of which the virtual rows are no part.
         let squares = self.parameters.iter().map(square).collect::<Result<Vec<_>, TchError>>()?;
         let length = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt();
         if !length.is_finite() || losses.iter().any(|loss| !loss.is_finite()) {
             for parameter in every() {
-                let _ = parameter.value.f_grad()?.f_zero_()?;
+                let _ = parameter.gradient()?.f_zero_()?;
             }
             let step = self.step + 1;
             let culprit = culprit::of_losses(&self.model()?.net, parts, &losses);
@@ -231,7 +214,12 @@ impl Tensors {
         let own = &self.parameters[0];
         match &self.factor {
             None => Ok(own.value.shallow_clone()),
-            Some((parameter, lists)) => own.value.f_add(&lists.sums(&parameter.value)?)?.f_clamp(-own.limit, own.limit),
+            Some((parameter, lists)) => {
+                let sums = own.value.f_add(&lists.sums(&parameter.value)?)?;
+                // Backwards as if there were no bounds.
+                let away = tch::no_grad(|| sums.f_clamp(-own.bound.limit, own.bound.limit)?.f_sub(&sums))?;
+                sums.f_add(&away)
+            }
         }
     }
 
@@ -271,7 +259,7 @@ impl Tensors {
         let layers = self.parameters[2..].chunks(2).map(|pair| {
             let weights = &pair[0].value;
             // Forwards on the grid, backwards as if there were none.
-            let rounded = pair[0].grid.map_or_else(
+            let rounded = pair[0].bound.grid.map_or_else(
                 || Ok(weights.shallow_clone()),
                 |scale| {
                     let away =
@@ -290,12 +278,18 @@ impl Tensors {
 }
 
 impl Parameter {
+    /// Zeros where none has come yet, as to the layers of a bucket that no position fell into.
+    fn gradient(&self) -> Result<Tensor, TchError> {
+        let gradient = self.value.f_grad()?;
+        if gradient.defined() { Ok(gradient) } else { self.value.f_detach()?.f_zeros_like() }
+    }
+
     /// See [`Adam::update`]. Takes the gradient away.
     fn update(&mut self, adam: Adam, meet: bool) -> Result<(), TchError> {
-        let adam = if self.decays { adam } else { adam.without_decay() };
-        let mut gradient = self.value.f_grad()?;
+        let adam = if self.bound.decays { adam } else { adam.without_decay() };
+        let mut gradient = self.gradient()?;
         let Parameter { value: parameters, first, second, .. } = self;
-        adam.step_of_tensors(TensorSlice { parameters, first, second }, &gradient, self.limit)?;
+        adam.step_of_tensors(TensorSlice { parameters, first, second }, &gradient, self.bound.limit)?;
         let _ = gradient.f_zero_()?;
         if let Some(slow) = self.slow.as_mut().filter(|_| meet) {
             let _ = slow.f_lerp_(&self.value, f64::from(FOLLOW))?;

@@ -56,7 +56,7 @@ fn factored(l1: usize, hidden: &[usize], threads: usize) -> Model {
 pub struct Samples {
     method: Method,
     sides: [(Vec<i32>, Vec<i32>); 2],
-    pieces: Vec<u8>,
+    pub pieces: Vec<u8>,
     targets: Vec<f32>,
 }
 

@@ -24,12 +24,14 @@ use crate::data::{DataError, Method};
 const MAGIC: &[u8; 8] = b"FSBPIECE";
 const HEAD_BYTES: usize = 44;
 const PIECE_BYTES: usize = 20;
+/// Raised whenever the same file would be cut into other pieces or other samples would count as usable.
+const VERSION: u32 = 1;
 /// Blocks of the file that the key looks at, and their length.
 const LOOKS: u64 = 64;
 const LOOK_BYTES: u64 = 4_096;
 
 /// What pieces are known by: a hash of the file's length, its time of change, blocks from all over it, the method and
-/// this program's version.
+/// [`VERSION`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
 
@@ -39,7 +41,7 @@ impl Key {
     pub fn of(file: &File, method: Method) -> io::Result<Key> {
         let about = file.metadata()?;
         let mut hasher = blake3::Hasher::new();
-        hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
+        hasher.update(&VERSION.to_le_bytes());
         hasher.update(method.name().as_bytes());
         let length = about.len();
         for number in [length.cast_signed(), about.mtime(), about.mtime_nsec()] {
