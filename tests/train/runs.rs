@@ -126,7 +126,7 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
 fn a_killed_run_goes_on() {
     let bench = Bench::new();
     // A checkpoint after every step.
-    let options = ["--epochs", "12", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
+    let options = ["--epochs", "30", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
     let pqr = bench.data(Method::Pqr).display().to_string();
     let command = |name: &str, more: &[&str]| {
         let all = [&options[..], &[&pqr], more].concat();
@@ -144,7 +144,7 @@ fn a_killed_run_goes_on() {
         let threads = ["1", "2"][kills % 2];
         let resume = ["--threads", threads, "--resume"];
         let mut child = command("killed", &resume[..if kills > 0 { 3 } else { 2 }]).spawn().expect("runs");
-        std::thread::sleep(whole.mul_f64(rng.random_range(0.05..0.5)));
+        std::thread::sleep(whole.mul_f64(rng.random_range(0.1..0.4)));
         child.kill().expect("killed, or gone");
         child.wait().expect("gone");
         kills += 1;
@@ -165,7 +165,7 @@ fn a_killed_run_goes_on() {
     assert!(!bench.path("killed").join(".tmpAbCdEf").exists());
     let text = fs::read_to_string(&metrics).expect("metrics");
     let epochs: Vec<EpochMetrics> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
-    assert!(epochs.iter().map(|metrics| metrics.epoch).eq(1..=12), "{text}");
+    assert!(epochs.iter().map(|metrics| metrics.epoch).eq(1..=30), "{text}");
     let second = epochs.iter().map(|metrics| metrics.second.expect("a second method"));
     assert!(second.into_iter().all(|second| second.method == Method::Pqr && second.train_loss > 0.0));
 }
