@@ -170,7 +170,8 @@ impl FeatureSet {
         }
     }
 
-    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does.
+    /// Appends the active features of a board to `sides`: as the side to move sees it, then as the other does; marks
+    /// its end.
     pub fn append_packed(
         &self,
         board: &PackedBoard,

@@ -22,7 +22,7 @@ pub struct Gradients {
     /// Of the accumulators: [positions, 2, row].
     pub accumulators: Vec<f32>,
     tiles: Tiles,
-    /// [features, row]; rows of features that the batch has not are old. Empty until [`Gradients::sum_rows`].
+    /// [features, row]. Empty until [`Gradients::sum_rows`].
     rows: Vec<f32>,
 }
 

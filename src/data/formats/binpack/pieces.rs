@@ -1,5 +1,6 @@
-//! A binpack as pieces that are decoded in any order: some thousand samples each, whole chains of whole games. Finding
-//! them takes one pass over the file, which also tells whether all of it can be read.
+//! A binpack as pieces that are decoded in any order: some thousand samples each, whole chains, of whole games but
+//! for those that a chunk's end cuts: what follows it is another piece. Finding them takes one pass over the file, which
+//! also tells whether all of it can be read.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
