@@ -30,7 +30,7 @@ pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, Ser
     let request = &prepared.request;
     let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
     let control = Control::default();
-    control.open(request.slots, request.start_batch, prepared.samples.batches());
+    control.open(request.slots, request.start_batch, prepared.samples.course().batches());
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;

@@ -9,6 +9,7 @@
 mod bench;
 mod client;
 mod control;
+mod course;
 mod eligible;
 mod encode;
 mod mix;

@@ -8,8 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rand::RngExt;
-
+use super::course::{Course, Epoch, Epochs, Span, shuffled};
 use super::eligible::Eligible;
 use super::mix::mixed;
 use crate::units::Seed;
@@ -30,34 +29,12 @@ pub trait Paging {
 /// The batches of a stream, numbered from 0 over all epochs.
 pub struct Order {
     eligible: Eligible,
-    /// Blocks that have samples: number and samples.
-    blocks: Vec<(u32, u32)>,
-    seed: Seed,
-    shuffle: bool,
-    epoch_samples: u64,
-    batch_size: u64,
-    /// 0 = without end.
-    epochs: u32,
-    /// Two at most.
-    newest: Mutex<Vec<Arc<Epoch>>>,
+    /// Of each block.
+    samples: Vec<u32>,
+    course: Course,
+    plans: Epochs,
     live: Mutex<Vec<Arc<Window>>>,
     window_samples: u64,
-}
-
-/// Which blocks make which window in one epoch.
-struct Epoch {
-    number: u32,
-    blocks: Vec<u32>,
-    spans: Vec<Span>,
-}
-
-/// A window's place in its epoch.
-struct Span {
-    /// Number of its first sample.
-    first: u64,
-    samples: u64,
-    /// Of [`Epoch::blocks`].
-    blocks: Range<usize>,
 }
 
 /// Blocks whose samples are shuffled together.
@@ -105,16 +82,12 @@ impl Order {
         batch_size: usize,
         epochs: u32,
     ) -> Order {
-        let blocks = eligible.blocks(BLOCK);
-        let blocks: Vec<(u32, u32)> = (0..).zip(blocks).filter(|(_, samples)| *samples > 0).collect();
+        let epoch_samples = limit.map_or(eligible.count(), |limit| eligible.count().min(limit));
+        let batch_size = batch_size.max(1) as u64;
         Order {
-            blocks,
-            seed,
-            shuffle,
-            epoch_samples: limit.map_or(eligible.count(), |limit| eligible.count().min(limit)),
-            batch_size: batch_size.max(1) as u64,
-            epochs,
-            newest: Mutex::new(Vec::new()),
+            samples: eligible.blocks(BLOCK).collect(),
+            course: Course { seed, shuffle, epoch_samples, batch_size, epochs },
+            plans: Epochs::default(),
             live: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
             eligible,
@@ -122,37 +95,20 @@ impl Order {
     }
 
     #[must_use]
-    pub const fn samples_per_epoch(&self) -> u64 {
-        self.epoch_samples
-    }
-
-    #[must_use]
-    pub const fn batches_per_epoch(&self) -> u64 {
-        self.epoch_samples.div_ceil(self.batch_size)
-    }
-
-    /// Batches of all epochs; none = without end.
-    #[must_use]
-    pub fn batches(&self) -> Option<u64> {
-        (self.epochs != 0).then(|| self.batches_per_epoch() * u64::from(self.epochs))
+    pub const fn course(&self) -> &Course {
+        &self.course
     }
 
     /// The batch numbered `batch`.
     #[must_use]
     pub fn slice(&self, batch: u64, paging: &impl Paging) -> Slice {
-        let per_epoch = self.batches_per_epoch().max(1);
-        let epoch = self.plan((batch / per_epoch) as u32);
-        let start = batch % per_epoch * self.batch_size;
-        let end = (start + self.batch_size).min(self.epoch_samples);
+        let (epoch, samples) = (self.plan(self.course.epoch(batch)), self.course.places(batch));
+        let end = samples.end;
         let mut parts = Vec::with_capacity(2);
         let mut at = 0;
-        let begin = epoch.spans.partition_point(|span| span.first + span.samples <= start);
-        let asked = epoch.spans.iter().enumerate().skip(begin).take_while(|(_, span)| span.first < end);
-        for (number, span) in asked {
-            let places = (start.max(span.first) - span.first) as usize
-                ..(end.min(span.first + span.samples) - span.first) as usize;
+        for (number, places) in epoch.parts(samples) {
             let (window, _) = self.window(&epoch, number, paging);
-            self.samples(&window);
+            self.mix(&window);
             parts.push((window, places));
             at = number;
         }
@@ -165,51 +121,26 @@ impl Order {
         let half = |span: &Span| span.first + span.samples / 2 <= end;
         let (epoch, number) = match epoch.spans.get(at) {
             Some(span) if !half(span) => return,
-            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.epoch_samples) => {
+            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.course.epoch_samples) => {
                 (Arc::clone(epoch), at + 1)
             }
-            _ if self.epochs != 0 && epoch.number + 1 >= self.epochs => return,
+            _ if self.course.epochs != 0 && epoch.number + 1 >= self.course.epochs => return,
             _ => (self.plan(epoch.number + 1), 0),
         };
         if number < epoch.spans.len()
             && let (window, true) = self.window(&epoch, number, paging)
         {
-            self.samples(&window);
+            self.mix(&window);
         }
     }
 
     fn plan(&self, number: u32) -> Arc<Epoch> {
-        let mut newest = lock(&self.newest);
-        if let Some(known) = newest.iter().find(|known| known.number == number) {
-            return Arc::clone(known);
-        }
-        let places: Vec<u32> = (0..self.blocks.len() as u32).collect();
-        let places = match self.shuffle {
-            true => shuffled(&places, places.len(), self.seed, number),
-            false => places,
-        };
-        let mut spans: Vec<Span> = Vec::new();
-        let mut first = 0;
-        for (at, &place) in places.iter().enumerate() {
-            let samples = u64::from(self.blocks[place as usize].1);
-            match spans.last_mut().filter(|span| span.samples < self.window_samples) {
-                Some(span) => {
-                    span.samples += samples;
-                    span.blocks.end = at + 1;
-                }
-                None => spans.push(Span { first, samples, blocks: at..at + 1 }),
-            }
-            first += samples;
-        }
-        let blocks = places.into_iter().map(|place| self.blocks[place as usize].0).collect();
-        let epoch = Arc::new(Epoch { number, blocks, spans });
-        newest.push(Arc::clone(&epoch));
-        if newest.len() > 2
-            && let Some(oldest) = (0..newest.len()).min_by_key(|at| newest[*at].number)
-        {
-            newest.swap_remove(oldest);
-        }
-        epoch
+        self.plans.get(number, || {
+            let blocks: Vec<u32> =
+                (0..).zip(&self.samples).filter(|(_, samples)| **samples > 0).map(|(block, _)| block).collect();
+            let blocks = if self.course.shuffle { shuffled(&blocks, self.course.seed, number) } else { blocks };
+            Epoch::of(number, blocks, |block| self.samples[block as usize].into(), (self.window_samples, usize::MAX))
+        })
     }
 
     /// A window, its samples perhaps not there yet, and whether nobody had it before.
@@ -219,7 +150,7 @@ impl Order {
         if let Some(known) = live.iter().find(|window| window.key == key) {
             return (Arc::clone(known), false);
         }
-        let mut blocks = epoch.blocks[epoch.spans[number].blocks.clone()].to_vec();
+        let mut blocks = epoch.items[epoch.spans[number].items.clone()].to_vec();
         // What is read together should lie together.
         blocks.sort_unstable();
         each_run(&blocks, |records| paging.fetch(records));
@@ -234,7 +165,7 @@ impl Order {
         (window, true)
     }
 
-    fn samples(&self, window: &Window) {
+    fn mix(&self, window: &Window) {
         window.samples.get_or_init(|| {
             let samples: Vec<u32> = window
                 .blocks
@@ -242,8 +173,8 @@ impl Order {
                 .flat_map(|&block| self.eligible.within(block as usize * BLOCK..(block as usize + 1) * BLOCK))
                 .collect();
             let (epoch, number) = window.key;
-            match self.shuffle {
-                true => mixed(&samples, self.seed.draws(&format!("samples {epoch} {number}"))),
+            match self.course.shuffle {
+                true => mixed(&samples, self.course.seed.draws(&format!("samples {epoch} {number}"))),
                 false => samples,
             }
         });
@@ -260,18 +191,6 @@ fn each_run(blocks: &[u32], mut visit: impl FnMut(Range<usize>)) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Fisher–Yates from the front, stopped after `count` places.
-pub(super) fn shuffled(items: &[u32], count: usize, seed: Seed, epoch: u32) -> Vec<u32> {
-    let mut rng = seed.stream("shuffle", u64::from(epoch));
-    let mut order = items.to_vec();
-    for place in 0..count.min(order.len()) {
-        let other = rng.random_range(place as u32..order.len() as u32) as usize;
-        order.swap(place, other);
-    }
-    order.truncate(count);
-    order
 }
 
 #[cfg(test)]
@@ -324,7 +243,7 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sample_once() {
         let check = |order: &Order, samples: u32| {
-            let per_epoch = order.batches_per_epoch();
+            let per_epoch = order.course().batches_per_epoch();
             let epochs = [0, 1].map(|epoch| batches(order, epoch * per_epoch..(epoch + 1) * per_epoch));
             assert_ne!(epochs[0], epochs[1]);
             for mut epoch in epochs {
@@ -337,7 +256,7 @@ mod tests {
         check(&order(None, true), 1_000);
         check(&large(1_000), 33_334);
         let order = order(None, true);
-        assert_eq!((order.batches_per_epoch(), order.batches()), (16, Some(32)));
+        assert_eq!((order.course().batches_per_epoch(), order.course().batches()), (16, Some(32)));
         let slices = [15, 16].map(|number| order.slice(number, &Mutex::new(Vec::new())));
         assert_eq!(slices.each_ref().map(|slice| (slice.samples(), slice.epoch)), [(40, 0), (64, 1)]);
     }
@@ -354,7 +273,7 @@ mod tests {
     #[test]
     fn a_limited_epoch_is_the_start_of_the_whole_one() {
         let (whole, limited) = (order(None, true), order(Some(100), true));
-        assert_eq!((limited.samples_per_epoch(), limited.batches_per_epoch()), (100, 2));
+        assert_eq!((limited.course().epoch_samples, limited.course().batches_per_epoch()), (100, 2));
         assert_eq!(batch(&limited, 0), batch(&whole, 0));
         assert_eq!(batch(&limited, 1), batch(&whole, 1)[..36]);
         assert_ne!(batch(&limited, 2), batch(&limited, 0));
@@ -365,7 +284,9 @@ mod tests {
         let order = order(Some(70), false);
         assert_eq!(batch(&order, 1), [192, 195, 198, 201, 204, 207]);
         assert_eq!(batch(&order, 3), batch(&order, 1));
-        assert!(batches(&Order { shuffle: false, ..large(1_000) }, 0..34).is_sorted());
+        let mut unshuffled = large(1_000);
+        unshuffled.course.shuffle = false;
+        assert!(batches(&unshuffled, 0..34).is_sorted());
     }
 
     #[test]

@@ -87,9 +87,9 @@ impl Prepared {
             version: Description::VERSION,
             set: self.set.name().to_owned(),
             words_per_position: self.plan.words_per_position,
-            samples_per_epoch: self.samples.samples_per_epoch(),
-            batches_per_epoch: self.samples.batches_per_epoch(),
-            batches: self.samples.batches(),
+            samples_per_epoch: self.samples.course().epoch_samples,
+            batches_per_epoch: self.samples.course().batches_per_epoch(),
+            batches: self.samples.course().batches(),
             start_batch: request.start_batch,
         }
     }

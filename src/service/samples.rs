@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::ServiceError;
+use super::course::Course;
 use super::order::{Order, Paging, Slice};
 use super::windows::{Part, Windows};
 use crate::data::{Fsd, Record};
@@ -35,25 +36,10 @@ enum From<'a> {
 }
 
 impl Samples {
-    pub(super) fn samples_per_epoch(&self) -> u64 {
+    pub(super) const fn course(&self) -> &Course {
         match self {
-            Samples::Mapped { order, .. } => order.samples_per_epoch(),
-            Samples::Direct(windows) => windows.samples_per_epoch(),
-        }
-    }
-
-    pub(super) fn batches_per_epoch(&self) -> u64 {
-        match self {
-            Samples::Mapped { order, .. } => order.batches_per_epoch(),
-            Samples::Direct(windows) => windows.batches_per_epoch(),
-        }
-    }
-
-    /// Batches of all epochs; none = without end.
-    pub(super) fn batches(&self) -> Option<u64> {
-        match self {
-            Samples::Mapped { order, .. } => order.batches(),
-            Samples::Direct(windows) => windows.batches(),
+            Samples::Mapped { order, .. } => order.course(),
+            Samples::Direct(windows) => windows.course(),
         }
     }
 
@@ -66,7 +52,7 @@ impl Samples {
             }
             Samples::Direct(windows) => {
                 let parts = windows.batch(batch, stop)?;
-                parts.map(|parts| Chosen { epoch: windows.epoch(batch), from: From::Direct(parts) })
+                parts.map(|parts| Chosen { epoch: windows.course().epoch(batch), from: From::Direct(parts) })
             }
         })
     }

@@ -83,7 +83,7 @@ fn listen(input: impl Read, control: &Control) {
 fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &prepared.request;
     let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
-    control.open(request.slots, request.start_batch, prepared.samples.batches());
+    control.open(request.slots, request.start_batch, prepared.samples.course().batches());
     let mut line = serde_json::to_string(&prepared.describe(segment.path()))
         .map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');

@@ -9,12 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::course::{Course, Epoch, Epochs, shuffled};
 use super::mix::mixed;
-use super::order::shuffled;
 use super::{Request, ServiceError};
 use crate::data::formats::binpack::Pieces;
 use crate::data::{Record, Split, SplitRule};
-use crate::units::Seed;
 
 /// Samples after which a window ends with the piece.
 const WINDOW_SAMPLES: u64 = 1 << 18;
@@ -28,34 +27,12 @@ pub(super) struct Windows {
     pieces: Pieces,
     /// Of the split, in the file's order.
     eligible: Vec<u32>,
-    seed: Seed,
-    shuffle: bool,
-    epoch_samples: u64,
-    batch_size: u64,
-    /// 0 = without end.
-    epochs: u32,
-    newest: Mutex<Option<Arc<Epoch>>>,
+    course: Course,
+    plans: Epochs,
     live: Mutex<Vec<Arc<Window>>>,
     /// Memory of forgotten windows, for the pieces to come.
     spare: Mutex<Vec<Vec<Record>>>,
     window_samples: u64,
-}
-
-/// Which pieces make which window in one epoch.
-struct Epoch {
-    number: u32,
-    pieces: Vec<u32>,
-    spans: Vec<Span>,
-}
-
-/// A window's place in its epoch.
-#[derive(Clone)]
-struct Span {
-    /// Number of its first sample.
-    first: u64,
-    samples: u64,
-    /// Of [`Epoch::pieces`].
-    pieces: Range<usize>,
 }
 
 /// Samples of a window that stand together in a batch.
@@ -110,12 +87,14 @@ impl Windows {
         }
         Ok(Windows {
             eligible,
-            seed: request.seed,
-            shuffle: request.shuffle,
-            epoch_samples: request.epoch_samples.map_or(samples, |limit| samples.min(limit)),
-            batch_size: request.batch_size.max(1) as u64,
-            epochs: request.epochs,
-            newest: Mutex::new(None),
+            course: Course {
+                seed: request.seed,
+                shuffle: request.shuffle,
+                epoch_samples: request.epoch_samples.map_or(samples, |limit| samples.min(limit)),
+                batch_size: request.batch_size.max(1) as u64,
+                epochs: request.epochs,
+            },
+            plans: Epochs::default(),
             live: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
@@ -123,20 +102,8 @@ impl Windows {
         })
     }
 
-    pub(super) fn samples_per_epoch(&self) -> u64 {
-        self.epoch_samples
-    }
-
-    pub(super) fn batches_per_epoch(&self) -> u64 {
-        self.epoch_samples.div_ceil(self.batch_size)
-    }
-
-    pub(super) fn batches(&self) -> Option<u64> {
-        (self.epochs != 0).then(|| self.batches_per_epoch() * u64::from(self.epochs))
-    }
-
-    pub(super) fn epoch(&self, batch: u64) -> u32 {
-        (batch / self.batches_per_epoch().max(1)) as u32
+    pub(super) const fn course(&self) -> &Course {
+        &self.course
     }
 
     /// Samples of the split that the method cannot use.
@@ -159,65 +126,36 @@ impl Windows {
 
     /// The samples of a batch; none when `stop` said so on the way.
     pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Vec<Part>>, ServiceError> {
-        let epoch = self.plan(self.epoch(batch));
-        let start = batch % self.batches_per_epoch().max(1) * self.batch_size;
-        let end = (start + self.batch_size).min(self.epoch_samples);
+        let epoch = self.plan(self.course.epoch(batch));
         let mut parts = Vec::with_capacity(2);
-        let mut at = epoch.spans.partition_point(|span| span.first + span.samples <= start);
-        while let Some(span) = epoch.spans.get(at).filter(|span| span.first < end) {
-            let window = self.window(&epoch, at, span);
-            if !window.ready(self, &epoch.pieces[span.pieces.clone()], stop)? {
+        for (number, places) in epoch.parts(self.course.places(batch)) {
+            let pieces = epoch.spans[number].items.clone();
+            let window = self.window((epoch.number, number), pieces.len());
+            if !window.ready(self, &epoch.items[pieces], stop)? {
                 return Ok(None);
             }
-            let places = (start.max(span.first) - span.first) as usize
-                ..(end.min(span.first + span.samples) - span.first) as usize;
             parts.push(Part { window, places });
-            at += 1;
         }
         Ok(Some(parts))
     }
 
     fn plan(&self, number: u32) -> Arc<Epoch> {
-        let mut newest = lock(&self.newest);
-        if let Some(known) = newest.as_ref().filter(|known| known.number == number) {
-            return Arc::clone(known);
-        }
-        let count = self.eligible.len();
-        let pieces = match self.shuffle {
-            true => shuffled(&self.eligible, count, self.seed, number),
-            false => self.eligible.clone(),
-        };
-        let mut spans: Vec<Span> = Vec::new();
-        let mut first = 0;
-        for (at, &piece) in pieces.iter().enumerate() {
-            let samples = u64::from(self.pieces.pieces()[piece as usize].usable);
-            let room = |span: &&mut Span| {
-                span.samples < self.window_samples && span.pieces.len() < 1 << (u32::BITS - SAMPLE_BITS)
+        self.plans.get(number, || {
+            let pieces = match self.course.shuffle {
+                true => shuffled(&self.eligible, self.course.seed, number),
+                false => self.eligible.clone(),
             };
-            match spans.last_mut().filter(room) {
-                Some(span) => {
-                    span.samples += samples;
-                    span.pieces.end = at + 1;
-                }
-                None => spans.push(Span { first, samples, pieces: at..at + 1 }),
-            }
-            first += samples;
-        }
-        let epoch = Arc::new(Epoch { number, pieces, spans });
-        // Batches are asked for in ascending order: a worker that is still in the epoch before makes do with its own.
-        if newest.as_ref().is_none_or(|known| known.number < number) {
-            *newest = Some(Arc::clone(&epoch));
-        }
-        epoch
+            let usable = |piece: u32| self.pieces.pieces()[piece as usize].usable.into();
+            Epoch::of(number, pieces, usable, (self.window_samples, 1 << (u32::BITS - SAMPLE_BITS)))
+        })
     }
 
-    fn window(&self, epoch: &Epoch, number: usize, span: &Span) -> Arc<Window> {
-        let key = (epoch.number, number);
+    fn window(&self, key: (u32, usize), pieces: usize) -> Arc<Window> {
         let mut live = lock(&self.live);
         if let Some(window) = live.iter().find(|window| window.key == key) {
             return Arc::clone(window);
         }
-        let window = Arc::new(Window::new(key, span.pieces.len()));
+        let window = Arc::new(Window::new(key, pieces));
         live.push(Arc::clone(&window));
         live.sort_by_key(|window| window.key);
         if live.len() > KEPT
@@ -297,8 +235,8 @@ impl Window {
             });
             let order: Vec<u32> = locations.collect();
             let (epoch, number) = self.key;
-            let order = match windows.shuffle {
-                true => mixed(&order, windows.seed.draws(&format!("window {epoch} {number}"))),
+            let order = match windows.course.shuffle {
+                true => mixed(&order, windows.course.seed.draws(&format!("window {epoch} {number}"))),
                 false => order,
             };
             // Task 0 is done once.
@@ -322,6 +260,7 @@ mod tests {
     use super::*;
     use crate::data::Method;
     use crate::data::formats::binpack::random_games;
+    use crate::units::Seed;
 
     /// Four windows of two pieces or so each, in batches of 1,000.
     fn windows(change: impl FnOnce(&mut Request)) -> (Windows, Vec<Record>) {
@@ -346,10 +285,10 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sample_once() {
         let (windows, records) = windows(|_| {});
-        assert_eq!(windows.samples_per_epoch(), records.len() as u64);
+        assert_eq!(windows.course().epoch_samples, records.len() as u64);
         assert!(windows.plan(0).spans.len() > 3);
         let epochs = [0, 1].map(|epoch| {
-            let per_epoch = windows.batches_per_epoch();
+            let per_epoch = windows.course().batches_per_epoch();
             let batches: Vec<Vec<Record>> =
                 (epoch * per_epoch..(epoch + 1) * per_epoch).map(|number| batch(&windows, number)).collect();
             assert!(batches[..batches.len() - 1].iter().all(|batch| batch.len() == 1_000));
@@ -368,7 +307,7 @@ mod tests {
     #[test]
     fn batches_are_the_same_in_any_order_and_by_many_threads() {
         let (expected, _) = windows(|_| {});
-        let count = expected.batches().expect("two epochs");
+        let count = expected.course().batches().expect("two epochs");
         let expected: Vec<Vec<Record>> = (0..count).map(|number| batch(&expected, number)).collect();
         let (backwards, _) = windows(|_| {});
         for number in (0..count).rev() {
@@ -396,9 +335,10 @@ mod tests {
         let (usual, _) = windows(|_| {});
         assert!(batch(&other, 0) != batch(&usual, 0));
         let (limited, _) = windows(|request| request.epoch_samples = Some(1_500));
-        assert_eq!((limited.batches(), batch(&limited, 1).len()), (Some(4), 500));
+        assert_eq!((limited.course().batches(), batch(&limited, 1).len()), (Some(4), 500));
         assert!(batch(&limited, 0) == batch(&usual, 0));
-        let part = |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.samples_per_epoch();
+        let part =
+            |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.course().epoch_samples;
         let [train, validation] = [Split::Train, Split::Validation].map(part);
         assert!(train > 0 && validation > 0);
         assert_eq!(train + validation, records.len() as u64);
