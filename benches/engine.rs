@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench engine` (a filter such as `piece/lazy` may follow). `stockfish-15.1` is Debian's own network, left
 //! out where that engine is not installed: its `bench` of the same kind gives what to compare with. `piece` is
-//! 512×2 → 32 → 1 with random weights, `simple` 512×2 screlu → 1 in i16. What is timed is the thread's own running time.
+//! 512×2 → 32 → 1 with random weights, `simple` 512×2 screlu → 1 in i16, `yours` the file that FSBENCH_NET names. What is timed is the thread's own running time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, arranged};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
@@ -104,14 +104,17 @@ impl Clock {
 
 fn evaluate(c: &mut Criterion) {
     let track = track();
+    let yours = std::env::var_os("FSBENCH_NET").map(|path| NetFile::load(Path::new(&path)).expect("a network"));
     let nets = [
+        ("yours", yours),
         ("stockfish-15.1", stockfish()),
         ("piece", Some(piece(vec![32], Activation::Crelu, &Scheme::stockfish()))),
         ("simple", Some(piece(vec![], Activation::Screlu, &Scheme::simple()))),
     ];
     for (name, file) in nets.into_iter().filter_map(|(name, file)| Some((name, file?))) {
         let set = file.origin.feature_set().expect("its own");
-        let model = Model::new(&file.net);
+        let some = track.iter().step_by(10).map(|event| (&event.board, event.turn));
+        let model = Model::new(&arranged(&set, &file.net, some).expect("its own"));
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(track.len() as u64)).sample_size(10);
         group.measurement_time(Duration::from_secs(3));

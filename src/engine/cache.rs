@@ -8,22 +8,24 @@ use super::model::Model;
 use super::parts::Parts;
 use super::simd::BackEnd;
 use crate::chess::{Board, ByPerspective, Perspective};
-use crate::features::FeatureSet;
+use crate::features::{Delta, FeatureSet};
 
 #[derive(Clone)]
 struct Entry {
     accumulator: Aligned<i16>,
-    /// Ascending.
-    active: Vec<u32>,
+    board: Board,
+    /// How many features were active.
+    active: usize,
 }
 
 /// Entries are exact whenever they were made: there is no need to forget them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct RefreshCache {
+    /// The numbers of the blocks that entries are sums over.
+    blocks: Vec<usize>,
     entries: ByPerspective<HashMap<u64, Entry>>,
     active: Vec<u32>,
-    added: Vec<u32>,
-    removed: Vec<u32>,
+    delta: Delta,
 }
 
 /// What a refresh came to.
@@ -35,8 +37,14 @@ pub struct Refreshed {
 }
 
 impl RefreshCache {
-    /// Brings `accumulator` to `board`. With `parts`, entries are sums over the moving blocks alone, and those over the
-    /// others are given.
+    /// With `parts` entries are sums over the moving blocks alone.
+    pub fn new(set: &FeatureSet, parts: Option<&Parts>) -> RefreshCache {
+        let blocks = parts.map_or_else(|| (0..set.blocks().len()).collect(), |parts| parts.moving_blocks().to_vec());
+        RefreshCache { blocks, entries: ByPerspective::default(), active: Vec::new(), delta: Delta::default() }
+    }
+
+    /// Brings `accumulator` to `board`. With `parts`, as given to [`RefreshCache::new`], the sums over the other blocks
+    /// come along.
     pub fn refresh(
         &mut self,
         set: &FeatureSet,
@@ -46,84 +54,49 @@ impl RefreshCache {
         parts: Option<(&Parts, &[i16])>,
         accumulator: &mut [i16],
     ) -> Refreshed {
-        let contexts = |number: u64, block: usize| {
-            let context = set.context(block, board, pov).map_or(0, |context| context + 1);
-            number.wrapping_mul(u64::from(set.blocks()[block].contexts()) + 1).wrapping_add(u64::from(context))
-        };
-        let key = match parts {
-            None => {
-                set.active(board, pov, &mut self.active);
-                (0..set.blocks().len()).fold(0, contexts)
-            }
-            Some((parts, _)) => {
-                parts.moving(set, board, pov, &mut self.active);
-                parts.moving_blocks().iter().copied().fold(0, contexts)
-            }
-        };
-        self.active.sort_unstable();
-        let empty = || {
-            let mut accumulator = model.empty_accumulator();
-            if parts.is_some() {
-                accumulator.fill(0);
-            }
-            Entry { accumulator, active: Vec::with_capacity(self.active.len()) }
-        };
-        let entry = self.entries[pov].entry(key).or_insert_with(empty);
-        difference(&entry.active, &self.active, &mut self.removed, &mut self.added);
-        let mut rows = self.added.len() + self.removed.len();
-        if rows <= self.active.len() {
-            model.update(back_end, &mut entry.accumulator, &self.added, &self.removed);
-        } else {
-            rows = self.active.len();
-            match parts {
-                None => model.refresh(back_end, &mut entry.accumulator, &self.active),
-                Some(_) => {
-                    entry.accumulator.fill(0);
-                    model.update(back_end, &mut entry.accumulator, &self.active, &[]);
-                }
+        let key = self.blocks.iter().fold(0, |number: u64, block| {
+            let context = set.context(*block, board, pov).map_or(0, |context| context + 1);
+            number.wrapping_mul(u64::from(set.blocks()[*block].contexts()) + 1).wrapping_add(u64::from(context))
+        });
+        if let Some(entry) = self.entries[pov].get_mut(&key) {
+            let delta = &mut self.delta;
+            set.between(&self.blocks, &entry.board, board, pov, delta);
+            let rows = delta.added.len() + delta.removed.len();
+            let active = entry.active + delta.added.len() - delta.removed.len();
+            if rows <= active {
+                model.update(back_end, &mut entry.accumulator, &delta.added, &delta.removed);
+                entry.board.clone_from(board);
+                entry.active = active;
+                entry.copy(model, back_end, parts, accumulator);
+                return Refreshed { rows, active };
             }
         }
-        entry.active.clone_from(&self.active);
         match parts {
-            None => accumulator.copy_from_slice(&entry.accumulator),
-            Some((_, still)) => model.sum(back_end, still, &entry.accumulator, accumulator),
+            None => set.active(board, pov, &mut self.active),
+            Some((parts, _)) => parts.moving(set, board, pov, &mut self.active),
         }
-        Refreshed { rows, active: self.active.len() }
+        let active = self.active.len();
+        let empty = || Entry { accumulator: model.empty_accumulator(), board: Board::empty(), active };
+        let entry = self.entries[pov].entry(key).or_insert_with(empty);
+        match parts {
+            None => model.refresh(back_end, &mut entry.accumulator, &self.active),
+            Some(_) => {
+                entry.accumulator.fill(0);
+                model.update(back_end, &mut entry.accumulator, &self.active, &[]);
+            }
+        }
+        entry.board.clone_from(board);
+        entry.active = active;
+        entry.copy(model, back_end, parts, accumulator);
+        Refreshed { rows: active, active }
     }
 }
 
-/// What stands in one ascending list only; repeated numbers count repeatedly.
-fn difference(left: &[u32], right: &[u32], only_left: &mut Vec<u32>, only_right: &mut Vec<u32>) {
-    only_left.clear();
-    only_right.clear();
-    let (mut l, mut r) = (0, 0);
-    while l < left.len() && r < right.len() {
-        let (a, b) = (left[l], right[r]);
-        if a < b {
-            only_left.push(a);
-        } else if b < a {
-            only_right.push(b);
+impl Entry {
+    fn copy(&self, model: &Model, back_end: BackEnd, parts: Option<(&Parts, &[i16])>, to: &mut [i16]) {
+        match parts {
+            None => to.copy_from_slice(&self.accumulator),
+            Some((_, still)) => model.sum(back_end, still, &self.accumulator, to),
         }
-        l += usize::from(a <= b);
-        r += usize::from(b <= a);
-    }
-    only_left.extend_from_slice(&left[l..]);
-    only_right.extend_from_slice(&right[r..]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences() {
-        let check = |left: &[u32], right: &[u32], expected: [&[u32]; 2]| {
-            let (mut only_left, mut only_right) = (vec![9], vec![9]);
-            difference(left, right, &mut only_left, &mut only_right);
-            assert_eq!([&only_left[..], &only_right[..]], expected, "{left:?} {right:?}");
-        };
-        check(&[1, 2, 5], &[2, 3], [&[1, 5], &[3]]);
-        check(&[4, 4], &[4], [&[4], &[]]);
-        check(&[], &[1, 1], [&[], &[1, 1]]);
     }
 }

@@ -5,6 +5,7 @@
 //! as [`crate::net::forward_integer`].
 
 mod aligned;
+mod arrange;
 mod cache;
 mod evaluator;
 mod kernels;
@@ -14,6 +15,7 @@ pub mod simd;
 mod strategy;
 
 pub use aligned::Aligned;
+pub use arrange::arranged;
 pub use evaluator::{BucketScore, EngineError, Evaluation, Evaluator};
 pub use model::{Model, Scratch};
 pub use simd::BackEnd;

@@ -2,7 +2,7 @@
 
 use super::aligned::{Aligned, Table};
 use super::kernels::{Forward, SMALL, See, TILE, Update};
-use super::simd::{BackEnd, NARROWEST, WIDEST};
+use super::simd::{BackEnd, SPARE_PLACES, WIDEST};
 use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. Padding is zero everywhere, so padded neurons stay zero and add nothing.
@@ -36,8 +36,8 @@ pub(super) struct Layer {
     pub(super) weights: Weights,
     /// Padded to whole vectors.
     pub(super) biases: Aligned<i32>,
-    /// The numbers of all groups of inputs.
-    pub(super) all: Vec<u16>,
+    /// Groups of four inputs that are not padding.
+    pub(super) groups: usize,
 }
 
 pub(super) enum Weights {
@@ -60,9 +60,9 @@ const FEW_OUTPUTS: usize = 4;
 #[derive(Clone)]
 pub struct Scratch {
     pub(super) input: Aligned<u8>,
-    /// Which groups of inputs are not zero, and their numbers.
-    pub(super) masks: Vec<u16>,
-    pub(super) found: Vec<u16>,
+    /// Which groups of four inputs are not all zero, and their numbers.
+    pub(super) masks: Aligned<u16>,
+    pub(super) found: Aligned<u16>,
     pub(super) sums: Aligned<i32>,
     /// What goes into every later layer, zeros behind.
     pub(super) hidden: Vec<Aligned<u8>>,
@@ -192,8 +192,8 @@ impl Model {
         let later = &self.stacks[0][1..];
         Scratch {
             input: Aligned::zeroed(2 * self.half),
-            masks: vec![0; 2 * self.half / NARROWEST],
-            found: vec![0; 2 * self.half / 4 + WIDEST / 4],
+            masks: Aligned::zeroed(2 * self.half / 4),
+            found: Aligned::zeroed(2 * self.half / 4 + SPARE_PLACES),
             sums: Aligned::zeroed(widest),
             hidden: later.iter().map(|layer| Aligned::zeroed(layer.inputs)).collect(),
             backwards: false,
@@ -243,13 +243,7 @@ impl Layer {
         };
         // A hidden layer's padding is zero: its groups need not be multiplied.
         let used = if part == 0 { layer.inputs.div_ceil(4) } else { groups };
-        Layer {
-            inputs,
-            outputs: layer.outputs,
-            weights,
-            biases,
-            all: (0..used as u32).map(|group| group as u16).collect(),
-        }
+        Layer { inputs, outputs: layer.outputs, weights, biases, groups: used }
     }
 }
 

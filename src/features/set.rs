@@ -289,6 +289,22 @@ impl FeatureSet {
         }
     }
 
+    /// What is active on one board only and on the other only, of blocks (by number) whose contexts on both are the same;
+    /// in no order, and without saying whether there is a refresh.
+    pub fn between(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
+        let boards = Move::between(before, after, pov);
+        let Delta { added, removed, .. } = out;
+        added.clear();
+        removed.clear();
+        for block in blocks {
+            let block = &self.blocks[*block];
+            let from = [removed.len(), added.len()];
+            block.compiled.between(&boards, block.first_element(), &mut Rows { removed, added });
+            block.select(removed, from[0]);
+            block.select(added, from[1]);
+        }
+    }
+
     /// Whether a move changes some block's context: what [`FeatureSet::delta`] says, without the change.
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
         let mv = Move::new(before, change, after).seen_by(pov);

@@ -12,6 +12,7 @@ mod file;
 mod float;
 pub mod nnue;
 mod quant;
+mod reorder;
 mod scheme;
 mod shape;
 mod whole;

@@ -9,43 +9,29 @@ use crate::engine::simd::{Vector, WIDEST};
 /// What goes into a first dense layer.
 pub struct Inputs<'a> {
     pub bytes: &'a [u8],
-    /// Which groups of four are not all zero, a mask a vector, and how many.
+    /// Which groups of four are not all zero, a mask a vector.
     pub masks: &'a [u16],
-    pub count: usize,
-    /// Room for the numbers of all groups and a vector's more.
+    /// Room for the numbers of all groups, and [`super::super::simd::SPARE_PLACES`].
     pub found: &'a mut [u16],
     /// Tiles are walked through to and fro, so that a pass starts with what the one before has left in the cache.
     pub backwards: bool,
 }
 
 /// The first dense layer. Most of what comes from the accumulators of a trained network is zero: only groups that are not
-/// are multiplied, unless looking them up costs more than it saves.
+/// are multiplied, unless walking through the tiles of all of them costs less.
 #[inline(always)]
 pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums: &mut [i32]) {
-    let Inputs { bytes, masks, count, found, backwards } = inputs;
+    let Inputs { bytes, masks, found, backwards } = inputs;
     match &layer.weights {
         Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, bytes, sums),
         Weights::Groups { groups: weights, tiles } => {
-            let (vectors, all) = (layer.biases.len() / V::DOUBLES, bytes.len() / 4);
-            // Loads: in tiles little more than one a vector of outputs and group, else also the inputs' and the group's
-            // number's.
-            let dense = 5 * vectors * all < 4 * (vectors + 2) * count;
-            if V::BYTES == WIDEST && dense {
+            let count = V::places(proof, masks, found);
+            // Measured on both sides of it.
+            if V::BYTES == WIDEST && 5 * count > 4 * layer.groups {
                 return Tiles { tiles, biases: &layer.biases, input: bytes, backwards }.run::<V>(proof, sums);
             }
             let (groups, _) = bytes.as_chunks::<4>();
-            let product = Product { groups, weights, biases: &layer.biases, sums };
-            // Where hardly any is zero, looking each up costs more than it saves.
-            if 8 * count > 7 * all {
-                return product.run::<V>(proof, None);
-            }
-            let (mut next, mut group) = (0, 0);
-            for mask in &masks[..bytes.len() / V::BYTES] {
-                V::places(proof, u32::from(*mask), group, &mut found[next..]);
-                next += mask.count_ones() as usize;
-                group += V::DOUBLES as u16;
-            }
-            product.run::<V>(proof, Some(&found[..next]));
+            Product { groups, numbers: Some(&found[..count]), weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
     }
 }
@@ -125,67 +111,66 @@ fn add_tiles<V: Vector, const N: usize, const C: usize>(
     }
 }
 
-/// Weights of groups of four inputs, an output after the other, against the inputs of those groups.
+/// Weights of groups of four inputs, an output after the other, against the inputs of some groups.
 struct Product<'a> {
     groups: &'a [[u8; 4]],
+    /// Of the groups to multiply; none where they are all.
+    numbers: Option<&'a [u16]>,
     weights: &'a [i8],
     biases: &'a [i32],
     sums: &'a mut [i32],
 }
 
 impl Product<'_> {
-    /// Of the groups `which`; of all groups without.
     #[inline(always)]
-    fn run<V: Vector>(mut self, proof: V::Proof, which: Option<&[u16]>) {
+    fn run<V: Vector>(mut self, proof: V::Proof) {
         let outputs = self.biases.len();
         let mut at = 0;
         while at + 4 * V::DOUBLES <= outputs {
-            self.outputs::<V, 4, 2>(proof, which, at);
+            self.outputs::<V, 4, 2>(proof, at);
             at += 4 * V::DOUBLES;
         }
         while at + 2 * V::DOUBLES <= outputs {
-            self.outputs::<V, 2, 4>(proof, which, at);
+            self.outputs::<V, 2, 4>(proof, at);
             at += 2 * V::DOUBLES;
         }
         while at + V::DOUBLES <= outputs {
-            self.outputs::<V, 1, 4>(proof, which, at);
+            self.outputs::<V, 1, 4>(proof, at);
             at += V::DOUBLES;
         }
     }
 
     /// N vectors of outputs from `at` on; C groups at a time, whose sums do not wait for each other.
     #[inline(always)]
-    fn outputs<V: Vector, const N: usize, const C: usize>(
-        &mut self,
-        proof: V::Proof,
-        which: Option<&[u16]>,
-        at: usize,
-    ) {
+    fn outputs<V: Vector, const N: usize, const C: usize>(&mut self, proof: V::Proof, at: usize) {
         let stride = 4 * self.biases.len();
+        let weights = &self.weights[4 * at..];
         let mut sums = [[V::zero(proof); N]; C];
         for (n, sum) in sums[0].iter_mut().enumerate() {
             *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
-        if let Some(which) = which {
-            let weights = &self.weights[4 * at..];
-            let (several, rest) = which.as_chunks::<C>();
-            for groups in several {
+        if let Some(numbers) = self.numbers {
+            let (several, rest) = numbers.as_chunks::<C>();
+            for numbers in several {
                 for c in 0..C {
-                    let group = usize::from(groups[c]);
+                    let group = usize::from(numbers[c]);
                     multiply(proof, &mut sums[c], self.groups[group], &weights[group * stride..]);
                 }
             }
-            for group in rest {
-                let group = usize::from(*group);
+            for number in rest {
+                let group = usize::from(*number);
                 multiply(proof, &mut sums[0], self.groups[group], &weights[group * stride..]);
             }
         } else {
-            // Padding makes them whole chunks.
-            let (several, _) = self.groups.as_chunks::<C>();
-            for (groups, weights) in several.iter().zip(self.weights.chunks_exact(C * stride)) {
+            let (several, rest) = self.groups.as_chunks::<C>();
+            let mut weights = weights.chunks(stride);
+            for inputs in several {
                 for c in 0..C {
-                    multiply(proof, &mut sums[c], groups[c], &weights[c * stride + 4 * at..]);
+                    multiply(proof, &mut sums[c], inputs[c], weights.next().unwrap_or_default());
                 }
+            }
+            for (inputs, weights) in rest.iter().zip(weights) {
+                multiply(proof, &mut sums[0], *inputs, weights);
             }
         }
         for n in 0..N {
@@ -233,9 +218,8 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut
             }
         }
         Weights::Groups { groups: weights, .. } => {
-            let (groups, _) = input.as_chunks::<4>();
-            let product = Product { groups, weights, biases: &layer.biases, sums };
-            product.run::<V>(proof, Some(&layer.all));
+            let groups = &input.as_chunks::<4>().0[..layer.groups];
+            Product { groups, numbers: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
         // Whole products are summed elsewhere.
         Weights::Whole(_) => {}

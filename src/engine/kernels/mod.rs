@@ -76,30 +76,30 @@ impl<S: See> Kernel for Forward<'_, S> {
 }
 
 impl<S: See> Forward<'_, S> {
-    /// What goes into the first dense layer, as bytes; gives how many groups of four are not all zero.
+    /// What goes into the first dense layer, as bytes.
     #[inline(always)]
-    fn activations<V: Vector>(&mut self, proof: V::Proof) -> usize {
+    fn activations<V: Vector>(&mut self, proof: V::Proof) {
         let model = self.model;
         let (own, their) = self.scratch.input.split_at_mut(model.half);
         let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
-        let count = activate::accumulator::<V>(proof, model, self.stm, own, masks)
-            + activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
+        activate::accumulator::<V>(proof, model, self.stm, own, masks);
+        activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
         if S::LOOKS {
             let seen = model.shape.activation.outputs(model.shape.l1);
             self.see.see(0, &own[..seen]);
             self.see.see(0, &their[..seen]);
         }
-        count
     }
 
     #[inline(always)]
     fn layers<V: Vector>(&mut self, proof: V::Proof) -> i32 {
-        let count = self.activations::<V>(proof);
+        self.activations::<V>(proof);
         let model = self.model;
         let Scratch { input, masks, found, sums, hidden, backwards } = &mut *self.scratch;
         let stack = &model.stacks[self.bucket];
         *backwards = !*backwards;
-        let inputs = dense::Inputs { bytes: input, masks, count, found, backwards: *backwards };
+        let masks = &masks[..2 * model.half / V::BYTES];
+        let inputs = dense::Inputs { bytes: input, masks, found, backwards: *backwards };
         dense::first::<V>(proof, &stack[0], inputs, sums);
         let mut skip = 0;
         for (index, (layer, hidden)) in stack[1..].iter().zip(hidden).enumerate() {
@@ -107,7 +107,7 @@ impl<S: See> Forward<'_, S> {
             if index == 0 && model.shape.skip {
                 skip = model.scheme.skip(sums[width]);
             }
-            let outputs = activate::hidden(model, index, &sums[..width], hidden);
+            let outputs = activate::hidden(model, index, sums, width, hidden);
             if S::LOOKS {
                 self.see.see(index + 1, &hidden[..outputs]);
             }

@@ -153,6 +153,11 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn places(_: Avx2, masks: &[u16], places: &mut [u16]) -> usize {
+        places::of_bytes(masks, places)
+    }
+
+    #[inline(always)]
     fn sum32(self) -> i32 {
         // SAFETY: as above.
         unsafe {
@@ -175,8 +180,8 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
-    fn splat128(_: Avx2, from: &[u8]) -> Ymm {
-        assert!(from.len() >= 16);
+    fn splat128<T: Pod>(_: Avx2, from: &[T]) -> Ymm {
+        assert!(size_of_val(from) >= 16);
         // SAFETY: as above; 16 bytes are readable.
         Ymm(unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().cast())) })
     }
@@ -185,10 +190,5 @@ impl Vector for Ymm {
     fn sum_quarters([a, b, c, d]: [Ymm; 4]) -> Ymm {
         // SAFETY: as above.
         Ymm(unsafe { _mm256_hadd_epi32(_mm256_hadd_epi32(a.0, b.0), _mm256_hadd_epi32(c.0, d.0)) })
-    }
-
-    #[inline(always)]
-    fn places(_: Avx2, mask: u32, first: u16, to: &mut [u16]) {
-        places::of_byte(mask, first, to);
     }
 }

@@ -8,7 +8,10 @@ use super::{Kernel, Vector};
 
 /// Proof that the CPU has AVX-512 F, BW and VNNI.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Avx512(());
+pub struct Avx512 {
+    /// Whether it has VBMI2 too.
+    compresses: bool,
+}
 
 impl Avx512 {
     #[must_use]
@@ -20,7 +23,7 @@ impl Avx512 {
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
-        found.then_some(Avx512(()))
+        found.then(|| Avx512 { compresses: is_x86_feature_detected!("avx512vbmi2") })
     }
 
     #[inline]
@@ -152,6 +155,29 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn places(proof: Avx512, masks: &[u16], places: &mut [u16]) -> usize {
+        let (pairs, rest) = masks.as_chunks::<2>();
+        if proof.compresses && rest.is_empty() {
+            // SAFETY: the proof says that the CPU has the instructions.
+            return unsafe { compressed(pairs, places) };
+        }
+        let mut count = 0;
+        for (index, mask) in masks.iter().enumerate() {
+            let to = &mut places[count..][..Self::DOUBLES];
+            // SAFETY: as above; 32 bytes are writable.
+            unsafe {
+                let all = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+                let set = _mm512_maskz_compress_epi32(*mask, all);
+                let first = _mm256_set1_epi16((index * Self::DOUBLES) as i16);
+                let words = _mm256_add_epi16(_mm512_cvtepi32_epi16(set), first);
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), words);
+            }
+            count += mask.count_ones() as usize;
+        }
+        count
+    }
+
+    #[inline(always)]
     fn sum32(self) -> i32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_epi32(self.0) }
@@ -168,8 +194,8 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn splat128(_: Avx512, from: &[u8]) -> Zmm {
-        assert!(from.len() >= 16);
+    fn splat128<T: Pod>(_: Avx512, from: &[T]) -> Zmm {
+        assert!(size_of_val(from) >= 16);
         // SAFETY: as above; 16 bytes are readable.
         Zmm(unsafe { _mm512_castps_si512(_mm512_broadcast_f32x4(_mm_loadu_ps(from.as_ptr().cast()))) })
     }
@@ -183,16 +209,25 @@ impl Vector for Zmm {
             _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd))
         })
     }
+}
 
-    #[inline(always)]
-    fn places(_: Avx512, mask: u32, first: u16, to: &mut [u16]) {
-        assert!(to.len() >= Self::DOUBLES);
-        // SAFETY: as above; 32 bytes are writable.
-        unsafe {
-            let all = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let set = _mm512_maskz_compress_epi32(mask as u16, all);
-            let words = _mm256_add_epi16(_mm512_cvtepi32_epi16(set), _mm256_set1_epi16(first as i16));
-            _mm256_storeu_si256(to.as_mut_ptr().cast(), words);
-        }
+/// [`Vector::places`] of pairs of masks.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
+fn compressed(masks: &[[u16; 2]], places: &mut [u16]) -> usize {
+    let mut all = [0i16; 32];
+    for (place, index) in all.iter_mut().zip(0..) {
+        *place = index;
     }
+    // SAFETY: 64 bytes are readable.
+    let mut all = unsafe { _mm512_loadu_si512(all.as_ptr().cast()) };
+    let mut count = 0;
+    for pair in masks {
+        let mask = u32::from(pair[0]) | u32::from(pair[1]) << 16;
+        let to = &mut places[count..][..32];
+        // SAFETY: 64 bytes are writable.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi16(mask, all)) };
+        all = _mm512_add_epi16(all, _mm512_set1_epi16(32));
+        count += mask.count_ones() as usize;
+    }
+    count
 }

@@ -22,8 +22,9 @@ pub use portable::Scalar;
 
 /// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
 pub const WIDEST: usize = 64;
-/// Bytes of the narrowest vector.
-pub const NARROWEST: usize = 32;
+
+/// Room that [`Vector::places`] wants behind the places.
+pub const SPARE_PLACES: usize = 32;
 
 /// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
 /// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
@@ -63,17 +64,17 @@ pub trait Vector: Copy {
     fn dot4(self, x: Self, w: Self) -> Self;
     /// Bit i is set where the i-th i32 is not 0.
     fn nonzero32(self) -> u32;
+    /// The places of all bits set in `masks`, of which each has `DOUBLES`, the lowest first; what is written behind them,
+    /// up to [`SPARE_PLACES`], is anything. Gives how many there are.
+    fn places(proof: Self::Proof, masks: &[u16], places: &mut [u16]) -> usize;
     /// The sum of all i32.
     fn sum32(self) -> i32;
     /// The sum of all i32 without overflow.
     fn total32(self) -> i64;
     /// The first 16 bytes in every 128-bit quarter.
-    fn splat128(proof: Self::Proof, from: &[u8]) -> Self;
+    fn splat128<T: bytemuck::Pod>(proof: Self::Proof, from: &[T]) -> Self;
     /// In every quarter, the sums of the four i32 that the same quarter of each has.
     fn sum_quarters(four: [Self; 4]) -> Self;
-    /// Writes `first` plus the place of every set bit of the lowest `DOUBLES`, the lowest first; behind them, up to
-    /// `DOUBLES` numbers, anything.
-    fn places(proof: Self::Proof, mask: u32, first: u16, to: &mut [u16]);
 }
 
 /// An algorithm over any vectors. `run` and all it calls are `#[inline(always)]` and free of closures, so that a back end

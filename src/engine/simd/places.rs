@@ -18,13 +18,18 @@ static PLACES: [[u16; 8]; 256] = {
     places
 };
 
-/// [`super::Vector::places`] of vectors with eight i32.
+/// [`super::Vector::places`] of masks of eight bits.
 #[inline(always)]
-pub fn of_byte(mask: u32, first: u16, to: &mut [u16]) {
-    // A copy of its own, so that all eight are moved at once.
-    let mut places = PLACES[(mask & 0xff) as usize];
-    for place in &mut places {
-        *place = place.wrapping_add(first);
+pub fn of_bytes(masks: &[u16], to: &mut [u16]) -> usize {
+    let mut count = 0;
+    for (index, mask) in masks.iter().enumerate() {
+        // A copy of its own, so that all eight are moved at once.
+        let mut places = PLACES[usize::from(mask & 0xff)];
+        for place in &mut places {
+            *place = place.wrapping_add(8 * index as u16);
+        }
+        to[count..][..8].copy_from_slice(&places);
+        count += mask.count_ones() as usize;
     }
-    to[..8].copy_from_slice(&places);
+    count
 }

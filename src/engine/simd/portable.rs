@@ -127,6 +127,11 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    fn places(_: Scalar, masks: &[u16], places: &mut [u16]) -> usize {
+        places::of_bytes(masks, places)
+    }
+
+    #[inline(always)]
     fn sum32(self) -> i32 {
         self.doubles().iter().fold(0, |sum, value| sum.wrapping_add(*value))
     }
@@ -137,7 +142,8 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn splat128(_: Scalar, from: &[u8]) -> Portable {
+    fn splat128<T: Pod>(_: Scalar, from: &[T]) -> Portable {
+        let from: &[u8] = cast_slice(from);
         Portable(cast::<[u8; 32], _>(std::array::from_fn(|n| from[n % 16])))
     }
 
@@ -145,10 +151,5 @@ impl Vector for Portable {
     fn sum_quarters(four: [Portable; 4]) -> Portable {
         let of = |n: usize| four[n % 4].doubles()[n / 4 * 4..][..4].iter().fold(0i32, |sum, x| sum.wrapping_add(*x));
         Portable(cast::<[i32; 8], _>(std::array::from_fn(of)))
-    }
-
-    #[inline(always)]
-    fn places(_: Scalar, mask: u32, first: u16, to: &mut [u16]) {
-        places::of_byte(mask, first, to);
     }
 }

@@ -78,23 +78,22 @@ impl Kernel for Pack {
     }
 }
 
-/// (which i32 are not 0, their sum, their sum without overflow)
+/// (the sum of all i32, their sum without overflow)
 struct Fold([i32; 16]);
 
 impl Kernel for Fold {
-    type Output = (u32, i32, i64);
+    type Output = (i32, i64);
 
     #[inline(always)]
-    fn run<V: Vector>(self, proof: V::Proof) -> (u32, i32, i64) {
-        let (mut mask, mut sum, mut total, mut at) = (0, 0i32, 0, 0);
+    fn run<V: Vector>(self, proof: V::Proof) -> (i32, i64) {
+        let (mut sum, mut total, mut at) = (0i32, 0, 0);
         while at < 16 {
             let x = V::load(proof, &self.0[at..]);
-            mask |= x.nonzero32() << at;
             sum = sum.wrapping_add(x.add32(V::zero(proof)).sum32());
             total += x.total32();
             at += V::DOUBLES;
         }
-        (mask, sum, total)
+        (sum, total)
     }
 }
 
@@ -138,22 +137,22 @@ impl Kernel for Splat {
     }
 }
 
-struct Places(u32);
+/// The places of the i32 that are not 0.
+struct Places([i32; 64]);
 
 impl Kernel for Places {
     type Output = Vec<u16>;
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> Vec<u16> {
-        let (mut found, mut count, mut at) = (vec![0; 32], 0, 0);
-        while at < 16 {
-            let mask = self.0 >> at & ((1 << V::DOUBLES) - 1);
-            V::places(proof, mask, 100 + at as u16, &mut found[count..]);
-            count += mask.count_ones() as usize;
+        let (mut places, mut masks, mut at) = (vec![0; 64 + SPARE_PLACES], Vec::new(), 0);
+        while at < 64 {
+            masks.push(V::load(proof, &self.0[at..]).nonzero32() as u16);
             at += V::DOUBLES;
         }
-        found.truncate(count);
-        found
+        let count = V::places(proof, &masks, &mut places);
+        places.truncate(count);
+        places
     }
 }
 
@@ -223,12 +222,16 @@ proptest! {
     }
 
     #[test]
+    fn places(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
+        let values: [i32; 64] = values.try_into().expect("64");
+        check(|| Places(values), &(0..64).filter(|n| values[usize::from(*n)] != 0).collect());
+    }
+
+    #[test]
     fn folds(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 16)) {
         let values: [i32; 16] = values.try_into().expect("16");
-        let mask = (0..16).fold(0, |mask, n| mask | u32::from(values[n] != 0) << n);
         let sum = values.iter().fold(0, |sum: i32, value| sum.wrapping_add(*value));
-        check(|| Fold(values), &(mask, sum, values.iter().copied().map(i64::from).sum()));
-        check(|| Places(mask), &(0..16).filter(|n| mask >> n & 1 == 1).map(|n| 100 + n).collect());
+        check(|| Fold(values), &(sum, values.iter().copied().map(i64::from).sum()));
         let rows = [1, -3, 5, i32::MAX].map(|factor| values.map(|value| value.wrapping_mul(factor)));
         let quarter = |n: usize| rows[n % 4][n / 4 * 4..][..4].iter().fold(0i32, |sum, value| sum.wrapping_add(*value));
         check(|| SumQuarters(rows), &std::array::from_fn(quarter));

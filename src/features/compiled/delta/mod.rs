@@ -2,6 +2,7 @@
 //! touches a changed square as well; counts ask whether any such piece is counted. Everything else, and a block whose
 //! kings have changed, is encoded before and after the move and compared.
 
+mod between;
 mod pairs;
 mod rows;
 

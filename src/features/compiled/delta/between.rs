@@ -1,0 +1,57 @@
+//! What tells two boards apart whose kings give a block the same rows: any two, not only a move's.
+
+use crate::chess::{Board, Color, Perspective, Piece, PieceCode, Role};
+use crate::features::compiled::tables::NONE;
+use crate::features::compiled::{CompiledBlock, Walk};
+
+use super::{Few, Move, NOBODY, Rows};
+
+impl<'a> Move<'a> {
+    /// From one board to another, whatever happened between them: only for [`CompiledBlock::between`].
+    pub fn between(before: &'a Board, after: &'a Board, pov: Perspective) -> Move<'a> {
+        let kings =
+            |board: &Board| Some([u32::from(board.king_of(pov.own())?), u32::from(board.king_of(pov.other().own())?)]);
+        let kings = match (kings(before), kings(after)) {
+            (Some(before), Some(after)) => Some([before, after]),
+            _ => None,
+        };
+        let nobody = Few([NOBODY; 2]);
+        Move { before, after, removed: nobody, added: nobody, pov, kings, kings_stay: false }
+    }
+}
+
+impl CompiledBlock {
+    /// Appends the rows of one board only and of the other only, shifted by `offset`. Both boards are of one context.
+    pub fn between(&self, boards: &Move<'_>, offset: u32, rows: &mut Rows<'_>) {
+        match (&self.walk, boards.kings) {
+            (Some(walk), Some([_, kings])) => self.walked_between(walk, boards, kings, offset, rows),
+            _ => self.anew(boards, offset, rows),
+        }
+    }
+
+    /// Of blocks that are one table: the entries of the pieces that stand on one board only.
+    fn walked_between(&self, walk: &Walk, boards: &Move<'_>, kings: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
+        let kings = self.kings(kings[0], kings[1], boards.pov);
+        let base = walk.base.unwrap_or_else(|| self.base(&self.terms[0], &kings));
+        if base == NONE {
+            return;
+        }
+        let from = [rows.removed.len(), rows.added.len()];
+        let (first, turn) = (base.wrapping_add(offset), boards.pov.index() << 9 | kings.mask as usize);
+        for color in Color::ALL {
+            for role in Role::ALL {
+                let piece = Piece { color, role };
+                let code = PieceCode::of(piece).index() << 6;
+                let [before, after] = [boards.before, boards.after].map(|board| board.by_piece(piece));
+                for (squares, out) in [(before & !after, &mut *rows.removed), (after & !before, &mut *rows.added)] {
+                    let entries =
+                        squares.into_iter().map(|square| walk.table[((code | usize::from(square)) ^ turn) & 1023]);
+                    out.extend(entries.filter(|entry| *entry != NONE).map(|entry| first.wrapping_add(entry)));
+                }
+            }
+        }
+        if rows.removed[from[0]..].iter().any(|row| rows.added[from[1]..].contains(row)) {
+            rows.settle(from);
+        }
+    }
+}
