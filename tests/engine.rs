@@ -6,9 +6,9 @@ mod common;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
 use fsbench::data::Game;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, arranged};
 use fsbench::features::FeatureSet;
 use fsbench::net::{
     Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType, forward_integer,
@@ -258,6 +258,56 @@ fn moves_are_taken_back() {
             }
         }
     }
+}
+
+/// Neurons in another order score the same, and leave out no fewer groups of four inputs.
+#[test]
+fn arranged_networks_score_the_same() {
+    let cases = cases();
+    let mut positions = Vec::new();
+    for game in 0..20 {
+        let mut position = Chess::default();
+        for mv in common::random_game(game, 60) {
+            position.play_unchecked(mv);
+            positions.push((position.board().clone(), position.turn()));
+        }
+    }
+    let boards = || positions.iter().map(|(board, turn)| (board, *turn));
+    let mut moved = 0;
+    for Case { set, net, model } in cases.iter().take(shapes().len()) {
+        let arranged = arranged(set, net, boards()).expect("belongs to the set");
+        assert_eq!(arranged, fsbench::engine::arranged(set, net, boards()).expect("belongs to the set"));
+        moved += usize::from(arranged != *net);
+        let arranged = Model::new(&arranged);
+        let [(scores, groups), (expected, before)] = [&arranged, model].map(|model| scores(set, model, boards()));
+        assert_eq!(scores, expected, "{}", set.name());
+        assert!(groups <= before, "{}: {groups} groups, {before} before", set.name());
+    }
+    assert!(moved > 5, "{moved}");
+}
+
+/// Raw scores, and how many groups of four inputs of the first dense layer are not all zero.
+fn scores<'a>(
+    set: &FeatureSet,
+    model: &Model,
+    positions: impl Iterator<Item = (&'a Board, Color)>,
+) -> (Vec<i32>, usize) {
+    let mut evaluator = Evaluator::new(set, model, Strategy::Refresh, BackEnd::best()).expect("belongs to the set");
+    let mut groups = 0;
+    let score = |(board, turn): (&Board, Color)| {
+        evaluator.set(board);
+        evaluator.observe(turn, |layer, values| {
+            let zero = |group: &[u8]| group.iter().all(|value| *value == 0);
+            groups += if layer == 0 { values.chunks(4).filter(|group| !zero(group)).count() } else { 0 };
+        })
+    };
+    (positions.map(score).collect(), groups)
+}
+
+#[test]
+#[should_panic(expected = "every unit once")]
+fn an_order_names_every_unit_once() {
+    let _ = cases()[0].net.reordered(&[0; 32]);
 }
 
 #[test]

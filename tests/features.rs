@@ -150,6 +150,36 @@ fn deltas_are_the_difference_and_apply_to_every_move() {
     assert_eq!(kinds.len(), 4, "{kinds:?}");
 }
 
+/// What a refresh cache asks for: the last board of the same contexts against this one, moves or whole games apart.
+#[test]
+fn boards_of_one_context_are_told_apart() {
+    let sets = all_sets();
+    let mut known: HashMap<(usize, usize, Vec<Option<u32>>), Board> = HashMap::new();
+    let (mut delta, mut compared, mut ply) = (Delta::default(), vec![0; sets.len()], 0);
+    random_games("between", 8, |_, position, _, _| {
+        ply += 1;
+        if ply % 3 != 0 {
+            return;
+        }
+        let now = position.board();
+        for (number, set) in sets.iter().enumerate() {
+            let blocks: Vec<usize> = (0..set.blocks().len()).collect();
+            for pov in Perspective::ALL {
+                let contexts = blocks.iter().map(|block| set.context(*block, now, pov)).collect();
+                let Some(before) = known.insert((number, pov.index(), contexts), now.clone()) else { continue };
+                compared[number] += 1;
+                set.between(&blocks, &before, now, pov, &mut delta);
+                delta.added.sort_unstable();
+                delta.removed.sort_unstable();
+                let [before, now] = [&before, now].map(|board| set.reference(board, pov));
+                assert_eq!(delta.added, without(&now, &before), "{} {pov:?}", set.definition());
+                assert_eq!(delta.removed, without(&before, &now), "{} {pov:?}", set.definition());
+            }
+        }
+    });
+    assert!(compared.iter().all(|count| *count > 50), "{compared:?}");
+}
+
 /// White's view of a position is Black's view of the position with colours exchanged and the board turned.
 #[test]
 fn both_perspectives_agree() {

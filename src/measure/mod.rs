@@ -3,6 +3,7 @@
 //! Counts over games run in parallel and are sums of integers, so that thread numbers change nothing.
 
 mod activity;
+mod arrange;
 mod error;
 mod frequency;
 mod lines;
@@ -10,6 +11,7 @@ mod speed;
 mod updates;
 
 pub use activity::activity;
+pub use arrange::arrange;
 pub use error::{ErrorOptions, error};
 pub use frequency::{Frequencies, frequencies};
 pub use lines::{Line, Reading};

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 
 use super::MeasureError;
+use super::arrange::by_positions;
 use super::lines::{Line, Reading, first};
 use crate::chess::{Board, BoardChange, Color};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
@@ -25,23 +26,25 @@ pub struct SpeedOptions {
 
 impl Default for SpeedOptions {
     fn default() -> Self {
-        SpeedOptions { repetitions: 5, duration: Duration::from_secs(1), positions: 20_000 }
+        SpeedOptions { repetitions: 5, duration: Duration::from_millis(600), positions: 20_000 }
     }
 }
 
-/// Every strategy on the fastest back end this CPU has, and the extremes on all. What is timed is following the move (features and accumulators) and
-/// the forward pass; boards are made beforehand.
+/// Every strategy on every back end this CPU has. What is timed is following the move (features and accumulators) and the
+/// forward pass; boards are made beforehand, and neurons that are active together are put together ([`super::arrange()`]).
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt, the data cannot be read, or two ways give different scores.
 pub fn speed(file: &NetFile, data: &Path, options: SpeedOptions) -> Result<(SpeedRecord, Reading), MeasureError> {
     let set = file.origin.feature_set()?;
-    let model = Model::new(&file.net);
     let (lines, reading) = first(data, options.positions)?;
     let track: Vec<Event> = lines.iter().flat_map(events).collect();
+    let positions: Vec<_> = track.iter().map(|event| (&event.board, event.turn)).collect();
+    let model = Model::new(&by_positions(&set, &file.net, &positions)?);
 
     let mut runs = Vec::new();
-    for (strategy, back_end) in ways() {
+    let each = |strategy| BackEnd::available().into_iter().map(move |back_end| (strategy, back_end));
+    for (strategy, back_end) in Strategy::ALL.into_iter().flat_map(each) {
         let evaluator = Evaluator::new(&set, &model, strategy, back_end)?;
         runs.push(Run { strategy, back_end, evaluator, rates: Vec::new(), evaluations: 0 });
     }
@@ -66,14 +69,6 @@ pub fn speed(file: &NetFile, data: &Path, options: SpeedOptions) -> Result<(Spee
         entries: runs.iter().map(|run| run.entry(model.row_bytes())).collect(),
     };
     Ok((record, reading))
-}
-
-/// Every strategy on the fastest back end, and the extremes on all.
-fn ways() -> Vec<(Strategy, BackEnd)> {
-    let best = BackEnd::best();
-    let extreme = |way| matches!(way, Strategy::Refresh | Strategy::EagerCached);
-    let all = Strategy::ALL.into_iter().flat_map(|way| BackEnd::available().into_iter().map(move |end| (way, end)));
-    all.filter(|(way, back_end)| *back_end == best || extreme(*way)).collect()
 }
 
 /// What happens on the way through the data.

@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format, failure, load, percent, print, table};
+use super::{Failure, Format, Told, failure, load, percent, print, table};
 use crate::measure::activity;
 use crate::record::{ActivityRecord, LayerActivity};
 
 /// Count active, saturated and dead neurons
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file
+    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
+    #[command(flatten)]
+    told: Told,
     /// Games (PGN, plain or compressed) or an .fsd file
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
@@ -24,7 +26,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = load(&arguments.net)?;
+    let file = load(&arguments.net, &arguments.told)?.file;
     let (record, reading) = activity(&file, &arguments.data, arguments.limit).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }

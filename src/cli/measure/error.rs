@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format, failure, load, percent, print, table};
+use super::{Failure, Format, failure, percent, print, table};
 use crate::measure::{ErrorOptions, error};
-use crate::net::load_float;
+use crate::net::{NetFile, load_float};
 use crate::record::ErrorRecord;
 
 /// Compare a network with the float model it was made from
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !(arguments.scale > 0.0 && arguments.scale.is_finite()) {
         return Err(Failure::Request(anyhow::anyhow!("--scale {} is not a positive number", arguments.scale)));
     }
-    let file = load(&arguments.net)?;
+    let file = NetFile::load(&arguments.net).map_err(Failure::request)?;
     let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
     let options = ErrorOptions { scale: arguments.scale, limit: arguments.limit, ..ErrorOptions::default() };
     let (record, reading) = error(&file, &float, &checkpoint, &arguments.data, options).map_err(failure)?;

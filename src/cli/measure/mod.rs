@@ -6,12 +6,11 @@ mod speed;
 mod updates;
 
 use std::io::Write;
-use std::path::Path;
 
+use super::net::{Told, load};
 use super::tables::{percent, table};
 use super::{Failure, Format, print_json};
 use crate::measure::{MeasureError, Reading};
-use crate::net::NetFile;
 
 /// Measure feature sets and networks on games
 #[derive(Debug, clap::Args)]
@@ -35,10 +34,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         What::Error(arguments) => error::run(arguments),
         What::Speed(arguments) => speed::run(arguments),
     }
-}
-
-fn load(path: &Path) -> Result<NetFile, Failure> {
-    NetFile::load(path).map_err(Failure::request)
 }
 
 /// Bad files are bad requests; what goes wrong in the measuring itself is failed work.

@@ -3,16 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Failure, Format, failure, load, print, table};
+use super::{Failure, Format, Told, failure, load, print, table};
 use crate::measure::{SpeedOptions, speed};
 use crate::record::SpeedRecord;
 
-/// Time evaluations along games, on one thread
+/// Time evaluations along games, on one thread: every strategy on every back end, the network's neurons in the order that
+/// suits the positions best (the scores are the same)
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file
+    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
+    #[command(flatten)]
+    told: Told,
     /// Games (PGN, plain or compressed) or an .fsd file
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
@@ -32,7 +35,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
-    let file = load(&arguments.net)?;
+    let file = load(&arguments.net, &arguments.told)?.file;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
     let (record, reading) = speed(&file, &arguments.data, options).map_err(failure)?;
     print(arguments.format, &record, &reading, text)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Told, load};
 use crate::cli::Failure;
+use crate::measure;
 use crate::net::nnue::Nnue;
 use crate::net::{NetError, bullet};
 
@@ -22,6 +23,10 @@ pub struct Arguments {
     kind: Option<Kind>,
     #[command(flatten)]
     told: Told,
+    /// Put neurons together that are active together in these games or this .fsd file: scores stay the same, engines that
+    /// skip zero inputs get faster
+    #[arg(long, value_name = "DATA")]
+    arrange: Option<PathBuf>,
     /// What a .nnue file says of itself (default: what the one read says)
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -44,8 +49,11 @@ impl Kind {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { from, to, kind, told, description } = arguments;
-    let loaded = load(from, told)?;
+    let Arguments { from, to, kind, told, arrange, description } = arguments;
+    let mut loaded = load(from, told)?;
+    if let Some(data) = arrange {
+        (loaded.file, _) = measure::arrange(loaded.file, data).map_err(Failure::request)?;
+    }
     match kind.unwrap_or_else(|| Kind::of(to)) {
         Kind::Fsbench => {
             loaded.file.save(to).map_err(Failure::work)?;

@@ -1,0 +1,40 @@
+//! Networks with their neurons in an order that suits real positions.
+
+use std::path::Path;
+
+use super::MeasureError;
+use super::lines::{Line, Reading, first};
+use crate::chess::{Board, Color};
+use crate::engine;
+use crate::features::FeatureSet;
+use crate::net::{NetFile, QuantNet};
+
+/// Positions read from the start of the data.
+const READ: u64 = 20_000;
+/// Of those, how many are looked at, evenly apart.
+const LOOKED_AT: usize = 4_000;
+
+/// The same network, scores and all, with neurons that are active together put together, as
+/// [`crate::engine::arranged`] has it: by the first 20,000 positions of `data`.
+///
+/// # Errors
+/// When the network's feature set cannot be rebuilt or the data cannot be read.
+pub fn arrange(file: NetFile, data: &Path) -> Result<(NetFile, Reading), MeasureError> {
+    let set = file.origin.feature_set()?;
+    let (lines, reading) = first(data, READ)?;
+    let mut positions = Vec::new();
+    let add = |line: &Line| line.positions(|board, turn, _| positions.push((board.clone(), turn)));
+    lines.iter().for_each(add);
+    let net = by_positions(&set, &file.net, &positions.iter().map(|(board, turn)| (board, *turn)).collect::<Vec<_>>())?;
+    Ok((NetFile { net, ..file }, reading))
+}
+
+/// [`arrange`] by some of these positions.
+pub(super) fn by_positions(
+    set: &FeatureSet,
+    net: &QuantNet,
+    positions: &[(&Board, Color)],
+) -> Result<QuantNet, MeasureError> {
+    let step = positions.len().div_ceil(LOOKED_AT).max(1);
+    Ok(engine::arranged(set, net, positions.iter().copied().step_by(step))?)
+}
