@@ -72,7 +72,10 @@ fn random_net(shape: Shape, scheme: Scheme, seed: u64) -> QuantNet {
     let rows = shape.features as usize;
     let largest = scheme.largest_weight(shape.activation).min(4_000) as i16;
     let dense = if scheme.weights == WeightType::I8 { -40..=40 } else { -largest..=largest };
-    let ft_weights = (0..rows * shape.l1).map(|_| rng.random_range(-60..60)).collect();
+    // Every other network has weights that do not fit a byte.
+    let (usual, seldom) = if seed.is_multiple_of(2) { (60, 60) } else { (60, 200) };
+    let ft_weight = |n: usize| if n.is_multiple_of(97) { -seldom..seldom } else { -usual..usual };
+    let ft_weights = (0..rows * shape.l1).map(|n| rng.random_range(ft_weight(n))).collect();
     let ft_biases = (0..shape.l1).map(|_| rng.random_range(-50..90)).collect();
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
     let psqt_weights = (0..sums).map(|_| rng.random_range(-40_000..40_000)).collect();

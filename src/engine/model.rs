@@ -15,7 +15,7 @@ pub struct Model {
     width: usize,
     /// What one accumulator puts into the first dense layer, padded.
     pub(super) half: usize,
-    table: Table<i16>,
+    rows: Rows,
     /// An accumulator of no features.
     biases: Aligned<i16>,
     /// The dense layers of every bucket.
@@ -27,6 +27,13 @@ pub struct Model {
     buckets: Vec<u8>,
     /// The shift of a square, where squares of sums up to [`SMALL`] fit i32 and that of [`SMALL`] is 1.0 or more.
     pub(super) small_square: Option<u32>,
+}
+
+/// The feature transformer's weights, a row a feature.
+enum Rows {
+    Wide(Table<i16>),
+    /// Where all fit and there are no PSQT sums: half the memory to read at every move.
+    Narrow(Table<i8>),
 }
 
 pub(super) struct Layer {
@@ -86,15 +93,26 @@ impl Model {
                 to[..part].copy_from_slice(from);
             }
         };
-        let mut table = Table::zeroed(shape.features as usize * width);
-        for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
-            place(row, weights);
-        }
-        if buckets > 0 {
-            for (row, sums) in table.chunks_exact_mut(width).zip(net.psqt_weights.chunks_exact(buckets)) {
-                bytemuck::cast_slice_mut(&mut row[words..])[..buckets].copy_from_slice(sums);
+        let rows = if buckets == 0 && net.ft_weights.iter().all(|weight| i8::try_from(*weight).is_ok()) {
+            let mut table = Table::zeroed(shape.features as usize * width);
+            let mut wide = vec![0; width];
+            for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
+                place(&mut wide, weights);
+                row.iter_mut().zip(&wide).for_each(|(to, weight)| *to = *weight as i8);
             }
-        }
+            Rows::Narrow(table)
+        } else {
+            let mut table = Table::zeroed(shape.features as usize * width);
+            for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
+                place(row, weights);
+            }
+            if buckets > 0 {
+                for (row, sums) in table.chunks_exact_mut(width).zip(net.psqt_weights.chunks_exact(buckets)) {
+                    bytemuck::cast_slice_mut(&mut row[words..])[..buckets].copy_from_slice(sums);
+                }
+            }
+            Rows::Wide(table)
+        };
         let mut biases = Aligned::zeroed(width);
         place(&mut biases, &net.ft_biases);
 
@@ -115,7 +133,7 @@ impl Model {
             rescale_shift: scheme.rescale_shift(),
             small_square: fits.then_some(square),
             buckets: (0..=64).map(|pieces| shape.buckets.of(pieces) as u8).collect(),
-            table,
+            rows,
             scheme,
             shape,
         }
@@ -140,7 +158,10 @@ impl Model {
     /// Bytes of a row.
     #[must_use]
     pub const fn row_bytes(&self) -> usize {
-        self.width * size_of::<i16>()
+        match self.rows {
+            Rows::Wide(_) => self.width * size_of::<i16>(),
+            Rows::Narrow(_) => self.width,
+        }
     }
 
     /// The output bucket of a position with that many pieces.
@@ -176,7 +197,11 @@ impl Model {
     }
 
     fn run(&self, back_end: BackEnd, from: Option<&[i16]>, to: &mut [i16], added: &[u32], removed: &[u32]) {
-        back_end.run(Update { from, to, table: &self.table, words: self.words, added, removed });
+        let words = self.words;
+        match &self.rows {
+            Rows::Wide(table) => back_end.run(Update { from, to, table, words, added, removed }),
+            Rows::Narrow(table) => back_end.run(Update { from, to, table, words, added, removed }),
+        }
     }
 
     /// An accumulator's PSQT sum of a bucket.

@@ -1,20 +1,43 @@
 //! Accumulators: rows of the feature transformer added and subtracted.
 
+use bytemuck::Pod;
+
 use crate::engine::simd::{Kernel, Vector};
 
+/// A weight of a row.
+pub trait Weight: Pod {
+    /// `V::WORDS` weights as i16.
+    fn load<V: Vector>(proof: V::Proof, from: &[Self]) -> V;
+}
+
+impl Weight for i16 {
+    #[inline(always)]
+    fn load<V: Vector>(proof: V::Proof, from: &[i16]) -> V {
+        V::load(proof, from)
+    }
+}
+
+/// Of rows without PSQT sums.
+impl Weight for i8 {
+    #[inline(always)]
+    fn load<V: Vector>(proof: V::Proof, from: &[i8]) -> V {
+        V::widen(proof, from)
+    }
+}
+
 /// Adds and subtracts rows.
-pub struct Update<'a> {
+pub struct Update<'a, W> {
     /// Where to start from; none = from what `to` holds.
     pub from: Option<&'a [i16]>,
     pub to: &'a mut [i16],
-    pub table: &'a [i16],
+    pub table: &'a [W],
     /// Elements that are i16 numbers; those behind are PSQT sums.
     pub words: usize,
     pub added: &'a [u32],
     pub removed: &'a [u32],
 }
 
-impl Kernel for Update<'_> {
+impl<W: Weight> Kernel for Update<'_, W> {
     type Output = ();
 
     #[inline(always)]
@@ -38,18 +61,18 @@ impl Kernel for Update<'_> {
 }
 
 #[inline(always)]
-fn row(table: &[i16], stride: usize, feature: u32) -> &[i16] {
+fn row<W>(table: &[W], stride: usize, feature: u32) -> &[W] {
     &table[feature as usize * stride..][..stride]
 }
 
-impl Update<'_> {
+impl<W: Weight> Update<'_, W> {
     /// All rows pass each vector at once.
     #[inline(always)]
     fn fused<V: Vector, const A: usize, const R: usize>(
         mut self,
         proof: V::Proof,
-        added: [&[i16]; A],
-        removed: [&[i16]; R],
+        added: [&[W]; A],
+        removed: [&[W]; R],
     ) {
         let words = self.words;
         let mut at = 0;
@@ -82,8 +105,8 @@ impl Update<'_> {
         &mut self,
         proof: V::Proof,
         at: usize,
-        added: [&[i16]; A],
-        removed: [&[i16]; R],
+        added: [&[W]; A],
+        removed: [&[W]; R],
     ) {
         let mut registers = [V::zero(proof); N];
         let from = &self.from.unwrap_or(&*self.to)[at..][..N * V::WORDS];
@@ -93,13 +116,13 @@ impl Update<'_> {
         for row in added {
             let row = &row[at..][..N * V::WORDS];
             for n in 0..N {
-                registers[n] = registers[n].add16(V::load(proof, &row[n * V::WORDS..]));
+                registers[n] = registers[n].add16(W::load(proof, &row[n * V::WORDS..]));
             }
         }
         for row in removed {
             let row = &row[at..][..N * V::WORDS];
             for n in 0..N {
-                registers[n] = registers[n].sub16(V::load(proof, &row[n * V::WORDS..]));
+                registers[n] = registers[n].sub16(W::load(proof, &row[n * V::WORDS..]));
             }
         }
         let to = &mut self.to[at..][..N * V::WORDS];
@@ -143,13 +166,13 @@ impl Update<'_> {
         for feature in self.added {
             let row = &self.table[*feature as usize * stride + at..][..N * V::WORDS];
             for n in 0..N {
-                registers[n] = registers[n].add16(V::load(proof, &row[n * V::WORDS..]));
+                registers[n] = registers[n].add16(W::load(proof, &row[n * V::WORDS..]));
             }
         }
         for feature in self.removed {
             let row = &self.table[*feature as usize * stride + at..][..N * V::WORDS];
             for n in 0..N {
-                registers[n] = registers[n].sub16(V::load(proof, &row[n * V::WORDS..]));
+                registers[n] = registers[n].sub16(W::load(proof, &row[n * V::WORDS..]));
             }
         }
         let to = &mut self.to[at..][..N * V::WORDS];

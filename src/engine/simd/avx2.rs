@@ -74,6 +74,13 @@ impl Vector for Ymm {
     }
 
     #[inline(always)]
+    fn widen(_: Avx2, from: &[i8]) -> Ymm {
+        assert!(from.len() >= Self::WORDS);
+        // SAFETY: as above; 16 bytes are readable.
+        Ymm(unsafe { _mm256_cvtepi8_epi16(_mm_loadu_si128(from.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
     fn add16(self, other: Ymm) -> Ymm {
         // SAFETY: as above.
         Ymm(unsafe { _mm256_add_epi16(self.0, other.0) })

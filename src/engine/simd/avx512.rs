@@ -79,6 +79,13 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
+    fn widen(_: Avx512, from: &[i8]) -> Zmm {
+        assert!(from.len() >= Self::WORDS);
+        // SAFETY: as above; 32 bytes are readable.
+        Zmm(unsafe { _mm512_cvtepi8_epi16(_mm256_loadu_si256(from.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
     fn add16(self, other: Zmm) -> Zmm {
         // SAFETY: as above.
         Zmm(unsafe { _mm512_add_epi16(self.0, other.0) })

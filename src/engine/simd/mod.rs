@@ -43,6 +43,8 @@ pub trait Vector: Copy {
     fn splat32(proof: Self::Proof, value: i32) -> Self;
     fn load<T: bytemuck::Pod>(proof: Self::Proof, from: &[T]) -> Self;
     fn store<T: bytemuck::Pod>(self, to: &mut [T]);
+    /// `WORDS` bytes as i16.
+    fn widen(proof: Self::Proof, from: &[i8]) -> Self;
 
     fn add16(self, other: Self) -> Self;
     fn sub16(self, other: Self) -> Self;

@@ -59,6 +59,12 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    fn widen(_: Scalar, from: &[i8]) -> Portable {
+        let from = &from[..Self::WORDS];
+        Portable(std::array::from_fn(|n| i16::from(from[n])))
+    }
+
+    #[inline(always)]
     fn add16(self, other: Portable) -> Portable {
         self.words(other, i16::wrapping_add)
     }

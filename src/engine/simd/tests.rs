@@ -137,6 +137,22 @@ impl Kernel for Splat {
     }
 }
 
+struct Widen([i8; 32]);
+
+impl Kernel for Widen {
+    type Output = [i16; 32];
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) -> [i16; 32] {
+        let (mut out, mut at) = ([0; 32], 0);
+        while at < 32 {
+            V::widen(proof, &self.0[at..]).store(&mut out[at..]);
+            at += V::WORDS;
+        }
+        out
+    }
+}
+
 /// The places of the i32 that are not 0.
 struct Places([i32; 64]);
 
@@ -219,6 +235,8 @@ proptest! {
     fn packing(values in prop::collection::vec(prop_oneof![any::<i16>(), -300i16..300], 64)) {
         let values: [i16; 64] = values.try_into().expect("64");
         check(|| Pack(values), &values.map(|value| value.clamp(0, 255) as u8));
+        let bytes: [i8; 32] = std::array::from_fn(|n| values[n] as i8);
+        check(|| Widen(bytes), &bytes.map(i16::from));
     }
 
     #[test]
