@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fsbench::chess::{Board, Chess, Move, Perspective};
 use fsbench::data::{Job, Method, Options, Weighted, build};
+use fsbench::engine::{BackEnd, Strategy};
 use fsbench::features::FeatureSet;
 use fsbench::measure::{ErrorOptions, SpeedOptions, activity, error, speed, updates};
 use fsbench::net::{
@@ -311,18 +312,20 @@ fn errors_are_small_and_partners_are_checked() {
 fn speed_covers_every_strategy_and_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
-    let Nets { file, .. } = nets("king-piece", &[]);
+    let Nets { mut file, .. } = nets("king-piece", &[]);
     let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(5), positions: 200 };
     let (record, _) = speed(&file, &path, options).unwrap();
     assert_eq!(record.positions, 200);
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
-    assert!(ways.contains(&("refresh", "scalar")) && ways.contains(&("eager + cache", "scalar")), "{ways:?}");
-    let best = fsbench::engine::BackEnd::best().name();
-    assert!(["eager", "lazy", "lazy + cache"].iter().all(|way| ways.contains(&(way, best))), "{ways:?}");
+    let each = |strategy: Strategy| BackEnd::available().into_iter().map(move |end| (strategy.name(), end.name()));
+    assert_eq!(ways, Strategy::ALL.into_iter().flat_map(each).collect::<Vec<_>>());
     let rows = |way: &str| record.entries.iter().find(|entry| entry.strategy == way).unwrap().rows;
     assert!(rows("lazy + cache") <= rows("lazy") && rows("lazy") < rows("refresh"));
-    assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
+    assert!(record.entries.iter().all(|entry| entry.row_bytes == 64), "numbers that fit a byte");
     assert!(record.entries.iter().all(|entry| entry.evaluations_per_second > 0.0 && entry.interval >= 0.0));
+    file.net.ft_weights[5] = 128;
+    let (record, _) = speed(&file, &path, options).unwrap();
+    assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
 }
 
 /// A king's move recomputes the block that looks at it and leaves the other alone.
@@ -353,6 +356,33 @@ fn data_without_moves_are_an_error() {
 }
 
 /// `fsbench eval` prints the reference's score, a document a line.
+/// `net convert --arrange` writes another file with the same scores.
+#[test]
+fn the_command_arranges_networks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let data = write_pgn(folder.path(), &games());
+    nets("piece", &[8]).file.save(&path("net")).unwrap();
+    let fsbench = || std::process::Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    let convert = |data: &std::path::Path| {
+        let mut command = fsbench();
+        command.args(["net", "convert"]).args([path("net"), path("arranged")]).arg("--arrange").arg(data);
+        command.output().unwrap()
+    };
+    assert_eq!(convert(&path("nowhere")).status.code(), Some(2));
+    assert!(!path("arranged").exists());
+    let output = convert(&data);
+    assert!(output.status.success(), "{output:?}");
+    assert_ne!(std::fs::read(path("net")).unwrap(), std::fs::read(path("arranged")).unwrap());
+    let score = |net: &str| {
+        let fen = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3";
+        let output = fsbench().arg("eval").arg("--net").arg(path(net)).args(["--fen", fen]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    assert_eq!(score("net"), score("arranged"));
+}
+
 #[test]
 fn the_command_scores_positions() {
     let folder = tempfile::tempdir().unwrap();
