@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench engine` (a filter such as `piece/lazy` may follow). `stockfish-15.1` is Debian's own network, left
 //! out where that engine is not installed: its `bench` of the same kind gives what to compare with. `piece` is
-//! 512×2 → 32 → 1 with random weights, `simple` 512×2 screlu → 1 in i16, `yours` the file that FSBENCH_NET names. What is timed is the thread's own running time.
+//! 512×2 → 32 → 1 with random weights, `simple` 512×2 screlu → 1 in i16, `yours` the file that FSBENCH_NET names. What is
+//! timed is the thread's own running time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;

@@ -36,6 +36,47 @@ enum Rows {
     Narrow(Table<i8>),
 }
 
+impl Rows {
+    fn of(net: &QuantNet, layout: Layout, buckets: usize) -> Rows {
+        if buckets == 0 && net.ft_weights.iter().all(|weight| i8::try_from(*weight).is_ok()) {
+            return Rows::Narrow(layout.table(net, |weight| weight as i8));
+        }
+        let mut table = layout.table(net, |weight| weight);
+        if buckets > 0 {
+            for (row, sums) in table.chunks_exact_mut(layout.width).zip(net.psqt_weights.chunks_exact(buckets)) {
+                bytemuck::cast_slice_mut(&mut row[layout.words..])[..buckets].copy_from_slice(sums);
+            }
+        }
+        Rows::Wide(table)
+    }
+}
+
+/// How a row's numbers stand: parts of `part` neurons, each padded to `half`, `words` together, in `width` elements.
+#[derive(Copy, Clone)]
+struct Layout {
+    part: usize,
+    half: usize,
+    words: usize,
+    width: usize,
+}
+
+impl Layout {
+    fn place<W>(self, row: &mut [W], numbers: &[i16], element: impl Fn(i16) -> W) {
+        for (to, from) in row[..self.words].chunks_exact_mut(self.half).zip(numbers.chunks_exact(self.part)) {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = element(*from));
+        }
+    }
+
+    /// All rows, without PSQT sums.
+    fn table<W: bytemuck::Pod>(self, net: &QuantNet, element: impl Fn(i16) -> W) -> Table<W> {
+        let mut table = Table::zeroed(net.shape.features as usize * self.width);
+        for (row, weights) in table.chunks_exact_mut(self.width).zip(net.ft_weights.chunks_exact(net.shape.l1)) {
+            self.place(row, weights, &element);
+        }
+        table
+    }
+}
+
 pub(super) struct Layer {
     /// Padded.
     pub(super) inputs: usize,
@@ -87,34 +128,10 @@ impl Model {
         let buckets = if shape.psqt { shape.buckets.count } else { 0 };
         // Two i16 an i32, in whole vectors.
         let width = words + (2 * buckets).next_multiple_of(WIDEST / 2);
-        let part = shape.l1 / halves;
-        let place = |row: &mut [i16], weights: &[i16]| {
-            for (to, from) in row[..words].chunks_exact_mut(half).zip(weights.chunks_exact(part)) {
-                to[..part].copy_from_slice(from);
-            }
-        };
-        let rows = if buckets == 0 && net.ft_weights.iter().all(|weight| i8::try_from(*weight).is_ok()) {
-            let mut table = Table::zeroed(shape.features as usize * width);
-            let mut wide = vec![0; width];
-            for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
-                place(&mut wide, weights);
-                row.iter_mut().zip(&wide).for_each(|(to, weight)| *to = *weight as i8);
-            }
-            Rows::Narrow(table)
-        } else {
-            let mut table = Table::zeroed(shape.features as usize * width);
-            for (row, weights) in table.chunks_exact_mut(width).zip(net.ft_weights.chunks_exact(shape.l1)) {
-                place(row, weights);
-            }
-            if buckets > 0 {
-                for (row, sums) in table.chunks_exact_mut(width).zip(net.psqt_weights.chunks_exact(buckets)) {
-                    bytemuck::cast_slice_mut(&mut row[words..])[..buckets].copy_from_slice(sums);
-                }
-            }
-            Rows::Wide(table)
-        };
+        let layout = Layout { part: shape.l1 / halves, half, words, width };
+        let rows = Rows::of(net, layout, buckets);
         let mut biases = Aligned::zeroed(width);
-        place(&mut biases, &net.ft_biases);
+        layout.place(&mut biases, &net.ft_biases, |bias| bias);
 
         let stack = |layers: &Vec<QuantDense>| {
             let first = |index| if index == 0 { (shape.activation.outputs(shape.l1), half) } else { (0, 0) };

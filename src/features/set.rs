@@ -292,7 +292,7 @@ impl FeatureSet {
     /// What is active on one board only and on the other only, of blocks (by number) whose contexts on both are the same;
     /// in no order, and without saying whether there is a refresh.
     pub fn between(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
-        let boards = Move::between(before, after, pov);
+        let boards = Move::between(before, after).seen_by(pov);
         let Delta { added, removed, .. } = out;
         added.clear();
         removed.clear();

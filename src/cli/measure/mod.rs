@@ -44,6 +44,15 @@ pub(super) fn failure(error: MeasureError) -> Failure {
     }
 }
 
+/// Says on stderr what was passed over.
+pub(super) fn note_skipped(reading: &Reading) {
+    let skipped = &reading.skipped;
+    if skipped.total() > 0 {
+        eprintln!("note: passed over {} broken games", skipped.total());
+        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
+    }
+}
+
 /// Prints a result, and to stderr what was passed over.
 fn print<T: serde::Serialize>(
     format: Format,
@@ -51,11 +60,7 @@ fn print<T: serde::Serialize>(
     reading: &Reading,
     text: impl Fn(&T) -> String,
 ) -> Result<(), Failure> {
-    let skipped = &reading.skipped;
-    if skipped.total() > 0 {
-        eprintln!("note: passed over {} broken games", skipped.total());
-        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
-    }
+    note_skipped(reading);
     match format {
         Format::Text => writeln!(std::io::stdout(), "{}", text(record)).map_err(Failure::work),
         Format::Json => print_json(record),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Told, load};
 use crate::cli::Failure;
-use crate::measure;
+use crate::cli::measure::{failure, note_skipped};
+use crate::measure::arrange as arrange_by;
 use crate::net::nnue::Nnue;
 use crate::net::{NetError, bullet};
 
@@ -52,7 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { from, to, kind, told, arrange, description } = arguments;
     let mut loaded = load(from, told)?;
     if let Some(data) = arrange {
-        (loaded.file, _) = measure::arrange(loaded.file, data).map_err(Failure::request)?;
+        let (file, reading) = arrange_by(loaded.file, data).map_err(failure)?;
+        note_skipped(&reading);
+        loaded.file = file;
     }
     match kind.unwrap_or_else(|| Kind::of(to)) {
         Kind::Fsbench => {

@@ -4,19 +4,14 @@ use crate::chess::{Board, Color, Perspective, Piece, PieceCode, Role};
 use crate::features::compiled::tables::NONE;
 use crate::features::compiled::{CompiledBlock, Walk};
 
-use super::{Few, Move, NOBODY, Rows};
+use super::{Few, Move, NOBODY, Rows, kings_of};
 
 impl<'a> Move<'a> {
-    /// From one board to another, whatever happened between them: only for [`CompiledBlock::between`].
-    pub fn between(before: &'a Board, after: &'a Board, pov: Perspective) -> Move<'a> {
-        let kings =
-            |board: &Board| Some([u32::from(board.king_of(pov.own())?), u32::from(board.king_of(pov.other().own())?)]);
-        let kings = match (kings(before), kings(after)) {
-            (Some(before), Some(after)) => Some([before, after]),
-            _ => None,
-        };
+    /// From one board to another, as White sees it, whatever happened between them: only for [`CompiledBlock::between`].
+    pub fn between(before: &'a Board, after: &'a Board) -> Move<'a> {
+        let kings = kings_of(before).zip(kings_of(after)).map(<[_; 2]>::from);
         let nobody = Few([NOBODY; 2]);
-        Move { before, after, removed: nobody, added: nobody, pov, kings, kings_stay: false }
+        Move { before, after, removed: nobody, added: nobody, pov: Perspective::White, kings, kings_stay: false }
     }
 }
 

@@ -91,20 +91,21 @@ impl Few {
     }
 }
 
+/// Squares of White's king and of Black's.
+#[inline(always)]
+fn kings_of(board: &Board) -> Option<[u32; 2]> {
+    Some([u32::from(board.king_of(Color::White)?), u32::from(board.king_of(Color::Black)?)])
+}
+
 impl<'a> Move<'a> {
     /// As White sees it.
     #[inline(always)]
     pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board) -> Move<'a> {
         let [removed, added] = change.slots();
         let (removed, added) = (Few::of(removed), Few::of(added));
-        let kings =
-            |board: &Board| Some([u32::from(board.king_of(Color::White)?), u32::from(board.king_of(Color::Black)?)]);
-        let start = kings(before);
-        let end = if removed.has_king() || added.has_king() { kings(after) } else { start };
-        let kings = match (start, end) {
-            (Some(start), Some(end)) => Some([start, end]),
-            _ => None,
-        };
+        let start = kings_of(before);
+        let end = if removed.has_king() || added.has_king() { kings_of(after) } else { start };
+        let kings = start.zip(end).map(<[_; 2]>::from);
         let kings_stay = kings.is_some_and(|[before, after]| before == after);
         Move { before, after, removed, added, pov: Perspective::White, kings, kings_stay }
     }
