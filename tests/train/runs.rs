@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use fsbench::chess::Perspective;
 use fsbench::data::Method;
@@ -121,7 +121,8 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     assert!(error.is_request() && error.to_string().contains("the network was made for `PIECE`"), "{error}");
 }
 
-/// Killed five times, at moments drawn by a seed: in starting, in steps, in validation, in the midst of a checkpoint.
+/// Killed while it starts, and then after numbers of steps drawn by a seed: in steps, in validation, in the midst of a
+/// checkpoint. What a kill waits for is the run's own progress, so that a slow machine kills where a fast one does.
 #[test]
 fn a_killed_run_goes_on() {
     let bench = Bench::new();
@@ -132,28 +133,34 @@ fn a_killed_run_goes_on() {
         let all = [&options[..], &[&pqr], more].concat();
         bench.command(name, &all)
     };
-    let begun = Instant::now();
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let whole = begun.elapsed();
-    let mut rng = Seed(11).stream("kill", 0);
-    let (mut kills, mut hits) = (0, 0);
-    // Five at least, and on until one has met a run in the midst of an epoch.
-    while kills < 5 || hits == 0 {
-        assert!(kills < 40, "no kill met an epoch");
-        let threads = ["1", "2"][kills % 2];
-        let resume = ["--threads", threads, "--resume"];
-        let mut child = command("killed", &resume[..if kills > 0 { 3 } else { 2 }]).spawn().expect("runs");
-        std::thread::sleep(whole.mul_f64(rng.random_range(0.1..0.4)));
-        child.kill().expect("killed, or gone");
-        child.wait().expect("gone");
-        kills += 1;
-        let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
-        if checkpoint.exists() {
-            let (_, stored) = net::load_float(&checkpoint).expect("a whole checkpoint");
-            hits += u64::from(stored.training["step"].as_u64().expect("a step") % 26 > 0);
+    let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
+    let step = || {
+        if !checkpoint.exists() {
+            return 0;
         }
+        let (_, stored) = net::load_float(&checkpoint).expect("a whole checkpoint");
+        stored.training["step"].as_u64().expect("a step")
+    };
+    let mut rng = Seed(11).stream("kill", 0);
+    let mut hits = 0;
+    for kill in 0..6 {
+        let threads = ["1", "2"][kill % 2];
+        let resume = ["--threads", threads, "--resume"];
+        let mut child = command("killed", &resume[..if kill > 0 { 3 } else { 2 }]).spawn().expect("runs");
+        let steps = if kill > 0 { rng.random_range(5..60) } else { 0 };
+        let goal = step() + steps;
+        while step() < goal {
+            assert!(child.try_wait().expect("a child").is_none(), "it ended before step {goal} of 780");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(rng.random_range(0..5000)));
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        hits += u64::from(step() % 26 > 0);
     }
+    assert!(hits > 0, "no kill met a run in the midst of an epoch");
     // What a kill in the middle of a write leaves: half a line, half a temporary file.
     let metrics = bench.path("killed").join(folder::METRICS);
     let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
