@@ -2,56 +2,65 @@
 
 use shakmaty::{Board, CastlingSide, Color, Move, Piece, Role, Square};
 
+use super::PieceCode;
+
 /// A piece standing on a square.
 pub type Placed = (Square, Piece);
 
 /// The pieces a move takes off the board and puts on it: at most two of each (castling moves king and rook).
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct BoardChange {
-    removed: [Option<Placed>; 2],
-    added: [Option<Placed>; 2],
+    /// [`PieceCode`] · 64 + square, or [`BoardChange::NOBODY`].
+    removed: [u16; 2],
+    added: [u16; 2],
 }
 
 impl BoardChange {
+    /// What stands for no piece: the greatest of all states, with a code no piece has.
+    pub const NOBODY: u16 = 1023;
+
+    pub const NOTHING: BoardChange =
+        BoardChange { removed: [BoardChange::NOBODY; 2], added: [BoardChange::NOBODY; 2] };
+
     /// The change made by a legal move of `turn`.
     #[must_use]
     pub fn of(mv: Move, turn: Color) -> BoardChange {
-        let own = |role: Role| Piece { color: turn, role };
-        let their = |role: Role| Piece { color: turn.other(), role };
+        let own = |role: Role, square: Square| state(Piece { color: turn, role }, square);
+        let their = |role: Role, square: Square| state(Piece { color: turn.other(), role }, square);
+        let nobody = BoardChange::NOBODY;
         match mv {
             Move::Normal { role, from, capture, to, promotion } => BoardChange {
-                removed: [Some((from, own(role))), capture.map(|taken| (to, their(taken)))],
-                added: [Some((to, own(promotion.unwrap_or(role)))), None],
+                removed: [own(role, from), capture.map_or(nobody, |taken| their(taken, to))],
+                added: [own(promotion.unwrap_or(role), to), nobody],
             },
             Move::EnPassant { from, to } => BoardChange {
-                removed: [
-                    Some((from, own(Role::Pawn))),
-                    Some((Square::from_coords(to.file(), from.rank()), their(Role::Pawn))),
-                ],
-                added: [Some((to, own(Role::Pawn))), None],
+                removed: [own(Role::Pawn, from), their(Role::Pawn, Square::from_coords(to.file(), from.rank()))],
+                added: [own(Role::Pawn, to), nobody],
             },
             Move::Castle { king, rook } => {
                 let side = CastlingSide::from_king_side(king < rook);
                 BoardChange {
-                    removed: [Some((king, own(Role::King))), Some((rook, own(Role::Rook)))],
-                    added: [Some((side.king_to(turn), own(Role::King))), Some((side.rook_to(turn), own(Role::Rook)))],
+                    removed: [own(Role::King, king), own(Role::Rook, rook)],
+                    added: [own(Role::King, side.king_to(turn)), own(Role::Rook, side.rook_to(turn))],
                 }
             }
-            Move::Put { role, to } => BoardChange { removed: [None, None], added: [Some((to, own(role))), None] },
+            Move::Put { role, to } => BoardChange { added: [own(role, to), nobody], ..BoardChange::NOTHING },
         }
     }
 
     pub fn removed(&self) -> impl Iterator<Item = Placed> + '_ {
-        self.removed.iter().flatten().copied()
+        self.removed.iter().filter_map(|state| placed(*state))
     }
 
     pub fn added(&self) -> impl Iterator<Item = Placed> + '_ {
-        self.added.iter().flatten().copied()
+        self.added.iter().filter_map(|state| placed(*state))
     }
 
-    /// [`BoardChange::removed`] and [`BoardChange::added`] as they are kept, for loops that must not branch.
-    pub fn slots(&self) -> [&[Option<Placed>; 2]; 2] {
-        [&self.removed, &self.added]
+    /// What is removed and what is added as it is kept, for loops that must not branch: each [`PieceCode`] · 64 + square,
+    /// or [`BoardChange::NOBODY`].
+    #[must_use]
+    pub const fn states(&self) -> [[u16; 2]; 2] {
+        [self.removed, self.added]
     }
 
     /// The board after the change.
@@ -66,6 +75,14 @@ impl BoardChange {
         }
         after
     }
+}
+
+const fn state(piece: Piece, square: Square) -> u16 {
+    (PieceCode::of(piece).index() << 6) as u16 | square as u16
+}
+
+fn placed(state: u16) -> Option<Placed> {
+    Some((Square::new(u32::from(state & 63)), PieceCode::new((state >> 6) as u8).piece()?))
 }
 
 #[cfg(test)]

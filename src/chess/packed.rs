@@ -14,6 +14,12 @@ impl PieceCode {
         PieceCode((piece.color.is_black() as u8) << 3 | (piece.role as u8 - 1))
     }
 
+    /// The code of the lower four bits.
+    #[must_use]
+    pub const fn new(bits: u8) -> PieceCode {
+        PieceCode(bits & 15)
+    }
+
     /// 0–5 for White's pawn to king, 8–13 for Black's.
     #[must_use]
     pub const fn index(self) -> usize {

@@ -92,7 +92,7 @@ pub(super) enum Weights {
     /// An output's padded row after the other: for few outputs.
     Rows(Aligned<i8>),
     Groups {
-        /// For each group of four inputs, the four weights of every padded output.
+        /// For each group of four inputs, and for one of zeros behind them, the four weights of every padded output.
         groups: Aligned<i8>,
         /// The same in tiles; empty where they are never used.
         tiles: Aligned<i8>,
@@ -107,6 +107,7 @@ const FEW_OUTPUTS: usize = 4;
 /// Room for one forward pass, reused from one to the next.
 #[derive(Clone)]
 pub struct Scratch {
+    /// What comes from both accumulators, zeros behind.
     pub(super) input: Aligned<u8>,
     /// Which groups of four inputs are not all zero, and their numbers.
     pub(super) masks: Aligned<u16>,
@@ -233,7 +234,7 @@ impl Model {
         let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
         let later = &self.stacks[0][1..];
         Scratch {
-            input: Aligned::zeroed(2 * self.half),
+            input: Aligned::zeroed(2 * self.half + WIDEST),
             masks: Aligned::zeroed(2 * self.half / 4),
             found: Aligned::zeroed(2 * self.half / 4 + SPARE_PLACES),
             sums: Aligned::zeroed(widest),
@@ -274,7 +275,7 @@ impl Layer {
         } else {
             let rows = Aligned::padded(&bytes(), columns, stride);
             let outputs = biases.len();
-            let mut grouped = Aligned::zeroed(groups * outputs * 4);
+            let mut grouped = Aligned::zeroed((groups + 1) * outputs * 4);
             for (output, row) in rows.chunks_exact(inputs).enumerate() {
                 for (group, weights) in row.chunks_exact(4).enumerate() {
                     grouped[4 * (group * outputs + output)..][..4].copy_from_slice(weights);

@@ -277,6 +277,10 @@ impl FeatureSet {
     /// the lists stay empty.
     pub fn updates(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
         let mv = Move::new(before, change, after);
+        if let (true, Some([white, black])) = (self.walks, mv.kings_staying()) {
+            self.follow_pieces(change, Perspective::White, [white, black], &mut out.white);
+            return self.follow_pieces(change, Perspective::Black, [black, white], &mut out.black);
+        }
         for pov in Perspective::ALL {
             let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
             if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
@@ -309,6 +313,18 @@ impl FeatureSet {
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
         let mv = Move::new(before, change, after).seen_by(pov);
         self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
+    }
+
+    /// [`FeatureSet::follow`] of sets whose blocks are all one table, the own and the enemy king staying.
+    #[inline(always)]
+    fn follow_pieces(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], out: &mut Delta) {
+        let Delta { added, removed, refresh } = out;
+        added.clear();
+        removed.clear();
+        *refresh = false;
+        for block in &self.blocks {
+            block.compiled.moved(change, pov, kings, block.offset, &mut Rows { removed, added });
+        }
     }
 
     fn follow(&self, mv: &Move<'_>, out: &mut Delta) {

@@ -4,10 +4,11 @@
 //! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
 
 use crate::engine::model::{Layer, Weights};
-use crate::engine::simd::{Vector, WIDEST};
+use crate::engine::simd::{Places, Vector, WIDEST};
 
 /// What goes into a first dense layer.
 pub struct Inputs<'a> {
+    /// And a group of zeros behind them.
     pub bytes: &'a [u8],
     /// Which groups of four are not all zero, a mask a vector.
     pub masks: &'a [u16],
@@ -25,13 +26,14 @@ pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums
     match &layer.weights {
         Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, bytes, sums),
         Weights::Groups { groups: weights, tiles } => {
-            let count = V::places(proof, masks, found);
+            let places = Places::find::<V>(proof, masks, found);
             // Measured on both sides of it.
-            if V::BYTES == WIDEST && 5 * count > 4 * layer.groups {
-                return Tiles { tiles, biases: &layer.biases, input: bytes, backwards }.run::<V>(proof, sums);
+            if V::BYTES == WIDEST && 5 * places.count() > 4 * layer.groups {
+                let input = &bytes[..layer.inputs];
+                return Tiles { tiles, biases: &layer.biases, input, backwards }.run::<V>(proof, sums);
             }
             let (groups, _) = bytes.as_chunks::<4>();
-            Product { groups, numbers: Some(&found[..count]), weights, biases: &layer.biases, sums }.run::<V>(proof);
+            Product { groups, places: Some(&places), weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
     }
 }
@@ -114,8 +116,8 @@ fn add_tiles<V: Vector, const N: usize, const C: usize>(
 /// Weights of groups of four inputs, an output after the other, against the inputs of some groups.
 struct Product<'a> {
     groups: &'a [[u8; 4]],
-    /// Of the groups to multiply; none where they are all.
-    numbers: Option<&'a [u16]>,
+    /// The groups to multiply; none where they are all.
+    places: Option<&'a Places<'a>>,
     weights: &'a [i8],
     biases: &'a [i32],
     sums: &'a mut [i32],
@@ -149,18 +151,8 @@ impl Product<'_> {
         for (n, sum) in sums[0].iter_mut().enumerate() {
             *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
-        if let Some(numbers) = self.numbers {
-            let (several, rest) = numbers.as_chunks::<C>();
-            for numbers in several {
-                for c in 0..C {
-                    let group = usize::from(numbers[c]);
-                    multiply(proof, &mut sums[c], self.groups[group], &weights[group * stride..]);
-                }
-            }
-            for number in rest {
-                let group = usize::from(*number);
-                multiply(proof, &mut sums[0], self.groups[group], &weights[group * stride..]);
-            }
+        if let Some(places) = self.places {
+            places.products(proof, &mut sums, self.groups, (self.weights, self.biases.len(), at));
         } else {
             let (several, rest) = self.groups.as_chunks::<C>();
             let mut weights = weights.chunks(stride);
@@ -219,7 +211,7 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut
         }
         Weights::Groups { groups: weights, .. } => {
             let groups = &input.as_chunks::<4>().0[..layer.groups];
-            Product { groups, numbers: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
+            Product { groups, places: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
         // Whole products are summed elsewhere.
         Weights::Whole(_) => {}

@@ -80,7 +80,7 @@ impl<S: See> Forward<'_, S> {
     #[inline(always)]
     fn activations<V: Vector>(&mut self, proof: V::Proof) {
         let model = self.model;
-        let (own, their) = self.scratch.input.split_at_mut(model.half);
+        let (own, their) = self.scratch.input[..2 * model.half].split_at_mut(model.half);
         let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
         activate::accumulator::<V>(proof, model, self.stm, own, masks);
         activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);

@@ -36,7 +36,8 @@ impl Avx2 {
 #[derive(Copy, Clone)]
 pub struct Ymm(__m256i);
 
-impl Vector for Ymm {
+// SAFETY: places are those of bits set.
+unsafe impl Vector for Ymm {
     type Proof = Avx2;
     const BYTES: usize = 32;
     const REGISTERS: usize = 16;

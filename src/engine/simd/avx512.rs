@@ -41,7 +41,8 @@ impl Avx512 {
 #[derive(Copy, Clone)]
 pub struct Zmm(__m512i);
 
-impl Vector for Zmm {
+// SAFETY: places are those of bits set.
+unsafe impl Vector for Zmm {
     type Proof = Avx512;
     const BYTES: usize = 64;
     const REGISTERS: usize = 32;

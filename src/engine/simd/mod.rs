@@ -18,6 +18,7 @@ mod tests;
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+pub use places::Places;
 pub use portable::Scalar;
 
 /// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
@@ -28,7 +29,10 @@ pub const SPARE_PLACES: usize = 32;
 
 /// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
 /// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
-pub trait Vector: Copy {
+///
+/// # Safety
+/// [`Vector::places`] gives numbers below `masks.len() * DOUBLES` and no more of them.
+pub unsafe trait Vector: Copy {
     type Proof: Copy;
     const BYTES: usize;
     /// i16 elements.

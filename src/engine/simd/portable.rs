@@ -26,7 +26,8 @@ impl Portable {
     }
 }
 
-impl Vector for Portable {
+// SAFETY: places are those of bits set.
+unsafe impl Vector for Portable {
     type Proof = Scalar;
     const BYTES: usize = 32;
     const REGISTERS: usize = 16;

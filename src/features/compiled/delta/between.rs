@@ -1,17 +1,18 @@
 //! What tells two boards apart whose kings give a block the same rows: any two, not only a move's.
 
-use crate::chess::{Board, Color, Perspective, Piece, PieceCode, Role};
+use crate::chess::{Board, BoardChange, Color, Perspective, Piece, PieceCode, Role};
 use crate::features::compiled::tables::NONE;
 use crate::features::compiled::{CompiledBlock, Walk};
 
-use super::{Few, Move, NOBODY, Rows, kings_of};
+use super::{Move, Rows, kings_of};
+
+static NOTHING: BoardChange = BoardChange::NOTHING;
 
 impl<'a> Move<'a> {
     /// From one board to another, as White sees it, whatever happened between them: only for [`CompiledBlock::between`].
     pub fn between(before: &'a Board, after: &'a Board) -> Move<'a> {
         let kings = kings_of(before).zip(kings_of(after)).map(<[_; 2]>::from);
-        let nobody = Few([NOBODY; 2]);
-        Move { before, after, removed: nobody, added: nobody, pov: Perspective::White, kings, kings_stay: false }
+        Move { before, after, change: &NOTHING, pov: Perspective::White, kings, kings_stay: false }
     }
 }
 

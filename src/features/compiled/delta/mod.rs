@@ -8,11 +8,12 @@ mod rows;
 
 use std::cell::Cell;
 
-use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Piece, PieceCode, Role, Square};
+use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Role, Square};
 use crate::features::spec::SourceSpec;
 
 use super::encode::{Kings, Men};
 use super::levels;
+use super::pieces::turn as turn_of;
 use super::tables::{NONE, Term};
 pub use rows::Rows;
 
@@ -27,8 +28,8 @@ use super::{CompiledBlock, Shape, Walk};
 pub struct Move<'a> {
     before: &'a Board,
     after: &'a Board,
-    removed: Few,
-    added: Few,
+    /// As White sees it.
+    change: &'a BoardChange,
     pov: Perspective,
     /// Own and enemy king on the board's own squares, before and after.
     kings: Option<[[u32; 2]; 2]>,
@@ -48,48 +49,33 @@ pub struct Boards {
     movers: Cell<Option<u64>>,
 }
 
-/// Pieces a move takes off the board or puts on it: relative code · 64 + square; [`NOBODY`] where there is none.
+/// Pieces a move takes off the board or puts on it, as a perspective sees them: relative code · 64 + square, or
+/// [`BoardChange::NOBODY`].
 #[derive(Copy, Clone)]
 struct Few([u16; 2]);
 
-/// A state no table has an entry for.
-const NOBODY: u16 = 1023;
-
 impl Few {
-    /// As White sees them.
-    #[inline(always)]
-    fn of(slots: &[Option<(Square, Piece)>; 2]) -> Few {
-        let state = |slot: &Option<(Square, Piece)>| match slot {
-            Some((square, piece)) => (PieceCode::of(*piece).index() << 6) as u16 | u16::from(*square),
-            None => NOBODY,
-        };
-        Few([state(&slots[0]), state(&slots[1])])
-    }
-
-    /// The same with own and their exchanged.
-    #[inline(always)]
-    fn exchanged(self) -> Few {
-        let state = |state: u16| if state == NOBODY { NOBODY } else { state ^ 8 << 6 };
-        Few([state(self.0[0]), state(self.0[1])])
+    fn seen_by(states: [u16; 2], pov: Perspective) -> Few {
+        let exchange = (pov.index() << 9) as u16;
+        Few(states.map(|state| if state == BoardChange::NOBODY { state } else { state ^ exchange }))
     }
 
     fn states(&self) -> impl Iterator<Item = &u16> {
-        self.0.iter().filter(|state| **state != NOBODY)
-    }
-
-    fn has_king(self) -> bool {
-        self.0.iter().any(|state| state >> 6 & 7 == 5)
-    }
-
-    /// The entries of a table, ascending, those there are first.
-    #[inline(always)]
-    fn entries(self, table: &[u32; 1024], turn: u16) -> (u32, u32) {
-        let entry = |state: u16| table[usize::from(state ^ turn) & 1023];
-        let (a, b) = (entry(self.0[0]), entry(self.0[1]));
-        // "No entry" is the greatest number.
-        (a.min(b), a.max(b))
+        self.0.iter().filter(|state| **state != BoardChange::NOBODY)
     }
 }
+
+/// The entries of a table, ascending, those there are first.
+#[inline(always)]
+fn entries(states: [u16; 2], table: &[u32; 1024], turn: u16) -> [u32; 2] {
+    // No table has an entry for NOBODY, however it is turned.
+    let [a, b] = states.map(|state| table[usize::from(state ^ turn) & 1023]);
+    // "No entry" is the greatest number.
+    [a.min(b), a.max(b)]
+}
+
+/// The role of a king in a piece's code.
+const KING: u16 = 5;
 
 /// Squares of White's king and of Black's.
 #[inline(always)]
@@ -100,14 +86,14 @@ fn kings_of(board: &Board) -> Option<[u32; 2]> {
 impl<'a> Move<'a> {
     /// As White sees it.
     #[inline(always)]
-    pub fn new(before: &'a Board, change: &BoardChange, after: &'a Board) -> Move<'a> {
-        let [removed, added] = change.slots();
-        let (removed, added) = (Few::of(removed), Few::of(added));
+    pub fn new(before: &'a Board, change: &'a BoardChange, after: &'a Board) -> Move<'a> {
         let start = kings_of(before);
-        let end = if removed.has_king() || added.has_king() { kings_of(after) } else { start };
+        let king = |states: [u16; 2]| states[0] >> 6 & 7 == KING || states[1] >> 6 & 7 == KING;
+        let [removed, added] = change.states();
+        let end = if king(removed) | king(added) { kings_of(after) } else { start };
         let kings = start.zip(end).map(<[_; 2]>::from);
         let kings_stay = kings.is_some_and(|[before, after]| before == after);
-        Move { before, after, removed, added, pov: Perspective::White, kings, kings_stay }
+        Move { before, after, change, pov: Perspective::White, kings, kings_stay }
     }
 
     /// White's move as a perspective sees it.
@@ -116,14 +102,24 @@ impl<'a> Move<'a> {
     pub fn seen_by(self, pov: Perspective) -> Move<'a> {
         match pov {
             Perspective::White => self,
-            Perspective::Black => Move {
-                removed: self.removed.exchanged(),
-                added: self.added.exchanged(),
-                kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]),
-                pov,
-                ..self
-            },
+            Perspective::Black => {
+                Move { kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]), pov, ..self }
+            }
         }
+    }
+
+    /// White's and Black's king, where they stay.
+    #[inline(always)]
+    pub fn kings_staying(&self) -> Option<[u32; 2]> {
+        self.kings.filter(|_| self.kings_stay).map(|[before, _]| before)
+    }
+
+    fn removed(&self) -> Few {
+        Few::seen_by(self.change.states()[0], self.pov)
+    }
+
+    fn added(&self) -> Few {
+        Few::seen_by(self.change.states()[1], self.pov)
     }
 
     fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
@@ -131,7 +127,8 @@ impl<'a> Move<'a> {
             *known = None;
         }
         known.get_or_insert_with(|| {
-            let states = self.removed.states().chain(self.added.states());
+            let (removed, added) = (self.removed(), self.added());
+            let states = removed.states().chain(added.states());
             let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(*state & 63) ^ mask));
             Boards {
                 mask,
@@ -202,7 +199,7 @@ impl CompiledBlock {
         if let (Some(walk), Some([kings, _])) = (&self.walk, mv.kings)
             && (mv.kings_stay || walk.blind)
         {
-            return self.moved_plainly(walk, mv, kings, offset, rows);
+            return self.moved_plainly(walk, mv.change, (mv.pov, kings), offset, rows);
         }
         self.delta_of_shape(mv, boards, offset, rows);
     }
@@ -214,7 +211,7 @@ impl CompiledBlock {
         if before != after {
             let moved = self.kings(after[0], after[1], mv.pov);
             match (self.same_under(&kings, &moved), &self.walk) {
-                (true, Some(walk)) => return self.moved_plainly(walk, mv, before, offset, rows),
+                (true, Some(walk)) => return self.moved_plainly(walk, mv.change, (mv.pov, before), offset, rows),
                 (true, None) => {}
                 (false, Some(walk)) if walk.small => return self.walked_anew(walk, mv, [&kings, &moved], offset, rows),
                 (false, _) => return self.anew(mv, offset, rows),
@@ -311,28 +308,43 @@ impl CompiledBlock {
         rows.settle(from);
     }
 
+    /// What a move changes in a block that is one table ([`CompiledBlock::walks`]), the own and the enemy king staying.
+    #[inline(always)]
+    pub fn moved(
+        &self,
+        change: &BoardChange,
+        pov: Perspective,
+        kings: [u32; 2],
+        offset: u32,
+        rows: &mut Rows<'_>,
+    ) {
+        if let Some(walk) = &self.walk {
+            self.moved_plainly(walk, change, (pov, kings), offset, rows);
+        }
+    }
+
     /// Blocks that are one table: the entries of the pieces that moved.
     #[inline(always)]
-    fn moved_plainly(&self, walk: &Walk, mv: &Move<'_>, [own, enemy]: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
-        let kings = self.kings(own, enemy, mv.pov);
-        let base = walk.base.unwrap_or_else(|| self.base(&self.terms[0], &kings));
-        if base == NONE {
-            return;
-        }
-        let from = [rows.removed.len(), rows.added.len()];
+    fn moved_plainly(
+        &self,
+        walk: &Walk,
+        change: &BoardChange,
+        (pov, [own, enemy]): (Perspective, [u32; 2]),
+        offset: u32,
+        rows: &mut Rows<'_>,
+    ) {
+        let Some((base, number)) = self.turned(own, enemy, pov) else { return };
         let first = base.wrapping_add(offset);
-        let turn = kings.mask as u16;
-        let (old, new) = (mv.removed.entries(&walk.table, turn), mv.added.entries(&walk.table, turn));
-        for ((one, other), out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
-            if one != NONE {
-                out.push(first.wrapping_add(one));
-                if other != NONE {
-                    out.push(first.wrapping_add(other));
-                }
-            }
+        let from = [rows.removed.len(), rows.added.len()];
+        let [old, new] = change.states().map(|states| entries(states, &walk.table, turn_of(number)));
+        for (entries, out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
+            let count = entries.iter().filter(|entry| **entry != NONE).count();
+            let end = out.len() + count;
+            out.extend_from_slice(&entries.map(|entry| first.wrapping_add(entry)));
+            out.truncate(end);
         }
-        let crosses = |entry: u32| entry != NONE && (entry == new.0 || entry == new.1);
-        if crosses(old.0) | crosses(old.1) {
+        let crosses = |entry: u32| entry != NONE && new.contains(&entry);
+        if crosses(old[0]) | crosses(old[1]) {
             rows.settle(from);
         }
     }
@@ -359,8 +371,8 @@ impl CompiledBlock {
                     out.push(base + entry + offset);
                 }
             };
-            mv.removed.states().for_each(|state| row(state, mv.after, rows.removed));
-            mv.added.states().for_each(|state| row(state, mv.before, rows.added));
+            mv.removed().states().for_each(|state| row(state, mv.after, rows.removed));
+            mv.added().states().for_each(|state| row(state, mv.before, rows.added));
         }
         self.settle(from, rows);
     }
