@@ -19,8 +19,7 @@ impl BoardChange {
     /// What stands for no piece: the greatest of all states, with a code no piece has.
     pub const NOBODY: u16 = 1023;
 
-    pub const NOTHING: BoardChange =
-        BoardChange { removed: [BoardChange::NOBODY; 2], added: [BoardChange::NOBODY; 2] };
+    pub const NOTHING: BoardChange = BoardChange { removed: [BoardChange::NOBODY; 2], added: [BoardChange::NOBODY; 2] };
 
     /// The change made by a legal move of `turn`.
     #[must_use]

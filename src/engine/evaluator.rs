@@ -149,10 +149,7 @@ impl<'a> Evaluator<'a> {
 
     /// Follows a move from `before`, the board last set or played to, to `after`.
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
-        let [removed, added] = change.states().map(|states| {
-            states.iter().filter(|state| **state != BoardChange::NOBODY).count()
-        });
-        self.pieces = self.pieces + added - removed;
+        self.pieces = after.occupied().count();
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
             Strategy::Eager | Strategy::EagerCached => self.follow(before, change, after),

@@ -55,7 +55,10 @@ impl<'a> Places<'a> {
                 // SAFETY: `find` and [`Vector::places`] give numbers below `self.groups`; so many groups there are, and
                 // so many times `stride` weights, of which the vectors end within a stride.
                 let (inputs, weights) = unsafe {
-                    (groups.get_unchecked(group), weights.get_unchecked(group * stride + 4 * at..).get_unchecked(..bytes))
+                    (
+                        groups.get_unchecked(group),
+                        weights.get_unchecked(group * stride + 4 * at..).get_unchecked(..bytes),
+                    )
                 };
                 let x = V::splat32(proof, i32::from_ne_bytes(*inputs));
                 for n in 0..N {

@@ -102,9 +102,7 @@ impl<'a> Move<'a> {
     pub fn seen_by(self, pov: Perspective) -> Move<'a> {
         match pov {
             Perspective::White => self,
-            Perspective::Black => {
-                Move { kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]), pov, ..self }
-            }
+            Perspective::Black => Move { kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]), pov, ..self },
         }
     }
 
@@ -310,14 +308,7 @@ impl CompiledBlock {
 
     /// What a move changes in a block that is one table ([`CompiledBlock::walks`]), the own and the enemy king staying.
     #[inline(always)]
-    pub fn moved(
-        &self,
-        change: &BoardChange,
-        pov: Perspective,
-        kings: [u32; 2],
-        offset: u32,
-        rows: &mut Rows<'_>,
-    ) {
+    pub fn moved(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
         if let Some(walk) = &self.walk {
             self.moved_plainly(walk, change, (pov, kings), offset, rows);
         }
