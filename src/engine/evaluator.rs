@@ -149,7 +149,8 @@ impl<'a> Evaluator<'a> {
 
     /// Follows a move from `before`, the board last set or played to, to `after`.
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
-        self.pieces = after.occupied().count();
+        let [removed, added] = change.counts();
+        self.pieces = self.pieces + added - removed;
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
             Strategy::Eager | Strategy::EagerCached => self.follow(before, change, after),
