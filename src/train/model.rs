@@ -101,7 +101,7 @@ impl Model {
         Ok(Model { net, factored, first, second, slow, step: 0, recipe, loss, scheme, pool, gradients })
     }
 
-    /// One step along the gradient of the parts' mean losses, weighted; gives each part's losses before the step.
+    /// One step along the gradient of the parts' objectives, weighted; gives each part's losses before the step.
     ///
     /// # Errors
     /// When libtorch fails, or a loss or gradient is not finite: then no step is taken.
@@ -109,7 +109,8 @@ impl Model {
         let (row, features) = (self.net.shape.row(), self.net.shape.features as usize);
         let positions: usize = parts.iter().map(|part| part.batch.positions()).sum();
         let stacks = self.stacks_on_grid();
-        let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss };
+        let sparsity = self.recipe.sparsity;
+        let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
         let (mut rest, tiles) = self.gradients.prepare(positions, row, features);
         let mut work = Vec::new();
         for (number, part) in parts.iter().enumerate() {
@@ -160,7 +161,8 @@ impl Model {
     /// When libtorch fails.
     pub fn observe(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         let stacks = self.stacks_on_grid();
-        let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss };
+        let sparsity = self.recipe.sparsity;
+        let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
         let all: Vec<_> = shards(batch).collect();
         let seen: Vec<(Sums, Activity)> = self.pool.install(|| {
             all.into_par_iter().map(|samples| pass.evaluate(batch, samples)).collect::<Result<_, TrainError>>()
@@ -187,6 +189,11 @@ impl Model {
     #[must_use]
     pub const fn scheme(&self) -> &Scheme {
         &self.scheme
+    }
+
+    #[must_use]
+    pub const fn sparsity(&self) -> f64 {
+        self.recipe.sparsity
     }
 
     #[must_use]

@@ -57,6 +57,16 @@ pub struct Recipe {
     #[arg(long, value_name = "X")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_clip: Option<f64>,
+    /// Added to the loss in training: so many times the mean activation of the accumulators' neurons. More of them are then
+    /// zero, and an engine multiplies less (Glorot, Bordes and Bengio 2011, Deep sparse rectifier neural networks)
+    #[arg(long, value_name = "X", default_value_t = Recipe::default().sparsity)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sparsity: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl Default for Recipe {
@@ -69,6 +79,7 @@ impl Default for Recipe {
             final_share: 0.01,
             warm_up: 0,
             gradient_clip: None,
+            sparsity: 0.0,
         }
     }
 }
@@ -84,7 +95,7 @@ impl Recipe {
     /// What is wrong with the numbers, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let Recipe { weight_decay, step_epochs, final_share, gradient_clip, .. } = *self;
+        let Recipe { weight_decay, step_epochs, final_share, gradient_clip, sparsity, .. } = *self;
         if !(weight_decay.is_finite() && weight_decay >= 0.0) {
             return Some(format!("the weight decay is at least 0, not {weight_decay}"));
         }
@@ -93,6 +104,9 @@ impl Recipe {
         }
         if !(final_share > 0.0 && final_share <= 1.0) {
             return Some(format!("the learning rate's final share lies above 0 and up to 1, not at {final_share}"));
+        }
+        if !(sparsity.is_finite() && sparsity >= 0.0) {
+            return Some(format!("the weight of the mean activation (sparsity) is at least 0, not {sparsity}"));
         }
         let clip = gradient_clip.filter(|clip| !(clip.is_finite() && *clip > 0.0));
         clip.map(|clip| format!("the longest gradient is above 0, not {clip}"))
@@ -178,5 +192,6 @@ mod tests {
         check(Recipe { final_share: 0.0, ..plain }, "final share");
         check(Recipe { gradient_clip: Some(0.0), ..plain }, "longest gradient");
         check(Recipe { gradient_clip: Some(f64::NAN), ..plain }, "longest gradient");
+        check(Recipe { sparsity: -0.1, ..plain }, "sparsity");
     }
 }

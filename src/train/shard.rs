@@ -25,6 +25,8 @@ pub struct Pass<'a> {
     pub stacks: &'a [Vec<Dense>],
     pub scheme: &'a Scheme,
     pub loss: &'a Loss,
+    /// [`super::Recipe::sparsity`]
+    pub sparsity: f64,
 }
 
 /// What a shard gives back.
@@ -116,7 +118,7 @@ impl Pass<'_> {
         Ok((sums, Activity::of(activations, accumulators.width(), one(self.net.shape.activation, self.scheme))))
     }
 
-    /// The gradients of the batch's mean loss, `weight` times, as far as these samples make them; those of their
+    /// The gradients of the batch's [`objective`], `weight` times, as far as these samples make them; those of their
     /// accumulators, [positions, 2, row], are written into `gradients`.
     ///
     /// # Errors
@@ -137,7 +139,7 @@ impl Pass<'_> {
         let out = head.forward(&Input { activations: &activations, psqt: psqt.as_ref(), counts: &grouped.counts })?;
         let labels = batch.labels.part(samples.clone());
         let (sums, each) = sums(self.loss, &grouped.back(out)?, labels, samples.len())?;
-        each.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?.f_backward()?;
+        objective(&each, &activations, self.sparsity, batch, weight)?.f_backward()?;
 
         let psqt = psqt.map(|psqt| psqt.f_grad().and_then(Vec::<f32>::try_from)).transpose()?;
         let (row, width) = (self.net.shape.row(), accumulators.width());
@@ -157,6 +159,26 @@ impl Pass<'_> {
         }
         Ok(Shard { sums, ft_biases, layers: head.gradients()? })
     }
+}
+
+/// What is minimised, `weight` times the batch's mean loss and `sparsity` times its mean activation, as far as some of its
+/// samples make them: `each` loss and the `activations` of all their positions, [positions, 2 · width].
+///
+/// # Errors
+/// When libtorch fails.
+pub fn objective(
+    each: &Tensor,
+    activations: &Tensor,
+    sparsity: f64,
+    batch: &Batch<'_>,
+    weight: f64,
+) -> Result<Tensor, TchError> {
+    let loss = each.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?;
+    if sparsity == 0.0 {
+        return Ok(loss);
+    }
+    let values = batch.positions() as f64 * activations.size2()?.1 as f64;
+    loss.f_add(&activations.f_sum(None)?.f_mul_scalar(weight * sparsity / values)?)
 }
 
 /// The losses of some samples: their sums, and each.

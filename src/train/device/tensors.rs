@@ -10,7 +10,7 @@ use super::super::batch::{Batch, Rows};
 use super::super::dense::{Head, Input, activate};
 use super::super::memory::{copy_numbers, with_numbers};
 use super::super::model::{Bound, Model, Part, Sums, bounds};
-use super::super::shard::{Grouped, sums};
+use super::super::shard::{Grouped, objective, sums};
 use super::super::slow::{FOLLOW, LOOKAHEAD_STEPS};
 use super::super::{TrainError, culprit};
 use crate::features::Factors;
@@ -128,8 +128,9 @@ impl Tensors {
     pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         let mut all = Vec::with_capacity(parts.len());
         for part in parts {
-            let Forwards { sums, each, .. } = self.forwards(&part.batch)?;
-            each.f_sum(None)?.f_mul_scalar(part.weight / part.batch.samples as f64)?.f_backward()?;
+            let Forwards { sums, each, activations } = self.forwards(&part.batch)?;
+            let Part { batch, weight } = part;
+            objective(&each, &activations, self.model.sparsity(), batch, *weight)?.f_backward()?;
             all.push(sums);
         }
         let losses: Vec<f64> = all.iter().map(Sums::mean_loss).collect();

@@ -113,6 +113,11 @@ fn activate(activation: Activation, x: &Tensor) -> Tensor {
 
 /// The batch's mean loss by embedding_bag and linear: every bucket's output for every position, of which one is taken.
 fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> Tensor {
+    plain_losses(shape, leaves, samples).0
+}
+
+/// The mean loss and the mean activation of the accumulators.
+fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> (Tensor, Tensor) {
     let l1 = shape.l1 as i64;
     let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| {
         let (offsets, indices) = (Tensor::from_slice(offsets), Tensor::from_slice(indices));
@@ -123,6 +128,7 @@ fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> Tensor {
     let sides = [side(&samples.sides[0]), side(&samples.sides[1])];
     let activated = sides.each_ref().map(|sums| activate(shape.activation, &(sums.narrow(1, 0, l1) + &leaves[1])));
     let input = Tensor::cat(&activated, 1);
+    let activation = input.mean(Kind::Double);
     let stack = |bucket: usize| {
         let layers = shape.dense().len();
         let mut values = input.shallow_clone();
@@ -147,7 +153,7 @@ fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> Tensor {
     let buckets: Vec<i64> = samples.pieces.iter().map(|pieces| shape.buckets.of((*pieces).into()) as i64).collect();
     let values = outputs.gather(1, &Tensor::from_slice(&buckets).unsqueeze(1), false);
     let out = values.squeeze_dim(1) * 600.0;
-    match samples.method {
+    let loss = match samples.method {
         Method::Eval => {
             let targets = Tensor::from_slice(&samples.targets).to_kind(Kind::Double);
             ((&out / 361.0).sigmoid() - targets).abs().pow_tensor_scalar(2.6).mean(Kind::Double)
@@ -158,7 +164,8 @@ fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> Tensor {
             let equal = (&p + &q).log_sigmoid() + (-&p - &q).log_sigmoid();
             -((r - q).log_sigmoid() + equal * 0.7).mean(Kind::Double)
         }
-    }
+    };
+    (loss, activation)
 }
 
 fn evaluate(model: &Model, samples: &Samples) -> Sums {
@@ -241,6 +248,27 @@ fn buckets_without_positions_stand_still() {
     for bucket in 0..8 {
         let moved = model.net.stacks[bucket] != before.stacks[bucket];
         assert_eq!(moved, bucket == 2, "bucket {bucket}");
+    }
+}
+
+/// With a weight on the mean activation its gradient comes along; what is reported is the loss alone.
+#[test]
+fn sparsity_adds_the_gradient_of_the_mean_activation() {
+    for activation in [Activation::Crelu, Activation::Pairwise] {
+        let shape = Shape { activation, ..Shape::plain(FEATURES, 16, vec![8]) };
+        for method in [Method::Eval, Method::Pqr] {
+            let mut model = shaped(&shape, 2);
+            model.recipe.sparsity = 0.3;
+            let samples = Samples::new(method, 1200, 5);
+            let leaves = leaves(&model.net.on_grid(&Scheme::stockfish()));
+            let (loss, activation) = plain_losses(&shape, &leaves, &samples);
+            (&loss * 2.0 + &activation * 0.6).backward();
+            let part = Part { batch: samples.batch(), weight: 2.0 };
+            let sums = model.train(&[part], 1e-3).expect("a step");
+            let expected = loss.double_value(&[]);
+            assert!((sums[0].mean_loss() - expected).abs() < 1e-5 * expected);
+            compare(&model, &leaves, &format!("{method:?} {shape}"));
+        }
     }
 }
 

@@ -84,7 +84,7 @@ fn steps_are_those_of_the_kernels() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check(&full, None, Recipe::default(), 1e-3);
-    let recipe = Recipe { optimiser: Optimiser::Ranger, gradient_clip: Some(0.05), ..Recipe::default() };
+    let recipe = Recipe { optimiser: Optimiser::Ranger, gradient_clip: Some(0.05), sparsity: 0.1, ..Recipe::default() };
     check(&full, Some(&factors()), recipe, 1e-1);
     check(&plain(), Some(&factors()), Recipe { optimiser: Optimiser::Adamw, ..Recipe::default() }, 1e-3);
 }
