@@ -172,7 +172,7 @@ fn follow(case: &Case, moves: &[Move], turn: usize) {
     let mut updated: Vec<_> = ways.map(|(way, back_end)| evaluator(way, back_end)).collect();
     let mut refreshed = evaluator(Strategy::Refresh, BackEnd::best());
     let mut position = Chess::default();
-    updated.iter_mut().chain([&mut refreshed]).for_each(|evaluator| evaluator.set(position.board()));
+    updated.iter_mut().for_each(|evaluator| evaluator.set(position.board()));
     for (ply, mv) in moves.iter().enumerate() {
         let change = BoardChange::of(*mv, position.turn());
         let before = position.board().clone();

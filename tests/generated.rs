@@ -57,6 +57,7 @@ struct Follower<'a> {
     known: Option<ByPerspective<Vec<u32>>>,
     delta: Delta,
     deltas: ByPerspective<Delta>,
+    updates: ByPerspective<Delta>,
     active: Vec<u32>,
     packed: ByPerspective<Vec<u32>>,
     tally: Tally,
@@ -69,6 +70,7 @@ impl<'a> Follower<'a> {
             known: None,
             delta: Delta::default(),
             deltas: ByPerspective::default(),
+            updates: ByPerspective::default(),
             active: Vec::new(),
             packed: ByPerspective::default(),
             tally: Tally::default(),
@@ -116,6 +118,7 @@ impl<'a> Follower<'a> {
         let old = self.known.take().unwrap();
         let new = self.encodings(after);
         set.deltas(before, change, after, &mut self.deltas);
+        set.updates(before, change, after, &mut self.updates);
         for pov in Perspective::ALL {
             let context = || format!("{pov:?} {mv:?} {before:?}\n{}", set.definition());
             set.delta(before, change, after, pov, &mut self.delta);
@@ -123,6 +126,11 @@ impl<'a> Follower<'a> {
             assert_eq!(self.delta.removed, without(&old[pov], &new[pov]), "{}", context());
             let changed = |block| set.context(block, before, pov) != set.context(block, after, pov);
             assert_eq!(self.delta.refresh, (0..set.blocks().len()).any(changed), "{}", context());
+            let expected = match (0..set.blocks().len()).all(changed) {
+                true => &Delta { refresh: true, ..Delta::default() },
+                false => &self.delta,
+            };
+            assert_eq!(self.updates[pov], *expected, "updates {}", context());
             assert_eq!(self.delta, self.deltas[pov]);
             assert_eq!(self.delta.refresh, set.refreshes(before, change, after, pov));
             self.tally.refreshes += u64::from(self.delta.refresh);

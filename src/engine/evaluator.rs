@@ -85,6 +85,7 @@ pub struct Evaluator<'a> {
     /// The line so far when moves are remembered, else the present position alone; later plies are spare room.
     plies: Vec<Ply>,
     top: usize,
+    /// Of the present position; not followed where there is but one output bucket.
     pieces: usize,
     /// Active features of the present position that a refresh recomputes; not kept by lazy strategies.
     sizes: ByPerspective<usize>,
@@ -149,8 +150,9 @@ impl<'a> Evaluator<'a> {
 
     /// Follows a move from `before`, the board last set or played to, to `after`.
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
-        let [removed, added] = change.counts();
-        self.pieces = self.pieces + added - removed;
+        if self.model.shape().buckets.count > 1 {
+            self.pieces = after.occupied().count();
+        }
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
             Strategy::Eager | Strategy::EagerCached => self.follow(before, change, after),

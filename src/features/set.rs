@@ -48,7 +48,7 @@ pub struct FeatureSet {
     needs: Needs,
     /// Whether some block is under a selection.
     selects: bool,
-    /// Whether every block is one table over pieces.
+    /// Whether every block is one table over pieces, and none is under a selection.
     walks: bool,
     /// Where they are, and the CPU can encode all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
@@ -67,6 +67,15 @@ pub struct Delta {
     pub removed: Vec<u32>,
     /// Whether some block's context changed.
     pub refresh: bool,
+}
+
+impl Delta {
+    /// Nothing changed.
+    fn clear(&mut self) {
+        self.added.clear();
+        self.removed.clear();
+        self.refresh = false;
+    }
 }
 
 /// What encoding needs between its steps.
@@ -268,8 +277,10 @@ impl FeatureSet {
     /// [`FeatureSet::delta`] for both perspectives.
     pub fn deltas(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
         let mv = Move::new(before, change, after);
-        for pov in Perspective::ALL {
-            self.follow(&mv.seen_by(pov), &mut out[pov]);
+        if !self.follow_pieces(change, mv.kings_staying(), out) {
+            for pov in Perspective::ALL {
+                self.follow(&mv.seen_by(pov), &mut out[pov]);
+            }
         }
     }
 
@@ -277,15 +288,13 @@ impl FeatureSet {
     /// the lists stay empty.
     pub fn updates(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
         let mv = Move::new(before, change, after);
-        if let (true, Some([white, black])) = (self.walks, mv.kings_staying()) {
-            self.follow_pieces(change, Perspective::White, [white, black], &mut out.white);
-            return self.follow_pieces(change, Perspective::Black, [black, white], &mut out.black);
+        if self.follow_pieces(change, mv.kings_staying(), out) {
+            return;
         }
         for pov in Perspective::ALL {
             let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
             if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
-                out.added.clear();
-                out.removed.clear();
+                out.clear();
                 out.refresh = true;
             } else {
                 self.follow(&mv, out);
@@ -297,9 +306,8 @@ impl FeatureSet {
     /// in no order, and without saying whether there is a refresh.
     pub fn between(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
         let boards = Move::between(before, after).seen_by(pov);
+        out.clear();
         let Delta { added, removed, .. } = out;
-        added.clear();
-        removed.clear();
         for block in blocks {
             let block = &self.blocks[*block];
             let from = [removed.len(), added.len()];
@@ -315,23 +323,28 @@ impl FeatureSet {
         self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
     }
 
-    /// [`FeatureSet::follow`] of sets whose blocks are all one table, the own and the enemy king staying.
+    /// Follows a move where blocks are tables over pieces and White's and Black's king stay on `kings`; else says no.
     #[inline(always)]
-    fn follow_pieces(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], out: &mut Delta) {
-        let Delta { added, removed, refresh } = out;
-        added.clear();
-        removed.clear();
-        *refresh = false;
+    fn follow_pieces(&self, change: &BoardChange, kings: Option<[u32; 2]>, out: &mut ByPerspective<Delta>) -> bool {
+        let (true, Some([white, black])) = (self.walks, kings) else { return false };
+        // Not a loop: compiled for each perspective, it takes less time.
+        self.follow_pieces_of(change, Perspective::White, [white, black], &mut out.white);
+        self.follow_pieces_of(change, Perspective::Black, [black, white], &mut out.black);
+        true
+    }
+
+    #[inline(always)]
+    fn follow_pieces_of(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], out: &mut Delta) {
+        out.clear();
+        let Delta { added, removed, .. } = out;
         for block in &self.blocks {
             block.compiled.moved(change, pov, kings, block.offset, &mut Rows { removed, added });
         }
     }
 
     fn follow(&self, mv: &Move<'_>, out: &mut Delta) {
+        out.clear();
         let Delta { added, removed, refresh } = out;
-        added.clear();
-        removed.clear();
-        *refresh = false;
         let mut boards = None;
         for block in &self.blocks {
             *refresh |= block.compiled.refreshes(mv);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fsbench::chess::Perspective;
 use fsbench::data::Method;
@@ -121,8 +121,11 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     assert!(error.is_request() && error.to_string().contains("the network was made for `PIECE`"), "{error}");
 }
 
-/// Killed while it starts, and then after numbers of steps drawn by a seed: in steps, in validation, in the midst of a
-/// checkpoint. What a kill waits for is the run's own progress, so that a slow machine kills where a fast one does.
+/// Steps of an epoch of the fixture's eval samples.
+const EPOCH: u64 = 26;
+
+/// Killed while it starts, then after numbers of steps drawn by a seed, and once where an epoch's steps end and its
+/// validation begins. What a kill waits for is the run's own progress, so that a slow machine kills where a fast one does.
 #[test]
 fn a_killed_run_goes_on() {
     let bench = Bench::new();
@@ -149,16 +152,24 @@ fn a_killed_run_goes_on() {
         let threads = ["1", "2"][kill % 2];
         let resume = ["--threads", threads, "--resume"];
         let mut child = command("killed", &resume[..if kill > 0 { 3 } else { 2 }]).spawn().expect("runs");
-        let steps = if kill > 0 { rng.random_range(5..60) } else { 0 };
-        let goal = step() + steps;
+        let goal = match kill {
+            0 => 0,
+            5 => (step() + 1).next_multiple_of(EPOCH),
+            _ => step() + rng.random_range(5..60),
+        };
+        let deadline = Instant::now() + Duration::from_secs(300);
         while step() < goal {
-            assert!(child.try_wait().expect("a child").is_none(), "it ended before step {goal} of 780");
+            let running = child.try_wait().expect("a child").is_none();
+            if !running || Instant::now() > deadline {
+                let _ = child.kill();
+                panic!("it should be at step {goal} and is at {}; running: {running}", step());
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(rng.random_range(0..5000)));
         child.kill().expect("killed");
         child.wait().expect("gone");
-        hits += u64::from(step() % 26 > 0);
+        hits += u64::from(!step().is_multiple_of(EPOCH));
     }
     assert!(hits > 0, "no kill met a run in the midst of an epoch");
     // What a kill in the middle of a write leaves: half a line, half a temporary file.

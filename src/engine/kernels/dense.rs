@@ -4,11 +4,11 @@
 //! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
 
 use crate::engine::model::{Layer, Weights};
-use crate::engine::simd::{Places, Vector, WIDEST};
+use crate::engine::simd::{Places, Rows, Vector, WIDEST};
 
 /// What goes into a first dense layer.
 pub struct Inputs<'a> {
-    /// And a group of zeros behind them.
+    /// What comes from both accumulators, and at least one group of zeros behind.
     pub bytes: &'a [u8],
     /// Which groups of four are not all zero, a mask a vector.
     pub masks: &'a [u16],
@@ -146,16 +146,21 @@ impl Product<'_> {
     #[inline(always)]
     fn outputs<V: Vector, const N: usize, const C: usize>(&mut self, proof: V::Proof, at: usize) {
         let stride = 4 * self.biases.len();
-        let weights = &self.weights[4 * at..];
         let mut sums = [[V::zero(proof); N]; C];
         for (n, sum) in sums[0].iter_mut().enumerate() {
             *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
         if let Some(places) = self.places {
-            places.products(proof, &mut sums, self.groups, (self.weights, self.biases.len(), at));
+            let rows = Rows { weights: self.weights, stride, at: 4 * at };
+            for picked in places.picked::<V, N, C>(proof, self.groups, rows) {
+                for c in 0..C {
+                    let (x, weights) = picked[c];
+                    add_products(&mut sums[c], x, weights);
+                }
+            }
         } else {
             let (several, rest) = self.groups.as_chunks::<C>();
-            let mut weights = weights.chunks(stride);
+            let mut weights = self.weights[4 * at..].chunks(stride);
             for inputs in several {
                 for c in 0..C {
                     multiply(proof, &mut sums[c], inputs[c], weights.next().unwrap_or_default());
@@ -178,10 +183,18 @@ impl Product<'_> {
 /// A group's inputs times its weights for N vectors of outputs.
 #[inline(always)]
 fn multiply<V: Vector, const N: usize>(proof: V::Proof, sums: &mut [V; N], inputs: [u8; 4], weights: &[i8]) {
-    let x = V::splat32(proof, i32::from_ne_bytes(inputs));
-    let weights = &weights[..N * V::BYTES];
+    let row = &weights[..N * V::BYTES];
+    let mut weights = [V::zero(proof); N];
     for n in 0..N {
-        sums[n] = sums[n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
+        weights[n] = V::load(proof, &row[n * V::BYTES..]);
+    }
+    add_products(sums, V::splat32(proof, i32::from_ne_bytes(inputs)), weights);
+}
+
+#[inline(always)]
+fn add_products<V: Vector, const N: usize>(sums: &mut [V; N], x: V, weights: [V; N]) {
+    for n in 0..N {
+        sums[n] = sums[n].dot4(x, weights[n]);
     }
 }
 

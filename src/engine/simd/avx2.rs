@@ -36,7 +36,7 @@ impl Avx2 {
 #[derive(Copy, Clone)]
 pub struct Ymm(__m256i);
 
-// SAFETY: places are those of bits set.
+// SAFETY: a mask, of which eight bits count, gives a number below 8 · its index + 8 for each bit.
 unsafe impl Vector for Ymm {
     type Proof = Avx2;
     const BYTES: usize = 32;

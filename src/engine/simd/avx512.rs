@@ -41,7 +41,7 @@ impl Avx512 {
 #[derive(Copy, Clone)]
 pub struct Zmm(__m512i);
 
-// SAFETY: places are those of bits set.
+// SAFETY: a mask has `DOUBLES` bits, and compressing writes a number for each that is set.
 unsafe impl Vector for Zmm {
     type Proof = Avx512;
     const BYTES: usize = 64;

@@ -18,7 +18,7 @@ mod tests;
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
-pub use places::Places;
+pub use places::{Places, Rows};
 pub use portable::Scalar;
 
 /// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
@@ -31,7 +31,8 @@ pub const SPARE_PLACES: usize = 32;
 /// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
 ///
 /// # Safety
-/// [`Vector::places`] gives numbers below `masks.len() * DOUBLES` and no more of them.
+/// Whatever the masks, [`Vector::places`] writes the numbers it counts, no more than `masks.len() * DOUBLES` and each below
+/// that.
 pub unsafe trait Vector: Copy {
     type Proof: Copy;
     const BYTES: usize;

@@ -2,11 +2,13 @@
 
 use super::{SPARE_PLACES, Vector};
 
-/// Groups of four inputs that are not all zero, lowest first, then some more that are, so that they make whole chunks.
-/// Only [`Places::find`] makes them, so that no group need be looked for beyond [`Places::groups`].
+/// Numbers of groups of four inputs that are not all zero, lowest first, filled up to whole chunks with the number of a
+/// group of zeros behind all others. Only [`Places::find`] makes it: every number is below `groups`.
 pub struct Places<'a> {
     numbers: &'a [u16],
+    /// Numbers before those that fill up.
     count: usize,
+    /// Groups there must be: those of the masks, and the one of zeros.
     groups: usize,
 }
 
@@ -14,14 +16,15 @@ pub struct Places<'a> {
 const CHUNK: usize = 4;
 
 impl<'a> Places<'a> {
-    /// Bit i of `masks[n]` says whether group n · `DOUBLES` + i is not all zero. `room` holds a number for each bit and
-    /// [`SPARE_PLACES`] more.
+    /// Bit i of `masks[n]` says whether group n · `DOUBLES` + i is not all zero.
+    ///
+    /// # Panics
+    /// When `room` does not hold a number for each group and [`SPARE_PLACES`] more, or the groups are too many for u16.
     #[inline(always)]
     pub fn find<V: Vector>(proof: V::Proof, masks: &[u16], room: &'a mut [u16]) -> Places<'a> {
         let groups = masks.len() * V::DOUBLES;
         assert!(groups < usize::from(u16::MAX) && room.len() >= groups + SPARE_PLACES);
         let count = V::places(proof, masks, room);
-        // The group behind all others.
         room[count..][..CHUNK].fill(groups as u16);
         Places { numbers: &room[..count.next_multiple_of(CHUNK)], count, groups: groups + 1 }
     }
@@ -31,41 +34,68 @@ impl<'a> Places<'a> {
         self.count
     }
 
-    /// To N vectors of outputs, from output `at` on, the products of the inputs at these places and their weights, in C
-    /// sums that do not wait for each other. `groups`: the inputs and a group of zeros; `weights`: for every group in
-    /// `groups` the four weights of every output, `outputs` of them.
+    /// The inputs at these places and N vectors of their weights, C places at a time. `groups`: all inputs, then zeros.
     ///
     /// # Panics
-    /// When there are fewer groups or weights.
+    /// When there are not as many groups, weights for all of them, or vectors in a row.
     #[inline(always)]
-    pub fn products<V: Vector, const N: usize, const C: usize>(
-        &self,
+    pub fn picked<'b, V: Vector, const N: usize, const C: usize>(
+        &'b self,
         proof: V::Proof,
-        sums: &mut [[V; N]; C],
-        groups: &[[u8; 4]],
-        (weights, outputs, at): (&[i8], usize, usize),
-    ) {
+        groups: &'b [[u8; 4]],
+        rows: Rows<'b>,
+    ) -> Picked<'b, V, N, C> {
         const { assert!(CHUNK.is_multiple_of(C)) };
-        let stride = 4 * outputs;
-        let bytes = N * V::BYTES;
-        assert!(groups.len() >= self.groups && weights.len() >= self.groups * stride && 4 * at + bytes <= stride);
-        for numbers in self.numbers.as_chunks::<C>().0 {
-            for c in 0..C {
-                let group = usize::from(numbers[c]);
-                // SAFETY: `find` and [`Vector::places`] give numbers below `self.groups`; so many groups there are, and
-                // so many times `stride` weights, of which the vectors end within a stride.
-                let (inputs, weights) = unsafe {
-                    (
-                        groups.get_unchecked(group),
-                        weights.get_unchecked(group * stride + 4 * at..).get_unchecked(..bytes),
-                    )
-                };
-                let x = V::splat32(proof, i32::from_ne_bytes(*inputs));
-                for n in 0..N {
-                    sums[c][n] = sums[c][n].dot4(x, V::load(proof, &weights[n * V::BYTES..]));
-                }
+        let Rows { weights, stride, at } = rows;
+        let all = self.groups.checked_mul(stride).is_some_and(|all| weights.len() >= all);
+        let whole = at.checked_add(N * V::BYTES).is_some_and(|end| end <= stride);
+        assert!(all && whole && groups.len() >= self.groups, "not enough groups");
+        Picked { proof, numbers: self.numbers.as_chunks::<C>().0.iter(), groups, rows }
+    }
+}
+
+/// Weights in rows, one a group of inputs.
+#[derive(Copy, Clone)]
+pub struct Rows<'a> {
+    pub weights: &'a [i8],
+    /// Weights of a row.
+    pub stride: usize,
+    /// The first one wanted of every row.
+    pub at: usize,
+}
+
+/// See [`Places::picked`]. Nothing is checked a group: with checks, evaluations of a 512×2 → 32 network with 55% of its
+/// groups not zero took 8% longer.
+pub struct Picked<'a, V: Vector, const N: usize, const C: usize> {
+    proof: V::Proof,
+    numbers: std::slice::Iter<'a, [u16; C]>,
+    groups: &'a [[u8; 4]],
+    rows: Rows<'a>,
+}
+
+impl<V: Vector, const N: usize, const C: usize> Iterator for Picked<'_, V, N, C> {
+    /// A group's inputs in every i32, and its weights.
+    type Item = [(V, [V; N]); C];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let numbers = self.numbers.next()?;
+        let Rows { weights, stride, at } = self.rows;
+        let mut picked = [(V::zero(self.proof), [V::zero(self.proof); N]); C];
+        for c in 0..C {
+            let group = usize::from(numbers[c]);
+            // SAFETY: numbers are below `Places::groups`; `picked` made sure of so many groups and rows, and of the
+            // vectors in each row.
+            let (inputs, weights) = unsafe {
+                let row = weights.get_unchecked(group * stride + at..);
+                (*self.groups.get_unchecked(group), row.get_unchecked(..N * V::BYTES))
+            };
+            picked[c].0 = V::splat32(self.proof, i32::from_ne_bytes(inputs));
+            for n in 0..N {
+                picked[c].1[n] = V::load(self.proof, &weights[n * V::BYTES..]);
             }
         }
+        Some(picked)
     }
 }
 
@@ -92,8 +122,9 @@ static PLACES: [[u16; 8]; 256] = {
 pub fn of_bytes(masks: &[u16], to: &mut [u16]) -> usize {
     let mut count = 0;
     for (index, mask) in masks.iter().enumerate() {
+        let mask = mask & 0xff;
         // A copy of its own, so that all eight are moved at once.
-        let mut places = PLACES[usize::from(mask & 0xff)];
+        let mut places = PLACES[usize::from(mask)];
         for place in &mut places {
             *place = place.wrapping_add(8 * index as u16);
         }

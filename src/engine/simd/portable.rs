@@ -26,7 +26,7 @@ impl Portable {
     }
 }
 
-// SAFETY: places are those of bits set.
+// SAFETY: a mask, of which eight bits count, gives a number below 8 · its index + 8 for each bit.
 unsafe impl Vector for Portable {
     type Proof = Scalar;
     const BYTES: usize = 32;

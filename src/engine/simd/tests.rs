@@ -154,9 +154,9 @@ impl Kernel for Widen {
 }
 
 /// The places of the i32 that are not 0.
-struct Places([i32; 64]);
+struct Nonzero([i32; 64]);
 
-impl Kernel for Places {
+impl Kernel for Nonzero {
     type Output = Vec<u16>;
 
     #[inline(always)]
@@ -169,6 +169,63 @@ impl Kernel for Places {
         let count = V::places(proof, &masks, &mut places);
         places.truncate(count);
         places
+    }
+}
+
+/// Inputs of the groups that masks name, and their weights' first bytes. `spare`: groups there are besides the one of
+/// zeros, less those of the masks.
+struct Picked {
+    masks: Vec<u16>,
+    spare: isize,
+}
+
+impl Picked {
+    /// Bits of a mask beyond a vector's are nothing.
+    fn expected(&self, doubles: usize) -> Vec<u16> {
+        let groups = 0..self.masks.len() * doubles;
+        groups
+            .filter(|group| self.masks[group / doubles] >> (group % doubles) & 1 != 0)
+            .map(|group| group as u16)
+            .collect()
+    }
+
+    fn check<V: Vector, const C: usize>(&self, proof: V::Proof) {
+        let groups = self.masks.len() * V::DOUBLES;
+        let mut room = vec![u16::MAX; groups + SPARE_PLACES];
+        let places = Places::find::<V>(proof, &self.masks, &mut room);
+        let expected = self.expected(V::DOUBLES);
+        assert_eq!(places.count(), expected.len());
+        let there = (groups as isize + 1 + self.spare) as usize;
+        let inputs: Vec<[u8; 4]> = (0..there).map(|group| (group as u32).to_le_bytes()).collect();
+        // A vector to be left out, then one of the group's number.
+        let stride = 2 * V::BYTES;
+        let weights: Vec<i8> =
+            (0..there * stride).map(|at| if at % stride < V::BYTES { -1 } else { (at / stride) as i8 }).collect();
+        let mut found: Vec<u16> = Vec::new();
+        let rows = Rows { weights: &weights, stride, at: V::BYTES };
+        for (x, [weights]) in places.picked::<V, 1, C>(proof, &inputs, rows).flatten() {
+            let (mut numbers, mut bytes) = ([0i32; 16], [0i8; 64]);
+            x.store(&mut numbers);
+            weights.store(&mut bytes);
+            let group = numbers[0];
+            assert!(numbers[..V::DOUBLES].iter().all(|number| *number == group));
+            assert!(bytes[..V::BYTES].iter().all(|byte| *byte == group as i8));
+            found.push(group as u16);
+        }
+        assert!(
+            found.len().is_multiple_of(4) && found[expected.len()..].iter().all(|group| usize::from(*group) == groups)
+        );
+        assert_eq!(found[..expected.len()], expected);
+    }
+}
+
+impl Kernel for Picked {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, proof: V::Proof) {
+        self.check::<V, 4>(proof);
+        self.check::<V, 2>(proof);
     }
 }
 
@@ -242,7 +299,13 @@ proptest! {
     #[test]
     fn places(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
         let values: [i32; 64] = values.try_into().expect("64");
-        check(|| Places(values), &(0..64).filter(|n| values[usize::from(*n)] != 0).collect());
+        check(|| Nonzero(values), &(0..64).filter(|n| values[usize::from(*n)] != 0).collect());
+    }
+
+    #[test]
+    fn picked(masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9)) {
+        check(|| Picked { masks: masks.clone(), spare: 1 }, &());
+        check(|| Picked { masks: masks.clone(), spare: 0 }, &());
     }
 
     #[test]
@@ -256,6 +319,12 @@ proptest! {
         let bytes: [u8; 16] = std::array::from_fn(|n| values[n] as u8);
         check(|| Splat(bytes), &std::array::from_fn(|n| bytes[n % 16]));
     }
+}
+
+#[test]
+#[should_panic(expected = "not enough groups")]
+fn too_few_groups_are_refused() {
+    BackEnd::best().run(Picked { masks: vec![1], spare: -1 });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 use crate::chess::{PackedBoard, Perspective};
 
 use super::CompiledBlock;
-use super::pieces::{RowBuffer, turn};
+use super::pieces::{RowBuffer, exchange};
 use super::tables::NONE;
 
 /// A table's shares, as each of the perspectives and mirrored halves sees them (`pieces.rs`, `turn`).
@@ -51,7 +51,7 @@ impl Shares {
             share.present |= 1 << code;
         }
         let turned = |number: usize| {
-            let (squares, codes) = (usize::from(turn(number) & 63), usize::from(turn(number) >> 6));
+            let (squares, codes) = (usize::from(exchange(number) & 63), usize::from(exchange(number) >> 6));
             Share {
                 squares: std::array::from_fn(|square| share.squares[square ^ squares]),
                 codes: std::array::from_fn(|code| share.codes[code ^ codes]),

@@ -95,8 +95,6 @@ impl Shape {
 #[derive(Debug)]
 struct Walk {
     table: Box<[u32; 1024]>,
-    /// The base, when the kings contribute nothing.
-    base: Option<u32>,
     /// Whether the kings stand for nothing, wherever they stand.
     blind: bool,
     /// Whether no two pieces share an entry and all entries lie below the number of states.
@@ -170,7 +168,6 @@ impl CompiledBlock {
             #[cfg(target_arch = "x86_64")]
             shares: lanes::Shares::of(&table),
             table,
-            base: term.fixed,
             blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,
             small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
         })

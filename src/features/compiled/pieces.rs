@@ -125,7 +125,7 @@ impl Turned {
         let turned = |number: usize| {
             let mut turned = Box::new([0; 1024]);
             for (state, entry) in turned.iter_mut().enumerate() {
-                *entry = table[state ^ usize::from(turn(number))];
+                *entry = table[state ^ usize::from(exchange(number))];
             }
             turned
         };
@@ -137,7 +137,7 @@ impl Turned {
 pub type OwnKings = [[(u32, u8); 64]; 2];
 
 /// The exclusive or of table number n: bit 0 mirrors files, bit 1 exchanges ranks and colours, as Black's view does.
-pub(super) const fn turn(number: usize) -> u16 {
+pub(super) const fn exchange(number: usize) -> u16 {
     (if number & 1 != 0 { 7 } else { 0 }) | (if number & 2 != 0 { 56 | 8 << 6 } else { 0 })
 }
 

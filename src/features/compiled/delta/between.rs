@@ -6,13 +6,11 @@ use crate::features::compiled::{CompiledBlock, Walk};
 
 use super::{Move, Rows, kings_of};
 
-static NOTHING: BoardChange = BoardChange::NOTHING;
-
 impl<'a> Move<'a> {
     /// From one board to another, as White sees it, whatever happened between them: only for [`CompiledBlock::between`].
     pub fn between(before: &'a Board, after: &'a Board) -> Move<'a> {
         let kings = kings_of(before).zip(kings_of(after)).map(<[_; 2]>::from);
-        Move { before, after, change: &NOTHING, pov: Perspective::White, kings, kings_stay: false }
+        Move { before, after, change: &BoardChange::NOTHING, pov: Perspective::White, kings, kings_stay: false }
     }
 }
 
@@ -28,7 +26,7 @@ impl CompiledBlock {
     /// Of blocks that are one table: the entries of the pieces that stand on one board only.
     fn walked_between(&self, walk: &Walk, boards: &Move<'_>, kings: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
         let kings = self.kings(kings[0], kings[1], boards.pov);
-        let base = walk.base.unwrap_or_else(|| self.base(&self.terms[0], &kings));
+        let base = self.base(&self.terms[0], &kings);
         if base == NONE {
             return;
         }

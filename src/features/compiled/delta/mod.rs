@@ -13,7 +13,7 @@ use crate::features::spec::SourceSpec;
 
 use super::encode::{Kings, Men};
 use super::levels;
-use super::pieces::turn as turn_of;
+use super::pieces::exchange;
 use super::tables::{NONE, Term};
 pub use rows::Rows;
 
@@ -49,27 +49,11 @@ pub struct Boards {
     movers: Cell<Option<u64>>,
 }
 
-/// Pieces a move takes off the board or puts on it, as a perspective sees them: relative code · 64 + square, or
-/// [`BoardChange::NOBODY`].
-#[derive(Copy, Clone)]
-struct Few([u16; 2]);
-
-impl Few {
-    fn seen_by(states: [u16; 2], pov: Perspective) -> Few {
-        let exchange = (pov.index() << 9) as u16;
-        Few(states.map(|state| if state == BoardChange::NOBODY { state } else { state ^ exchange }))
-    }
-
-    fn states(&self) -> impl Iterator<Item = &u16> {
-        self.0.iter().filter(|state| **state != BoardChange::NOBODY)
-    }
-}
-
 /// The entries of a table, ascending, those there are first.
 #[inline(always)]
-fn entries(states: [u16; 2], table: &[u32; 1024], turn: u16) -> [u32; 2] {
-    // No table has an entry for NOBODY, however it is turned.
-    let [a, b] = states.map(|state| table[usize::from(state ^ turn) & 1023]);
+fn entries(states: [u16; 2], table: &[u32; 1024], exchange: u16) -> [u32; 2] {
+    // No table has an entry for NOBODY, whatever is exchanged.
+    let [a, b] = states.map(|state| table[usize::from(state ^ exchange) & 1023]);
     // "No entry" is the greatest number.
     [a.min(b), a.max(b)]
 }
@@ -112,12 +96,18 @@ impl<'a> Move<'a> {
         self.kings.filter(|_| self.kings_stay).map(|[before, _]| before)
     }
 
-    fn removed(&self) -> Few {
-        Few::seen_by(self.change.states()[0], self.pov)
+    /// Pieces taken off the board, as the perspective sees them: relative code · 64 + square.
+    fn removed(&self) -> impl Iterator<Item = u16> + use<> {
+        self.seen(self.change.states()[0])
     }
 
-    fn added(&self) -> Few {
-        Few::seen_by(self.change.states()[1], self.pov)
+    fn added(&self) -> impl Iterator<Item = u16> + use<> {
+        self.seen(self.change.states()[1])
+    }
+
+    fn seen(&self, states: [u16; 2]) -> impl Iterator<Item = u16> + use<> {
+        let exchange = (self.pov.index() << 9) as u16;
+        states.into_iter().filter(|state| *state != BoardChange::NOBODY).map(move |state| state ^ exchange)
     }
 
     fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
@@ -125,9 +115,8 @@ impl<'a> Move<'a> {
             *known = None;
         }
         known.get_or_insert_with(|| {
-            let (removed, added) = (self.removed(), self.added());
-            let states = removed.states().chain(added.states());
-            let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(*state & 63) ^ mask));
+            let states = self.removed().chain(self.added());
+            let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(state & 63) ^ mask));
             Boards {
                 mask,
                 before: View::of(self.before, self.pov, mask),
@@ -306,7 +295,8 @@ impl CompiledBlock {
         rows.settle(from);
     }
 
-    /// What a move changes in a block that is one table ([`CompiledBlock::walks`]), the own and the enemy king staying.
+    /// What a move changes in a block that is one table ([`CompiledBlock::walks`]) while both kings stay; `kings`: the own
+    /// and the enemy's, on the board's own squares.
     #[inline(always)]
     pub fn moved(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
         if let Some(walk) = &self.walk {
@@ -327,9 +317,10 @@ impl CompiledBlock {
         let Some((base, number)) = self.turned(own, enemy, pov) else { return };
         let first = base.wrapping_add(offset);
         let from = [rows.removed.len(), rows.added.len()];
-        let [old, new] = change.states().map(|states| entries(states, &walk.table, turn_of(number)));
+        let [old, new] = change.states().map(|states| entries(states, &walk.table, exchange(number)));
         for (entries, out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
             let count = entries.iter().filter(|entry| **entry != NONE).count();
+            // Both, then less those there are not, which stand last: no branch.
             let end = out.len() + count;
             out.extend_from_slice(&entries.map(|entry| first.wrapping_add(entry)));
             out.truncate(end);
@@ -352,7 +343,7 @@ impl CompiledBlock {
                 continue;
             }
             let table = &term.tables[level.slot];
-            let mut row = |state: &u16, other: &Board, out: &mut Vec<u32>| {
+            let mut row = |state: u16, other: &Board, out: &mut Vec<u32>| {
                 let man = Man { code: usize::from(state >> 6), square: u32::from(state & 63) ^ kings.mask };
                 let entry = table[man.code << 6 | man.square as usize];
                 if entry == NONE || !(level.plain() || self.admitted(man, men.get_or_insert_with(|| self.men(kings)))) {
@@ -362,8 +353,8 @@ impl CompiledBlock {
                     out.push(base + entry + offset);
                 }
             };
-            mv.removed().states().for_each(|state| row(state, mv.after, rows.removed));
-            mv.added().states().for_each(|state| row(state, mv.before, rows.added));
+            mv.removed().for_each(|state| row(state, mv.after, rows.removed));
+            mv.added().for_each(|state| row(state, mv.before, rows.added));
         }
         self.settle(from, rows);
     }
