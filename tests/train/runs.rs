@@ -215,6 +215,21 @@ fn without_dead_features_the_scores_are_the_same() {
 }
 
 #[test]
+fn with_sparsity_fewer_neurons_are_active() {
+    let bench = Bench::new();
+    let positive = |sparsity: f64, name: &str| {
+        let config = bench.config(Method::Eval);
+        let config = TrainConfig { recipe: Recipe { sparsity, ..config.recipe }, ..config };
+        let outcome = bench.run(&config, name, false, &mut Silent).expect("trained");
+        let last = outcome.epochs.last().expect("epochs");
+        assert!(last.train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
+        last.neurons.expect("a validation split").positive
+    };
+    let [plain, sparse] = [positive(0.0, "plain"), positive(0.2, "sparse")];
+    assert!(sparse < 0.8 * plain, "{sparse} {plain}");
+}
+
+#[test]
 fn the_outcome_is_one_document_and_the_network_loads() {
     let bench = Bench::new();
     let options = ["--epochs", "1", "--format", "json", "--hidden", "8,4"];
