@@ -62,6 +62,12 @@ impl BoardChange {
         [self.removed, self.added]
     }
 
+    /// How many pieces are removed and how many added.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 2] {
+        self.states().map(|states| states.iter().filter(|state| **state != BoardChange::NOBODY).count())
+    }
+
     /// The board after the change.
     #[must_use]
     pub fn applied_to(&self, board: &Board) -> Board {

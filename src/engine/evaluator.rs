@@ -151,7 +151,9 @@ impl<'a> Evaluator<'a> {
     /// Follows a move from `before`, the board last set or played to, to `after`.
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         if self.model.shape().buckets.count > 1 {
-            self.pieces = after.occupied().count();
+            // Of `before`, which is looked at anyway.
+            let [removed, added] = change.counts();
+            self.pieces = before.occupied().count() + added - removed;
         }
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
