@@ -11,7 +11,7 @@ use super::CompiledBlock;
 use super::pieces::{RowBuffer, exchange};
 use super::tables::NONE;
 
-/// A table's shares, as each of the perspectives and mirrored halves sees them (`pieces.rs`, `turn`).
+/// A table's shares, as each of the perspectives and mirrored halves sees them (`pieces.rs`, `exchange`).
 #[derive(Debug)]
 pub struct Shares {
     turned: Box<[Share; 4]>,
