@@ -8,6 +8,12 @@
 
 pub mod units;
 
+pub mod statistics;
+
+pub mod text;
+
+pub mod output;
+
 pub mod chess;
 
 pub mod features;

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// From the bottom up.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 16] = [
     "units",
+    "statistics",
+    "text",
+    "output",
     "chess",
     "features",
     "data",

@@ -11,3 +11,9 @@ pub use mobility::mobility;
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 pub use view::{BlackView, ByPerspective, Mirror, Orientation, Perspective};
+
+/// Whether two squares are one, or side by side: kings never stand so.
+#[must_use]
+pub const fn too_close(a: u32, b: u32) -> bool {
+    (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1
+}

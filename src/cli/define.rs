@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Failure, Format, print_json};
 use crate::features::analysis::{Activity, Analysis, Lossless, Tally};
 use crate::features::{Block, FactorSpec, Factors, FeatureSet, runs};
+use crate::text;
 
 /// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
 #[derive(Debug, clap::Args)]
@@ -152,15 +153,10 @@ fn describe<'a>(set: &'a FeatureSet, analysis: &Analysis) -> Described<'a> {
     }
 }
 
-fn describe_block(block: &Block, dead: Tally) -> DescribedBlock<'_> {
+fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
     let product = &block.spec().product;
-    let mut stride = product.size;
-    let axis = |factor: &'_ FactorSpec| {
-        stride = stride.checked_div(factor.size).unwrap_or(0);
-        stride
-    };
-    let strides: Vec<u32> = product.factors.iter().map(axis).collect();
-    let axes = product.factors.iter().zip(strides);
+    let axis =
+        |(factor, stride): (&'a FactorSpec, u32)| DescribedAxis { name: &factor.name, size: factor.size, stride };
     DescribedBlock {
         name: &block.name,
         offset: block.offset,
@@ -168,7 +164,7 @@ fn describe_block(block: &Block, dead: Tally) -> DescribedBlock<'_> {
         contexts: block.contexts(),
         dead,
         formula: formula(&block.spec().text),
-        axes: axes.map(|(factor, stride)| DescribedAxis { name: &factor.name, size: factor.size, stride }).collect(),
+        axes: product.strides().map(axis).collect(),
     }
 }
 
@@ -260,15 +256,6 @@ fn contexts(count: usize) -> String {
     }
 }
 
-/// Digits in groups of three.
 fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    text::grouped(&number.to_string())
 }

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::measure::failure;
 use super::{Failure, Format, print_json};
-use crate::data::OutputFile;
 use crate::features::FeatureSet;
 use crate::measure::frequencies;
+use crate::output::OutputFile;
 use crate::service::Request;
 
 /// Write the indices of the features that are active most often, for the `select` key of a definition

@@ -9,8 +9,8 @@ use shakmaty::Position;
 use super::input::{fen, uci};
 use super::{Failure, Format, print_json};
 use crate::chess::{Board, BoardChange, Perspective, Square};
-use crate::data::OutputFile;
 use crate::features::{Explained, FeatureSet};
+use crate::output::OutputFile;
 use crate::report::{Mark, MarkedBoard, Tone, board_svg};
 
 /// Draw a board for each block with the features that are active, and what a move adds and removes

@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::formats::binpack::ChunkError;
 use super::label::LabelError;
 use super::{Method, Purpose, RecordError, ScoreUnit};
+use crate::output::OutputError;
 
 /// Why data could not be read, built or written. Each message is complete: causes stand in it and are not chained.
 #[derive(Debug, Error)]
@@ -86,6 +87,12 @@ pub enum DataError {
     Label(#[from] Box<LabelError>),
     #[error("no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
+}
+
+impl From<OutputError> for DataError {
+    fn from(OutputError { path, cause }: OutputError) -> DataError {
+        DataError::Write { path, cause }
+    }
 }
 
 impl DataError {

@@ -10,8 +10,8 @@ use super::build::{Dropped, GameDropped};
 use super::formats::{Conversion, SkippedSamples};
 use super::generate::Generated;
 use super::label::Labelling;
-use super::output::{OutputFile, SealedFile};
 use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
+use crate::output::{OutputFile, SealedFile};
 
 /// A file the samples came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +98,6 @@ impl Manifest {
         let mut file = OutputFile::create(&path)?;
         file.put(text.as_bytes())?;
         file.put(b"\n")?;
-        file.seal()
+        Ok(file.seal()?)
     }
 }

@@ -28,8 +28,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::output::{OutputFile, SealedFile};
 use super::{DataError, Purpose, Record};
+use crate::output::{OutputFile, SealedFile};
 use crate::units::Seed;
 
 pub const MAGIC: &[u8; 8] = b"\x89FSD\r\n\x1a\n";
@@ -269,6 +269,6 @@ impl FsdWriter {
         };
         self.file.put(&self.checksums)?;
         self.file.put_front(&header.to_bytes())?;
-        self.file.seal()
+        Ok(self.file.seal()?)
     }
 }

@@ -32,15 +32,8 @@ pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explai
 
 /// The axis values of an element of a product.
 fn values(product: &ProductSpec, element: u32) -> String {
-    let mut left = product.size;
-    let mut rest = element;
-    let value = |factor: &FactorSpec| {
-        left /= factor.size;
-        let own = rest / left;
-        rest %= left;
-        self::value(factor, own)
-    };
-    product.factors.iter().map(value).collect::<Vec<_>>().join(", ")
+    let value = |(factor, stride): (&FactorSpec, u32)| self::value(factor, element / stride % factor.size);
+    product.strides().map(value).collect::<Vec<_>>().join(", ")
 }
 
 fn value(factor: &FactorSpec, element: u32) -> String {

@@ -261,7 +261,7 @@ impl FeatureSet {
         let tables: Vec<_> = self.blocks.iter().map(|block| block.compiled.contexts()).collect();
         let enemies = if tables.iter().any(|table| table.reads_enemy()) { 64 } else { 1 };
         let pairs = (0..64).flat_map(|own| (0..enemies).map(move |enemy| (own, enemy)));
-        let apart = pairs.filter(|(own, enemy)| enemies == 1 || !super::compiled::too_close(*own, *enemy));
+        let apart = pairs.filter(|(own, enemy)| enemies == 1 || !crate::chess::too_close(*own, *enemy));
         let mut seen: Vec<Vec<u32>> =
             apart.map(|(own, enemy)| tables.iter().map(|table| table.id(own, enemy)).collect()).collect();
         seen.sort_unstable();

@@ -219,6 +219,15 @@ impl BlockSpec {
 }
 
 impl ProductSpec {
+    /// Each factor with its stride: an element's part of it is (element ÷ stride) mod the factor's size.
+    pub fn strides(&self) -> impl Iterator<Item = (&FactorSpec, u32)> {
+        self.factors.iter().scan(self.size, |stride, factor| {
+            // A product without elements has no strides.
+            *stride = stride.checked_div(factor.size).unwrap_or(0);
+            Some((factor, *stride))
+        })
+    }
+
     /// Whether an axis or difference reads the slot.
     pub fn reads(&self, slot: usize) -> bool {
         self.factors.iter().any(|factor| match &factor.kind {
@@ -357,6 +366,14 @@ impl ConditionSpec {
             ConditionSpec::Compare(left, comparison, right) => {
                 comparison.holds(left.value(entity), right.value(entity))
             }
+        }
+    }
+
+    /// The conditions that all have to hold.
+    pub fn conjuncts(&self) -> Vec<&ConditionSpec> {
+        match self {
+            ConditionSpec::All(of) => of.iter().flat_map(ConditionSpec::conjuncts).collect(),
+            other => vec![other],
         }
     }
 

@@ -12,6 +12,7 @@ use crate::chess::{Board, BoardChange, Color};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::net::NetFile;
 use crate::record::{SpeedEntry, SpeedRecord};
+use crate::statistics::Estimate;
 
 /// How long and on how much.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -127,38 +128,14 @@ impl Run<'_> {
     }
 
     fn entry(&self, row_bytes: usize) -> SpeedEntry {
-        let (mean, interval) = mean_interval(&self.rates);
+        let estimate = Estimate::over(&self.rates);
         SpeedEntry {
             strategy: self.strategy.name().into(),
             back_end: self.back_end.name().into(),
-            evaluations_per_second: mean,
-            interval,
+            evaluations_per_second: estimate.map_or(f64::NAN, |estimate| estimate.mean),
+            interval: estimate.and_then(|estimate| estimate.interval).unwrap_or_default(),
             rows: self.evaluator.rows() as f64 / self.evaluations.max(1) as f64,
             row_bytes,
         }
-    }
-}
-
-/// Mean and half-width of its 95% interval by Student's t.
-fn mean_interval(values: &[f64]) -> (f64, f64) {
-    /// 97.5% quantiles for 1, 2, … degrees of freedom; beyond, the normal's is near enough.
-    const T: [f64; 15] =
-        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131];
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let t = T.get(values.len() - 2).copied().unwrap_or(1.96);
-    (mean, t * (variance / count).sqrt())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn interval_by_hand() {
-        let (mean, half) = mean_interval(&[9.0, 10.0, 11.0]);
-        assert!((mean - 10.0).abs() < 1e-12 && (half - 4.303 / 3f64.sqrt()).abs() < 1e-12);
-        assert_eq!(mean_interval(&[5.0, 5.0]), (5.0, 0.0));
     }
 }

@@ -19,8 +19,8 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::{Activation, BucketRule, NetError, NetFile, Origin, OutputBuckets, QuantDense, QuantNet, Scheme, Shape};
-use crate::data::OutputFile;
 use crate::features::FeatureSet;
+use crate::output::OutputFile;
 
 /// What the file does not say.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

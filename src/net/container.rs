@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::Origin;
 use super::{NetError, Scheme, Shape};
-use crate::data::OutputFile;
+use crate::output::OutputFile;
 
 const KEY: &str = "fsbench";
 pub(super) const VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use super::bullet::BulletError;
 use super::nnue::NnueError;
-use crate::data::DataError;
 use crate::features::{FeatureError, Identity};
+use crate::output::OutputError;
 
 #[derive(Debug, Error)]
 pub enum NetError {
@@ -16,7 +16,7 @@ pub enum NetError {
     Read { path: PathBuf, reason: io::Error },
     /// The file could not be written.
     #[error(transparent)]
-    Write(#[from] DataError),
+    Write(#[from] OutputError),
     /// The container is broken: truncated, or not a safetensors file at all.
     #[error("{path} is no whole safetensors file ({reason}); was the copy cut short?")]
     Container { path: PathBuf, reason: safetensors::SafeTensorError },

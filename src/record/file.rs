@@ -1,12 +1,12 @@
 //! Small JSON files, written so that a reader sees the old content or the new, never a part.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tempfile::NamedTempFile;
 use thiserror::Error;
+
+use crate::output::{self, OutputError};
 
 /// Why a record could not be read or written.
 #[derive(Debug, Error)]
@@ -21,8 +21,7 @@ pub enum RecordFileError {
     Serialise { path: PathBuf, source: serde_json::Error },
 }
 
-/// Replaces a file as a whole: written beside it, flushed to the disk, then renamed. Missing folders are made. A file
-/// that holds these bytes already is left alone.
+/// [`output::write`]; missing folders are made, and a file that holds these bytes already is left alone.
 ///
 /// # Errors
 /// When the folder cannot be made or written, or the disk is full; the old file then stands untouched.
@@ -31,29 +30,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError
         return Ok(());
     }
     let failed = |source| RecordFileError::Write { path: path.to_path_buf(), source };
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    allow_others_to_read(&file).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
-}
-
-/// Temporary files are made for their owner alone; results are for everyone.
-#[cfg(unix)]
-fn allow_others_to_read(file: &NamedTempFile) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn allow_others_to_read(_file: &NamedTempFile) -> std::io::Result<()> {
-    Ok(())
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    output::write(path, bytes).map_err(|OutputError { cause, .. }| failed(cause))
 }
 
 /// [`write_atomically`] of indented JSON with a final newline.

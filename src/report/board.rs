@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::html::escape;
+
 /// How a mark is drawn.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tone {
@@ -111,14 +113,14 @@ fn draw_legend(out: &mut String, rows: &[Vec<MarkedBoard>], top: usize) {
 
 fn draw(out: &mut String, board: &MarkedBoard, left: usize, top: usize) {
     put(out, format_args!("<g transform=\"translate({left} {top})\">\n"));
-    put(out, format_args!("<text y=\"12\" font-weight=\"bold\">{}</text>\n", escaped(&board.title)));
+    put(out, format_args!("<text y=\"12\" font-weight=\"bold\">{}</text>\n", escape(&board.title)));
     for (line, note) in board.notes.iter().enumerate() {
         put(
             out,
             format_args!(
                 "<text y=\"{}\" font-size=\"10\" fill=\"#444\">{}</text>\n",
                 12 + LINE * (line + 1),
-                escaped(note)
+                escape(note)
             ),
         );
     }
@@ -148,7 +150,7 @@ fn draw(out: &mut String, board: &MarkedBoard, left: usize, top: usize) {
 }
 
 fn draw_mark(out: &mut String, mark: &Mark) {
-    let (color, title) = (mark.tone.color(), escaped(&mark.title));
+    let (color, title) = (mark.tone.color(), escape(&mark.title));
     let opacity = if mark.tone == Tone::Kept { "0.28" } else { "0.55" };
     put(out, format_args!("<g><title>{title}</title>\n"));
     let (x, y) = center(mark.squares[0]);
@@ -179,10 +181,6 @@ fn center(square: u8) -> (usize, usize) {
 fn glyph(piece: char) -> char {
     let at = "KQRBNPkqrbnp".find(piece);
     at.and_then(|at| "♔♕♖♗♘♙♚♛♜♝♞♟".chars().nth(at)).unwrap_or(piece)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::figures::{Content, Layer, Sketch, Style};
 use super::plot::Figure;
-use super::statistics::Estimate;
 use crate::record::{DatasetStats, Histogram};
+use crate::statistics::Estimate;
 
 /// The plots there are figures for.
 #[must_use]

@@ -1,9 +1,9 @@
 //! Which plots a report has: data laid out for drawing, without any drawing.
 
-use super::statistics::Estimate;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use super::table;
 use crate::record::Method;
+use crate::statistics::Estimate;
 
 /// A plot to be drawn.
 #[derive(Clone, Debug)]

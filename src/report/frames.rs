@@ -2,10 +2,10 @@
 
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
-use super::statistics::Estimate;
 use super::summary::{Summary, SummaryRow};
 use super::table;
 use crate::record::{EpochRecord, Results, RunRecord};
+use crate::statistics::Estimate;
 
 /// The three levels of detail.
 #[derive(Clone, Debug)]

@@ -11,7 +11,6 @@ mod html;
 mod markdown;
 mod numbers;
 mod plot;
-mod statistics;
 mod summary;
 mod table;
 mod text;
@@ -22,13 +21,13 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+pub use crate::statistics::{Estimate, student_t_quantile};
 pub use board::{Mark, MarkedBoard, Tone, board_svg};
 pub use dataset::dataset_figures;
 pub use frames::Frames;
 pub use html::html;
 pub use markdown::markdown;
 pub use plot::{Figure, PlotError};
-pub use statistics::{Estimate, student_t_quantile};
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
 pub use text::text;
 pub use write::{WriteError, Written, write};

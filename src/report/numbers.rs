@@ -1,6 +1,7 @@
 //! Numbers as people read them: as many digits as the interval allows, the same in a whole column.
 
-use super::statistics::Estimate;
+use crate::statistics::Estimate;
+use crate::text::grouped;
 
 /// What stands where nothing was measured.
 pub(super) const MISSING: &str = "–";
@@ -43,18 +44,6 @@ pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let point = if fraction.is_empty() { "" } else { "." };
     format!("{sign}{}{point}{fraction}", grouped(whole))
-}
-
-/// `1234567` → `1,234,567`
-pub(super) fn grouped(digits: &str) -> String {
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `83 s`, `6 min 40 s`, `2 h 5 min`

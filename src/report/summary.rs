@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::statistics::Estimate;
 use crate::record::{
     Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedRecord, Study,
 };
+use crate::statistics::Estimate;
 
 /// A whole report's figures.
 #[derive(Clone, Debug, Serialize)]

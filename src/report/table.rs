@@ -1,9 +1,9 @@
 //! The comparison as a table of texts, the same for the terminal, Markdown and HTML.
 
 use super::numbers::{self, MISSING};
-use super::statistics::Estimate;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::Method;
+use crate::statistics::Estimate;
 
 /// Which question a column answers; narrow outputs show one part after the other.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::output::OutputError;
+
 /// Errors of [`run`](super::run). [`TrainError::is_request`] tells a bad request from work that failed.
 #[derive(Debug, Error)]
 pub enum TrainError {
@@ -47,6 +49,12 @@ pub enum TrainError {
     #[cfg(feature = "train")]
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),
+}
+
+impl From<OutputError> for TrainError {
+    fn from(OutputError { path, cause }: OutputError) -> TrainError {
+        TrainError::Io { action: "cannot write", path, source: cause }
+    }
 }
 
 impl TrainError {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{EpochMetrics, TrainError};
+use crate::output;
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
@@ -24,8 +25,10 @@ pub const EVENTS: &str = "events.out.tfevents.fsbench";
 /// Written last: where it stands, the run has finished.
 pub const OUTCOME: &str = "outcome.json";
 
-/// Names of files being written begin with this; left over, they are rubbish.
-const TEMPORARY: &str = ".tmp";
+/// Whether a killed run left this file unfinished; earlier versions named them `.tmp…`.
+fn is_rubbish(name: &str) -> bool {
+    output::is_part(name) || name.starts_with(".tmp")
+}
 
 /// A run folder that this process writes to.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Folder, TrainError> {
         fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's folder", path))?;
         let folder = Folder(path.into());
-        for name in folder.entries()?.iter().filter(|name| name.starts_with(TEMPORARY)) {
+        for name in folder.entries()?.iter().filter(|name| is_rubbish(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
         }
@@ -175,19 +178,38 @@ impl Folder {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), TrainError> {
-        let path = self.path(name);
-        let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempfile_in(&self.0)
-            .map_err(TrainError::io("cannot write", &path))?;
-        file.write_all(bytes)
-            .and_then(|()| file.as_file().sync_all())
-            .map_err(TrainError::io("cannot write", &path))?;
-        file.persist(&path).map_err(|error| TrainError::io("cannot write", &path)(error.error))?;
-        Ok(())
+        Ok(output::write(&self.path(name), bytes)?)
     }
 
     fn damaged(&self, name: &str, why: String) -> TrainError {
         TrainError::Damaged { path: self.path(name), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn all_files_of_a_run_have_one_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::create(&place.path().join("run"), false).expect("made");
+        folder.write_text(CONFIG, "{}").expect("written");
+        folder.write_bytes(EVENTS, b"x").expect("written");
+        fs::write(folder.path("plain"), "").expect("written");
+        let mode = |name: &str| folder.path(name).metadata().expect("it is there").permissions().mode();
+        assert_eq!([mode(CONFIG), mode(EVENTS)], [mode("plain"); 2]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_unfinished_is_removed() {
+        let place = tempfile::tempdir().expect("a folder");
+        for name in [".tmpAbC", ".config.json.AbC.part", "kept"] {
+            fs::write(place.path().join(name), "").expect("written");
+        }
+        let folder = Folder::open(place.path()).expect("opened");
+        assert_eq!(folder.entries().expect("listed"), ["kept"]);
     }
 }

@@ -178,9 +178,9 @@ fn score(text: &[u8]) -> Result<Option<i16>, String> {
     text.parse().ok().filter(|score| *score != i16::MIN).map(Some).ok_or_else(wrong)
 }
 
+/// What an error quotes of a line.
 fn excerpt(text: &[u8]) -> String {
-    let end = text.len().min(90);
-    String::from_utf8_lossy(&text[..end]).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    crate::text::excerpt(text, 90)
 }
 
 /// Appends a sample's line.

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::binpack::{Encoder, Unfit};
 use super::losses::{Account, Boundaries, Ledger, fit};
 use super::{Format, bullet, text};
-use crate::data::output::{OutputFile, SealedFile};
 use crate::data::{DataError, FsdWriter, Provenance, Record};
+use crate::output::{OutputFile, SealedFile};
 
 /// Samples formatted by one task.
 const TASK: usize = 1 << 12;

@@ -25,6 +25,7 @@ use super::formats::Account;
 use super::journal::{Journal, JournalError, journal_path};
 use super::uci::{Engine, Identity, UciError};
 use super::{DataError, GameResult};
+use crate::output::OutputError;
 use book::Book;
 use output::{Facts, Sink};
 use played::{Played, result_text};
@@ -94,6 +95,12 @@ pub enum GenerateError {
     Spool { folder: PathBuf, cause: io::Error },
     #[error("game {game} of the journal is damaged: {reason}; remove the line with \"number\":{game} to play it again")]
     Game { game: u32, reason: String },
+}
+
+impl From<OutputError> for GenerateError {
+    fn from(error: OutputError) -> GenerateError {
+        GenerateError::Data(error.into())
+    }
 }
 
 impl GenerateError {

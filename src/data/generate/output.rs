@@ -7,8 +7,8 @@ use std::path::Path;
 use super::played::{Played, samples_of};
 use super::{GenerateError, Generated, Work};
 use crate::data::formats::{Account, Format, SampleWriter};
-use crate::data::output::OutputFile;
 use crate::data::{DataError, Manifest, Method, Provenance, ScoreUnit, manifest_path};
+use crate::output::OutputFile;
 
 /// What is written, by the output's name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -13,10 +13,11 @@ mod tags;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use outline::{Mark, Outliner};
 use pgn_reader::Reader;
+use serde::{Deserialize, Serialize};
+
+use crate::text::excerpt;
 
 pub use eval::Eval;
 pub use games::{Game, Games, PlayedMove, Reading, Skipped, first_ply, games};
@@ -134,16 +135,17 @@ impl Parser {
                 reason: trouble.reason,
                 game_offset: offset + start as u64,
                 offset: offset + trouble.at as u64,
-                text: excerpt(&text[trouble.at..]),
+                text: first_word(&text[trouble.at..]),
             }));
             self.marks = outline.marks;
         }
     }
 }
 
-fn excerpt(text: &[u8]) -> String {
-    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len()).min(24);
-    String::from_utf8_lossy(&text[..end]).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// The word that a text begins with, or its first 24 bytes.
+fn first_word(text: &[u8]) -> String {
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    excerpt(&text[..end], 24)
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::chess::{Board, Color, Perspective, Square};
+use crate::chess::{Board, Color, Perspective, Square, too_close};
 use crate::features::reference;
 use crate::features::spec::Entity;
 
 use super::domain::Squares;
 use super::index::Goal;
-use super::legal::{self, END_RANKS, Witness, too_close};
+use super::legal::{self, END_RANKS, Witness};
 use super::partial::{KING, Partial};
 use super::positions::pick;
 use super::reach::between;

@@ -6,7 +6,7 @@ use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
 use super::partial::{KING, Partial};
 use super::reach::{attacked, push_squares, ray, rays};
-use super::search::{Steps, origin};
+use super::search::Steps;
 use super::values::Values;
 
 /// Largest count that is followed value by value; beyond, everything counts as possible.
@@ -57,7 +57,7 @@ impl Counter<'_> {
             let holds = self.condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]));
             return self.only(u32::from(holds));
         };
-        let from = origin(binder.source).map(|of| entities[of]);
+        let from = binder.source.of().map(|of| entities[of]);
         let mut inner = |entity: Entity| {
             entities[binder.slot] = entity;
             self.bindings(rest, entities)

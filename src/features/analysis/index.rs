@@ -8,6 +8,7 @@ use super::domain::Domain;
 
 /// A product, ready to be read backwards.
 pub struct Reader<'a> {
+    /// With their strides.
     factors: Vec<(u32, Factor<'a>)>,
     size: u32,
 }
@@ -94,7 +95,7 @@ impl<'a> Reader<'a> {
             }
             FactorKind::Reserved => Factor::Reserved,
         };
-        let factors = product.factors.iter().map(|spec| (spec.size, factor(&spec.kind))).collect();
+        let factors = product.strides().map(|(spec, stride)| (stride, factor(&spec.kind))).collect();
         Reader { factors, size: product.size }
     }
 
@@ -102,9 +103,7 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn read(&self, index: u32, goal: &mut Goal<'a>) -> bool {
         let mut rest = index;
-        let mut stride = self.size;
-        self.factors.iter().all(|(size, factor)| {
-            stride /= size;
+        self.factors.iter().all(|(stride, factor)| {
             let element = rest / stride;
             rest %= stride;
             factor.read(element, goal)

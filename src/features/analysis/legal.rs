@@ -58,11 +58,6 @@ pub fn standard_material(squares: &[u64; 6]) -> bool {
     pawns.count_ones() + promoted <= FLEXIBLE
 }
 
-/// Kings on one square or side by side.
-pub const fn too_close(a: u32, b: u32) -> bool {
-    (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1
-}
-
 /// Analysis looks through White's eyes at boards on which the own king stands where the mirror rule wants it: oriented
 /// squares are then plain squares and own pieces White's. Nothing is lost: strict validation does not change when
 /// the board is turned or mirrored and the colours exchanged with it.

@@ -9,7 +9,7 @@ use crate::features::spec::{BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Ent
 use super::count::{self, Counter};
 use super::domain::Domain;
 use super::partial::Partial;
-use super::search::{Steps, origin};
+use super::search::Steps;
 use super::values::Values;
 
 /// What all values of the outer variables together may take to be looked at.
@@ -28,7 +28,7 @@ pub struct Outlook<'a> {
 impl<'a> Outlook<'a> {
     pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain]) -> Outlook<'a> {
         let own = |slot: &usize| count.binders.iter().any(|binder| binder.slot == *slot);
-        let origins = count.binders.iter().filter_map(|binder| origin(binder.source));
+        let origins = count.binders.iter().filter_map(|binder| binder.source.of());
         let read = count.condition.iter().flat_map(ConditionSpec::slots).chain(origins);
         let mut slots: Vec<usize> = read.filter(|slot| !own(slot)).collect();
         slots.sort_unstable();

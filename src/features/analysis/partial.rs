@@ -4,10 +4,10 @@
 
 use shakmaty::attacks;
 
-use crate::chess::{Bitboard, Square};
+use crate::chess::{Bitboard, Square, too_close};
 use crate::features::spec::Entity;
 
-use super::legal::{self, END_RANKS, too_close};
+use super::legal::{self, END_RANKS};
 
 pub const KING: u32 = 5;
 

@@ -5,12 +5,12 @@ use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use shakmaty::Position;
 
-use crate::chess::{Board, Chess, Move};
+use crate::chess::{Board, Chess, Move, too_close};
 use crate::features::spec::Entity;
 use crate::units::Seed;
 
 use super::domain::{Domain, Squares};
-use super::legal::{END_RANKS, FLEXIBLE, Witness, piece, too_close};
+use super::legal::{END_RANKS, FLEXIBLE, Witness, piece};
 use super::partial::KING;
 
 const SEED: Seed = Seed(20_240_603);

@@ -60,7 +60,7 @@ impl<'a> Frame<'a> {
         let mut domains: Vec<Domain> = slots.map(|(slot, kind)| Domain::of_slot(slot, *kind, half)).collect();
         let mut conditions = Vec::new();
         let mut possible = true;
-        for condition in block.condition.iter().flat_map(conjuncts) {
+        for condition in block.condition.iter().flat_map(ConditionSpec::conjuncts) {
             let slots = condition.slots();
             match slots[..] {
                 [] => possible &= condition.holds(&|_| Entity::bare(0)),
@@ -70,7 +70,7 @@ impl<'a> Frame<'a> {
         }
         let counts: Vec<Outlook<'_>> =
             block.product.counts().into_iter().map(|count| Outlook::new(block, count, &domains)).collect();
-        let followed = block.binders.iter().filter_map(|binder| origin(binder.source));
+        let followed = block.binders.iter().filter_map(|binder| binder.source.of());
         let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
         let named: Vec<usize> = followed.chain(named.copied()).collect();
         let limited = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
@@ -151,7 +151,7 @@ impl<'a> Frame<'a> {
         let mut open: Vec<usize> = slots.filter(matters).collect();
         let mut order = Vec::with_capacity(open.len());
         while !open.is_empty() {
-            let candidates = |slot: usize| match origin(source(slot)) {
+            let candidates = |slot: usize| match source(slot).of() {
                 None => goal.domains[slot].len(),
                 Some(of) if order.contains(&of) => goal.domains[slot].len().min(8),
                 Some(_) => u32::MAX,
@@ -215,7 +215,7 @@ impl Search<'_, '_> {
         let binder = self.frame.block.binders.iter().find(|binder| binder.slot == slot);
         match binder.map(|binder| binder.source) {
             Some(source) if source != SourceSpec::Pieces => {
-                let from = origin(source).map_or(Entity::bare(0), |of| self.entities[of]);
+                let from = source.of().map_or(Entity::bare(0), |of| self.entities[of]);
                 let piece = matches!(source, SourceSpec::Targets(_) | SourceSpec::Next(..));
                 for step in steps(source, from) {
                     let mut stepped = *partial;
@@ -271,21 +271,6 @@ fn usual(source: SourceSpec) -> Steps {
         SourceSpec::Pieces => 24,
         SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,
         SourceSpec::Targets(_) | SourceSpec::Next(..) => 3,
-    }
-}
-
-/// The variable a source starts from.
-pub fn origin(source: SourceSpec) -> Option<usize> {
-    match source {
-        SourceSpec::Pieces => None,
-        SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of) | SourceSpec::Next(of, _) => Some(of),
-    }
-}
-
-fn conjuncts(condition: &ConditionSpec) -> Vec<&ConditionSpec> {
-    match condition {
-        ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
-        other => vec![other],
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::chess::{Mirror, Perspective, Square};
+use crate::chess::{Mirror, Perspective, Square, too_close};
 use crate::features::spec::{
     BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, OWN_KING, Property, SourceSpec,
 };
@@ -93,11 +93,6 @@ impl ContextTable {
             (false, true) => self.ids[(own << 6 | enemy) as usize],
         }
     }
-}
-
-/// Kings on one square or side by side.
-pub fn too_close(a: u32, b: u32) -> bool {
-    (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1
 }
 
 /// What a block reads, for one look after another at placements of its kings.

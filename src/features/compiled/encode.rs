@@ -3,6 +3,7 @@
 use crate::chess::{Perspective, Square};
 use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};
 
+use super::delta::dedup_from;
 use super::tables::{NONE, Term, plus};
 use super::view::{Man, Placement, View, squares};
 use super::{CompiledBlock, Shape};
@@ -26,7 +27,7 @@ impl CompiledBlock {
             _ => self.search(&placement.view(pov, kings.mask), &kings, offset, out),
         }
         if self.shares_rows() && !self.united {
-            self.dedup_from(start, offset, out);
+            self.drop_repeats(start, offset, out);
         }
     }
 
@@ -126,19 +127,12 @@ impl CompiledBlock {
     }
 
     /// Removes repeats from `out[start..]`; the order may change.
-    fn dedup_from(&self, start: usize, offset: u32, out: &mut Vec<u32>) {
+    fn drop_repeats(&self, start: usize, offset: u32, out: &mut Vec<u32>) {
         /// Up to here a bitset beats sorting.
         const BITS: usize = 4096;
         if self.size as usize > BITS {
             out[start..].sort_unstable();
-            let mut kept = start;
-            for at in start..out.len() {
-                if at == start || out[at] != out[kept - 1] {
-                    out[kept] = out[at];
-                    kept += 1;
-                }
-            }
-            out.truncate(kept);
+            dedup_from(out, start);
             return;
         }
         let mut seen = [0u64; BITS / 64];

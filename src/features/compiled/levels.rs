@@ -61,7 +61,7 @@ impl Conditions {
     /// `single` says which slots' own conditions are folded into tables or masks.
     pub fn sort(condition: Option<&ConditionSpec>, bound: &[BinderSpec], single: impl Fn(usize) -> bool) -> Conditions {
         let mut sorted = Conditions { gate: Vec::new(), by_slot: Vec::new(), several: Vec::new() };
-        for condition in condition.into_iter().flat_map(conjuncts) {
+        for condition in condition.into_iter().flat_map(ConditionSpec::conjuncts).cloned() {
             let slots = condition.slots();
             match slots[..] {
                 [slot] if single(slot) => sorted.by_slot.push((slot, condition)),
@@ -94,13 +94,6 @@ impl Conditions {
             level
         };
         binders.iter().map(level).collect()
-    }
-}
-
-fn conjuncts(condition: &ConditionSpec) -> Vec<ConditionSpec> {
-    match condition {
-        ConditionSpec::All(of) => of.iter().flat_map(conjuncts).collect(),
-        other => vec![other.clone()],
     }
 }
 

@@ -25,7 +25,7 @@ use crate::chess::{Mirror, Orientation};
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
 use super::syntax::SyntaxError;
 
-pub use context::{ContextTable, too_close};
+pub use context::ContextTable;
 pub use delta::{Move, Rows};
 #[cfg(target_arch = "x86_64")]
 pub use lanes::Lanes;

@@ -195,9 +195,7 @@ pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limi
 
 fn expand(product: &ProductSpec, scale: u32, limit: usize) -> Option<Vec<Sketch>> {
     let mut sketches = vec![Sketch::default()];
-    let mut stride = product.size;
-    for factor in &product.factors {
-        stride = stride.checked_div(factor.size).unwrap_or(0);
+    for (factor, stride) in product.strides() {
         let summands = summands(&factor.kind, stride * scale, limit)?;
         if sketches.len() * summands.len() > limit {
             return None;

@@ -35,8 +35,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{NetError, NetFile, Origin, QuantNet, Scheme};
-use crate::data::OutputFile;
 use crate::features::FeatureSet;
+use crate::output::OutputFile;
 
 /// Larger files are refused unread; the largest network of the table has 60 million bytes.
 const MAX_FILE: u64 = 1 << 28;

@@ -7,7 +7,7 @@ use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, color, faint};
-use crate::report::statistics::Estimate;
+use crate::statistics::Estimate;
 
 const DOT_LINE: u32 = 34;
 const BAR: u32 = 13;

@@ -7,8 +7,8 @@ use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, Drawn, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
 use super::horizontal::padded;
-use crate::report::statistics::Estimate;
 use crate::report::summary::Curve;
+use crate::statistics::Estimate;
 
 pub(super) const HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;

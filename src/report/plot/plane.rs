@@ -8,7 +8,7 @@ use plotters::style::{Color, RGBColor};
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
 use super::horizontal::padded;
 use crate::report::figures::{Layer, Style};
-use crate::report::statistics::Estimate;
+use crate::statistics::Estimate;
 
 pub(super) const HEIGHT: u32 = 460;
 const X_LABELS: i32 = 52;

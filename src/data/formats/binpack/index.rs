@@ -18,8 +18,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::Piece;
-use crate::data::output::OutputFile;
 use crate::data::{DataError, Method};
+use crate::output::OutputFile;
 
 const MAGIC: &[u8; 8] = b"FSBPIECE";
 const HEAD_BYTES: usize = 44;
@@ -107,7 +107,7 @@ pub fn store(folder: &Path, key: &Key, pieces: &[Piece]) -> Result<(), DataError
     bytes.extend(sum.to_le_bytes());
     let mut out = OutputFile::create(&key.path(folder))?;
     out.put(&bytes)?;
-    out.finish()
+    Ok(out.finish()?)
 }
 
 #[cfg(test)]

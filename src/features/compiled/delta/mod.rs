@@ -15,10 +15,9 @@ use super::encode::{Kings, Men};
 use super::levels;
 use super::pieces::exchange;
 use super::tables::{NONE, Term};
-pub use rows::Rows;
+pub use rows::{Rows, dedup_from};
 
 use pairs::Pairs;
-use rows::dedup_from;
 
 use super::view::{Man, Needs, Placement, View, squares, turn};
 use super::{CompiledBlock, Shape, Walk};

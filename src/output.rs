@@ -1,4 +1,5 @@
-//! Files that appear whole or not at all: written beside their place under another name, then renamed.
+//! Files that appear whole or not at all: written beside their place under another name, flushed to the disk, then
+//! renamed. Whoever writes a file that others read goes through here, so that all have one mode: 0666 less the umask.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -6,8 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
+use thiserror::Error;
 
-use super::DataError;
+/// A file that could not be written.
+#[derive(Debug, Error)]
+#[error("cannot write {}: {cause}; nothing was left behind", path.display())]
+pub struct OutputError {
+    pub path: PathBuf,
+    pub cause: io::Error,
+}
 
 /// A file being written. Dropped unfinished, it leaves nothing behind.
 pub struct OutputFile {
@@ -18,19 +26,18 @@ pub struct OutputFile {
 impl OutputFile {
     /// # Errors
     /// When the folder cannot be written to, or something other than a file stands in the place.
-    pub fn create(path: &Path) -> Result<OutputFile, DataError> {
+    pub fn create(path: &Path) -> Result<OutputFile, OutputError> {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             let cause = io::Error::other("it is a folder or device, not a file");
-            return Err(DataError::Write { path: path.into(), cause });
+            return Err(OutputError { path: path.into(), cause });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
         sweep(folder, &prefix);
-        let file = tempfile::Builder::new()
-            .prefix(&prefix)
-            .suffix(SUFFIX)
-            .tempfile_in(folder)
-            .map_err(DataError::write(path))?;
+        let mut part = tempfile::Builder::new();
+        part.prefix(&prefix).suffix(SUFFIX);
+        as_readable_as_any(&mut part);
+        let file = part.tempfile_in(folder).map_err(failed(path))?;
         // As long as this process lives, nobody takes the file for left behind. Where files cannot be locked nobody
         // can find out, either.
         let _ = file.as_file().lock();
@@ -39,33 +46,31 @@ impl OutputFile {
 
     /// # Errors
     /// When the disk is full or breaks.
-    pub fn put(&mut self, bytes: &[u8]) -> Result<(), DataError> {
-        self.writer.write_all(bytes).map_err(DataError::write(&self.path))
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
+        self.writer.write_all(bytes).map_err(failed(&self.path))
     }
 
     /// Writes `bytes` over the file's beginning.
     ///
     /// # Errors
     /// When the disk is full or breaks.
-    pub fn put_front(&mut self, bytes: &[u8]) -> Result<(), DataError> {
+    pub fn put_front(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
         let write = |writer: &mut BufWriter<NamedTempFile>| -> io::Result<()> {
             writer.seek(SeekFrom::Start(0))?;
             writer.write_all(bytes)?;
             writer.seek(SeekFrom::End(0)).map(drop)
         };
-        write(&mut self.writer).map_err(DataError::write(&self.path))
+        write(&mut self.writer).map_err(failed(&self.path))
     }
 
     /// Everything on the disk; only the name is still to come.
     ///
     /// # Errors
     /// When the disk is full or breaks.
-    pub fn seal(self) -> Result<SealedFile, DataError> {
+    pub fn seal(self) -> Result<SealedFile, OutputError> {
         let path = self.path;
-        let file =
-            self.writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(DataError::write(&path))?;
-        publish(file.as_file()).map_err(DataError::write(&path))?;
-        file.as_file().sync_all().map_err(DataError::write(&path))?;
+        let file = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(failed(&path))?;
+        file.as_file().sync_all().map_err(failed(&path))?;
         Ok(SealedFile { path, file })
     }
 
@@ -73,7 +78,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// When the disk is full or breaks.
-    pub fn finish(self) -> Result<(), DataError> {
+    pub fn finish(self) -> Result<(), OutputError> {
         self.seal()?.persist()
     }
 }
@@ -86,6 +91,22 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
+}
+
+/// Replaces a file as a whole: a reader sees the old content or the new.
+///
+/// # Errors
+/// When the folder cannot be written to or the disk is full; the old file then stands untouched.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    let mut file = OutputFile::create(path)?;
+    file.put(bytes)?;
+    file.finish()
+}
+
+/// Whether a file of this name is what a killed process left of an output.
+#[must_use]
+pub fn is_part(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(SUFFIX)
 }
 
 const SUFFIX: &str = ".part";
@@ -120,22 +141,25 @@ impl SealedFile {
     ///
     /// # Errors
     /// When the folder cannot be written to.
-    pub fn persist(self) -> Result<(), DataError> {
-        self.file.persist(&self.path).map_err(|error| error.error).map_err(DataError::write(&self.path))?;
+    pub fn persist(self) -> Result<(), OutputError> {
+        self.file.persist(&self.path).map_err(|error| error.error).map_err(failed(&self.path))?;
         Ok(())
     }
 }
 
-/// Temporary files are private; finished ones are as readable as any other.
+/// Temporary files are private by default; the system takes the umask from what is asked for here.
 #[cfg(unix)]
-fn publish(file: &File) -> io::Result<()> {
+fn as_readable_as_any(part: &mut tempfile::Builder<'_, '_>) {
     use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+    part.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
 #[cfg(not(unix))]
-fn publish(_: &File) -> io::Result<()> {
-    Ok(())
+fn as_readable_as_any(_: &mut tempfile::Builder<'_, '_>) {}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+    let path = path.to_path_buf();
+    move |cause| OutputError { path, cause }
 }
 
 #[cfg(test)]
@@ -162,5 +186,39 @@ mod tests {
         let found = |name: &str| at(name).exists();
         assert!(!found(".x.fsd.a.part"));
         assert!(found(".x.fsd.b.part") && found(".y.fsd.c.part") && found(".x.fsd.d.part") && found("x.fsd"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_has_the_mode_that_any_other_new_file_has() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let mode = |name: &str| {
+            let found = folder.path().join(name).metadata().expect("it is there");
+            found.permissions().mode() & 0o7777
+        };
+        std::fs::write(folder.path().join("plain"), "").expect("written");
+        write(&folder.path().join("whole"), b"x").expect("written");
+        assert_eq!(mode("whole"), mode("plain"));
+    }
+
+    #[test]
+    fn an_output_that_fails_leaves_nothing_and_touches_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("results.json");
+        write(&path, b"old").expect("written");
+        let mut file = OutputFile::create(&path).expect("created");
+        file.put(b"half of the n").expect("the disk has room");
+        drop(file);
+        std::fs::create_dir(folder.path().join("folder")).expect("made");
+        assert!(write(&folder.path().join("folder"), b"x").is_err());
+        assert!(write(&folder.path().join("nowhere/x"), b"x").is_err());
+        assert_eq!(std::fs::read(&path).expect("it is there"), b"old");
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["folder", "results.json"]);
     }
 }

@@ -12,7 +12,7 @@ pub struct Estimate {
     pub count: usize,
 }
 
-/// Confidence of every interval in a report.
+/// Confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
 impl Estimate {
