@@ -32,6 +32,8 @@ pub mod record;
 
 pub mod measure;
 
+pub mod play;
+
 pub mod experiment;
 
 pub mod report;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// From the bottom up.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "units",
     "statistics",
     "text",
@@ -18,13 +18,14 @@ const ORDER: [&str; 16] = [
     "train",
     "record",
     "measure",
+    "play",
     "experiment",
     "report",
     "cli",
 ];
 
 /// What `report` never sees, though it comes after them.
-const HIDDEN_FROM_REPORT: [&str; 6] = ["data", "service", "net", "engine", "train", "measure"];
+const HIDDEN_FROM_REPORT: [&str; 7] = ["data", "service", "net", "engine", "train", "measure", "play"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

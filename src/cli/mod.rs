@@ -4,6 +4,7 @@
 mod dataset;
 mod define;
 mod delta;
+mod elo;
 mod encode;
 mod eval;
 mod input;
@@ -66,6 +67,7 @@ enum Verb {
     Dataset(dataset::Arguments),
     Define(define::Arguments),
     Delta(delta::Arguments),
+    Elo(elo::Arguments),
     Encode(encode::Arguments),
     Eval(eval::Arguments),
     Measure(measure::Arguments),
@@ -97,6 +99,7 @@ pub fn main() -> ExitCode {
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),
+        Verb::Elo(arguments) => elo::run(&arguments),
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
         Verb::Measure(arguments) => measure::run(&arguments),

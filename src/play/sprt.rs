@@ -1,0 +1,278 @@
+//! The sequential probability ratio test over game pairs: stop a match as soon as its results decide between two Elo
+//! hypotheses.
+//!
+//! The log-likelihood ratio compares the most likely pair distributions under either hypothesis (the generalised SPRT;
+//! M. Van den Bergh, "A practical introduction to the GSPRT" and "Normalized Elo").
+
+use std::f64::consts::SQRT_2;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::pentanomial::{Distribution, NORMALISED_ELO_SCALE, Pairs, SCORES, moments};
+
+/// In which Elo the hypotheses are given.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EloModel {
+    /// Normalised Elo: a fixed distance in standard deviations of a pair's score.
+    #[default]
+    Normalised,
+    /// Logistic Elo: a fixed expected score.
+    Logistic,
+}
+
+/// A sequential test of elo0 against elo1.
+///
+/// ```
+/// use fsbench::play::{EloModel, Pairs, Sprt, SprtState};
+///
+/// let test = Sprt::new(0.0, 2.0, EloModel::Normalised)?;
+/// let outcome = test.outcome(Pairs::from_counts([276, 7522, 15797, 7795, 322]));
+/// assert_eq!(format!("{:.2}", outcome.llr), "2.93");
+/// assert_eq!(outcome.state, SprtState::Continue);
+/// # Ok::<(), fsbench::play::SprtError>(())
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+pub struct Sprt {
+    pub elo0: f64,
+    pub elo1: f64,
+    pub model: EloModel,
+    /// Probability of accepting elo1 when elo0 is true.
+    pub alpha: f64,
+    /// Probability of accepting elo0 when elo1 is true.
+    pub beta: f64,
+}
+
+/// Where a test stands.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize)]
+pub struct SprtOutcome {
+    /// Log-likelihood ratio of elo1 to elo0.
+    pub llr: f64,
+    /// At or below: elo0 is accepted.
+    pub lower: f64,
+    /// At or above: elo1 is accepted.
+    pub upper: f64,
+    pub elo0: f64,
+    pub elo1: f64,
+    pub model: EloModel,
+    pub state: SprtState,
+}
+
+/// What a test has decided.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SprtState {
+    /// More pairs are needed.
+    Continue,
+    /// elo0 is accepted.
+    AcceptElo0,
+    /// elo1 is accepted.
+    AcceptElo1,
+}
+
+/// Why a test cannot be set up.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SprtError {
+    #[error("elo0 must be below elo1, and both within ±{limit}; {elo0} and {elo1} are not")]
+    Hypotheses { elo0: f64, elo1: f64, limit: f64 },
+}
+
+impl Sprt {
+    /// α and β of the tests that engine frameworks run.
+    pub const ERROR_RATE: f64 = 0.05;
+    /// Largest |Elo| of a hypothesis. Beyond it, a normalised distance of five pair scores cannot be had.
+    pub const LARGEST_ELO: f64 = 200.0;
+
+    /// A test with α = β = 0.05.
+    ///
+    /// # Errors
+    /// When the hypotheses are not in order, or too large.
+    pub fn new(elo0: f64, elo1: f64, model: EloModel) -> Result<Sprt, SprtError> {
+        let within = |elo: f64| elo.abs() <= Self::LARGEST_ELO;
+        if !(elo0 < elo1 && within(elo0) && within(elo1)) {
+            return Err(SprtError::Hypotheses { elo0, elo1, limit: Self::LARGEST_ELO });
+        }
+        Ok(Sprt { elo0, elo1, model, alpha: Self::ERROR_RATE, beta: Self::ERROR_RATE })
+    }
+
+    /// Lower and upper bound of the log-likelihood ratio: ln(β / (1 − α)) and ln((1 − β) / α) (Wald 1945).
+    #[must_use]
+    pub fn bounds(&self) -> (f64, f64) {
+        ((self.beta / (1.0 - self.alpha)).ln(), ((1.0 - self.beta) / self.alpha).ln())
+    }
+
+    /// The log-likelihood ratio of elo1 to elo0.
+    #[must_use]
+    pub fn llr(&self, pairs: Pairs) -> f64 {
+        let seen = pairs.distribution();
+        let likeliest = |elo: f64| match self.model {
+            EloModel::Logistic => with_score(&seen, 1.0 / (1.0 + 10f64.powf(-elo / 400.0))),
+            EloModel::Normalised => with_distance(&seen, SQRT_2 * elo / NORMALISED_ELO_SCALE),
+        };
+        let (under0, under1) = (likeliest(self.elo0), likeliest(self.elo1));
+        let ratios = under0.iter().zip(under1).map(|(p0, p1)| (p1 / p0).ln());
+        seen.total * seen.probabilities.iter().zip(ratios).map(|(probability, ratio)| probability * ratio).sum::<f64>()
+    }
+
+    /// Where the test stands after `pairs`.
+    #[must_use]
+    pub fn outcome(&self, pairs: Pairs) -> SprtOutcome {
+        let (llr, (lower, upper)) = (self.llr(pairs), self.bounds());
+        let state = if llr >= upper {
+            SprtState::AcceptElo1
+        } else if llr <= lower {
+            SprtState::AcceptElo0
+        } else {
+            SprtState::Continue
+        };
+        let Sprt { elo0, elo1, model, .. } = *self;
+        SprtOutcome { llr, lower, upper, elo0, elo1, model, state }
+    }
+}
+
+/// The most likely distribution with mean score `score`: p̂ / (1 + θ(a − s)).
+fn with_score(seen: &Distribution, score: f64) -> [f64; 5] {
+    tilted(&seen.probabilities, &SCORES.map(|points| points - score))
+}
+
+/// The most likely distribution with (μ − ½) / σ = `distance`, by iteration: the constraint is linear in the
+/// probabilities for fixed μ and σ.
+fn with_distance(seen: &Distribution, distance: f64) -> [f64; 5] {
+    const ITERATIONS: usize = 10;
+    const CLOSE: f64 = 1e-9;
+    let mut probabilities = [0.2; 5];
+    for _ in 0..ITERATIONS {
+        let (mean, deviation) = moments(&probabilities);
+        let slopes =
+            SCORES.map(|score| score - 0.5 - 0.5 * distance * deviation * (1.0 + ((score - mean) / deviation).powi(2)));
+        let next = tilted(&seen.probabilities, &slopes);
+        let moved = next.iter().zip(probabilities).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
+        probabilities = next;
+        if moved < CLOSE {
+            break;
+        }
+    }
+    probabilities
+}
+
+/// p̂ / (1 + θφ) with the θ for which Σ p̂ φ / (1 + θφ) = 0: the most likely distribution under which φ has mean 0.
+fn tilted(seen: &[f64; 5], slopes: &[f64; 5]) -> [f64; 5] {
+    let (least, greatest) = slopes
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), slope| (low.min(*slope), high.max(*slope)));
+    // The sum falls from +∞ to −∞ between the ends, where a probability would be infinite.
+    let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
+    let weighted =
+        |theta: f64| seen.iter().zip(slopes).map(|(p, slope)| p * slope / (1.0 + theta * slope)).sum::<f64>();
+    // Enough halvings to reach the last bit of a double from any start.
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if weighted(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    let theta = f64::midpoint(low, high);
+    let mut tilted = *seen;
+    tilted.iter_mut().zip(slopes).for_each(|(probability, slope)| *probability /= 1.0 + theta * slope);
+    tilted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    /// Counts in the order LL, LD, WL, DD, WD, WW.
+    fn check(counts: [u64; 6], [elo0, elo1]: [f64; 2], model: EloModel, expected: &str) {
+        let [ll, ld, wl, dd, wd, ww] = counts;
+        let pairs = Pairs { ll, ld, wl_dd: wl + dd, wd, ww };
+        let llr = Sprt::new(elo0, elo1, model).expect("in order").llr(pairs);
+        assert_eq!(format!("{llr:.2}"), expected, "{counts:?}");
+    }
+
+    /// The test vectors of fastchess.
+    #[test]
+    fn published_ratios() {
+        check([365, 16618, 36029, 200, 16974, 390], [0.0, 2.0], EloModel::Normalised, "2.25");
+        check([127, 4883, 10311, 401, 5150, 104], [-1.75, 0.25], EloModel::Normalised, "3.01");
+        check([223, 9863, 20279, 1000, 10037, 246], [0.5, 2.5], EloModel::Logistic, "-3.07");
+        check([871, 26175, 55003, 980, 26678, 821], [0.0, 2.0], EloModel::Logistic, "-4.98");
+        check([276, 7522, 15797, 0, 7795, 322], [0.0, 2.0], EloModel::Normalised, "2.93");
+    }
+
+    #[test]
+    fn bounds_are_walds() {
+        let (lower, upper) = Sprt::new(0.0, 5.0, EloModel::Normalised).expect("in order").bounds();
+        assert_eq!(format!("{lower:.3} {upper:.3}"), "-2.944 2.944");
+    }
+
+    #[test]
+    fn hypotheses_are_checked() {
+        for (elo0, elo1) in [(2.0, 0.0), (1.0, 1.0), (0.0, f64::NAN), (-500.0, 0.0)] {
+            assert!(Sprt::new(elo0, elo1, EloModel::Logistic).is_err(), "{elo0} {elo1}");
+        }
+    }
+
+    /// A pair's outcome drawn from fixed probabilities.
+    fn draw(probabilities: &[f64; 5], rng: &mut impl rand::Rng) -> u8 {
+        let mut rest: f64 = rng.random();
+        for (outcome, probability) in probabilities.iter().enumerate() {
+            rest -= probability;
+            if rest < 0.0 {
+                return outcome as u8;
+            }
+        }
+        4
+    }
+
+    /// The distribution nearest to a usual one that has a normalised Elo.
+    fn with_elo(nelo: f64) -> [f64; 5] {
+        let usual = Pairs::from_counts([4, 20, 52, 20, 4]).distribution();
+        with_distance(&usual, SQRT_2 * nelo / NORMALISED_ELO_SCALE)
+    }
+
+    /// Of 2,000 matches of known Elo, 93 to 97% have it in their 95% interval.
+    #[test]
+    fn intervals_cover() {
+        for nelo in [0.0, 40.0, -120.0] {
+            let truth = with_elo(nelo);
+            let (mean, _) = moments(&truth);
+            let elo = -400.0 * (1.0 / mean - 1.0f64).log10();
+            let mut rng = Seed(14).stream("coverage", nelo.to_bits());
+            let mut covered = [0; 2];
+            for _ in 0..2_000 {
+                let mut pairs = Pairs::default();
+                (0..400).for_each(|_| pairs.add(draw(&truth, &mut rng)).expect("an outcome"));
+                let estimate = pairs.estimate();
+                covered[0] += i32::from((estimate.elo.low..=estimate.elo.high).contains(&elo));
+                covered[1] += i32::from((estimate.nelo.low..=estimate.nelo.high).contains(&nelo));
+            }
+            assert!(covered.iter().all(|&count| (1_860..=1_940).contains(&count)), "{nelo}: {covered:?}");
+        }
+    }
+
+    /// At either hypothesis the wrong one is accepted in at most 5% of the tests, within the noise of 1,000.
+    #[test]
+    fn error_rates_stay_within_their_bounds() {
+        let test = Sprt::new(0.0, 30.0, EloModel::Normalised).expect("in order");
+        for (truth, wrong) in [(0.0, SprtState::AcceptElo1), (30.0, SprtState::AcceptElo0)] {
+            let probabilities = with_elo(truth);
+            let mut rng = Seed(15).stream("errors", truth.to_bits());
+            let mut errors = 0;
+            for _ in 0..1_000 {
+                let mut pairs = Pairs::default();
+                let state = loop {
+                    // As matches do: a look at the test every ten pairs.
+                    (0..10).for_each(|_| pairs.add(draw(&probabilities, &mut rng)).expect("an outcome"));
+                    let state = test.outcome(pairs).state;
+                    if state != SprtState::Continue {
+                        break state;
+                    }
+                };
+                errors += i32::from(state == wrong);
+            }
+            // 5% of 1,000 and two standard deviations.
+            assert!((10..=64).contains(&errors), "{truth}: {errors} of 1000");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `fsbench elo`: the document it prints, and what it refuses.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn elo(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fsbench")).arg("elo").args(arguments).output().unwrap()
+}
+
+#[test]
+fn document() {
+    let output = elo(&["--pairs", "276,7522,15797,7795,322", "--sprt", "0,2", "--format", "json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["pairs"], json!({ "ll": 276, "ld": 7522, "wl_dd": 15797, "wd": 7795, "ww": 322 }));
+    assert_eq!(format!("{:.2}", document["sprt"]["llr"].as_f64().unwrap()), "2.93");
+    assert_eq!(document["sprt"]["model"], "normalised");
+    assert_eq!(document["sprt"]["state"], "continue");
+    for estimate in ["elo", "nelo"] {
+        let end = |name: &str| document[estimate][name].as_f64().unwrap();
+        assert!(end("low") < end("value") && end("value") < end("high"), "{document}");
+    }
+}
+
+/// Both models agree on a sign, not on the number.
+#[test]
+fn models() {
+    let llr = |model: &str| {
+        let pairs = ["--pairs", "246,10037,21279,9863,223", "--sprt", "-2,2"];
+        let output = elo(&[&pairs[..], &["--model", model, "--format", "json"]].concat());
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["sprt"]["llr"].as_f64().unwrap()
+    };
+    let (normalised, logistic) = (llr("normalised"), llr("logistic"));
+    assert!(normalised < 0.0 && logistic < 0.0 && (normalised - logistic).abs() > 0.1, "{normalised} {logistic}");
+}
+
+#[test]
+fn bad_requests() {
+    let refused = |arguments: &[&str], message: &str| {
+        let output = elo(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(message), "{error}");
+    };
+    refused(&["--pairs", "1,2,3"], "five counts");
+    refused(&["--pairs", "1,2,x,4,5"], "\"x\"");
+    refused(&["--pairs", "0,0,0,0,0"], "no pair has been played");
+    refused(&["--pairs", "1,2,3,4,5", "--sprt", "2,0"], "elo0 must be below elo1");
+    refused(&["--pairs", "1,2,3,4,5", "--sprt", "2"], "two Elo values");
+    refused(&["--pairs", "1,2,3,4,5", "--model", "logistic"], "--sprt");
+}
