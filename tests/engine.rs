@@ -206,6 +206,31 @@ fn reference(case: &Case, position: &Chess) -> RawScore {
 }
 
 /// Scores of all buckets, each in its own order of rounding.
+/// Seventeen blocks of fifteen contexts each: too many together for a number of 64 bits. The kings' squares differ for the
+/// first block only.
+#[test]
+fn contexts_of_many_blocks_have_cache_entries_of_their_own() {
+    let table = |number: &dyn Fn(usize) -> usize| (0..64).map(number).collect::<Vec<usize>>();
+    let (first, other) = (table(&|square| square % 15), table(&|square| if square < 16 { 0 } else { square % 15 }));
+    let block = |bucket: &str| format!("bucket(K, {bucket}) * role(P) * color(P) for P in pieces");
+    let features = std::iter::once("first").chain([("other"); 16]).map(block).collect::<Vec<_>>().join(" + ");
+    let text = format!("features = \"{features}\"\n[buckets]\nfirst = {first:?}\nother = {other:?}");
+    let set = FeatureSet::from_definition(&text).expect("a definition");
+    assert!(set.blocks().len() == 17 && set.blocks().iter().all(|block| block.contexts() == 15));
+    let net = random_net(Shape { features: set.num_features(), ..shapes()[0].clone() }, Scheme::stockfish(), 0);
+    let model = Model::new(&net);
+    let evaluator = |strategy| Evaluator::new(&set, &model, strategy, BackEnd::best()).expect("belongs to the set");
+    let (mut cached, mut refreshed) = (evaluator(Strategy::EagerCached), evaluator(Strategy::Refresh));
+    for fen in ["4k3/pp6/8/8/8/8/6PP/K7", "4k3/pp6/8/8/8/8/6PP/1K6", "4k3/pp6/8/8/8/8/6PP/K7"] {
+        let board = Board::from_ascii_board_fen(fen.as_bytes()).expect("a board");
+        cached.set(&board);
+        refreshed.set(&board);
+        for pov in Perspective::ALL {
+            assert_eq!(cached.accumulator(pov), refreshed.accumulator(pov), "{fen}");
+        }
+    }
+}
+
 #[test]
 fn evaluations_tell_all_buckets() {
     for case in &cases() {

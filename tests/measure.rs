@@ -48,7 +48,7 @@ type Cache = HashMap<(usize, usize, Option<u32>), Active>;
 /// A block's active features; repeats of a bag get numbers.
 fn block_set(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) -> Active {
     let block = &set.blocks()[block];
-    let inside = block.offset..block.offset + block.size;
+    let inside: BTreeSet<u32> = block.indices().collect();
     let mut occurrences: HashMap<u32, usize> = HashMap::new();
     let features = set.reference(board, pov).into_iter().filter(|feature| inside.contains(feature));
     features

@@ -3,12 +3,14 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use fsbench::chess::{BoardChange, Chess, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Perspective, Square};
 use fsbench::features::{Delta, FeatureSet};
+use fsbench::measure::updates;
 use rand::RngExt;
 use shakmaty::Position;
 use tempfile::TempDir;
@@ -99,6 +101,96 @@ fn selections_nest_and_stand_beside_other_blocks() {
     // 772 is compact's first: file a, pawn, own; 0 the own pawn on a1.
     assert_eq!(set.num_features(), 4);
     assert_eq!(set.reference(position.board(), Perspective::White), [0, 3]);
+}
+
+/// The set's features of a board, by hand: the squares of all pieces first, then the own king's file.
+fn squares_then_file(board: &Board, pov: Perspective) -> BTreeSet<u32> {
+    let turned = |square: Square| u32::from(square) ^ if pov == Perspective::White { 0 } else { 56 };
+    let king = board.king_of(pov.own()).unwrap();
+    board.occupied().into_iter().map(turned).chain([64 + turned(king) % 8]).collect()
+}
+
+/// A selection that moves the second block's features before the first's: every number against a count that asks the
+/// set for nothing.
+#[test]
+fn blocks_exchange_places_under_a_selection() {
+    let folder = TempDir::new().unwrap();
+    let games: Vec<_> = (0..20).map(|game| common::random_game(game, 80)).collect();
+    let path = folder.path().join("games.pgn");
+    fs::write(&path, common::pgn(&games)).unwrap();
+    let kept: Vec<u32> = (8..72).chain(0..8).collect();
+    let set = definition(folder.path(), "turned", "file(K) + square(P) for P in pieces", &kept, "");
+
+    let (mut moves, mut sides, mut active_sum) = (0.0, [[0.0; 6]; 2], 0.0);
+    let mut listed = Vec::new();
+    for game in &games {
+        let mut position = Chess::default();
+        let mut files = Perspective::ALL.map(|pov| squares_then_file(position.board(), pov).split_off(&64));
+        for mv in game {
+            let before = position.clone();
+            position.play_unchecked(*mv);
+            moves += 1.0;
+            for pov in Perspective::ALL {
+                let [old, new] = [&before, &position].map(|position| squares_then_file(position.board(), pov));
+                set.active(before.board(), pov, &mut listed);
+                assert!(listed.len() == old.len() && listed.iter().all(|index| old.contains(index)));
+                active_sum += old.len() as f64;
+                let changed = old.symmetric_difference(&new).count() as f64;
+                let refreshes = old.range(64..).ne(new.range(64..));
+                // A refresh writes one row in the place of two changes. The cache has it already where the king has
+                // been on that file.
+                let seen = !files[pov.index()].insert(*new.last().unwrap());
+                let side = &mut sides[usize::from(pov.own() != before.turn())];
+                let counts = [
+                    new.difference(&old).count() as f64,
+                    old.difference(&new).count() as f64,
+                    f64::from(u8::from(refreshes)),
+                    changed - f64::from(u8::from(refreshes)),
+                    new.len() as f64,
+                    changed - if refreshes { if seen { 2.0 } else { 1.0 } } else { 0.0 },
+                ];
+                side.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+        }
+    }
+    let (record, _) = updates(&set, &path, None, false).unwrap();
+    assert_eq!(record.moves as f64, moves);
+    assert!((record.active_mean - active_sum / (2.0 * moves)).abs() < 1e-9 && record.active_max == 33);
+    for (found, sums) in [(&record.mover, sides[0]), (&record.other, sides[1])] {
+        let found =
+            [found.added, found.removed, found.refreshes, found.rows_update, found.rows_refresh, found.rows_cache];
+        for (found, sum) in found.iter().zip(sums) {
+            assert!((found - sum / moves).abs() < 1e-9, "{found} against {}", sum / moves);
+        }
+    }
+}
+
+fn described(folder: &Path, set: &str) -> serde_json::Value {
+    let output = fsbench(folder, &["define", set, "--format", "json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn define_tells_which_indices_are_a_blocks() {
+    let folder = TempDir::new().unwrap();
+    let features = "file(K) + square(P) for P in pieces";
+    let turned: Vec<u32> = (8..72).chain(0..8).collect();
+    definition(folder.path(), "turned", features, &turned, "");
+    let set = described(folder.path(), "turned.toml");
+    let ranges = |set: &serde_json::Value| {
+        [0, 1].map(|at| (set["blocks"][at]["offset"].clone(), set["blocks"][at]["size"].clone()))
+    };
+    assert_eq!(ranges(&set), [(64.into(), 8.into()), (0.into(), 64.into())]);
+    assert_eq!((&set["contexts"], &set["blocks"][0]["runs"]), (&8.into(), &serde_json::Value::Null));
+
+    definition(folder.path(), "mixed", features, &[3, 20, 5, 21, 22], "");
+    let set = described(folder.path(), "mixed.toml");
+    assert_eq!(ranges(&set), [(0.into(), 2.into()), (1.into(), 3.into())]);
+    assert_eq!(set["blocks"][1]["runs"], serde_json::json!([[1, 1], [3, 4]]));
+    let output = fsbench(folder.path(), &["define", "mixed.toml"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("[0 2], 2 features") && text.contains("[1 3..5], 3 features"), "{text}");
 }
 
 #[test]

@@ -70,8 +70,12 @@ struct Active {
 #[derive(Serialize)]
 struct DescribedBlock<'a> {
     name: &'a str,
+    /// Lowest index.
     offset: u32,
     size: u32,
+    /// First and last index of each run of the block's indices, where a selection leaves other blocks' between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Vec<(u32, u32)>>,
     contexts: u32,
     dead: Tally,
     formula: String,
@@ -161,6 +165,7 @@ fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
         name: &block.name,
         offset: block.offset,
         size: block.size,
+        runs: block.range().is_none().then(|| runs(block.indices())),
         contexts: block.contexts(),
         dead,
         formula: formula(&block.spec().text),
@@ -213,8 +218,17 @@ fn text(set: &Described<'_>) -> String {
     out
 }
 
+/// Runs of a block's indices that are listed one by one.
+const MAX_RUNS: usize = 4;
+
 fn block_text(block: &DescribedBlock<'_>) -> String {
-    let range = format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size));
+    let range = match block.runs.as_deref() {
+        None => format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size)),
+        Some(runs @ [.., (_, last)]) if runs.len() > MAX_RUNS => {
+            format!("{}..{} in {} runs", block.offset, u64::from(*last) + 1, runs.len())
+        }
+        Some(runs) => runs.iter().copied().map(written_run).collect::<Vec<_>>().join(" "),
+    };
     let mut out = format!("\n{}  [{range}], {} features", block.name, grouped(block.size.into()));
     out += &format!(", {}\n", contexts(block.contexts as usize));
     out += &format!("  {}\n", block.formula);
@@ -242,11 +256,14 @@ fn lossless(set: &Described<'_>) -> String {
 
 /// Runs of indices, `4..7` for 4, 5 and 6.
 fn ranges(indices: &[u32]) -> String {
-    let run = |(first, last): (u32, u32)| match first == last {
+    runs(indices.iter().copied()).into_iter().map(written_run).collect::<Vec<_>>().join(" ")
+}
+
+fn written_run((first, last): (u32, u32)) -> String {
+    match first == last {
         true => first.to_string(),
         false => format!("{first}..{}", u64::from(last) + 1),
-    };
-    runs(indices.iter().copied()).into_iter().map(run).collect::<Vec<_>>().join(" ")
+    }
 }
 
 fn contexts(count: usize) -> String {

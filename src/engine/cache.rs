@@ -23,7 +23,10 @@ struct Entry {
 pub struct RefreshCache {
     /// The numbers of the blocks that entries are sums over.
     blocks: Vec<usize>,
-    entries: ByPerspective<HashMap<u64, Entry>>,
+    /// By the blocks' contexts, all of them: a number made of many may wrap.
+    entries: ByPerspective<HashMap<Box<[u32]>, Entry>>,
+    /// The contexts of the board at hand.
+    contexts: Vec<u32>,
     active: Vec<u32>,
     delta: Delta,
 }
@@ -36,11 +39,15 @@ pub struct Refreshed {
     pub active: usize,
 }
 
+/// In the place of a context on a board that lacks a king; no context has this number.
+const NO_KINGS: u32 = u32::MAX;
+
 impl RefreshCache {
     /// With `parts` entries are sums over the moving blocks alone.
     pub fn new(set: &FeatureSet, parts: Option<&Parts>) -> RefreshCache {
         let blocks = parts.map_or_else(|| (0..set.blocks().len()).collect(), |parts| parts.moving_blocks().to_vec());
-        RefreshCache { blocks, entries: ByPerspective::default(), active: Vec::new(), delta: Delta::default() }
+        let (contexts, active) = (Vec::with_capacity(blocks.len()), Vec::new());
+        RefreshCache { blocks, entries: ByPerspective::default(), contexts, active, delta: Delta::default() }
     }
 
     /// Brings `accumulator` to `board`. With `parts`, as given to [`RefreshCache::new`], the sums over the other blocks
@@ -54,11 +61,9 @@ impl RefreshCache {
         parts: Option<(&Parts, &[i16])>,
         accumulator: &mut [i16],
     ) -> Refreshed {
-        let key = self.blocks.iter().fold(0, |number: u64, block| {
-            let context = set.context(*block, board, pov).map_or(0, |context| context + 1);
-            number.wrapping_mul(u64::from(set.blocks()[*block].contexts()) + 1).wrapping_add(u64::from(context))
-        });
-        if let Some(entry) = self.entries[pov].get_mut(&key) {
+        self.contexts.clear();
+        self.contexts.extend(self.blocks.iter().map(|block| set.context(*block, board, pov).unwrap_or(NO_KINGS)));
+        if let Some(entry) = self.entries[pov].get_mut(&self.contexts[..]) {
             let delta = &mut self.delta;
             set.between(&self.blocks, &entry.board, board, pov, delta);
             let rows = delta.added.len() + delta.removed.len();
@@ -77,7 +82,7 @@ impl RefreshCache {
         }
         let active = self.active.len();
         let empty = || Entry { accumulator: model.empty_accumulator(), board: Board::empty(), active };
-        let entry = self.entries[pov].entry(key).or_insert_with(empty);
+        let entry = self.entries[pov].entry(self.contexts.as_slice().into()).or_insert_with(empty);
         match parts {
             None => model.refresh(back_end, &mut entry.accumulator, &self.active),
             Some(_) => {

@@ -15,15 +15,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// None where all blocks are of one kind, or share indices.
+    /// None where all blocks are of one kind, or a selection mixes their indices.
     pub fn of(set: &FeatureSet) -> Option<Parts> {
         let blocks = set.blocks();
         let (still, moving): (Vec<usize>, Vec<usize>) =
             (0..blocks.len()).partition(|block| blocks[*block].contexts() == 1);
-        let apart = blocks.windows(2).all(|pair| pair[0].offset + pair[0].size <= pair[1].offset);
-        let ranges = moving.iter().map(|block| blocks[*block].offset..blocks[*block].offset + blocks[*block].size);
-        let ranges = ranges.collect();
-        (apart && !still.is_empty() && !moving.is_empty()).then_some(Parts { still, moving, ranges })
+        let ranges: Option<Vec<Range<u32>>> = moving.iter().map(|block| blocks[*block].range()).collect();
+        (!still.is_empty() && !moving.is_empty()).then_some(Parts { still, moving, ranges: ranges? })
     }
 
     /// Features of blocks without contexts go to `still`; gives how many others there are.

@@ -1,5 +1,7 @@
 //! A compiled feature set: blocks side by side in one index space.
 
+use std::ops::Range;
+
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
@@ -16,14 +18,55 @@ use super::spec::{BlockSpec, DROPPED};
 #[derive(Debug)]
 pub struct Block {
     pub name: String,
-    /// First index.
+    /// Lowest index.
     pub offset: u32,
+    /// Number of features.
     pub size: u32,
+    /// The block's indices, ascending, where a selection leaves other blocks' between them.
+    scattered: Option<Box<[u32]>>,
     spec: BlockSpec,
     compiled: CompiledBlock,
 }
 
 impl Block {
+    fn new(spec: BlockSpec) -> Result<Block, FeatureError> {
+        let compiled = CompiledBlock::new(&spec).map_err(|error| {
+            SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
+        })?;
+        let indices = spec.selected().map(|selected| {
+            let mut indices: Vec<u32> = selected.collect();
+            indices.sort_unstable();
+            indices
+        });
+        let (offset, size) = match &indices {
+            None => (spec.offset, spec.product.size),
+            Some(indices) => (indices.first().map_or(spec.offset, |first| *first), indices.len() as u32),
+        };
+        let gaps = |indices: &Vec<u32>| indices.last().is_some_and(|last| last - offset >= size);
+        let scattered = indices.filter(gaps).map(Vec::into_boxed_slice);
+        Ok(Block { name: spec.name.clone(), offset, size, scattered, spec, compiled })
+    }
+
+    /// The block's indices; none where a selection leaves other blocks' between them.
+    pub fn range(&self) -> Option<Range<u32>> {
+        self.scattered.is_none().then(|| self.offset..self.offset + self.size)
+    }
+
+    /// Whether a feature of the set is the block's.
+    #[inline]
+    pub fn has(&self, index: u32) -> bool {
+        match &self.scattered {
+            None => index.wrapping_sub(self.offset) < self.size,
+            Some(indices) => indices.binary_search(&index).is_ok(),
+        }
+    }
+
+    /// The block's indices, ascending.
+    pub fn indices(&self) -> impl Iterator<Item = u32> + '_ {
+        let range = self.range();
+        range.into_iter().flatten().chain(self.scattered.iter().flatten().copied())
+    }
+
     #[cfg(test)]
     pub(super) fn compiled(&self) -> &CompiledBlock {
         &self.compiled
@@ -104,14 +147,7 @@ impl FeatureSet {
 
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let identity = Identity::of(&canonical(&definition.blocks));
-        let mut blocks = Vec::with_capacity(definition.blocks.len());
-        for spec in definition.blocks {
-            let compiled = CompiledBlock::new(&spec).map_err(|error| {
-                SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
-            })?;
-            let (offset, size) = (spec.offset, spec.size());
-            blocks.push(Block { name: spec.name.clone(), offset, size, spec, compiled });
-        }
+        let blocks = definition.blocks.into_iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
         let walks = blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks());
         Ok(FeatureSet {
             name: definition.name,
@@ -383,7 +419,7 @@ impl Block {
         let mut end = from;
         for at in from..rows.len() {
             let index = kept[rows[at] as usize];
-            rows[end] = index.wrapping_add(self.offset);
+            rows[end] = index.wrapping_add(self.spec.offset);
             end += usize::from(index != DROPPED);
         }
         rows.truncate(end);

@@ -43,7 +43,8 @@ pub struct BlockSpec {
     pub condition: Option<ConditionSpec>,
     /// A coarser product over the same variables, whose elements are virtual inputs while training.
     pub factor: Option<BlockFactor>,
-    /// Where the block's features begin in the set.
+    /// Where the block's features begin in the set; under a selection: where the numbers begin that it gives, all its
+    /// blocks' together.
     pub offset: u32,
     /// Under a selection: of every element of the product its index from `offset` on, or [`DROPPED`]. Without one: the
     /// element itself.
@@ -201,10 +202,13 @@ impl BlockSpec {
 
     /// Number of features.
     pub fn size(&self) -> u32 {
-        match &self.kept {
-            None => self.product.size,
-            Some(kept) => kept.iter().filter(|index| **index != DROPPED).count() as u32,
-        }
+        self.selected().map_or(self.product.size, |selected| selected.count() as u32)
+    }
+
+    /// Under a selection: the set's indices of the elements it keeps, in the elements' order.
+    pub fn selected(&self) -> Option<impl Iterator<Item = u32> + '_> {
+        let kept = self.kept.as_ref()?.iter().filter(|index| **index != DROPPED);
+        Some(kept.map(|index| self.offset + index))
     }
 
     /// The bucket tables the block reads, by name.

@@ -271,8 +271,7 @@ fn sorted_block(set: &FeatureSet, block: usize, board: &Board, pov: Perspective)
 /// How many of a delta's added and removed features belong to a block.
 fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) {
     let block = &set.blocks()[block];
-    let inside =
-        |features: &[u32]| features.iter().filter(|index| (*index).wrapping_sub(block.offset) < block.size).count();
+    let inside = |features: &[u32]| features.iter().filter(|index| block.has(**index)).count();
     (inside(&delta.added), inside(&delta.removed))
 }
 

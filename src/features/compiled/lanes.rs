@@ -185,18 +185,25 @@ fn write(pieces: &Pieces, block: &CompiledBlock, offset: u32, pov: Perspective, 
     store(side, low, high, count, count + kept_high.count_ones() as usize);
 }
 
-/// Appends `count` rows, the first `split` of them in `low`.
+/// Appends `count` rows, the first `split` of them in `low`; what `low` has beyond them is overwritten.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn store(side: &mut RowBuffer, low: __m512i, high: __m512i, split: usize, count: usize) {
     let room = side.room();
-    let (first, second) = (room.as_mut_ptr(), room[split..split + 16].as_mut_ptr());
-    // SAFETY: sixteen elements each, as the room and the part of it that was just checked have.
-    unsafe {
-        _mm512_storeu_si512(first.cast(), low);
-        _mm512_storeu_si512(second.cast(), high);
+    if let Some(first) = room.first_chunk_mut() {
+        put(first, low);
+    }
+    if let Some(second) = room[split..].first_chunk_mut() {
+        put(second, high);
     }
     side.take(count);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn put(to: &mut [u32; 16], rows: __m512i) {
+    // SAFETY: 64 bytes, and any address will do.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), rows) }
 }
 
 #[inline]
