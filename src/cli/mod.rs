@@ -1,4 +1,5 @@
-//! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong.
+//! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong, 128 and a
+//! signal's number after a signal.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 mod dataset;
@@ -8,6 +9,7 @@ mod elo;
 mod encode;
 mod eval;
 mod input;
+mod interrupt;
 mod measure;
 mod net;
 mod report;
@@ -95,6 +97,9 @@ fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
 /// Runs the command line and gives its exit status.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Err(error) = interrupt::listen() {
+        eprintln!("cannot listen to signals: {error}");
+    }
     let outcome = match arguments.verb {
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
@@ -117,7 +122,7 @@ pub fn main() -> ExitCode {
         Err(Failure::Work(error)) => (error, 1),
     };
     eprintln!("error: {}", explain(&error));
-    ExitCode::from(status)
+    ExitCode::from(interrupt::status().unwrap_or(status))
 }
 
 /// An error with its causes, as far as it does not name them itself.

@@ -1,13 +1,12 @@
 //! `fsbench run`: a whole experiment, resumable.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::HumanDuration;
 
-use super::{Failure, Format, report, train};
+use super::interrupt::Graceful;
+use super::{Failure, Format, interrupt, report};
 use crate::data;
 use crate::experiment::{Experiment, ExperimentError, Local, Options, Progress, Runner};
 use crate::train::EpochMetrics;
@@ -46,7 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         fresh: arguments.fresh,
     };
     let mut local = Local { data: Some(data) };
-    let mut progress = Lines { stop: train::interruption().map_err(Failure::work)? };
+    let mut progress = Lines { graceful: None };
     let results = Runner::run(&experiment, &mut local, &options, &mut progress).map_err(failure)?;
     report::show(&results, &options.out, arguments.format)
 }
@@ -57,7 +56,8 @@ fn failure(error: ExperimentError) -> Failure {
 
 /// A line a step and an epoch, to stderr.
 struct Lines {
-    stop: Arc<AtomicBool>,
+    /// While a training runs, which saves what it has before it ends; any other step is not worth that.
+    graceful: Option<Graceful>,
 }
 
 impl Progress for Lines {
@@ -79,7 +79,11 @@ impl Progress for Lines {
         }
     }
 
+    fn training(&mut self, runs: bool) {
+        self.graceful = runs.then(interrupt::gracefully);
+    }
+
     fn stop_requested(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        interrupt::requested()
     }
 }

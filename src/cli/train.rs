@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::train_progress::Progress;
-use super::{Failure, Format};
+use super::{Failure, Format, interrupt};
 use crate::data::Method;
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
@@ -207,7 +205,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let interrupted = interruption().map_err(Failure::work)?;
+    let _graceful = interrupt::gracefully();
     let seeds = &arguments.seed;
     if let Some((_, seed)) = seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
         return Err(Failure::request(TrainError::Config(format!("the seed {seed} stands twice"))));
@@ -218,7 +216,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             1 => arguments.out.clone(),
             _ => arguments.out.join(format!("seed-{seed}")),
         };
-        let outcome = train(arguments, &arguments.config(Seed(*seed)), &folder, &interrupted)?;
+        let outcome = train(arguments, &arguments.config(Seed(*seed)), &folder)?;
         if arguments.format == Format::Text {
             print_text(&outcome, &folder);
         }
@@ -233,13 +231,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn train(
-    arguments: &Arguments,
-    config: &TrainConfig,
-    folder: &Path,
-    interrupted: &Arc<AtomicBool>,
-) -> Result<Outcome, Failure> {
-    let mut progress = Progress::new(arguments.resume, Arc::clone(interrupted));
+fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<Outcome, Failure> {
+    let mut progress = Progress::new(arguments.resume);
     let every = Duration::try_from_secs_f64(arguments.checkpoint_every * 60.0);
     let checkpoint_every = every.map_err(|_| {
         let text = format!("--checkpoint-every: {} minutes are no time", arguments.checkpoint_every);
@@ -257,17 +250,6 @@ fn failure(error: TrainError) -> Failure {
         true => Failure::request(error),
         false => Failure::work(error),
     }
-}
-
-/// Set by the first Ctrl-C or polite kill; a second one ends the process at once.
-pub(super) fn interruption() -> std::io::Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&flag))?;
-        signal_hook::flag::register(signal, Arc::clone(&flag))?;
-    }
-    Ok(flag)
 }
 
 fn print_text(outcome: &Outcome, folder: &Path) {

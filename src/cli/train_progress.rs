@@ -1,12 +1,11 @@
 //! How a training run looks on stderr: a bar on a terminal, plain lines elsewhere.
 
-use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::interrupt;
 use crate::train::{EpochMetrics, Observer, Plan, Step};
 
 /// Between two plain lines.
@@ -14,7 +13,6 @@ const QUIET: Duration = Duration::from_secs(10);
 
 pub struct Progress {
     resume: bool,
-    interrupted: Arc<AtomicBool>,
     bar: Option<ProgressBar>,
     epochs: u32,
     steps: u64,
@@ -24,10 +22,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `interrupted`: set when the user wants the run to stop.
-    pub fn new(resume: bool, interrupted: Arc<AtomicBool>) -> Progress {
+    pub fn new(resume: bool) -> Progress {
         let now = Instant::now();
-        Progress { resume, interrupted, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
+        Progress { resume, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
     }
 
     /// Takes the bar off the screen.
@@ -38,9 +35,11 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
+        // A terminal that has been closed is no reason to stop before the checkpoint is written.
+        let line = || drop(writeln!(std::io::stderr(), "{text}"));
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(line),
+            None => line(),
         }
     }
 
@@ -110,6 +109,6 @@ impl Observer for Progress {
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        interrupt::requested()
     }
 }

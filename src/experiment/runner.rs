@@ -45,6 +45,9 @@ pub trait Progress {
     /// So many steps were finished before and are not done again.
     fn reused(&mut self, steps: usize);
 
+    /// A training begins or has ended: asked to stop meanwhile, it saves its state first.
+    fn training(&mut self, _runs: bool) {}
+
     /// True when the experiment should end as soon as it can go on later.
     fn stop_requested(&self) -> bool;
 }
@@ -184,11 +187,11 @@ impl<'a> Runner<'a> {
         let step = Step::Train(run);
         let (config, folder) = (self.config(run)?, self.folder(run));
         let describe = self.plan.describe(step);
-        let mut watch = Watching { progress, epochs: config.epochs };
-        let outcome = self
-            .workbench
-            .train(&TrainRequest { config: &config, folder: folder.clone() }, &mut watch)
-            .map_err(|source| ExperimentError::Step { step: describe.clone(), source })?;
+        progress.training(true);
+        let mut watch = Watching { progress: &mut *progress, epochs: config.epochs };
+        let outcome = self.workbench.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut watch);
+        progress.training(false);
+        let outcome = outcome.map_err(|source| ExperimentError::Step { step: describe.clone(), source })?;
         let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
         if !folder.join(OUTCOME).is_file() {
             return Err(ExperimentError::NoOutcome { step: describe, path: folder.join(OUTCOME) });
