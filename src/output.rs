@@ -1,9 +1,11 @@
 //! Files that appear whole or not at all: written beside their place under another name, flushed to the disk, then
 //! renamed. Whoever writes a file that others read goes through here, so that all have one mode: 0666 less the umask.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
@@ -21,6 +23,7 @@ pub struct OutputError {
 pub struct OutputFile {
     path: PathBuf,
     writer: BufWriter<NamedTempFile>,
+    unfinished: Unfinished,
 }
 
 impl OutputFile {
@@ -37,11 +40,12 @@ impl OutputFile {
         let mut part = tempfile::Builder::new();
         part.prefix(&prefix).suffix(SUFFIX);
         as_readable_as_any(&mut part);
-        let file = part.tempfile_in(folder).map_err(failed(path))?;
+        let (file, unfinished) =
+            Unfinished::create(|| part.tempfile_in(folder), |file| file.path().to_path_buf()).map_err(failed(path))?;
         // As long as this process lives, nobody takes the file for left behind. Where files cannot be locked nobody
         // can find out, either.
         let _ = file.as_file().lock();
-        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 16, file) })
+        Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 16, file), unfinished })
     }
 
     /// # Errors
@@ -68,10 +72,10 @@ impl OutputFile {
     /// # Errors
     /// When the disk is full or breaks.
     pub fn seal(self) -> Result<SealedFile, OutputError> {
-        let path = self.path;
-        let file = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(failed(&path))?;
+        let OutputFile { path, writer, unfinished } = self;
+        let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(failed(&path))?;
         file.as_file().sync_all().map_err(failed(&path))?;
-        Ok(SealedFile { path, file })
+        Ok(SealedFile { path, file, unfinished })
     }
 
     /// Puts the file in its place.
@@ -134,6 +138,7 @@ fn sweep(folder: &Path, prefix: &str) {
 pub struct SealedFile {
     path: PathBuf,
     file: NamedTempFile,
+    unfinished: Unfinished,
 }
 
 impl SealedFile {
@@ -142,9 +147,67 @@ impl SealedFile {
     /// # Errors
     /// When the folder cannot be written to.
     pub fn persist(self) -> Result<(), OutputError> {
-        self.file.persist(&self.path).map_err(|error| error.error).map_err(failed(&self.path))?;
+        let SealedFile { path, file, unfinished } = self;
+        unfinished.finish(|| file.persist(&path).map_err(|error| error.error)).map_err(failed(&path))?;
         Ok(())
     }
+}
+
+/// The unfinished files of this process.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that is worth nothing without this process; dropping this says that it is gone or finished.
+#[derive(Debug)]
+pub struct Unfinished(PathBuf);
+
+impl Unfinished {
+    /// Makes a file, which [`remove_unfinished`] then knows.
+    ///
+    /// # Errors
+    /// What `make` returns.
+    pub fn create<T, E>(
+        make: impl FnOnce() -> Result<T, E>,
+        path: impl FnOnce(&T) -> PathBuf,
+    ) -> Result<(T, Unfinished), E> {
+        let mut all = unfinished();
+        let made = make()?;
+        let path = path(&made);
+        all.insert(path.clone());
+        Ok((made, Unfinished(path)))
+    }
+
+    /// Finishes or removes the file.
+    ///
+    /// # Errors
+    /// What `finish` returns.
+    pub fn finish<T, E>(self, finish: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut all = unfinished();
+        let finished = finish();
+        all.remove(&self.0);
+        drop(all);
+        finished
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().remove(&self.0);
+    }
+}
+
+/// Removes all unfinished files, for a process that ends while threads are still at work. Threads that want to begin or
+/// finish a file from now on wait until the process has ended.
+pub fn remove_unfinished() {
+    let all = unfinished();
+    for path in all.iter() {
+        // What cannot be removed now is swept by the next writer.
+        let _ = std::fs::remove_file(path);
+    }
+    std::mem::forget(all);
 }
 
 /// Temporary files are private by default; the system takes the umask from what is asked for here.

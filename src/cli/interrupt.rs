@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::output::remove_unfinished;
+
 /// The first signal; 0: none yet.
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
@@ -28,6 +30,7 @@ fn received(signal: u8) {
     let first = RECEIVED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if !(first && GRACEFUL.load(Ordering::SeqCst)) {
         // Without destructors: other threads are still at work.
+        remove_unfinished();
         signal_hook::low_level::exit(i32::from(status_of(signal)));
     }
 }

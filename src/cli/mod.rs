@@ -27,6 +27,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::output::remove_unfinished;
+
 /// Why a verb did not finish.
 #[derive(Debug)]
 pub enum Failure {
@@ -116,6 +118,8 @@ pub fn main() -> ExitCode {
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
     };
+    // A verb that ended early may have left threads at work.
+    remove_unfinished();
     let (error, status) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Request(error)) => (error, 2),

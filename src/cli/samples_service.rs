@@ -9,7 +9,9 @@ use crate::data::formats::binpack::Pieces;
 use crate::data::formats::{self, detect};
 use crate::data::{DataError, Method, ScoreUnit, Split, default_cache, open_or_build};
 use crate::features::FeatureSet;
-use crate::service::{BenchReport, Layout, Prepared, Request, ServiceError, Source, bench, run as serve};
+use crate::service::{
+    BenchReport, Layout, Naming, Prepared, Request, ServiceError, Shard, Source, bench, run as serve,
+};
 use crate::units::Seed;
 
 /// How long `--bench` measures, at least.
@@ -66,6 +68,14 @@ pub struct Arguments {
     /// Keep the order of the file
     #[arg(long)]
     no_shuffle: bool,
+    /// Deliver every N-th batch from number I on, for several trainers: the shards 0/N to (N-1)/N share nothing and hold
+    /// everything together
+    #[arg(long, value_name = "I/N", default_value_t)]
+    shard: Shard,
+    /// How consumers find the memory: unnamed = /proc/PID/fd/N, nothing is left whoever is killed; named = a file in
+    /// /dev/shm, for consumers in another container or without access to /proc
+    #[arg(long, value_enum, default_value_t)]
+    shm: Naming,
     /// Measure how fast batches are made, without a consumer
     #[arg(long)]
     bench: bool,
@@ -95,6 +105,8 @@ impl Arguments {
             start_batch: self.start_batch,
             threads,
             shuffle: !self.no_shuffle,
+            shard: self.shard,
+            shm: self.shm,
         }
     }
 }

@@ -28,9 +28,9 @@ pub struct BenchReport {
 /// As [`run`].
 pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, ServiceError> {
     let request = &prepared.request;
-    let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
+    let (segment, _name) = Segment::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
     let control = Control::default();
-    control.open(request.slots, request.start_batch, prepared.samples.course().batches());
+    control.open(request.slots, request.start_batch, prepared.samples.course().batches(), request.shard);
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;

@@ -1,23 +1,20 @@
-//! The consumer's side: starts a service, maps its memory and lends its batches as typed slices.
+//! The consumer's side: starts a service, maps its memory and copies its batches out of it.
+//!
+//! Another process can write that memory at any time, so nothing borrows it: a batch is copied into the client's own
+//! arrays and checked, and its slot goes back at once. The copy costs little beside what the batch is for, and the service
+//! fills the slot again meanwhile.
 
-use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command};
 
-use bytemuck::AnyBitPattern;
+use super::process::Process;
+use super::shm::View;
+use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, named};
+use crate::data::Method;
 
-use super::shm::{Lease, View};
-use super::{Description, Dtype, END, FAILED, Header, MAX_SLOTS, Request, ServiceError};
-
-/// Lines of the service's stderr kept for an error message.
-const TAIL_LINES: usize = 12;
-/// How long a service may take to go once its input is closed or it said that it failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A description is a few kilobytes long.
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// A running service. Dropping it ends the service.
 pub struct Client {
@@ -25,22 +22,38 @@ pub struct Client {
     output: BufReader<ChildStdout>,
     description: Description,
     view: View,
+    /// The current batch.
+    header: Header,
+    arrays: Arrays,
     ended: bool,
 }
 
-/// A batch in shared memory; dropping it gives its slot back.
+/// A batch, in memory of the client's.
 pub struct Batch<'a> {
-    client: &'a mut Client,
-    lease: Lease,
-    header: Header,
+    header: &'a Header,
+    arrays: &'a Arrays,
 }
 
 /// One side's active features: position i has `indices[offsets[i]..offsets[i + 1]]`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Csr<'a> {
-    /// positions + 1 of them, the first 0, the last the number of indices.
+    /// positions + 1 of them, ascending, the first 0, the last the number of indices.
     pub offsets: &'a [i32],
+    /// Below the set's number of features.
     pub indices: &'a [i32],
+}
+
+/// The arrays of a batch; empty where the stream has none.
+#[derive(Default)]
+struct Arrays {
+    /// Of each side offsets and indices.
+    csr: [(Vec<i32>, Vec<i32>); 2],
+    bits: [Vec<u64>; 2],
+    piece_count: Vec<u8>,
+    score: Vec<f32>,
+    result: Vec<f32>,
+    ply: Vec<u16>,
+    sample_index: Vec<u32>,
 }
 
 impl Client {
@@ -63,8 +76,11 @@ impl Client {
         let (mut process, output) = Process::start(&mut command)?;
         let mut output = BufReader::new(output);
         let mut line = String::new();
-        match output.read_line(&mut line) {
+        match output.by_ref().take(LONGEST_LINE).read_line(&mut line) {
             Ok(_) if line.ends_with('\n') => {}
+            Ok(bytes) if bytes as u64 == LONGEST_LINE => {
+                return Err(ServiceError::Protocol(format!("its first line is longer than {LONGEST_LINE} bytes")));
+            }
             Ok(_) => return Err(process.died("ended before its first batch")),
             Err(error) => return Err(ServiceError::Protocol(format!("its first line cannot be read: {error}"))),
         }
@@ -75,7 +91,8 @@ impl Client {
             Err(_) if process.has_exited() => return Err(process.died("ended before its first batch")),
             view => view?,
         };
-        Ok(Client { process, output, description, view, ended: false })
+        let (header, arrays) = (Header::default(), Arrays::default());
+        Ok(Client { process, output, description, view, header, arrays, ended: false })
     }
 
     #[must_use]
@@ -109,25 +126,54 @@ impl Client {
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };
-        let lease = self.view.lease(slot);
-        let header = self.view.slice::<Header>(&lease, 0, 1).and_then(<[Header]>::first).copied();
-        let header = header.ok_or_else(|| ServiceError::Protocol("a slot lies outside its memory".into()))?;
-        for array in &self.description.arrays {
-            let count = header.count(&array.count).map(|count| count as usize);
-            if count.is_none_or(|count| count > array.len) {
-                return Err(ServiceError::Protocol(format!(
-                    "slot {slot} claims {count:?} elements of {}, which has {} at most",
-                    array.name, array.len
-                )));
+        self.copy(slot).map_err(|why| ServiceError::Protocol(format!("slot {slot} {why}")))?;
+        self.process.give_back(slot);
+        Ok(Some(Batch { header: &self.header, arrays: &self.arrays }))
+    }
+
+    /// Copies a slot and checks what its numbers lead to; the error says what is wrong with them.
+    fn copy(&mut self, slot: u8) -> Result<(), String> {
+        let Client { description, view, header, arrays, .. } = self;
+        let mut headers: Vec<Header> = Vec::with_capacity(1);
+        view.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
+        *header = headers.first().copied().unwrap_or_default();
+        check_header(header, description)?;
+        for array in &description.arrays {
+            let count = header.count(&array.count).map(|count| count as usize).filter(|&count| count <= array.len);
+            let count = count.ok_or_else(|| {
+                let claimed = header.count(&array.count);
+                format!("claims {claimed:?} elements of {}, which has {} at most", array.name, array.len)
+            })?;
+            let (at, [stm, nstm], [stm_bits, nstm_bits]) = (array.offset, &mut arrays.csr, &mut arrays.bits);
+            let copied = match array.name.as_str() {
+                "stm_offsets" => view.copy(slot, at, count, &mut stm.0),
+                "stm_indices" => view.copy(slot, at, count, &mut stm.1),
+                "nstm_offsets" => view.copy(slot, at, count, &mut nstm.0),
+                "nstm_indices" => view.copy(slot, at, count, &mut nstm.1),
+                "stm_bits" => view.copy(slot, at, count, stm_bits),
+                "nstm_bits" => view.copy(slot, at, count, nstm_bits),
+                "piece_count" => view.copy(slot, at, count, &mut arrays.piece_count),
+                "score" => view.copy(slot, at, count, &mut arrays.score),
+                "result" => view.copy(slot, at, count, &mut arrays.result),
+                "ply" => view.copy(slot, at, count, &mut arrays.ply),
+                "sample_index" => view.copy(slot, at, count, &mut arrays.sample_index),
+                // Of a later version that says more.
+                _ => Some(()),
+            };
+            copied.ok_or_else(|| format!("does not hold its {}", array.name))?;
+        }
+        if description.layout == Layout::Csr {
+            for (side, (offsets, indices)) in ["stm", "nstm"].into_iter().zip(&arrays.csr) {
+                check_csr(offsets, indices, description.num_features).map_err(|why| format!("has {side}_{why}"))?;
             }
         }
-        Ok(Some(Batch { client: self, lease, header }))
+        Ok(())
     }
 
     /// The service's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
-        self.process.child.id()
+        self.process.id()
     }
 
     /// Whether the service delivered everything.
@@ -137,7 +183,40 @@ impl Client {
     }
 }
 
-/// The checks that make every later slice lie inside its slot.
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Nobody is left to tell; a child that cannot be waited for is gone.
+        let _ = self.process.finish();
+        // One that was killed before it saw the memory mapped left its name.
+        if named::is_name(&PathBuf::from(&self.description.shm)) {
+            named::sweep();
+        }
+    }
+}
+
+/// The arrays of a stream, the header field that counts each, and their element types.
+fn expected(description: &Description) -> Vec<(&'static str, &'static str, Dtype)> {
+    let mut arrays = match description.layout {
+        Layout::Csr => vec![
+            ("stm_offsets", "offsets", Dtype::I32),
+            ("stm_indices", "stm_indices", Dtype::I32),
+            ("nstm_offsets", "offsets", Dtype::I32),
+            ("nstm_indices", "nstm_indices", Dtype::I32),
+        ],
+        Layout::Bitset => vec![("stm_bits", "words", Dtype::U64), ("nstm_bits", "words", Dtype::U64)],
+    };
+    if description.method == Method::Eval {
+        arrays.extend([("score", "samples", Dtype::F32), ("result", "samples", Dtype::F32)]);
+    }
+    arrays.extend([
+        ("piece_count", "positions", Dtype::U8),
+        ("ply", "samples", Dtype::U16),
+        ("sample_index", "samples", Dtype::U32),
+    ]);
+    arrays
+}
+
+/// The checks that make every later copy lie inside its slot.
 fn validate(description: &Description) -> Result<(), ServiceError> {
     let broken = |text: String| Err(ServiceError::Protocol(text));
     if description.version != Description::VERSION {
@@ -147,8 +226,13 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
     if description.slots == 0 || description.slots > MAX_SLOTS {
         return broken(format!("it describes {} slots", description.slots));
     }
-    if description.slots.checked_mul(description.slot_bytes).is_none() || !description.slot_bytes.is_multiple_of(64) {
+    let bytes = description.slots.checked_mul(description.slot_bytes).filter(|bytes| *bytes <= isize::MAX as usize);
+    if bytes.is_none() || description.slot_bytes == 0 || !description.slot_bytes.is_multiple_of(64) {
         return broken(format!("it describes slots of {} bytes", description.slot_bytes));
+    }
+    let per_sample = if description.method == Method::Pqr { 3 } else { 1 };
+    if description.positions_per_sample != per_sample {
+        return broken(format!("it describes {} positions a sample", description.positions_per_sample));
     }
     for array in &description.arrays {
         let end = array.len.checked_mul(array.dtype.bytes()).and_then(|bytes| bytes.checked_add(array.offset));
@@ -156,10 +240,47 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
             return broken(format!("its array {} does not lie in a slot", array.name));
         }
     }
+    for (name, count, dtype) in expected(description) {
+        match description.array(name) {
+            Some(array) if array.count == count && array.dtype == dtype => {}
+            Some(_) => return broken(format!("its array {name} is of another kind than this program knows")),
+            None => return broken(format!("it describes no array {name}")),
+        }
+    }
     Ok(())
 }
 
-impl Batch<'_> {
+/// Whether the numbers of a batch fit each other.
+fn check_header(header: &Header, description: &Description) -> Result<(), String> {
+    let Header { samples, positions, offsets, words, .. } = *header;
+    let per_sample = description.positions_per_sample as u64;
+    if u64::from(samples) * per_sample != u64::from(positions) {
+        return Err(format!("claims {positions} positions for {samples} samples"));
+    }
+    let fits = match description.layout {
+        Layout::Csr => u64::from(offsets) == u64::from(positions) + 1,
+        Layout::Bitset => u64::from(positions).checked_mul(description.words_per_position as u64) == Some(words.into()),
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(format!("claims {offsets} offsets and {words} words for {positions} positions")),
+    }
+}
+
+/// Whether offsets and indices can be followed; the error begins with the array's name.
+fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), String> {
+    let spans = offsets.first() == Some(&0) && offsets.last().map(|&end| end as usize) == Some(indices.len());
+    if !spans || !offsets.is_sorted() {
+        return Err(format!("offsets that do not ascend from 0 to {}", indices.len()));
+    }
+    // As u32 a negative index is a large one.
+    match indices.iter().map(|&index| index as u32).max() {
+        Some(largest) if largest >= features => Err(format!("indices up to {largest}, and the set has {features}")),
+        _ => Ok(()),
+    }
+}
+
+impl<'a> Batch<'a> {
     #[must_use]
     pub const fn samples(&self) -> usize {
         self.header.samples as usize
@@ -185,165 +306,57 @@ impl Batch<'_> {
 
     /// The side to move's view; empty in the bitset layout.
     #[must_use]
-    pub fn stm(&self) -> Csr<'_> {
-        Csr { offsets: self.array("stm_offsets", Dtype::I32), indices: self.array("stm_indices", Dtype::I32) }
+    pub fn stm(&self) -> Csr<'a> {
+        let (offsets, indices) = &self.arrays.csr[0];
+        Csr { offsets, indices }
     }
 
     /// The other side's view; empty in the bitset layout.
     #[must_use]
-    pub fn nstm(&self) -> Csr<'_> {
-        Csr { offsets: self.array("nstm_offsets", Dtype::I32), indices: self.array("nstm_indices", Dtype::I32) }
+    pub fn nstm(&self) -> Csr<'a> {
+        let (offsets, indices) = &self.arrays.csr[1];
+        Csr { offsets, indices }
     }
 
     /// `words_per_position` words a position, feature i in bit i % 64 of word i / 64; empty in the csr layout.
     #[must_use]
-    pub fn stm_bits(&self) -> &[u64] {
-        self.array("stm_bits", Dtype::U64)
+    pub fn stm_bits(&self) -> &'a [u64] {
+        &self.arrays.bits[0]
     }
 
     /// As [`Batch::stm_bits`].
     #[must_use]
-    pub fn nstm_bits(&self) -> &[u64] {
-        self.array("nstm_bits", Dtype::U64)
+    pub fn nstm_bits(&self) -> &'a [u64] {
+        &self.arrays.bits[1]
     }
 
     /// Centipawns, side to move's view, one a sample; NaN = none. Empty for pqr.
     #[must_use]
-    pub fn scores(&self) -> &[f32] {
-        self.array("score", Dtype::F32)
+    pub fn scores(&self) -> &'a [f32] {
+        &self.arrays.score
     }
 
     /// 0, 0.5 or 1, side to move's view, one a sample; NaN = unknown. Empty for pqr.
     #[must_use]
-    pub fn results(&self) -> &[f32] {
-        self.array("result", Dtype::F32)
+    pub fn results(&self) -> &'a [f32] {
+        &self.arrays.result
     }
 
     /// Pieces on the board, one a position.
     #[must_use]
-    pub fn piece_counts(&self) -> &[u8] {
-        self.array("piece_count", Dtype::U8)
+    pub fn piece_counts(&self) -> &'a [u8] {
+        &self.arrays.piece_count
     }
 
     /// One a sample.
     #[must_use]
-    pub fn plies(&self) -> &[u16] {
-        self.array("ply", Dtype::U16)
+    pub fn plies(&self) -> &'a [u16] {
+        &self.arrays.ply
     }
 
     /// Where each sample stands in the data, from 0.
     #[must_use]
-    pub fn sample_indices(&self) -> &[u32] {
-        self.array("sample_index", Dtype::U32)
-    }
-
-    fn array<T: AnyBitPattern>(&self, name: &str, dtype: Dtype) -> &[T] {
-        let Some(array) = self.client.description.array(name).filter(|array| array.dtype == dtype) else { return &[] };
-        let count = self.header.count(&array.count).unwrap_or_default() as usize;
-        self.client.view.slice(&self.lease, array.offset, count).unwrap_or(&[])
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        self.client.process.give_back(self.lease.slot());
-    }
-}
-
-/// The child process and what it said.
-struct Process {
-    child: Child,
-    input: Option<ChildStdin>,
-    tail: Arc<Mutex<VecDeque<String>>>,
-    stderr: Option<JoinHandle<()>>,
-}
-
-impl Process {
-    fn start(command: &mut Command) -> Result<(Process, ChildStdout), ServiceError> {
-        // A group of its own: Ctrl-C reaches the consumer, which ends the service when it is done with it.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let program = command.get_program().into();
-        let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = pipes else {
-            return Err(ServiceError::Protocol("its pipes are missing".into()));
-        };
-        let tail = Arc::new(Mutex::new(VecDeque::new()));
-        let lines = Arc::clone(&tail);
-        let stderr = thread::spawn(move || pass_on(errors, &lines));
-        Ok((Process { child, input: Some(input), tail, stderr: Some(stderr) }, output))
-    }
-
-    fn give_back(&mut self, slot: u8) {
-        if let Some(input) = &mut self.input {
-            // A service that is gone is noticed by the next read, with its reason.
-            let _ = input.write_all(&[slot]).and_then(|()| input.flush());
-        }
-    }
-
-    fn has_exited(&mut self) -> bool {
-        let deadline = Instant::now() + Duration::from_millis(200);
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
-                status => return !matches!(status, Ok(None)),
-            }
-        }
-    }
-
-    /// The error for a service that stopped talking.
-    fn died(&mut self, what: &'static str) -> ServiceError {
-        let status = self.finish();
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
-        ServiceError::Died {
-            what,
-            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
-            tail,
-        }
-    }
-
-    /// Closes the input, waits for the process and kills it when it does not go by itself.
-    fn finish(&mut self) -> io::Result<ExitStatus> {
-        drop(self.input.take());
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            match self.child.try_wait()? {
-                Some(status) => break status,
-                None if Instant::now() < deadline => thread::sleep(Duration::from_millis(2)),
-                None => {
-                    self.child.kill()?;
-                    break self.child.wait()?;
-                }
-            }
-        };
-        if let Some(stderr) = self.stderr.take() {
-            // It ends with the pipe; a panic there lost nothing but lines.
-            let _ = stderr.join();
-        }
-        Ok(status)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Nobody is left to tell; a child that cannot be waited for is gone.
-        let _ = self.finish();
-    }
-}
-
-/// Copies the service's stderr to this process's, keeping the last lines.
-fn pass_on(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
-    let mut reader = BufReader::new(errors);
-    let mut line = Vec::new();
-    while matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
-        // A closed stderr is no reason to stop keeping the lines.
-        let _ = io::stderr().write_all(&line);
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        if tail.len() == TAIL_LINES {
-            tail.pop_front();
-        }
-        tail.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
-        line.clear();
+    pub fn sample_indices(&self) -> &'a [u32] {
+        &self.arrays.sample_index
     }
 }

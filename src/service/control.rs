@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Header, MAX_SLOTS, ServiceError};
+use super::{Header, MAX_SLOTS, ServiceError, Shard};
 
 /// The exclusive right to fill one slot with one batch. Only [`Control::claim`] makes them.
 #[derive(Debug)]
@@ -51,7 +51,11 @@ struct State {
     filled: BTreeMap<u64, (u8, Header)>,
     next_claim: u64,
     next_announced: u64,
+    /// From a batch to the next: other shards have those between.
+    step: u64,
     end: Option<u64>,
+    /// Whether the consumer has given anything back.
+    answered: bool,
     ending: Option<Ending>,
 }
 
@@ -71,13 +75,15 @@ impl Control {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the stream: batches `start..end` (none = without end) over `slots` slots.
-    pub(super) fn open(&self, slots: usize, start: u64, end: Option<u64>) {
+    /// Opens the stream: a shard's batches from `start` on and below `end` (none = without end) over `slots` slots.
+    pub(super) fn open(&self, slots: usize, start: u64, end: Option<u64>, shard: Shard) {
+        let start = shard.first(start);
         let mut state = self.lock();
         state.free = (0..slots.min(MAX_SLOTS) as u8).collect();
         state.held = vec![false; slots];
         state.next_claim = start;
         state.next_announced = start;
+        state.step = u64::from(shard.of);
         state.end = end;
     }
 
@@ -90,7 +96,7 @@ impl Control {
             }
             if let Some(slot) = state.free.pop_front() {
                 let batch = state.next_claim;
-                state.next_claim += 1;
+                state.next_claim += state.step;
                 return Some(Claim { batch, slot });
             }
             state = self.wait(state);
@@ -116,7 +122,7 @@ impl Control {
                 return Next::Complete;
             }
             if let Some((slot, header)) = state.filled.remove(&next) {
-                state.next_announced += 1;
+                state.next_announced += state.step;
                 state.held[usize::from(slot)] = true;
                 return Next::Announce(slot, header);
             }
@@ -137,9 +143,15 @@ impl Control {
             }
         }
         state.free.push_back(byte);
+        state.answered = true;
         drop(state);
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// Whether the consumer has given a slot back, and so has mapped the memory.
+    pub(super) fn answered(&self) -> bool {
+        self.lock().answered
     }
 
     /// Waits until the consumer holds no slot.
@@ -178,7 +190,7 @@ mod tests {
     #[test]
     fn batches_are_announced_in_order_whatever_the_order_of_filling() {
         let control = Control::default();
-        control.open(3, 7, Some(10));
+        control.open(3, 7, Some(10), Shard::WHOLE);
         let claims: Vec<Claim> = std::iter::from_fn(|| control.claim()).take(3).collect();
         assert_eq!(claims.iter().map(Claim::batch).collect::<Vec<_>>(), [7, 8, 9]);
         let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
@@ -191,9 +203,25 @@ mod tests {
     }
 
     #[test]
+    fn a_shard_has_every_nth_batch() {
+        let check = |index, of, start, end, expected: &[u64]| {
+            let control = Control::default();
+            control.open(9, start, end, Shard { index, of });
+            let claims: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
+            assert_eq!(claims, expected, "{index}/{of} from {start}");
+        };
+        check(0, 3, 0, Some(7), &[0, 3, 6]);
+        check(2, 3, 0, Some(7), &[2, 5]);
+        check(2, 3, 3, Some(9), &[5, 8]);
+        check(2, 3, 5, Some(9), &[5, 8]);
+        check(4, 5, 0, Some(4), &[]);
+        check(0, 1, 5, Some(8), &[5, 6, 7]);
+    }
+
+    #[test]
     fn only_held_slots_are_taken_back() {
         let control = Control::default();
-        control.open(2, 0, None);
+        control.open(2, 0, None, Shard::WHOLE);
         let claim = control.claim().expect("a slot is free");
         let message = control.give_back(0).expect_err("not announced").to_string();
         assert_eq!(message, "the consumer wrote 0, which is no slot that waits to be given back (waiting: none)");

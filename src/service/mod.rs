@@ -3,8 +3,15 @@
 //! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer's side (the
 //! verb `samples-service`), [`Client`] the consumer's, [`bench`] the producer without a consumer.
 //!
-//! Shared memory never has a name: the segment is an unlinked file in `/dev/shm` which others reach through the
-//! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it is gone, however it went.
+//! Shared memory has no name unless one is asked for: the segment is an unlinked file in `/dev/shm` which others reach
+//! through the producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it is gone, however it
+//! went. With `--shm named` it has a name until the consumer has mapped it.
+//!
+//! # Trust
+//! A [`Client`] trusts the program it starts no further than it must. What a service describes, announces and puts into
+//! headers, offsets and indices is checked, and batches are copied out of the shared memory before anybody sees them: a
+//! broken service gives errors and wrong numbers, never memory errors. What remains is in its power: to send nothing,
+//! and to shorten the memory under a consumer, which dies of SIGBUS then.
 
 mod bench;
 mod client;
@@ -13,21 +20,26 @@ mod course;
 mod eligible;
 mod encode;
 mod mix;
+mod named;
 mod order;
 mod prepared;
+mod process;
 mod protocol;
 mod request;
 mod samples;
 mod serve;
+mod shard;
 mod shm;
 mod windows;
 
 pub use bench::{BenchReport, bench};
 pub use client::{Batch, Client, Csr};
+pub use named::Naming;
 pub use prepared::Prepared;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
 pub use request::{Request, Source};
 pub use serve::run;
+pub use shard::Shard;
 
 use std::io;
 use std::path::PathBuf;

@@ -90,7 +90,8 @@ impl Prepared {
             samples_per_epoch: self.samples.course().epoch_samples,
             batches_per_epoch: self.samples.course().batches_per_epoch(),
             batches: self.samples.course().batches(),
-            start_batch: request.start_batch,
+            start_batch: request.shard.first(request.start_batch),
+            shard: request.shard,
         }
     }
 }
@@ -99,6 +100,9 @@ fn check(request: &Request) -> Result<(), ServiceError> {
     let bad = |text: String| Err(ServiceError::Request(text));
     if request.threads == 0 {
         return bad("0 threads asked for; give at least 1".into());
+    }
+    if request.shard.index >= request.shard.of {
+        return bad(format!("shard {} asked for; shards are numbered from 0", request.shard));
     }
     if request.epoch_samples == Some(0) {
         return bad("0 samples an epoch asked for; give at least 1, or leave it out for all".into());

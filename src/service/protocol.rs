@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError};
+use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError, Shard};
 use crate::data::Method;
 use crate::features::{FeatureSet, Identity, Multiplicity};
 
@@ -147,6 +147,9 @@ pub struct Description {
     pub batches: Option<u64>,
     /// The number of the first batch delivered.
     pub start_batch: u64,
+    /// Of several streams that share the batches, which this is.
+    #[serde(default)]
+    pub shard: Shard,
 }
 
 impl Description {

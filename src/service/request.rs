@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Layout;
+use super::{Layout, Naming, Shard};
 use crate::data::{Method, Split};
 use crate::units::Seed;
 
@@ -20,8 +20,8 @@ pub enum Source {
     Built,
 }
 
-/// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots` and
-/// `threads`.
+/// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots`,
+/// `threads` and `shm`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// A name, a path or an expression.
@@ -47,6 +47,8 @@ pub struct Request {
     pub threads: usize,
     /// false = in file order.
     pub shuffle: bool,
+    pub shard: Shard,
+    pub shm: Naming,
 }
 
 impl Request {
@@ -74,6 +76,8 @@ impl Request {
             start_batch: 0,
             threads,
             shuffle: true,
+            shard: Shard::WHOLE,
+            shm: Naming::Unnamed,
         }
     }
 
@@ -130,6 +134,12 @@ impl Request {
         option("split-seed", self.split_seed.0.to_string().into());
         option("start-batch", self.start_batch.to_string().into());
         option("threads", self.threads.to_string().into());
+        if self.shard != Shard::WHOLE {
+            option("shard", self.shard.to_string().into());
+        }
+        if self.shm != Naming::Unnamed {
+            option("shm", spelt(&self.shm));
+        }
         if !self.shuffle {
             arguments.push("--no-shuffle".into());
         }

@@ -1,7 +1,9 @@
 //! The producer: worker threads fill slots, this thread announces them in order, a third listens to the consumer.
 
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -9,6 +11,7 @@ use std::time::Duration;
 
 use super::control::{Control, Ending, Next};
 use super::encode::{Encoder, Source};
+use super::named::Name;
 use super::samples::Samples;
 use super::shm::{Segment, reader_is_gone};
 use super::{END, FAILED, Prepared, ServiceError};
@@ -23,26 +26,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What `prepare` returns; whatever keeps batches from being made; a consumer that gives back what it does not hold.
 pub fn run<E>(
     prepare: impl FnOnce() -> Result<Prepared, E> + Send + 'static,
-    input: impl Read + Send + 'static,
+    input: impl Read + AsFd + Send + 'static,
     output: &mut (impl Write + AsRawFd),
 ) -> Result<(), E>
 where
     E: From<ServiceError> + Send + 'static,
 {
     let control = Arc::new(Control::default());
+    let consumed = has_a_writer(&input);
     let listener = Arc::clone(&control);
     thread::spawn(move || listen(input, &listener));
-    match prepare_for(prepare, &control, output)? {
+    match prepare_for(prepare, &control, consumed, output)? {
         Some(prepared) => Ok(serve(&prepared?, &control, output)?),
-        None => Ok(()),
+        None => match control.take_ending() {
+            Some(Ending::Failed(error)) => Err(error.into()),
+            _ => Ok(()),
+        },
     }
 }
 
-/// Preparing may take long (a data set is built); a consumer that is gone meanwhile is not worth the work. A closed input
-/// alone is no sign of that: who started this without one still reads the description.
+/// Whether an input's end means that somebody closed it: it is a pipe or socket. Who started this with none, or with
+/// `/dev/null`, still reads the description.
+fn has_a_writer(input: &impl AsFd) -> bool {
+    let kind = input.as_fd().try_clone_to_owned().and_then(|input| File::from(input).metadata());
+    kind.is_ok_and(|kind| kind.file_type().is_fifo() || kind.file_type().is_socket())
+}
+
+/// Preparing may take long (a data set is built); a consumer that is gone meanwhile is not worth the work, which then goes
+/// on until the process ends. `consumed`: whether the input's end says that it is gone.
 fn prepare_for<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
     control: &Control,
+    consumed: bool,
     output: &impl AsRawFd,
 ) -> Result<Option<T>, ServiceError> {
     let (sender, receiver) = channel();
@@ -53,7 +68,9 @@ fn prepare_for<T: Send + 'static>(
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok(prepared) => return Ok(Some(prepared)),
-            Err(RecvTimeoutError::Timeout) if control.ended() && reader_is_gone(output) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) if control.ended() && (consumed || reader_is_gone(output)) => {
+                return Ok(None);
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 let panic = preparing.join().err();
@@ -82,13 +99,14 @@ fn listen(input: impl Read, control: &Control) {
 
 fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &prepared.request;
-    let segment = Segment::create(request.slots, prepared.plan.slot_bytes)?;
-    control.open(request.slots, request.start_batch, prepared.samples.course().batches());
-    let mut line = serde_json::to_string(&prepared.describe(segment.path()))
-        .map_err(|error| ServiceError::Consumer(error.into()))?;
+    let (segment, mut name) = Segment::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
+    control.open(request.slots, request.start_batch, prepared.samples.course().batches(), request.shard);
+    let path = name.as_ref().map_or_else(|| segment.path(), |name| name.path().display().to_string());
+    let mut line =
+        serde_json::to_string(&prepared.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
     with_workers(prepared, &segment, control, || {
-        if let Err(error) = announce(&line, control, output) {
+        if let Err(error) = announce(&line, control, output, &mut name) {
             // A consumer that stopped reading has stopped; that is its right.
             let gone = error.kind() == io::ErrorKind::BrokenPipe;
             control.end(if gone { Ending::Stopped } else { Ending::Failed(ServiceError::Consumer(error)) });
@@ -104,13 +122,19 @@ fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Res
     }
 }
 
-fn announce(line: &str, control: &Control, output: &mut impl Write) -> io::Result<()> {
+fn announce(line: &str, control: &Control, output: &mut impl Write, name: &mut Option<Name>) -> io::Result<()> {
     output.write_all(line.as_bytes())?;
     output.flush()?;
     let mut announced = false;
     loop {
         match control.next_filled() {
             Next::Announce(slot, _) => {
+                // From here on no kill of either side can leave anything.
+                if control.answered()
+                    && let Some(name) = name.take()
+                {
+                    name.unlink();
+                }
                 output.write_all(&[slot])?;
                 announced = true;
             }

@@ -1,9 +1,16 @@
-//! A shared-memory segment without a name.
+//! The shared-memory segment: a file in `/dev/shm`, with or without a name.
 //!
-//! The segment is a file made with `O_TMPFILE` in `/dev/shm` (tempfile falls back on create-and-unlink): no path ever
-//! leads to it but the `/proc/PID/fd` of those who hold it open, so a process killed at any moment leaves nothing
-//! behind and there are no stale names to sweep. `posix_fallocate` takes every page at once: a full `/dev/shm` is an
-//! error here instead of a SIGBUS at the first write.
+//! Without (the default), the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink): no path ever leads
+//! to it but the `/proc/PID/fd` of those who hold it open, so a process killed at any moment leaves nothing behind. With
+//! a name ([`named`](super::named)), a consumer that cannot see this process in `/proc` can open it.
+//!
+//! `posix_fallocate` takes every page at once: a full `/dev/shm` is an error here instead of a SIGBUS at the first write.
+//!
+//! # Trust
+//! Producer and consumer map the same pages, and neither can keep the other from writing. So no reference into shared
+//! memory is ever formed: both sides copy bytes through raw pointers, at places that are checked against the mapping. A
+//! hostile partner can send wrong numbers; the consumer checks those it is led by. One thing cannot be guarded against: a
+//! service that shortens the file after it was mapped kills its consumer with SIGBUS. Start services that you trust.
 #![allow(unsafe_code, reason = "maps memory that two processes share")]
 
 use std::fs::File;
@@ -14,11 +21,12 @@ use std::path::Path;
 use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::ServiceError;
 use super::control::Claim;
+use super::named::{Name, sweep};
+use super::{Naming, ServiceError};
 
 /// Where segments live.
-const FOLDER: &str = "/dev/shm";
+pub(super) const FOLDER: &str = "/dev/shm";
 
 /// The producer's segment: `slots` slots of `slot_bytes`.
 pub(super) struct Segment {
@@ -29,13 +37,24 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Allocates and maps; every byte is zero.
-    pub(super) fn create(slots: usize, slot_bytes: usize) -> Result<Segment, ServiceError> {
+    /// Allocates and maps; every byte is zero. Names of dead services are swept before. The name, where one is asked for, lives no longer than what is returned.
+    pub(super) fn create(
+        slots: usize,
+        slot_bytes: usize,
+        naming: Naming,
+    ) -> Result<(Segment, Option<Name>), ServiceError> {
+        sweep();
         let failed = |action| move |source| ServiceError::Segment { action, source };
         let needed = (slot_bytes as u64).saturating_mul(slots as u64);
-        let file = tempfile::tempfile_in(FOLDER).map_err(failed("create"))?;
         let full =
             |free| ServiceError::SharedMemory { needed, slots, slot_bytes: slot_bytes as u64, free, folder: FOLDER };
+        let (file, name) = match naming {
+            Naming::Unnamed => (tempfile::tempfile_in(FOLDER).map_err(failed("create"))?, None),
+            Naming::Named => {
+                let (file, name) = Name::create(needed as usize).map_err(failed("create"))?;
+                (file, Some(name))
+            }
+        };
         let free = free_bytes(&file).map_err(failed("measure the free"))?;
         if needed > free {
             return Err(full(free));
@@ -45,7 +64,7 @@ impl Segment {
             _ => ServiceError::Segment { action: "allocate", source },
         })?;
         let map = MmapOptions::new().len(needed as usize).map_raw(&file).map_err(failed("map"))?;
-        Ok(Segment { file, map, slots, slot_bytes })
+        Ok((Segment { file, map, slots, slot_bytes }, name))
     }
 
     /// A path that leads other processes of this user here while this process runs.
@@ -87,18 +106,6 @@ pub(super) struct View {
     slot_bytes: usize,
 }
 
-/// A slot the service announced and that was not given back yet. Whoever gives a slot back drops its lease first.
-#[derive(Debug)]
-pub(super) struct Lease {
-    slot: u8,
-}
-
-impl Lease {
-    pub(super) const fn slot(&self) -> u8 {
-        self.slot
-    }
-}
-
 impl View {
     /// Maps the `slots` slots of what `path` leads to.
     pub(super) fn open(path: &Path, slots: usize, slot_bytes: usize) -> Result<View, ServiceError> {
@@ -113,29 +120,27 @@ impl View {
         Ok(View { map, slot_bytes })
     }
 
-    /// To be called once for each announcement.
-    pub(super) const fn lease(&self, slot: u8) -> Lease {
-        Lease { slot }
-    }
-
-    /// `len` elements at `offset` bytes from the slot's start; none where they do not lie in the slot, aligned.
-    pub(super) fn slice<'a, T: AnyBitPattern>(
-        &'a self,
-        lease: &'a Lease,
-        offset: usize,
-        len: usize,
-    ) -> Option<&'a [T]> {
+    /// Replaces what `out` holds by `len` elements at `offset` bytes from a slot's start; none where they do not lie in the
+    /// slot, and `out` is then empty.
+    #[must_use]
+    pub(super) fn copy<T: AnyBitPattern>(&self, slot: u8, offset: usize, len: usize, out: &mut Vec<T>) -> Option<()> {
+        out.clear();
         let bytes = len.checked_mul(size_of::<T>())?;
-        let start = usize::from(lease.slot).checked_mul(self.slot_bytes)?.checked_add(offset)?;
+        let start = usize::from(slot).checked_mul(self.slot_bytes)?.checked_add(offset)?;
         let in_slot = offset.checked_add(bytes).is_some_and(|end| end <= self.slot_bytes);
         let in_map = start.checked_add(bytes).is_some_and(|end| end <= self.map.len());
-        if !in_slot || !in_map || start % align_of::<T>() != 0 {
+        if !in_slot || !in_map {
             return None;
         }
-        // SAFETY: inside the mapping and aligned (a mapping begins on a page), any bits are a `T`. The service does not
-        // write to a slot between announcing it and taking it back, and the lease, which the slice borrows, lives in
-        // between.
-        Some(unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(start).cast::<T>(), len) })
+        out.reserve(len);
+        // SAFETY: the source lies inside the mapping and the destination in what was just reserved; they cannot overlap. No
+        // reference into the mapping exists. Should the service write meanwhile, which the protocol forbids, the copy
+        // holds any bits, and any bits are a `T`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.map.as_ptr().add(start), out.as_mut_ptr().cast::<u8>(), bytes);
+            out.set_len(len);
+        }
+        Some(())
     }
 }
 

@@ -6,19 +6,23 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fsbench::data::Method;
-use fsbench::service::{Client, Description, END, FAILED, Layout, Request};
+use fsbench::service::{Client, Description, END, FAILED, Layout, Naming, Request, Shard};
 
 use super::fixture::{Copied, Fixture, program};
 
 /// Far more than any of these ends takes, far less than a hang.
 const SOON: Duration = Duration::from_secs(20);
 
-fn kill(process: u32) {
-    let status = Command::new("kill").args(["-9", &process.to_string()]).status().expect("kill exists");
+pub fn kill(process: u32) {
+    signal(process, "KILL");
+}
+
+pub fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &process.to_string()]).status().expect("kill exists");
     assert!(status.success());
 }
 
-fn wait(child: &mut Child) -> i32 {
+pub fn wait(child: &mut Child) -> i32 {
     let deadline = Instant::now() + SOON;
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait().expect("our child") {
@@ -43,7 +47,7 @@ fn every_stream(mut check: impl FnMut(Request)) {
 }
 
 /// Waits until something is so.
-fn soon(what: &str, so: impl Fn() -> bool) {
+pub fn soon(what: &str, so: impl Fn() -> bool) {
     let deadline = Instant::now() + SOON;
     while !so() {
         assert!(Instant::now() < deadline, "{what}");
@@ -52,16 +56,24 @@ fn soon(what: &str, so: impl Fn() -> bool) {
 }
 
 /// Whether a process neither runs nor waits to be reaped.
-fn is_gone(process: u32) -> bool {
+pub fn is_gone(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
     status.is_ok_and(|status| status.contains("State:\tZ")) || !Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// Names in /dev/shm that could be ours.
+/// Names in /dev/shm that could be ours; none of these tests asks for one.
 fn leftovers() -> Vec<String> {
     let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(".tmp") || name.contains("fsbench")).collect()
+    let named = |name: &String| name.starts_with("fsbench-samples-");
+    names.filter(|name| (name.starts_with(".tmp") || name.contains("fsbench")) && !named(name)).collect()
+}
+
+/// Names in /dev/shm that a process made.
+pub fn names_of(process: u32) -> Vec<String> {
+    let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(&format!("fsbench-samples-{process}-"))).collect()
 }
 
 /// Segments of shared memory, named or not, that a process still maps.
@@ -71,15 +83,15 @@ fn segments(process: u32) -> usize {
 }
 
 /// The service by hand, for what no client would do.
-struct Raw {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: Option<BufReader<ChildStdout>>,
-    description: Option<Description>,
+pub struct Raw {
+    pub child: Child,
+    pub input: Option<ChildStdin>,
+    pub output: Option<BufReader<ChildStdout>>,
+    pub description: Option<Description>,
 }
 
 impl Raw {
-    fn start(request: &Request) -> Raw {
+    pub fn start(request: &Request) -> Raw {
         let mut raw = Raw::spawn(request);
         let mut line = String::new();
         raw.output().read_line(&mut line).expect("a line");
@@ -88,9 +100,13 @@ impl Raw {
     }
 
     /// Before its first line.
-    fn spawn(request: &Request) -> Raw {
-        let mut child = Command::new(program())
-            .args(request.arguments())
+    pub fn spawn(request: &Request) -> Raw {
+        Raw::run(Command::new(program()).args(request.arguments()))
+    }
+
+    /// Any command.
+    pub fn run(command: &mut Command) -> Raw {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -101,25 +117,25 @@ impl Raw {
         Raw { child, input, output, description: None }
     }
 
-    fn description(&self) -> &Description {
+    pub fn description(&self) -> &Description {
         self.description.as_ref().expect("a description")
     }
 
-    fn output(&mut self) -> &mut BufReader<ChildStdout> {
+    pub fn output(&mut self) -> &mut BufReader<ChildStdout> {
         self.output.as_mut().expect("open")
     }
 
-    fn byte(&mut self) -> u8 {
+    pub fn byte(&mut self) -> u8 {
         let mut byte = [0];
         self.output().read_exact(&mut byte).expect("a byte");
         byte[0]
     }
 
-    fn send(&mut self, byte: u8) {
+    pub fn send(&mut self, byte: u8) {
         self.input.as_mut().expect("open").write_all(&[byte]).expect("the service listens");
     }
 
-    fn errors(&mut self) -> String {
+    pub fn errors(&mut self) -> String {
         let mut text = String::new();
         self.child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
         text
@@ -130,7 +146,7 @@ impl Raw {
 fn a_killed_service_is_an_error_at_once() {
     every_stream(|request| {
         let mut client = Client::spawn(program(), &request).expect("starts");
-        drop(client.next().expect("a batch"));
+        client.next().expect("a batch");
         assert_eq!(segments(client.process_id()), 1);
         kill(client.process_id());
         let start = Instant::now();
@@ -167,6 +183,7 @@ fn a_service_killed_before_its_first_line_is_an_error() {
 const CONSUMER_DATA: &str = "FSBENCH_TEST_CONSUMER_DATA";
 const CONSUMER_METHOD: &str = "FSBENCH_TEST_CONSUMER_METHOD";
 const CONSUMER_LAYOUT: &str = "FSBENCH_TEST_CONSUMER_LAYOUT";
+const CONSUMER_SHM: &str = "FSBENCH_TEST_CONSUMER_SHM";
 
 /// Not a test of its own: the consumer that the next test kills.
 #[test]
@@ -176,19 +193,20 @@ fn consumer_process() {
     let named = |variable| std::env::var(variable).expect("given");
     let method = if named(CONSUMER_METHOD) == "pqr" { Method::Pqr } else { Method::Eval };
     let layout = if named(CONSUMER_LAYOUT) == "bitset" { Layout::Bitset } else { Layout::Csr };
-    let request = Request { epochs: 0, batch_size: 100, layout, ..Request::new("piece", data, method) };
+    let shm = if named(CONSUMER_SHM) == "named" { Naming::Named } else { Naming::Unnamed };
+    let request = Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", data, method) };
     let mut client = Client::spawn(program(), &request).expect("the service starts");
     println!("\nservice {}", client.process_id());
-    let _held = client.next().expect("a batch");
+    client.next().expect("a batch");
     std::thread::sleep(Duration::from_secs(3600));
 }
 
 #[test]
 fn a_killed_consumer_takes_the_service_along() {
-    let check = |data: &Path, method: &str, layout: &str| {
+    let check = |data: &Path, method: &str, layout: &str, shm: &str| {
         let mut consumer = Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", "failures::consumer_process", "--ignored", "--nocapture"])
-            .envs([(CONSUMER_METHOD, method), (CONSUMER_LAYOUT, layout)])
+            .envs([(CONSUMER_METHOD, method), (CONSUMER_LAYOUT, layout), (CONSUMER_SHM, shm)])
             .env(CONSUMER_DATA, data)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -202,12 +220,13 @@ fn a_killed_consumer_takes_the_service_along() {
         consumer.kill().expect("our child");
         consumer.wait().expect("our child");
         soon("the service outlives its consumer", || is_gone(service));
+        assert!(names_of(service).is_empty(), "{:?}", names_of(service));
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     };
     for (method, name) in [(Method::Eval, "eval"), (Method::Pqr, "pqr")] {
         let fixture = Fixture::new(method);
-        check(&fixture.path, name, "csr");
-        check(&fixture.binpack(), name, "bitset");
+        check(&fixture.path, name, "csr", "unnamed");
+        check(&fixture.binpack(), name, "bitset", "named");
     }
 }
 
@@ -320,7 +339,8 @@ fn closing_stdin_ends_the_service() {
 #[test]
 fn a_full_dev_shm_is_an_error() {
     /// Mounts what the service shall find at /dev/shm where only it sees it, then becomes the service.
-    const SCRIPT: &str = "mount -t tmpfs -o size=$0 none /dev/shm && exec \"$@\"";
+    const SCRIPT: &str =
+        "mount -t tmpfs -o size=$0 none /dev/shm && \"$@\"; status=$?; ls -A /dev/shm >&2; exit $status";
     let fixture = Fixture::new(Method::Eval);
     let run = |size: &str, request: &Request| {
         let mut command = Command::new("unshare");
@@ -331,8 +351,13 @@ fn a_full_dev_shm_is_an_error() {
         println!("skipped: unshare cannot give a process its own /dev/shm here");
         return;
     }
+    let named = Request { shm: Naming::Named, ..fixture.request() };
+    let served = run("4m", &named).expect("runs");
+    assert!(served.status.success() && served.stderr.is_empty(), "{}", String::from_utf8_lossy(&served.stderr));
+    let mut shm = [Naming::Unnamed, Naming::Named].into_iter().cycle();
     every_stream(|request| {
-        let request = Request { slots: 8, batch_size: 2_000, ..request };
+        let shm = shm.next().expect("without end");
+        let request = Request { slots: 8, batch_size: 2_000, shm, ..request };
         let refused = run("256k", &request).expect("runs");
         let errors = String::from_utf8_lossy(&refused.stderr);
         assert_eq!((refused.status.code(), refused.stdout.as_slice()), (Some(1), &b""[..]), "{errors}");
@@ -340,6 +365,7 @@ fn a_full_dev_shm_is_an_error() {
             errors.contains("bytes of shared memory (8 slots of") && errors.contains("enlarge /dev/shm"),
             "{errors}"
         );
+        assert!(!errors.contains("fsbench-samples-"), "a name is left: {errors}");
     });
 }
 
@@ -393,6 +419,7 @@ fn impossible_requests_are_refused_with_a_reason() {
     check_refusal(&bitset("king-piece"), 2, "ask for --layout csr or for a batch size of at most 6");
     check_refusal(&Request { slots: 200, batch_size: 10_000_000, ..base() }, 1, "bytes of shared memory (200 slots of");
     check_refusal(&Request { batch_size: 1_000_000_000, ..base() }, 2, "i32 offsets");
+    check_refusal(&Request { shard: Shard { index: 2, of: 2 }, ..base() }, 2, "the last of 2 is 1/2");
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Fixture {
     pub fn new(method: Method) -> Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
-        std::fs::write(&games, (0..40).map(random_game).collect::<String>()).expect("the folder is writable");
+        std::fs::write(&games, self::games(40)).expect("the folder is writable");
         let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
         data::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
@@ -59,6 +59,11 @@ impl Fixture {
             ..Request::new("piece", &self.path, self.method)
         }
     }
+}
+
+/// Random games as PGN.
+pub fn games(count: u64) -> String {
+    (0..count).map(random_game).collect()
 }
 
 fn random_game(number: u64) -> String {

@@ -6,4 +6,7 @@ mod content;
 mod direct;
 mod failures;
 mod fixture;
+mod foreign;
+mod named;
 mod python;
+mod shards;

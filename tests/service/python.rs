@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use fsbench::data::Method;
-use fsbench::service::{Layout, Request};
+use fsbench::service::{Layout, Naming, Request};
 use serde_json::{Value, json};
 
 use super::fixture::{Copied, Fixture, all, program};
@@ -100,9 +100,11 @@ fn the_python_client_reads_the_same_batches() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        let seen = lines(SUMMARISE, &[&scripts()], &request);
         let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
-        assert!(!expected.is_empty() && seen == expected);
+        for shm in [Naming::Unnamed, Naming::Named] {
+            let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, ..request.clone() });
+            assert!(!expected.is_empty() && seen == expected);
+        }
     }
 }
 
@@ -126,7 +128,10 @@ fn a_consumer_by_the_book_reads_the_same_batches() {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
-        assert!(!expected.is_empty() && lines(BY_THE_BOOK, &[], &request) == expected);
+        for shm in [Naming::Unnamed, Naming::Named] {
+            let request = Request { shm, ..request.clone() };
+            assert!(!expected.is_empty() && lines(BY_THE_BOOK, &[], &request) == expected);
+        }
     }
 }
 

@@ -1,0 +1,72 @@
+//! A stream cut up for several trainers.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Every `of`-th batch, from number `index` on. The shards of a stream have no batch in common and hold all of it together.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Shard {
+    /// From 0.
+    pub index: u32,
+    pub of: u32,
+}
+
+impl Shard {
+    pub const WHOLE: Shard = Shard { index: 0, of: 1 };
+
+    /// The first of its batches whose number is `start` or more.
+    #[must_use]
+    pub fn first(self, start: u64) -> u64 {
+        let (index, of) = (u64::from(self.index), u64::from(self.of));
+        // Both are below `of`.
+        let ahead = (index + of - start % of) % of;
+        start.saturating_add(ahead)
+    }
+}
+
+impl Default for Shard {
+    fn default() -> Shard {
+        Shard::WHOLE
+    }
+}
+
+impl Display for Shard {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let numbers = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((index, of)) if index < of => Ok(Shard { index, of }),
+            Some((_, 0)) => Err("a stream has at least 1 shard".into()),
+            Some((_, of)) => Err(format!("shards are numbered from 0, so the last of {of} is {}/{of}", of - 1)),
+            None => Err("expected a shard's number and how many there are, such as 0/2 and 1/2".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_written_and_read() {
+        let check = |text: &str, expected: Result<(u32, u32), &str>| {
+            let expected = expected.map(|(index, of)| Shard { index, of }).map_err(str::to_owned);
+            assert_eq!(text.parse::<Shard>(), expected, "{text}");
+        };
+        check("0/1", Ok((0, 1)));
+        check("3/4", Ok((3, 4)));
+        check("4/4", Err("shards are numbered from 0, so the last of 4 is 3/4"));
+        check("0/0", Err("a stream has at least 1 shard"));
+        check("half", Err("expected a shard's number and how many there are, such as 0/2 and 1/2"));
+        assert_eq!(Shard { index: 3, of: 4 }.to_string(), "3/4");
+    }
+}

@@ -1,0 +1,140 @@
+//! Shared memory with a name, and requests that end while their data are prepared.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fsbench::data::Method;
+use fsbench::service::{Client, END, Layout, Naming, Request};
+
+use super::failures::{Raw, is_gone, kill, names_of, signal, soon, wait};
+use super::fixture::{Fixture, all, games, program};
+
+fn named(fixture: &Fixture) -> Request {
+    Request { shm: Naming::Named, epochs: 0, ..fixture.request() }
+}
+
+#[test]
+fn a_name_changes_nothing_in_the_batches() {
+    for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
+        let fixture = Fixture::new(method);
+        let request = Request { layout, ..fixture.request() };
+        assert!(all(&Request { shm: Naming::Named, ..request.clone() }) == all(&request));
+    }
+}
+
+#[test]
+fn the_name_goes_when_the_consumer_has_answered() {
+    let fixture = Fixture::new(Method::Eval);
+    let mut raw = Raw::start(&named(&fixture));
+    let path = PathBuf::from(&raw.description().shm);
+    assert!(path.starts_with("/dev/shm") && path.exists(), "{}", path.display());
+    let (length, slots) = (path.metadata().expect("it is there").len(), raw.description().slots);
+    assert_eq!(length, (slots * raw.description().slot_bytes) as u64);
+    let memory = std::fs::File::open(&path).expect("ours");
+    let first = raw.byte();
+    raw.send(first);
+    soon("the name outlives the first slot given back", || !path.exists());
+    let process = raw.child.id();
+    kill(process);
+    soon("killed", || is_gone(process));
+    assert!(names_of(process).is_empty());
+    assert_eq!(memory.metadata().expect("still open").len(), length);
+}
+
+#[test]
+fn a_name_goes_with_its_service() {
+    let fixture = Fixture::new(Method::Eval);
+    let check = |end: &dyn Fn(&mut Raw), status: i32| {
+        let mut raw = Raw::start(&named(&fixture));
+        let path = PathBuf::from(&raw.description().shm);
+        assert!(path.exists());
+        end(&mut raw);
+        assert_eq!(wait(&mut raw.child), status);
+        assert!(!path.exists());
+    };
+    check(&|raw| drop(raw.input.take()), 0);
+    check(&|raw| signal(raw.child.id(), "TERM"), 143);
+    check(&|raw| signal(raw.child.id(), "INT"), 130);
+    check(&|raw| signal(raw.child.id(), "HUP"), 129);
+    check(&|raw| raw.send(77), 1);
+    let mut raw = Raw::start(&Request { epochs: 1, epoch_samples: Some(10), ..named(&fixture) });
+    let path = PathBuf::from(&raw.description().shm);
+    assert_eq!([raw.byte(), raw.byte()], [0, END]);
+    assert!(path.exists());
+    raw.send(0);
+    assert_eq!(wait(&mut raw.child), 0);
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_next_start_sweeps_what_a_killed_service_left() {
+    let fixture = Fixture::new(Method::Eval);
+    for next in [Naming::Unnamed, Naming::Named] {
+        let raw = Raw::start(&named(&fixture));
+        let path = PathBuf::from(&raw.description().shm);
+        let alive = Raw::start(&named(&fixture));
+        kill(raw.child.id());
+        soon("killed", || is_gone(raw.child.id()));
+        let mut client = Client::spawn(program(), &Request { shm: next, ..named(&fixture) }).expect("starts");
+        assert!(!path.exists(), "{next:?}");
+        assert!(Path::new(&alive.description().shm).exists());
+        client.next().expect("it goes on");
+        drop(alive.input);
+    }
+}
+
+#[test]
+fn a_client_removes_the_name_of_a_service_that_was_killed_under_it() {
+    let fixture = Fixture::new(Method::Eval);
+    let client = Client::spawn(program(), &named(&fixture)).expect("starts");
+    let process = client.process_id();
+    assert_eq!(names_of(process).len(), 1);
+    kill(process);
+    drop(client);
+    assert!(names_of(process).is_empty());
+}
+
+/// A service that builds its data set of a pipe that never ends.
+#[test]
+fn a_service_that_ends_while_it_builds_leaves_nothing() {
+    let check = |end: &dyn Fn(&mut Raw), status: i32| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (data, cache) = (folder.path().join("games.pgn"), folder.path().join("cache"));
+        assert!(Command::new("mkfifo").arg(&data).status().expect("mkfifo exists").success());
+        let request = Request { threads: 2, ..Request::new("piece", &data, Method::Eval) };
+        let mut raw = Raw::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", &cache));
+        let (built, over) = (cache.join("data"), AtomicBool::new(false));
+        let files = || -> Vec<PathBuf> {
+            std::fs::read_dir(&built).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Every look at the file gets it whole; the one that builds waits for more.
+                let games = games(200);
+                while !over.load(Ordering::Relaxed) {
+                    let Ok(mut pipe) = std::fs::File::options().write(true).open(&data) else { return };
+                    // Who looks at the beginning alone closes the pipe.
+                    let whole = pipe.write_all(games.as_bytes()).is_ok();
+                    while whole && !files().is_empty() && !over.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                }
+            });
+            soon("it does not build", || !files().is_empty());
+            end(&mut raw);
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wait(&mut raw.child)));
+            over.store(true, Ordering::Relaxed);
+            // The writer may wait for a reader.
+            drop(std::fs::File::options().read(true).write(true).open(&data));
+            assert_eq!(ended.expect("it ended"), status, "{}", raw.errors());
+        });
+        assert!(files().is_empty(), "{:?}", files());
+    };
+    check(&|raw| drop(raw.input.take()), 0);
+    check(&|raw| signal(raw.child.id(), "TERM"), 143);
+    check(&|raw| signal(raw.child.id(), "INT"), 130);
+    check(&|raw| signal(raw.child.id(), "HUP"), 129);
+}
