@@ -168,7 +168,7 @@ fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
         runs: block.range().is_none().then(|| runs(block.indices())),
         contexts: block.contexts(),
         dead,
-        formula: formula(&block.spec().text),
+        formula: formula(&block.spec().written),
         axes: product.strides().map(axis).collect(),
     }
 }

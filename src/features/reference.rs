@@ -6,8 +6,8 @@
 use crate::chess::{Board, Perspective, Role, Square};
 
 use super::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, Multiplicity,
-    OWN_KING, ProductSpec, SourceSpec,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, FactorSpec, GuardSpec,
+    Multiplicity, OWN_KING, ProductSpec, SourceSpec,
 };
 
 /// The active elements of one block, ascending, from 0 to the block's size; repeats under `bag`.
@@ -30,7 +30,7 @@ pub fn bound(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Ve
     entities[ENEMY_KING] = view.king(1);
     let mut out = Vec::new();
     bindings(&view, &block.binders, &mut entities, &mut |entities| {
-        if holds(block.condition.as_ref(), entities) {
+        if holds(&view, block.condition.as_ref(), &block.guards, entities) {
             let squares: Vec<u32> = block.binders.iter().map(|binder| entities[binder.slot].square).collect();
             let mut elements = Vec::new();
             product(&view, &block.product, entities, &mut elements);
@@ -149,8 +149,12 @@ fn stepped(square: u32, (files, ranks): (i32, i32)) -> Option<u32> {
     ((0..8).contains(&file) && (0..8).contains(&rank)).then_some((file + 8 * rank) as u32)
 }
 
-fn holds(condition: Option<&ConditionSpec>, entities: &[Entity]) -> bool {
+fn holds(view: &View, condition: Option<&ConditionSpec>, guards: &[GuardSpec], entities: &mut [Entity]) -> bool {
     condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]))
+        && guards.iter().all(|guard| {
+            let counts: Vec<u32> = guard.counts.iter().map(|spec| count(view, spec, entities)).collect();
+            guard.condition.holds_with(&|slot| entities[slot], &counts)
+        })
 }
 
 /// Every binding of the variables, in turn.
@@ -215,7 +219,7 @@ fn factor(view: &View, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32>
 fn count(view: &View, spec: &CountSpec, entities: &mut [Entity]) -> u32 {
     let mut number = 0u32;
     bindings(view, &spec.binders, entities, &mut |entities| {
-        number += u32::from(holds(spec.condition.as_ref(), entities));
+        number += u32::from(holds(view, spec.condition.as_ref(), &spec.guards, entities));
     });
     number.min(spec.max)
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::chess::Orientation;
 
 use super::spec::{
-    AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec,
+    AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec, GuardSpec,
     Multiplicity, OWN_KING, ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
 };
 use super::syntax::{
-    Axis, AxisKind, Binder, Condition, Factor, Letter, Product, SourceExpr, Span, SyntaxError, Term, Variable, Written,
-    block_text, factor_text,
+    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, SourceExpr, Span, SyntaxError, Term, Variable,
+    Written, block_text, factor_text, written_text,
 };
 
 type Resolved<T> = Result<T, SyntaxError>;
@@ -34,16 +34,18 @@ pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -
     let mut resolver = Resolver::new(surroundings);
     let binders = resolver.binders(&written.binders)?;
     let product = resolver.product(&written.product)?;
-    let condition = written.condition.as_ref().map(|condition| resolver.condition(condition)).transpose()?;
+    let (condition, guards) = resolver.conditions(written.condition.as_ref())?;
     Ok(BlockSpec {
         name,
         text: canonical(written),
+        written: written_text(written),
         orientation: surroundings.orientation,
         multiplicity: surroundings.multiplicity,
         variables: resolver.variables,
         binders,
         product,
         condition,
+        guards,
         factor: None,
         offset: 0,
         kept: None,
@@ -73,7 +75,7 @@ fn count_in(product: &Product) -> Option<Span> {
 }
 
 /// Names of a block's variables in its canonical text, in the order they are bound.
-pub const LETTERS: [char; 24] = [
+const LETTERS: [char; 24] = [
     'P', 'Q', 'R', 'S', 'T', 'U', 'V', 'W', 'X', 'Y', 'Z', 'A', 'B', 'C', 'D', 'F', 'G', 'H', 'I', 'J', 'L', 'M', 'N',
     'O',
 ];
@@ -84,6 +86,7 @@ fn canonical(written: &Written) -> String {
     let mut note = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
     note(&written.binders);
     counts(&written.product, &mut note);
+    written.condition.iter().for_each(|condition| condition_counts(condition, &mut note));
     let position = |letter| bound.iter().position(|known| *known == letter);
     block_text(written, &|letter| position(letter).and_then(|at| LETTERS.get(at)).copied().unwrap_or(letter.0))
 }
@@ -91,9 +94,33 @@ fn canonical(written: &Written) -> String {
 fn counts(product: &Product, note: &mut impl FnMut(&[Binder])) {
     for factor in &product.factors {
         match factor {
-            Factor::Count(count) => note(&count.binders),
+            Factor::Count(count) => noted(count, note),
             Factor::Sum(products, _) => products.iter().for_each(|product| counts(product, note)),
             Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => {}
+        }
+    }
+}
+
+fn noted(count: &Count, note: &mut impl FnMut(&[Binder])) {
+    note(&count.binders);
+    count.condition.iter().for_each(|condition| condition_counts(condition, note));
+}
+
+fn condition_counts(condition: &Condition, note: &mut impl FnMut(&[Binder])) {
+    match condition {
+        Condition::Any(of) | Condition::All(of) => of.iter().for_each(|condition| condition_counts(condition, note)),
+        Condition::Not(of) => condition_counts(of, note),
+        Condition::Compare(left, _, right) => [left, right].into_iter().for_each(|term| term_counts(term, note)),
+    }
+}
+
+fn term_counts(term: &Term, note: &mut impl FnMut(&[Binder])) {
+    match term {
+        Term::Number(_) | Term::Named(..) | Term::Axis(_) => {}
+        Term::Count(count) => noted(count, note),
+        Term::Negative(of) | Term::Absolute(of) => term_counts(of, note),
+        Term::Sum(left, right) | Term::Difference(left, right) => {
+            [left, right].into_iter().for_each(|term| term_counts(term, note));
         }
     }
 }
@@ -158,7 +185,7 @@ impl<'a> Resolver<'a> {
         let slot = self.variables.len();
         self.variables.push(kind);
         self.scope.push((*letter, slot));
-        Ok(BinderSpec { slot, source })
+        Ok(BinderSpec { slot, letter: letter.0, source })
     }
 
     fn product(&mut self, product: &Product) -> Resolved<ProductSpec> {
@@ -183,15 +210,17 @@ impl<'a> Resolver<'a> {
                 (FactorKind::Sum(products), size)
             }
             Factor::Reserved(size, _) => (FactorKind::Reserved, *size),
-            Factor::Count(count) => {
-                let outer = self.scope.len();
-                let binders = self.binders(&count.binders)?;
-                let condition = count.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
-                self.scope.truncate(outer);
-                (FactorKind::Count(CountSpec { max: count.max, binders, condition }), count.max + 1)
-            }
+            Factor::Count(count) => (FactorKind::Count(self.count(count)?), count.max + 1),
         };
         Ok(FactorSpec { name: factor_text(factor), kind, size })
+    }
+
+    fn count(&mut self, count: &Count) -> Resolved<CountSpec> {
+        let outer = self.scope.len();
+        let binders = self.binders(&count.binders)?;
+        let (condition, guards) = self.conditions(count.condition.as_ref())?;
+        self.scope.truncate(outer);
+        Ok(CountSpec { max: count.max, binders, condition, guards })
     }
 
     fn difference(&self, left: &Axis, right: &Axis, span: &Span) -> Resolved<(FactorKind, u32)> {
@@ -241,31 +270,64 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn condition(&self, condition: &Condition) -> Resolved<ConditionSpec> {
-        let all = |of: &[Condition]| of.iter().map(|condition| self.condition(condition)).collect::<Resolved<Vec<_>>>();
+    /// What can be decided from variables alone, and what takes counting.
+    fn conditions(&mut self, condition: Option<&Condition>) -> Resolved<(Option<ConditionSpec>, Vec<GuardSpec>)> {
+        let mut plain = Vec::new();
+        let mut guards = Vec::new();
+        for conjunct in condition.into_iter().flat_map(conjuncts) {
+            let mut counts = Vec::new();
+            let condition = self.condition(conjunct, &mut counts)?;
+            match counts.is_empty() {
+                true => plain.push(condition),
+                false => guards.push(GuardSpec { counts, condition }),
+            }
+        }
+        let plain = match plain.len() {
+            0 | 1 => plain.pop(),
+            _ => Some(ConditionSpec::All(plain)),
+        };
+        Ok((plain, guards))
+    }
+
+    fn condition(&mut self, condition: &Condition, counts: &mut Vec<CountSpec>) -> Resolved<ConditionSpec> {
+        let mut all = |of: &[Condition]| {
+            of.iter().map(|condition| self.condition(condition, counts)).collect::<Resolved<Vec<_>>>()
+        };
         Ok(match condition {
             Condition::Any(of) => ConditionSpec::Any(all(of)?),
             Condition::All(of) => ConditionSpec::All(all(of)?),
-            Condition::Not(of) => ConditionSpec::Not(Box::new(self.condition(of)?)),
+            Condition::Not(of) => ConditionSpec::Not(Box::new(self.condition(of, counts)?)),
             Condition::Compare(left, comparison, right) => {
-                ConditionSpec::Compare(self.term(left)?, *comparison, self.term(right)?)
+                ConditionSpec::Compare(self.term(left, counts)?, *comparison, self.term(right, counts)?)
             }
         })
     }
 
-    fn term(&self, term: &Term) -> Resolved<TermSpec> {
-        let boxed = |term: &Term| self.term(term).map(Box::new);
+    fn term(&mut self, term: &Term, counts: &mut Vec<CountSpec>) -> Resolved<TermSpec> {
+        let mut boxed = |term: &Term| self.term(term, counts).map(Box::new);
         Ok(match term {
-            Term::Number(value) => TermSpec::Number(*value),
+            Term::Number(value) | Term::Named(_, value) => TermSpec::Number(*value),
             Term::Axis(axis) => {
                 let (property, slot) = self.property(axis)?;
                 TermSpec::Axis(property, slot)
+            }
+            Term::Count(count) => {
+                counts.push(self.count(count)?);
+                TermSpec::Count(counts.len() - 1)
             }
             Term::Negative(of) => TermSpec::Negative(boxed(of)?),
             Term::Absolute(of) => TermSpec::Absolute(boxed(of)?),
             Term::Sum(left, right) => TermSpec::Sum(boxed(left)?, boxed(right)?),
             Term::Difference(left, right) => TermSpec::Difference(boxed(left)?, boxed(right)?),
         })
+    }
+}
+
+/// The conditions that `and` joins.
+fn conjuncts(condition: &Condition) -> Vec<&Condition> {
+    match condition {
+        Condition::All(of) => of.iter().flat_map(conjuncts).collect(),
+        other => vec![other],
     }
 }
 

@@ -34,13 +34,18 @@ pub struct BlockSpec {
     pub name: String,
     /// The definition's canonical text, bucket tables left out.
     pub text: String,
+    /// The same as people write it: their letters, ranges and names of values.
+    pub written: String,
     pub orientation: Orientation,
     pub multiplicity: Multiplicity,
     /// What each slot holds; the first two are the kings.
     pub variables: Vec<VariableKind>,
     pub binders: Vec<BinderSpec>,
     pub product: ProductSpec,
+    /// What can be decided from the variables alone.
     pub condition: Option<ConditionSpec>,
+    /// What takes counting on the board; all of them hold, and the condition, for a binding.
+    pub guards: Vec<GuardSpec>,
     /// A coarser product over the same variables, whose elements are virtual inputs while training.
     pub factor: Option<BlockFactor>,
     /// Where the block's features begin in the set; under a selection: where the numbers begin that it gives, all its
@@ -71,6 +76,8 @@ pub enum VariableKind {
 #[derive(Clone, Debug)]
 pub struct BinderSpec {
     pub slot: usize,
+    /// As written.
+    pub letter: char,
     pub source: SourceSpec,
 }
 
@@ -155,6 +162,15 @@ pub struct CountSpec {
     pub max: u32,
     pub binders: Vec<BinderSpec>,
     pub condition: Option<ConditionSpec>,
+    /// As a block's.
+    pub guards: Vec<GuardSpec>,
+}
+
+/// A condition with counts in it: [`TermSpec::Count`] stands for one of them by its number.
+#[derive(Clone, Debug)]
+pub struct GuardSpec {
+    pub counts: Vec<CountSpec>,
+    pub condition: ConditionSpec,
 }
 
 #[derive(Clone, Debug)]
@@ -169,6 +185,8 @@ pub enum ConditionSpec {
 pub enum TermSpec {
     Number(i64),
     Axis(Property, usize),
+    /// A count of the guard, by number.
+    Count(usize),
     Negative(Box<TermSpec>),
     Absolute(Box<TermSpec>),
     Sum(Box<TermSpec>, Box<TermSpec>),
@@ -192,6 +210,13 @@ impl Entity {
 }
 
 impl BlockSpec {
+    /// The counts of factors and of conditions; not those inside other counts.
+    pub fn counts(&self) -> Vec<&CountSpec> {
+        let mut counts = self.product.counts();
+        counts.extend(self.guards.iter().flat_map(|guard| &guard.counts));
+        counts
+    }
+
     /// The set's index of an element of the product; none when a selection leaves it out.
     pub fn index_of(&self, element: u32) -> Option<u32> {
         match &self.kept {
@@ -216,6 +241,7 @@ impl BlockSpec {
         let mut found = Vec::new();
         self.product.buckets(&mut found);
         self.condition.iter().for_each(|condition| condition.buckets(&mut found));
+        self.guards.iter().for_each(|guard| guard.buckets(&mut found));
         found.sort_by(|a, b| a.name.cmp(&b.name));
         found.dedup();
         found
@@ -242,7 +268,7 @@ impl ProductSpec {
         })
     }
 
-    /// Every count, at whatever depth.
+    /// Every count that is a factor, at whatever depth.
     pub fn counts(&self) -> Vec<&CountSpec> {
         let mut found = Vec::new();
         for factor in &self.factors {
@@ -265,7 +291,7 @@ impl ProductSpec {
                 }
                 FactorKind::Sum(products) => products.iter().for_each(|product| product.buckets(out)),
                 FactorKind::Reserved => {}
-                FactorKind::Count(count) => count.condition.iter().for_each(|condition| condition.buckets(out)),
+                FactorKind::Count(count) => count.buckets(out),
             }
         }
     }
@@ -335,22 +361,109 @@ impl AxisSpec {
     }
 }
 
+impl CountSpec {
+    /// The slots of outer variables that sources, condition and guards read, ascending, each once.
+    pub fn outer(&self) -> Vec<usize> {
+        let origins = self.binders.iter().filter_map(|binder| binder.source.of());
+        let conditions = self.condition.iter().flat_map(ConditionSpec::slots);
+        let guards = self.guards.iter().flat_map(GuardSpec::slots);
+        let mut slots: Vec<usize> = origins.chain(conditions).chain(guards).collect();
+        slots.retain(|slot| self.binders.iter().all(|binder| binder.slot != *slot));
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
+        self.condition.iter().for_each(|condition| condition.buckets(out));
+        self.guards.iter().for_each(|guard| guard.buckets(out));
+    }
+}
+
+impl GuardSpec {
+    /// The slots of variables bound outside that the condition or a count reads, ascending, each once.
+    pub fn slots(&self) -> Vec<usize> {
+        let mut slots = self.condition.slots();
+        slots.extend(self.counts.iter().flat_map(CountSpec::outer));
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Every axis that the condition and the counts read, with its slot.
+    pub fn axes(&self) -> Vec<(&Property, usize)> {
+        let mut axes = self.condition.axes();
+        for count in &self.counts {
+            axes.extend(count.condition.iter().flat_map(ConditionSpec::axes));
+            axes.extend(count.guards.iter().flat_map(GuardSpec::axes));
+        }
+        axes
+    }
+
+    /// Every source that the counts bind from.
+    pub fn sources(&self) -> Vec<SourceSpec> {
+        let mut sources = Vec::new();
+        for count in &self.counts {
+            sources.extend(count.binders.iter().map(|binder| binder.source));
+            sources.extend(count.guards.iter().flat_map(GuardSpec::sources));
+        }
+        sources
+    }
+
+    fn buckets<'a>(&'a self, out: &mut Vec<&'a Bucket>) {
+        self.condition.buckets(out);
+        self.counts.iter().for_each(|count| count.buckets(out));
+    }
+}
+
 impl TermSpec {
-    pub fn value(&self, entity: &impl Fn(usize) -> Entity) -> i64 {
+    /// The value given the variables' and the counts' values.
+    fn value(&self, entity: &impl Fn(usize) -> Entity, counts: &[u32]) -> i64 {
         match self {
             TermSpec::Number(value) => *value,
             TermSpec::Axis(property, slot) => i64::from(property.of(entity(*slot))),
-            TermSpec::Negative(of) => -of.value(entity),
-            TermSpec::Absolute(of) => of.value(entity).abs(),
-            TermSpec::Sum(left, right) => left.value(entity) + right.value(entity),
-            TermSpec::Difference(left, right) => left.value(entity) - right.value(entity),
+            TermSpec::Count(number) => counts.get(*number).map_or(0, |count| i64::from(*count)),
+            TermSpec::Negative(of) => -of.value(entity, counts),
+            TermSpec::Absolute(of) => of.value(entity, counts).abs(),
+            TermSpec::Sum(left, right) => left.value(entity, counts) + right.value(entity, counts),
+            TermSpec::Difference(left, right) => left.value(entity, counts) - right.value(entity, counts),
+        }
+    }
+
+    /// Least and greatest value, the counts lying in these ranges.
+    fn range(&self, entity: &impl Fn(usize) -> Entity, counts: &[(u32, u32)]) -> (i64, i64) {
+        match self {
+            TermSpec::Count(number) => {
+                counts.get(*number).map_or((0, 0), |(least, most)| (i64::from(*least), i64::from(*most)))
+            }
+            TermSpec::Number(_) | TermSpec::Axis(..) => {
+                let value = self.value(entity, &[]);
+                (value, value)
+            }
+            TermSpec::Negative(of) => {
+                let (least, most) = of.range(entity, counts);
+                (-most, -least)
+            }
+            TermSpec::Absolute(of) => match of.range(entity, counts) {
+                (least, most) if least >= 0 => (least, most),
+                (least, most) if most <= 0 => (-most, -least),
+                (least, most) => (0, most.max(-least)),
+            },
+            TermSpec::Sum(left, right) => {
+                let (left, right) = (left.range(entity, counts), right.range(entity, counts));
+                (left.0 + right.0, left.1 + right.1)
+            }
+            TermSpec::Difference(left, right) => {
+                let (left, right) = (left.range(entity, counts), right.range(entity, counts));
+                (left.0 - right.1, left.1 - right.0)
+            }
         }
     }
 
     /// Every axis read.
     fn axes<'a>(&'a self, out: &mut Vec<(&'a Property, usize)>) {
         match self {
-            TermSpec::Number(_) => {}
+            TermSpec::Number(_) | TermSpec::Count(_) => {}
             TermSpec::Axis(property, slot) => out.push((property, *slot)),
             TermSpec::Negative(of) | TermSpec::Absolute(of) => of.axes(out),
             TermSpec::Sum(left, right) | TermSpec::Difference(left, right) => {
@@ -362,13 +475,41 @@ impl TermSpec {
 }
 
 impl ConditionSpec {
+    /// Whether it holds for these variables; for conditions without counts.
     pub fn holds(&self, entity: &impl Fn(usize) -> Entity) -> bool {
+        self.holds_with(entity, &[])
+    }
+
+    /// Whether it holds for these variables and counts.
+    pub fn holds_with(&self, entity: &impl Fn(usize) -> Entity, counts: &[u32]) -> bool {
         match self {
-            ConditionSpec::Any(of) => of.iter().any(|condition| condition.holds(entity)),
-            ConditionSpec::All(of) => of.iter().all(|condition| condition.holds(entity)),
-            ConditionSpec::Not(of) => !of.holds(entity),
+            ConditionSpec::Any(of) => of.iter().any(|condition| condition.holds_with(entity, counts)),
+            ConditionSpec::All(of) => of.iter().all(|condition| condition.holds_with(entity, counts)),
+            ConditionSpec::Not(of) => !of.holds_with(entity, counts),
             ConditionSpec::Compare(left, comparison, right) => {
-                comparison.holds(left.value(entity), right.value(entity))
+                comparison.holds(left.value(entity, counts), right.value(entity, counts))
+            }
+        }
+    }
+
+    /// Whether it may hold, and whether it may fail, when all that is known of the counts is the range each lies in.
+    pub fn outcomes(&self, entity: &impl Fn(usize) -> Entity, counts: &[(u32, u32)]) -> (bool, bool) {
+        let each = |of: &[ConditionSpec]| of.iter().map(|of| of.outcomes(entity, counts)).collect::<Vec<_>>();
+        match self {
+            ConditionSpec::Any(of) => {
+                let each = each(of);
+                (each.iter().any(|(holds, _)| *holds), each.iter().all(|(_, fails)| *fails))
+            }
+            ConditionSpec::All(of) => {
+                let each = each(of);
+                (each.iter().all(|(holds, _)| *holds), each.iter().any(|(_, fails)| *fails))
+            }
+            ConditionSpec::Not(of) => {
+                let (holds, fails) = of.outcomes(entity, counts);
+                (fails, holds)
+            }
+            ConditionSpec::Compare(left, comparison, right) => {
+                comparison.outcomes(left.range(entity, counts), right.range(entity, counts))
             }
         }
     }

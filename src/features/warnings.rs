@@ -5,9 +5,8 @@ use shakmaty::Piece;
 use crate::chess::{Board, Color, Perspective, Role, Square};
 
 use super::analysis::Analysis;
-use super::resolve::LETTERS;
 use super::set::FeatureSet;
-use super::spec::{BinderSpec, BlockSpec, ConditionSpec, SourceSpec};
+use super::spec::BlockSpec;
 
 impl FeatureSet {
     /// One line each.
@@ -44,25 +43,17 @@ fn warnings(set: &FeatureSet) -> Vec<String> {
     found
 }
 
-/// Variables of the block that no axis, condition, source or count reads, by the letters of its canonical text.
+/// Variables of the block that no axis, condition, source or count reads.
 fn unused(block: &BlockSpec) -> Vec<char> {
     let counts = block.product.counts();
-    let reads = |binders: &[BinderSpec], condition: Option<&ConditionSpec>, slot: usize| {
-        let follows = |source| match source {
-            SourceSpec::Pieces => false,
-            SourceSpec::Moves(of) | SourceSpec::Attacks(of) | SourceSpec::Targets(of) | SourceSpec::Next(of, _) => {
-                of == slot
-            }
-        };
-        binders.iter().any(|binder| follows(binder.source))
-            || condition.is_some_and(|condition| condition.slots().contains(&slot))
-    };
     let used = |slot: usize| {
         block.product.reads(slot)
-            || reads(&block.binders, block.condition.as_ref(), slot)
-            || counts.iter().any(|count| reads(&count.binders, count.condition.as_ref(), slot))
+            || block.binders.iter().any(|binder| binder.source.of() == Some(slot))
+            || block.condition.as_ref().is_some_and(|condition| condition.slots().contains(&slot))
+            || block.guards.iter().any(|guard| guard.slots().contains(&slot))
+            || counts.iter().any(|count| count.outer().contains(&slot))
     };
-    block.binders.iter().zip(LETTERS).filter(|(binder, _)| !used(binder.slot)).map(|(_, letter)| letter).collect()
+    block.binders.iter().filter(|binder| !used(binder.slot)).map(|binder| binder.letter).collect()
 }
 
 fn kinds() -> impl Iterator<Item = (Color, Role)> {
@@ -191,7 +182,7 @@ mod tests {
         check(
             "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A)",
             &[
-                "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): the variable Q is bound and never \
+                "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): the variable B is bound and never \
              read; a feature only asks that something can be bound to it",
             ],
         );

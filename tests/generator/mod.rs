@@ -120,6 +120,8 @@ struct Writer<'a, R> {
     bucket_sizes: [u64; 2],
     scope: Vec<Variable>,
     letters: Vec<char>,
+    /// Counts that what is being written stands in.
+    counting: usize,
 }
 
 impl<'a, R: Rng> Writer<'a, R> {
@@ -129,7 +131,7 @@ impl<'a, R: Rng> Writer<'a, R> {
             letters.swap(at, rng.random_range(0..=at));
         }
         let scope = ['K', 'E'].map(|letter| Variable { letter, piece: true }).to_vec();
-        Writer { rng, taste, bucket_sizes, scope, letters }
+        Writer { rng, taste, bucket_sizes, scope, letters, counting: 0 }
     }
 
     fn block(&mut self) -> Block {
@@ -138,7 +140,8 @@ impl<'a, R: Rng> Writer<'a, R> {
         let (binders, cost) = self.binders(wanted);
         let product = self.product(3, MAX_SIZE).0;
         let condition = self.tail_condition();
-        let counts = 1 + 60 * product.matches("count(").count() as u64;
+        let counts = [&product, &condition].map(|text| text.matches("count(").count() as u64);
+        let counts = 1 + 60 * counts[0] + 20 * counts[1];
         Block { product, tail: format!("{binders}{condition}"), cost: cost * counts }
     }
 
@@ -278,17 +281,24 @@ impl<'a, R: Rng> Writer<'a, R> {
     }
 
     fn count(&mut self) -> (String, u64) {
-        let outer = self.scope.len();
         let most = self.below(10) as u64;
         let wanted = 1 + self.below(2);
-        let (binders, _) = self.binders(wanted);
-        let condition = self.tail_condition();
-        self.scope.truncate(outer);
-        // Without any binder there is nothing to count.
-        match binders.is_empty() {
-            true => self.axis(),
-            false => (format!("count({most}{binders}{condition})"), most + 1),
+        match self.counted(most, wanted) {
+            // Without any binder there is nothing to count.
+            None => self.axis(),
+            Some(text) => (text, most + 1),
         }
+    }
+
+    /// A count of at most so many of these binders; none when no binder can be written.
+    fn counted(&mut self, most: u64, wanted: usize) -> Option<String> {
+        let outer = self.scope.len();
+        let (binders, _) = self.binders(wanted);
+        self.counting += 1;
+        let condition = self.tail_condition();
+        self.counting -= 1;
+        self.scope.truncate(outer);
+        (!binders.is_empty()).then(|| format!("count({most}{binders}{condition})"))
     }
 
     fn tail_condition(&mut self) -> String {
@@ -321,6 +331,11 @@ impl<'a, R: Rng> Writer<'a, R> {
     fn term(&mut self, depth: usize) -> String {
         match self.below(if depth > 0 { 10 } else { 6 }) {
             0 => self.below(12).to_string(),
+            // Counts inside counts inside counts take too long by the book.
+            1 if self.taste.counts && self.counting < 2 && self.letters.len() > 12 && self.chance(50) => {
+                let most = 1 + self.below(4) as u64;
+                self.counted(most, 1).unwrap_or_else(|| "1".to_owned())
+            }
             1..=5 => {
                 let variable = self.variable();
                 let axes = ["file", "rank", "diagonal", "antidiagonal", "square", "bucket", "role", "color"];

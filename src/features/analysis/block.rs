@@ -170,7 +170,9 @@ enum Outcome {
 /// One index: dead when no binding could yield it, live when a witness can be built. Gives the steps taken, too.
 fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
     let Some(goal) = frame.goal(index) else { return (Outcome::Dead, 1) };
-    let counting: Steps = goal.counts.iter().map(|(spec, _)| count::steps(spec)).sum();
+    let guards = &frame.block.guards;
+    let counts = goal.counts.iter().map(|(spec, _)| *spec).chain(guards.iter().flat_map(|guard| &guard.counts));
+    let counting = counts.map(count::steps).fold(0, Steps::saturating_add);
     let mut rng = None;
     let mut attempts = 0;
     let mut reachable = false;
@@ -179,7 +181,9 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
     let ended = frame.bindings(&goal, &mut searching, &mut |partial, entities| {
         showing = showing.saturating_sub(counting);
         let values = |spec| Counter::possible(spec, &frame.pieces, partial, entities);
-        if !goal.counts.iter().all(|(spec, value)| count::admits(&values(spec), *value)) {
+        let counted = goal.counts.iter().all(|(spec, value)| count::admits(&values(spec), *value));
+        let guarded = |guard| count::may_hold(guard, &frame.pieces, partial, entities);
+        if !(counted && guards.iter().all(guarded)) {
             return if showing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
         reachable = true;

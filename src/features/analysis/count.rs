@@ -1,6 +1,6 @@
 //! Which values a count may take when part of the board is known: a superset of those that legal positions give.
 
-use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, SourceSpec};
+use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, GuardSpec, SourceSpec};
 
 use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
@@ -31,7 +31,25 @@ pub struct Counter<'a> {
     pieces: &'a Domain,
     partial: &'a Partial,
     condition: Option<&'a ConditionSpec>,
+    guards: &'a [GuardSpec],
     max: u32,
+}
+
+/// Whether a guard may hold, given a binding of the variables it reads.
+pub fn may_hold(guard: &GuardSpec, pieces: &Domain, partial: &Partial, entities: &[Entity]) -> bool {
+    let range = |spec: &CountSpec| {
+        let values = Counter::possible(spec, pieces, partial, entities);
+        let most = if spec.max > MAX_FOLLOWED { Some(spec.max) } else { values.iter().last() };
+        values.iter().next().zip(most)
+    };
+    let ranges: Option<Vec<(u32, u32)>> = guard.counts.iter().map(range).collect();
+    ranges.is_some_and(|ranges| guard.condition.outcomes(&|slot| entities[slot], &ranges).0)
+}
+
+/// Whether a guard may hold, and whether it may fail, whatever its counts are.
+fn outcomes(guard: &GuardSpec, entities: &[Entity]) -> (bool, bool) {
+    let ranges: Vec<(u32, u32)> = guard.counts.iter().map(|count| (0, count.max)).collect();
+    guard.condition.outcomes(&|slot| entities[slot], &ranges)
 }
 
 impl Counter<'_> {
@@ -40,7 +58,8 @@ impl Counter<'_> {
         if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
             return Values::all(spec.max.min(MAX_FOLLOWED));
         }
-        let counter = Counter { pieces, partial, condition: spec.condition.as_ref(), max: spec.max };
+        let counter =
+            Counter { pieces, partial, condition: spec.condition.as_ref(), guards: &spec.guards, max: spec.max };
         counter.bindings(&spec.binders, &mut entities.to_vec())
     }
 
@@ -55,7 +74,7 @@ impl Counter<'_> {
     fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> Values {
         let Some((binder, rest)) = binders.split_first() else {
             let holds = self.condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]));
-            return self.only(u32::from(holds));
+            return if holds { self.guarded(entities) } else { self.only(0) };
         };
         let from = binder.source.of().map(|of| entities[of]);
         let mut inner = |entity: Entity| {
@@ -76,6 +95,20 @@ impl Counter<'_> {
             }
             _ => self.all_pieces(&mut inner),
         }
+    }
+
+    /// One binding, if the guards hold: with what is not known of the board they may or may not.
+    fn guarded(&self, entities: &[Entity]) -> Values {
+        let each = self.guards.iter().map(|guard| outcomes(guard, entities));
+        let (holds, fails) = each.fold((true, false), |(holds, fails), of| (holds && of.0, fails || of.1));
+        let mut values = self.none();
+        if holds {
+            values.or(&self.only(1));
+        }
+        if fails {
+            values.or(&self.only(0));
+        }
+        values
     }
 
     /// Squares of each ray up to the first held one. A square may be passed unless it is surely held, and may stop the

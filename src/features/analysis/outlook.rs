@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::features::spec::{BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
+use crate::features::spec::{BlockSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
 
 use super::count::{self, Counter};
 use super::domain::Domain;
@@ -27,12 +27,7 @@ pub struct Outlook<'a> {
 
 impl<'a> Outlook<'a> {
     pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain]) -> Outlook<'a> {
-        let own = |slot: &usize| count.binders.iter().any(|binder| binder.slot == *slot);
-        let origins = count.binders.iter().filter_map(|binder| binder.source.of());
-        let read = count.condition.iter().flat_map(ConditionSpec::slots).chain(origins);
-        let mut slots: Vec<usize> = read.filter(|slot| !own(slot)).collect();
-        slots.sort_unstable();
-        slots.dedup();
+        let slots = count.outer();
         debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
         let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
         let worthwhile = keys.saturating_mul(count::steps(count)) <= MAX_STEPS;

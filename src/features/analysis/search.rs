@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::chess::Mirror;
 use crate::features::FeatureSet;
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec, VariableKind,
 };
 
 use super::domain::Domain;
@@ -72,7 +72,8 @@ impl<'a> Frame<'a> {
             block.product.counts().into_iter().map(|count| Outlook::new(block, count, &domains)).collect();
         let followed = block.binders.iter().filter_map(|binder| binder.source.of());
         let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
-        let named: Vec<usize> = followed.chain(named.copied()).collect();
+        let guarded = block.guards.iter().flat_map(GuardSpec::slots);
+        let named: Vec<usize> = followed.chain(named.copied()).chain(guarded).collect();
         let limited = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
         let anyhow = |slot: usize| named.contains(&slot) || limited(slot) || factor_reads(block, slot);
         let read = (0..block.variables.len()).map(anyhow).collect();
@@ -99,7 +100,7 @@ impl<'a> Frame<'a> {
     pub fn encoding_steps(&self) -> Steps {
         let bindings =
             |binders: &[BinderSpec]| binders.iter().map(|binder| usual(binder.source)).fold(1, Steps::saturating_mul);
-        let counts = self.block.product.counts();
+        let counts = self.block.counts();
         let counting: Steps = counts.iter().map(|count| bindings(&count.binders)).fold(0, Steps::saturating_add);
         let each = counting.saturating_mul(2).saturating_add(10);
         bindings(&self.block.binders).saturating_mul(each).saturating_add(100).min(1 << 40)

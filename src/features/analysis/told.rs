@@ -51,7 +51,7 @@ fn argued(block: &BlockSpec) -> bool {
     block.orientation.mirror == Mirror::None
         && block.binders.len() <= 2
         && block.binders.iter().all(|binder| binder.source == SourceSpec::Pieces)
-        && block.product.counts().is_empty()
+        && block.counts().is_empty()
 }
 
 /// The state one perspective sees where the other sees this one.

@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::chess::{Mirror, Perspective, Square, too_close};
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, OWN_KING, Property, SourceSpec,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, GuardSpec, OWN_KING, Property,
+    SourceSpec,
 };
 use crate::features::syntax::Direction;
 
@@ -149,6 +150,27 @@ impl<'a> Reader<'a> {
         self.block.terms.iter().any(|term| varies(&term.tables[slot]))
             || self.conditions().any(|condition| condition.slots().contains(&slot))
             || self.sources().any(|source| source.of() == Some(slot))
+            || self.guards().any(|guard| guard.slots().contains(&slot))
+    }
+
+    /// Conditions with counts in them. What they find depends on the whole board: the values of the kings that they read
+    /// are told apart, and so are the halves of a mirrored board.
+    fn guards(&self) -> impl Iterator<Item = &'a GuardSpec> + use<'a> {
+        self.spec.guards.iter().chain(self.counts().flat_map(|count| &count.guards))
+    }
+
+    /// What guards read of a placement.
+    fn guarded(&self, kings: &Kings) -> Vec<u64> {
+        let men = kings.men();
+        let of_kings = |slot: &usize| *slot <= ENEMY_KING;
+        let mut seen: Vec<u64> = self.guards().next().map(|_| u64::from(kings.mask)).into_iter().collect();
+        for guard in self.guards() {
+            let axes = guard.axes().into_iter().filter(|(_, slot)| of_kings(slot));
+            seen.extend(axes.map(|(property, slot)| i64::from(property.of(men[slot].entity())) as u64));
+            let origins = guard.sources().into_iter().filter_map(SourceSpec::of).filter(of_kings);
+            seen.extend(origins.map(|slot| u64::from(men[slot].square)));
+        }
+        seen
     }
 
     fn masks(&self) -> &'static [u32] {
@@ -236,7 +258,7 @@ impl<'a> Reader<'a> {
 
     /// What the rows depend on: each term's share of the kings and what assignments add; then the sources.
     fn signature(&self, kings: &Kings, additions: &[Option<[u8; 32]>]) -> Vec<u64> {
-        let mut signature = Vec::new();
+        let mut signature = self.guarded(kings);
         for (term, added) in self.block.terms.iter().zip(additions) {
             let share = self.block.base(term, kings);
             let (true, Some(hash)) = (share != NONE, added) else {

@@ -4,6 +4,7 @@ use crate::chess::{Perspective, Square};
 use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};
 
 use super::delta::dedup_from;
+use super::levels::guarded;
 use super::tables::{NONE, Term, plus};
 use super::view::{Man, Placement, View, squares};
 use super::{CompiledBlock, Shape};
@@ -225,6 +226,9 @@ impl Search<'_> {
     /// Binds the levels from `depth` in every way; `sum` is the row so far.
     fn bind(&mut self, depth: usize, sum: u32) {
         let Some(level) = self.block.levels.get(depth) else {
+            if !guarded(&self.block.guards, self.view, self.men) {
+                return;
+            }
             let row = sum + self.term.counted(self.view, self.men);
             return self.out.push(row);
         };
@@ -233,7 +237,8 @@ impl Search<'_> {
             return;
         }
         let mut room = None;
-        let last = depth + 1 == self.block.levels.len() && self.term.counts.is_empty() && !level.conditional();
+        let free = self.term.counts.is_empty() && self.block.guards.is_empty();
+        let last = depth + 1 == self.block.levels.len() && free && !level.conditional();
         for (code, bits) in level.candidates(self.view, self.men, &self.term.masks[level.slot], &mut room) {
             let entries = &table[code << 6..][..64];
             if last {
@@ -255,7 +260,7 @@ impl Search<'_> {
         let Some(source) = second.beyond(first).filter(|_| first.plain() && !second.conditional()) else {
             return false;
         };
-        if !self.term.counts.is_empty() {
+        if !self.term.counts.is_empty() || !self.block.guards.is_empty() {
             return false;
         }
         let Term { tables, masks, by_code, .. } = self.term;

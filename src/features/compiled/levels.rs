@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, SourceSpec, VariableKind,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, SourceSpec, VariableKind,
 };
 
 use super::tables::{Mask, NONE, mask, states};
@@ -45,6 +45,47 @@ pub struct CountPlan {
     levels: Vec<Level>,
     /// By level.
     masks: Vec<Mask>,
+    guards: Vec<Guard>,
+}
+
+/// A condition with counts in it, decided once all variables are bound.
+#[derive(Debug)]
+pub struct Guard {
+    counts: Vec<CountPlan>,
+    condition: ConditionSpec,
+    /// Outer variables read, by slot.
+    slots: Vec<usize>,
+}
+
+impl Guard {
+    pub fn all(guards: &[GuardSpec], block: &BlockSpec) -> Vec<Guard> {
+        let guard = |guard: &GuardSpec| Guard {
+            counts: guard.counts.iter().map(|count| CountPlan::of(1, count, block)).collect(),
+            condition: guard.condition.clone(),
+            slots: guard.slots(),
+        };
+        guards.iter().map(guard).collect()
+    }
+
+    /// Whether the condition holds for bound variables. The counts' variables in `men` are overwritten.
+    fn holds(&self, view: &View, men: &mut [Man]) -> bool {
+        let counts: Vec<u32> = self.counts.iter().map(|count| count.value(view, men)).collect();
+        self.condition.holds_with(&|slot: usize| men[slot].entity(), &counts)
+    }
+
+    pub fn counts(&self) -> &[CountPlan] {
+        &self.counts
+    }
+
+    /// Whether the condition reads this variable, or a count does.
+    pub fn reads(&self, slot: usize) -> bool {
+        self.slots.contains(&slot)
+    }
+}
+
+/// Whether all guards hold for bound variables.
+pub fn guarded(guards: &[Guard], view: &View, men: &mut [Man]) -> bool {
+    guards.iter().all(|guard| guard.holds(view, men))
 }
 
 /// A block's or count's conditions by where they are decided.
@@ -210,6 +251,11 @@ impl Level {
         (first.source == SourceSpec::Pieces && self.source.of() == Some(first.slot)).then_some(self.source)
     }
 
+    /// Whether the source looks up what pieces attack.
+    pub fn attacks(&self) -> bool {
+        matches!(self.source, SourceSpec::Moves(_) | SourceSpec::Attacks(_) | SourceSpec::Targets(_))
+    }
+
     /// Whether the level finds the same from both squares of a king.
     fn same(&self, king: usize, before: u32, after: u32) -> bool {
         let class = |pair: &PairMask| pair.class[before as usize] == pair.class[after as usize];
@@ -255,6 +301,7 @@ impl CountPlan {
             max: count.max,
             levels: conditions.levels(&count.binders, &block.variables),
             masks: count.binders.iter().map(mask_of).collect(),
+            guards: Guard::all(&count.guards, block),
             gate: conditions.gate,
         }
     }
@@ -267,11 +314,12 @@ impl CountPlan {
 
     /// Bindings of the levels from `depth`; counting stops early beyond the maximum.
     fn tally(&self, depth: usize, view: &View, men: &mut [Man]) -> u32 {
-        let Some(level) = self.levels.get(depth) else { return 1 };
-        let last = depth + 1 == self.levels.len() && !level.conditional();
+        let Some(level) = self.levels.get(depth) else { return u32::from(guarded(&self.guards, view, men)) };
+        let unguarded = self.guards.is_empty();
+        let last = depth + 1 == self.levels.len() && !level.conditional() && unguarded;
         let mut number = 0;
         let mut room = None;
-        if let (true, [first, second]) = (depth == 0, &self.levels[..])
+        if let (true, [first, second]) = (depth == 0 && unguarded, &self.levels[..])
             && let (true, Some(source)) = (first.plain() && second.plain(), second.beyond(first))
         {
             view.each_reach(source, &self.masks[0], |_, _, reach| {
@@ -302,6 +350,7 @@ impl CountPlan {
     /// first and its moves, attacks, … have changed; see [`super::delta`].
     pub fn local(&self) -> bool {
         match &self.levels[..] {
+            _ if !self.guards.is_empty() => false,
             [first] => first.source == SourceSpec::Pieces,
             [first, second] => first.source == SourceSpec::Pieces && second.source.of() == Some(first.slot),
             _ => false,
@@ -312,6 +361,12 @@ impl CountPlan {
         &self.levels
     }
 
+    /// Whether what pieces attack is looked up, here or in a guard.
+    pub fn attacks(&self) -> bool {
+        let inner = || self.guards.iter().flat_map(|guard| &guard.counts).any(CountPlan::attacks);
+        self.levels.iter().any(Level::attacks) || inner()
+    }
+
     /// What the first variable can be.
     pub fn first_mask(&self) -> &Mask {
         &self.masks[0]
@@ -319,10 +374,13 @@ impl CountPlan {
 
     /// Whether the count is the same from both squares of a king.
     pub fn same(&self, king: usize, before: u32, after: u32) -> bool {
-        !self.gate.iter().any(|condition| condition.slots().contains(&king)) && same(&self.levels, king, before, after)
+        !self.gate.iter().any(|condition| condition.slots().contains(&king))
+            && !self.guards.iter().any(|guard| guard.reads(king))
+            && same(&self.levels, king, before, after)
     }
 
     pub fn entries(&self) -> usize {
-        entries(&self.levels) + self.masks.iter().map(|mask| 4 * mask.len()).sum::<usize>()
+        let inner = self.guards.iter().flat_map(|guard| &guard.counts).map(CountPlan::entries);
+        entries(&self.levels) + self.masks.iter().map(|mask| 4 * mask.len()).sum::<usize>() + inner.sum::<usize>()
     }
 }

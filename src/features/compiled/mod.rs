@@ -34,7 +34,7 @@ pub use pieces::{PieceList, RowBuffer};
 pub use view::{Needs, Placement};
 
 use groups::Groups;
-use levels::{Conditions, CountPlan, Level};
+use levels::{Conditions, CountPlan, Guard, Level};
 use tables::{NONE, Term};
 
 /// One block, ready to encode.
@@ -49,6 +49,8 @@ pub struct CompiledBlock {
     terms: Vec<Term>,
     /// Conditions over the kings alone.
     gate: Vec<ConditionSpec>,
+    /// Conditions with counts in them.
+    guards: Vec<Guard>,
     shape: Shape,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
@@ -81,7 +83,7 @@ impl Shape {
             _ if counts => Shape::Other,
             [BinderSpec { source: SourceSpec::Pieces, .. }] => Shape::Piece,
             [_] => Shape::Pair,
-            [BinderSpec { source: SourceSpec::Pieces, slot }, second]
+            [BinderSpec { source: SourceSpec::Pieces, slot, .. }, second]
                 if second.source.of().is_none_or(|of| of == *slot) =>
             {
                 Shape::Pair
@@ -127,7 +129,8 @@ impl CompiledBlock {
             size: spec.product.size,
             variables: spec.variables.len(),
             levels: conditions.levels(&spec.binders, &spec.variables),
-            shape: Shape::of(&spec.binders, &expansion.terms),
+            shape: if spec.guards.is_empty() { Shape::of(&spec.binders, &expansion.terms) } else { Shape::Other },
+            guards: Guard::all(&spec.guards, spec),
             terms: expansion.terms,
             gate: conditions.gate,
             injective: expansion.injective,
@@ -189,11 +192,10 @@ impl CompiledBlock {
 
     /// What it needs of a board to be encoded.
     pub fn needs(&self) -> Needs {
-        let counted = self.terms.iter().flat_map(|term| &term.counts).flat_map(CountPlan::levels);
-        let attacking = |level: &Level| {
-            matches!(level.source, SourceSpec::Moves(_) | SourceSpec::Attacks(_) | SourceSpec::Targets(_))
-        };
-        Needs { views: self.shape != Shape::Piece, attacks: self.levels.iter().chain(counted).any(attacking) }
+        let guards = self.guards.iter().flat_map(Guard::counts);
+        let counting = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::attacks);
+        let attacks = counting || self.levels.iter().any(Level::attacks);
+        Needs { views: self.shape != Shape::Piece, attacks }
     }
 
     pub fn contexts(&self) -> &ContextTable {
@@ -229,6 +231,7 @@ impl CompiledBlock {
     pub fn table_bytes(&self) -> usize {
         let entries: usize = self.terms.iter().map(Term::entries).sum();
         let walk = self.walk.as_ref().map_or(0, |walk| 5 * walk.table.len());
-        (entries + walk + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
+        let guards: usize = self.guards.iter().flat_map(Guard::counts).map(CountPlan::entries).sum();
+        (entries + guards + walk + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
     }
 }

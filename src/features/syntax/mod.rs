@@ -7,7 +7,7 @@ mod print;
 use std::ops::Range;
 
 pub use parser::{parse, parse_product};
-pub use print::{block_text, factor_text, value_name};
+pub use print::{block_text, factor_text, value_name, written_text};
 
 /// A byte range of the expression's text.
 pub type Span = Range<usize>;
@@ -245,13 +245,33 @@ impl Comparison {
             Comparison::GreaterEqual => left >= right,
         }
     }
+
+    /// Whether it may hold, and whether it may fail, for values from `left.0` to `left.1` and `right.0` to `right.1`.
+    pub const fn outcomes(self, left: (i64, i64), right: (i64, i64)) -> (bool, bool) {
+        let (holds, fails) = match self {
+            Comparison::Equal | Comparison::Unequal => {
+                let meet = left.0 <= right.1 && right.0 <= left.1;
+                let alone = left.0 == left.1 && right.0 == right.1 && left.0 == right.0;
+                if matches!(self, Comparison::Equal) { (meet, !alone) } else { (!alone, meet) }
+            }
+            Comparison::Less => (left.0 < right.1, left.1 >= right.0),
+            Comparison::LessEqual => (left.0 <= right.1, left.1 > right.0),
+            Comparison::Greater => (left.1 > right.0, left.0 <= right.1),
+            Comparison::GreaterEqual => (left.1 >= right.0, left.0 < right.1),
+        };
+        (holds, fails)
+    }
 }
 
 /// An integer term of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
     Number(i64),
+    /// The name of a value, with its number.
+    Named(String, i64),
     Axis(Axis),
+    /// Clamped to its MAX.
+    Count(Box<Count>),
     Negative(Box<Term>),
     Absolute(Box<Term>),
     Sum(Box<Term>, Box<Term>),

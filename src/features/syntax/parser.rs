@@ -140,6 +140,13 @@ impl<'a> Parser<'a> {
     fn set(&mut self) -> Parsed<Vec<BlockExpr>> {
         let mut blocks = vec![self.block()?];
         while self.eat("+") {
+            let conditional = matches!(blocks.last(), Some(BlockExpr::Written(block)) if block.condition.is_some());
+            if conditional && matches!(self.peek(), Token::Integer(_) | Token::Word("abs")) {
+                let start = self.at.checked_sub(1).map_or(0, |plus| self.tokens[plus].1.start);
+                let message = "a sum in a condition stands in brackets";
+                return Err(SyntaxError::new(message, start..self.span().end)
+                    .with_help("outside brackets `+` begins the next block; write `rank(K) == (rank(P) + 1)`"));
+            }
             blocks.push(self.block()?);
         }
         Ok(blocks)
@@ -199,7 +206,7 @@ impl<'a> Parser<'a> {
                 self.advance();
                 self.expect("(")?;
                 let span = self.span();
-                let size = self.integer("the number of reserved indices")?;
+                let size = self.integer("the number of reserved indices", u32::MAX)?;
                 if size == 0 {
                     return Err(SyntaxError::new("at least one index is reserved", span));
                 }
@@ -240,7 +247,7 @@ impl<'a> Parser<'a> {
     fn count(&mut self, start: usize) -> Parsed<Count> {
         self.advance();
         self.expect("(")?;
-        let max = self.integer("the largest count")?;
+        let max = self.integer("the largest count", u32::MAX - 1)?;
         if !self.eat_word("for") {
             return Err(self.expected("`for`"));
         }
@@ -250,11 +257,12 @@ impl<'a> Parser<'a> {
         Ok(Count { max, binders, condition, span: start..self.end() })
     }
 
-    fn integer(&mut self, what: &str) -> Parsed<u32> {
+    /// A number up to `most`.
+    fn integer(&mut self, what: &str, most: u32) -> Parsed<u32> {
         let Token::Integer(value) = self.peek() else { return Err(self.expected(what)) };
         let value = u32::try_from(value)
             .ok()
-            .filter(|value| *value < u32::MAX)
+            .filter(|value| *value <= most)
             .ok_or_else(|| SyntaxError::new("this number is too large; indices have 32 bits", self.span()))?;
         self.advance();
         Ok(value)

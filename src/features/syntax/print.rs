@@ -6,11 +6,18 @@ use super::{Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, S
 
 /// The block in canonical spelling. `letter` renames variables; `K` and `E` keep their names.
 pub fn block_text(block: &Written, letter: &dyn Fn(Letter) -> char) -> String {
-    Printer { letter }.text(|p, f| p.block(block, f))
+    Printer { letter, names: false }.text(|p, f| p.block(block, f))
+}
+
+/// The block with the letters, ranges and names of values that people write.
+pub fn written_text(block: &Written) -> String {
+    Printer { letter: &|letter| letter.0, names: true }.text(|p, f| p.block(block, f))
 }
 
 struct Printer<'a> {
     letter: &'a dyn Fn(Letter) -> char,
+    /// Whether values in a row are a range, and numbers keep the names they were given.
+    names: bool,
 }
 
 /// Adapts a printing method to `Display`.
@@ -94,8 +101,13 @@ impl Printer<'_> {
         if let AxisKind::Bucket(name) = &axis.kind {
             write!(f, ", {name}")?;
         }
-        for value in axis.domain.iter().flatten() {
-            write!(f, ", {}", value_name(&axis.kind, *value))?;
+        let domain = axis.domain.as_deref().unwrap_or_default();
+        for run in domain.chunk_by(|a, b| self.names && a + 1 == *b) {
+            let name = |value: &u32| value_name(&axis.kind, *value);
+            match run {
+                [first, _, .., last] => write!(f, ", {}..{}", name(first), name(last))?,
+                few => few.iter().try_for_each(|value| write!(f, ", {}", name(value)))?,
+            }
         }
         f.write_str(")")
     }
@@ -145,7 +157,9 @@ impl Printer<'_> {
 
     fn term(&self, term: &Term, f: &mut Formatter<'_>) -> fmt::Result {
         match term {
-            Term::Number(value) => write!(f, "{value}"),
+            Term::Named(name, _) if self.names => f.write_str(name),
+            Term::Number(value) | Term::Named(_, value) => write!(f, "{value}"),
+            Term::Count(count) => self.count(count, f),
             Term::Axis(axis) => self.axis(axis, f),
             Term::Negative(of) => {
                 f.write_str("-(")?;
@@ -203,7 +217,7 @@ pub fn value_name(kind: &AxisKind, value: u32) -> String {
     }
 }
 
-/// A factor in canonical spelling, its variables as written.
+/// A factor, its letters, ranges and names of values as people write them.
 pub fn factor_text(factor: &Factor) -> String {
-    Printer { letter: &|letter| letter.0 }.text(|p, f| p.factor(factor, f))
+    Printer { letter: &|letter| letter.0, names: true }.text(|p, f| p.factor(factor, f))
 }

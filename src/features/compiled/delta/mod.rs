@@ -220,7 +220,9 @@ impl CompiledBlock {
     fn same_under(&self, before: &Kings, after: &Kings) -> bool {
         let king = |slot: usize, from: u32, to: u32| {
             let counts = || self.terms.iter().flat_map(|term| &term.counts);
-            from == to || levels::same(&self.levels, slot, from, to) && counts().all(|count| count.same(slot, from, to))
+            let guarded = || self.guards.iter().any(|guard| guard.reads(slot));
+            let same = || levels::same(&self.levels, slot, from, to);
+            from == to || same() && counts().all(|count| count.same(slot, from, to)) && !guarded()
         };
         before.mask == after.mask
             && self.terms.iter().all(|term| self.base(term, before) == self.base(term, after))

@@ -4,6 +4,9 @@ use super::super::lexer::Token;
 use super::super::{AxisKind, Comparison, Condition, SyntaxError, Term};
 use super::{MAX_DEPTH, Parsed, Parser, named_value};
 
+/// What a term may be.
+const TERMS: &str = "an axis, a count, a number or the name of a value";
+
 /// A condition and an integer term look alike until an operator tells them apart.
 enum Value {
     Truth(Condition),
@@ -15,9 +18,18 @@ impl Parser<'_> {
         let start = self.span().start;
         match self.either()? {
             Value::Truth(condition) => Ok(condition),
-            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())
-                .with_help("compare it: `file(P) == 3`")),
+            Value::Number(_) => Err(self.no_comparison(start)),
         }
+    }
+
+    /// A number where a condition should stand, often a sum that outside brackets ends the block.
+    fn no_comparison(&self, start: usize) -> SyntaxError {
+        let error = SyntaxError::new("expected a comparison, found a number", start..self.end());
+        if self.peek() == Token::Symbol("+") && self.open == 0 {
+            return SyntaxError::new("a sum in a condition stands in brackets", start..self.span().end)
+                .with_help("outside brackets `+` begins the next block; write `(rank(P) + 1) == rank(K)`");
+        }
+        error.with_help("compare it: `file(P) == 3`")
     }
 
     fn either(&mut self) -> Parsed<Value> {
@@ -118,10 +130,10 @@ impl Parser<'_> {
         match self.peek() {
             Token::Integer(value) => {
                 self.advance();
-                let value = i64::from(
-                    i32::try_from(value).map_err(|_| SyntaxError::new("this number is too large to compare", start))?,
-                );
-                Ok(Value::Number(Term::Number(value)))
+                let value = u32::try_from(value).map_err(|_| {
+                    SyntaxError::new("this number is too large to compare: numbers in an `if` have 32 bits", start)
+                })?;
+                Ok(Value::Number(Term::Number(i64::from(value))))
             }
             Token::Word("abs") => {
                 self.advance();
@@ -132,23 +144,27 @@ impl Parser<'_> {
                 self.expect(")")?;
                 Ok(Value::Number(Term::Absolute(Box::new(inner))))
             }
+            Token::Word("count") if self.second() == Token::Symbol("(") => {
+                let count = self.nested(|parser| parser.count(start.start))?;
+                Ok(Value::Number(Term::Count(Box::new(count))))
+            }
             Token::Word(_) if self.second() == Token::Symbol("(") => Ok(Value::Number(Term::Axis(self.axis()?))),
             Token::Word(word) => {
                 let kinds = [AxisKind::Square, AxisKind::File, AxisKind::Role, AxisKind::Color];
                 let Some(value) = kinds.iter().find_map(|kind| named_value(kind, word)) else {
-                    return Err(self.expected("an axis, a number or the name of a value"));
+                    return Err(self.expected(TERMS));
                 };
                 self.advance();
-                Ok(Value::Number(Term::Number(i64::from(value))))
+                Ok(Value::Number(Term::Named(word.to_owned(), i64::from(value))))
             }
-            _ => Err(self.expected("an axis, a number or the name of a value")),
+            _ => Err(self.expected(TERMS)),
         }
     }
 
     fn truth(&self, value: Value, start: usize) -> Parsed<Condition> {
         match value {
             Value::Truth(condition) => Ok(condition),
-            Value::Number(_) => Err(SyntaxError::new("expected a comparison, found a number", start..self.end())),
+            Value::Number(_) => Err(self.no_comparison(start)),
         }
     }
 
