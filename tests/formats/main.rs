@@ -8,4 +8,5 @@ mod convert;
 mod fixture;
 mod oracle;
 mod robust;
+mod stress;
 mod verify;

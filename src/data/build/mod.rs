@@ -27,7 +27,7 @@ use super::writer::Provenance;
 use super::{DataError, FsdWriter, Record, ScoreUnit, Skipped, Weighted};
 use flow::{Flow, Sink};
 use spool::{Spool, Spooled};
-use supply::Supply;
+use supply::{Supply, ahead};
 use tally::Tally;
 
 pub use options::{Balance, Dedup, Filter, Options, Part, PerGame, Target};
@@ -145,24 +145,19 @@ fn read(
     let mut sources: Vec<Source> = Vec::new();
     let mut units = None;
     for input in job.inputs {
-        let mut supply = Supply::open(input, job.options, job.labels.is_some())?;
+        let supply = Supply::open(input, job.options, job.labels.is_some())?;
         if *units.get_or_insert(supply.score_unit()) != supply.score_unit() {
             let reason = "its scores are in another unit than those before it; convert it first (`dataset convert`)";
             return Err(DataError::Input { input: input.origin.path().display().to_string(), reason: reason.into() });
         }
         flow.begin(input.weight, supply.score_unit().centipawns());
-        let mut batch = Vec::new();
-        loop {
-            let (next, passed) = rayon::join(
-                || supply.batch(),
-                || batch.drain(..).try_for_each(|(number, sifted)| flow.add(number, sifted)),
-            );
-            passed?;
-            let Some(next) = next? else { break };
-            batch = next;
-            let bytes = total(&sources) + supply.bytes();
-            progress(Progress { phase: Phase::Reading, bytes, games: flow.tally.games, samples: flow.kept });
-        }
+        let before = total(&sources);
+        let supply = ahead(supply, |batch, bytes| {
+            batch.into_iter().try_for_each(|(number, sifted)| flow.add(number, sifted))?;
+            let (bytes, games, samples) = (before + bytes, flow.tally.games, flow.kept);
+            progress(Progress { phase: Phase::Reading, bytes, games, samples });
+            Ok(())
+        })?;
         flow.finish(supply.games())?;
         sources.push(supply.source()?);
     }

@@ -1,14 +1,23 @@
 //! Any input as sifted samples by game, in order.
 
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::options::Options;
 use super::sieve::{Sieve, Sifted};
-use crate::data::formats::{Format, SampleReader, detect};
+use crate::data::formats::{Format, SampleReader, decoders, detect};
 use crate::data::input::{Input, Origin};
 use crate::data::manifest::Source;
 use crate::data::pgn::Reading;
 use crate::data::{DataError, Record, ScoreUnit, Skipped, Weighted};
+
+/// Samples with the number of their game, in order. Samples of one game may come in several pieces, one after the other.
+pub type Batch = Vec<(u64, Sifted)>;
 
 /// An input being read and sifted.
 pub struct Supply {
@@ -19,7 +28,7 @@ pub struct Supply {
 }
 
 enum Content {
-    Games { reading: Box<Reading<Sieve>>, read: u64 },
+    Games { reading: Box<Reading<Sieve>>, read: u64, decoders: &'static ThreadPool },
     Samples { reader: Box<SampleReader>, read: u64 },
 }
 
@@ -38,7 +47,7 @@ impl Supply {
         if format == Format::Pgn {
             let score_unit = ScoreUnit::Centipawns;
             let reading = Box::new(Reading::new(Input::open(origin)?, sieve(score_unit)));
-            let content = Content::Games { reading, read: 0 };
+            let content = Content::Games { reading, read: 0, decoders: decoders(&origin.path())? };
             return Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight });
         }
         let reader = match origin {
@@ -54,15 +63,14 @@ impl Supply {
         self.score_unit
     }
 
-    /// The next samples with the number of their game, in order; none at the end. Samples of one game may come in
-    /// several pieces, one after the other.
+    /// The next samples; none at the end.
     ///
     /// # Errors
     /// When the input breaks off or is damaged.
-    pub fn batch(&mut self) -> Result<Option<Vec<(u64, Sifted)>>, DataError> {
+    pub fn batch(&mut self) -> Result<Option<Batch>, DataError> {
         match &mut self.content {
-            Content::Games { reading, read } => {
-                let Some(games) = reading.batch()? else { return Ok(None) };
+            Content::Games { reading, read, decoders } => {
+                let Some(games) = decoders.install(|| reading.batch())? else { return Ok(None) };
                 let first = *read;
                 *read += games.len() as u64;
                 Ok(Some((first..).zip(games).collect()))
@@ -126,18 +134,26 @@ impl Supply {
         }
     }
 
+    /// What messages and the manifest call it.
+    pub fn path(&self) -> PathBuf {
+        match &self.content {
+            Content::Games { reading, .. } => reading.input().origin.path(),
+            Content::Samples { reader, .. } => reader.path().into(),
+        }
+    }
+
     /// What the manifest says of it, once it is read.
     ///
     /// # Errors
     /// As [`stored`](Supply::stored).
     pub fn source(&self) -> Result<Source, DataError> {
         let (bytes, hash) = self.stored()?;
-        let (path, skipped_samples) = match &self.content {
-            Content::Games { reading, .. } => (reading.input().origin.path(), Default::default()),
-            Content::Samples { reader, .. } => (reader.path().to_path_buf(), reader.skipped()),
+        let skipped_samples = match &self.content {
+            Content::Games { .. } => Default::default(),
+            Content::Samples { reader, .. } => reader.skipped(),
         };
         Ok(Source {
-            path: path.display().to_string(),
+            path: self.path().display().to_string(),
             bytes,
             blake3: hash.to_hex().to_string(),
             games: self.games(),
@@ -161,4 +177,34 @@ fn sift(sieve: &Sieve, block: &[Record]) -> Result<Vec<(u64, Sifted)>, (usize, c
     };
     let pieces = (PIECE * games.len()).div_ceil(block.len().max(1)).max(1);
     games.par_iter().with_min_len(pieces).map(one).collect()
+}
+
+/// Hands every batch and the bytes read so far to `each` while the next batch is read and sifted on a thread of its own;
+/// gives the supply back, read to its end.
+///
+/// # Errors
+/// The first failure of the supply or of `each`.
+pub fn ahead(
+    mut supply: Supply,
+    mut each: impl FnMut(Batch, u64) -> Result<(), DataError>,
+) -> Result<Supply, DataError> {
+    let path = supply.path();
+    thread::scope(|scope| {
+        let (sender, batches) = sync_channel(1);
+        let reading = scope.spawn(move || {
+            loop {
+                let next = supply.batch().map(|batch| batch.map(|batch| (batch, supply.bytes())));
+                let ended = !matches!(next, Ok(Some(_)));
+                // Whoever takes them may have failed.
+                if sender.send(next).is_err() || ended {
+                    return supply;
+                }
+            }
+        });
+        for next in batches {
+            let Some((batch, bytes)) = next? else { break };
+            each(batch, bytes)?;
+        }
+        reading.join().map_err(|_| DataError::read(&path)(io::Error::other("the thread that reads it stopped")))
+    })
 }

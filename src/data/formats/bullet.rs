@@ -36,7 +36,7 @@ pub fn run(mut reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), Da
         bytes.clear();
         reader.by_ref().take((BLOCK * ENTRY_BYTES) as u64).read_to_end(&mut bytes).map_err(DataError::read(path))?;
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
-        let read: Vec<Result<Record, Fault>> = entries.par_iter().map(read).collect();
+        let read: Vec<Result<Record, Fault>> = sink.decoders.install(|| entries.par_iter().map(read).collect());
         let mut records = Vec::with_capacity(entries.len());
         for (entry, index) in read.into_iter().zip(first..) {
             match entry {

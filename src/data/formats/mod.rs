@@ -4,6 +4,7 @@
 pub mod binpack;
 mod bullet;
 mod convert;
+mod decoders;
 mod detect;
 mod losses;
 mod numbers;
@@ -16,6 +17,8 @@ mod text;
 mod units;
 mod verify;
 mod writer;
+
+pub(super) use decoders::decoders;
 
 pub use convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
 pub use detect::detect;

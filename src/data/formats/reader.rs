@@ -4,16 +4,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use super::numbers::GameNumbers;
 use super::sink::{BLOCK, Block, Message, Shared, Sink};
 use super::skipped::SkippedSamples;
 use super::stream::Tee;
-use super::{Format, binpack, bullet, detect, pgn, text};
+use super::{Format, binpack, bullet, decoders, detect, pgn, text};
 use crate::data::input::hash_file;
 use crate::data::{DataError, Fsd, Header, Record, ScoreUnit};
 
@@ -31,7 +29,6 @@ pub struct SampleReader {
     length: Option<u64>,
     shared: Arc<Shared>,
     queue: Option<Receiver<Message>>,
-    thread: Option<JoinHandle<()>>,
     games: u64,
 }
 
@@ -57,11 +54,11 @@ impl SampleReader {
                 }
                 let mut reader = SampleReader::start(path, format, Some(header.score_unit), move |_| {
                     Box::new(move |sink| from_fsd(&fsd, sink))
-                });
+                })?;
                 reader.header = Some(header);
                 reader
             }
-            Format::Pgn => SampleReader::start(path, format, None, |_| Box::new(move |sink| pgn::run(&owned, sink))),
+            Format::Pgn => SampleReader::start(path, format, None, |_| Box::new(move |sink| pgn::run(&owned, sink)))?,
             Format::Binpack | Format::Bullet | Format::Text => {
                 SampleReader::from_reader(Box::new(file), path, format, unit)?
             }
@@ -84,14 +81,14 @@ impl SampleReader {
         if matches!(format, Format::Fsd | Format::Pgn) {
             return Err(DataError::NoStream { path, format: format.name() });
         }
-        Ok(SampleReader::start(name, format, unit, |shared| {
+        SampleReader::start(name, format, unit, |shared| {
             let reader = Tee::new(reader, shared);
             match format {
                 Format::Binpack => Box::new(move |sink| binpack::run(reader, &path, sink)),
                 Format::Bullet => Box::new(move |sink| bullet::run(reader, &path, sink)),
                 _ => Box::new(move |sink| text::run(reader, &path, sink)),
             }
-        }))
+        })
     }
 
     fn start(
@@ -99,18 +96,19 @@ impl SampleReader {
         format: Format,
         unit: Option<ScoreUnit>,
         source: impl FnOnce(Arc<Shared>) -> Run,
-    ) -> SampleReader {
+    ) -> Result<SampleReader, DataError> {
         let shared = Arc::new(Shared::default());
         let (sender, queue) = sync_channel(QUEUE);
         let numbers = matches!(format, Format::Binpack | Format::Bullet | Format::Text).then(GameNumbers::default);
         let run = source(Arc::clone(&shared));
-        let mut sink = Sink { path: path.into(), queue: sender, shared: Arc::clone(&shared), numbers, games: 0 };
-        let thread = std::thread::spawn(move || {
+        let (decoders, sinks) = (decoders(path)?, Arc::clone(&shared));
+        let mut sink = Sink { path: path.into(), queue: sender, shared: sinks, decoders, numbers, games: 0 };
+        std::thread::spawn(move || {
             let end = run(&mut sink).map(|()| Block { records: Vec::new(), games: sink.games });
             // The reader may be gone.
             let _ = sink.queue.send(end);
         });
-        SampleReader {
+        Ok(SampleReader {
             path: path.into(),
             format,
             score_unit: unit.unwrap_or(ScoreUnit::Centipawns),
@@ -118,19 +116,19 @@ impl SampleReader {
             length: None,
             shared,
             queue: Some(queue),
-            thread: Some(thread),
             games: 0,
-        }
+        })
     }
 
-    /// The next samples; none at the end. Safe to be called on a rayon worker, too.
+    /// The next samples; none at the end. May be called on a worker of any rayon pool: the cores decode on threads of
+    /// their own.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged; the samples before that come first. Nothing comes after an error.
     pub fn next_block(&mut self) -> Result<Option<Vec<Record>>, DataError> {
         let Some(queue) = &self.queue else { return Ok(None) };
-        match receive(queue) {
-            Some(Ok(Block { records, games })) => {
+        match queue.recv() {
+            Ok(Ok(Block { records, games })) => {
                 self.games = games;
                 if records.is_empty() {
                     self.queue = None;
@@ -138,11 +136,11 @@ impl SampleReader {
                 }
                 Ok(Some(records))
             }
-            Some(Err(error)) => {
+            Ok(Err(error)) => {
                 self.queue = None;
                 Err(error)
             }
-            None => {
+            Err(_) => {
                 self.queue = None;
                 let cause = io::Error::other("the thread that reads it stopped");
                 Err(DataError::Read { path: self.path.clone(), cause })
@@ -208,30 +206,6 @@ impl SampleReader {
     pub fn source_hash(&self) -> Result<(u64, blake3::Hash), DataError> {
         let told = *self.shared.source.lock().unwrap_or_else(PoisonError::into_inner);
         told.map_or_else(|| hash_file(&self.path), Ok)
-    }
-}
-
-impl Drop for SampleReader {
-    fn drop(&mut self) {
-        self.queue = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic there was told as an error.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// On a rayon worker, waiting must not keep the decoders from running.
-fn receive(queue: &Receiver<Message>) -> Option<Message> {
-    if rayon::current_thread_index().is_none() {
-        return queue.recv().ok();
-    }
-    loop {
-        match queue.recv_timeout(Duration::from_micros(100)) {
-            Ok(message) => return Some(message),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => drop(rayon::yield_now()),
-        }
     }
 }
 

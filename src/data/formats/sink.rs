@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rayon::ThreadPool;
+
 use super::numbers::GameNumbers;
 use super::skipped::{SkippedSample, SkippedSamples};
 use crate::data::{DataError, Record};
@@ -44,6 +46,7 @@ pub struct Sink {
     pub path: PathBuf,
     pub queue: SyncSender<Message>,
     pub shared: Arc<Shared>,
+    pub decoders: &'static ThreadPool,
     /// None where the samples come with numbers.
     pub numbers: Option<GameNumbers>,
     /// One more than the largest number.

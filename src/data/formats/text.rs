@@ -96,7 +96,8 @@ fn parse_all(batch: &[u8], first: u64, sink: &mut Sink) -> Result<bool, DataErro
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
-    let parsed: Vec<Result<Option<Record>, Fault>> = lines.par_iter().map(|line| parse(line)).collect();
+    let parse = || lines.par_iter().map(|line| parse(line)).collect();
+    let parsed: Vec<Result<Option<Record>, Fault>> = sink.decoders.install(parse);
     let mut records = Vec::with_capacity(BLOCK);
     for (line, number) in parsed.into_iter().zip(first..) {
         match line {

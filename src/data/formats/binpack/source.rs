@@ -5,6 +5,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use rayon::ThreadPool;
+
 use super::read::{Broken, Chunk, Chunks, Decoder};
 use crate::data::formats::sink::{BLOCK, Sink};
 use crate::data::{DataError, Record};
@@ -31,7 +33,7 @@ struct Decoded {
 /// Delivers all samples of a binpack. What stands before a break is delivered before the break is told.
 pub fn run(reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
     let broken = |(chunk, problem): Broken| DataError::Chunk { path: path.into(), chunk, problem };
-    let most = rayon::current_num_threads().clamp(1, IN_FLIGHT) + 1;
+    let most = sink.decoders.current_num_threads().clamp(1, IN_FLIGHT) + 1;
     let mut chunks = Chunks::new(reader);
     let mut flight: VecDeque<Ahead> = VecDeque::new();
     loop {
@@ -56,14 +58,14 @@ pub fn run(reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), DataEr
                 }
             }
         }
-        flight.extend(chunk.map_err(broken)?.map(start));
+        flight.extend(chunk.map_err(broken)?.map(|chunk| start(chunk, sink.decoders)));
     }
 }
 
-fn start(chunk: Chunk) -> Ahead {
+fn start(chunk: Chunk, decoders: &ThreadPool) -> Ahead {
     let bytes = chunk.bytes.len() as u64;
     let (sender, decoded) = sync_channel(1);
-    rayon::spawn(move || {
+    decoders.spawn(move || {
         // Whoever waits for it may be gone.
         let _ = sender.send(decode(chunk));
     });
