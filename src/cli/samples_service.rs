@@ -1,12 +1,12 @@
 //! `fsbench samples-service`: batches in shared memory for a trainer in any language.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::dataset::progress;
 use super::{Failure, Format};
 use crate::data::formats::binpack::Pieces;
-use crate::data::formats::{self, detect};
+use crate::data::formats::{self, detect, is_compressed};
 use crate::data::{DataError, Method, ScoreUnit, Split, default_cache, open_or_build};
 use crate::features::FeatureSet;
 use crate::service::{
@@ -130,8 +130,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Opens what the request names; builds the data where they are no `.fsd` file.
 fn prepare(request: Request) -> Result<Prepared, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
+    // Where a compressed one's pieces stand, only those who read it from the start can tell.
+    let direct_from = |path: &Path| -> Result<bool, DataError> {
+        Ok(detect(path)? == formats::Format::Binpack && !is_compressed(path)?)
+    };
     let prepared = match request.source {
-        Source::Auto if detect(&request.data).map_err(refused)? == formats::Format::Binpack => direct(request, set)?,
+        Source::Auto if direct_from(&request.data).map_err(refused)? => direct(request, set)?,
         Source::Auto | Source::Built => built(request, set)?,
     };
     if prepared.unusable > 0 {

@@ -20,7 +20,7 @@ pub struct Arguments {
     /// How many features to keep
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
-    /// Games (PGN, plain or compressed) or an .fsd file
+    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
     #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::build::{Job, build};
-use super::input::{Kind, hash_file, kind};
+use super::formats::{Format, detect};
+use super::input::hash_file;
 use super::{DataError, Fsd, Header, Method, Options, Purpose, Weighted};
 
 /// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
@@ -36,7 +37,7 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
 pub fn open_or_build_with(path: &Path, options: &Options, cache: Option<&Path>) -> Result<Fsd, DataError> {
     let method = options.method;
     // Samples selected for no method are a source like any other.
-    if kind(path)? == Kind::Fsd && Header::load(path)?.purpose != Purpose::Any {
+    if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
         return Fsd::open_for(path, method);
     }
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;

@@ -62,6 +62,11 @@ pub enum DataError {
     #[error("{} is {bytes} bytes long, no multiple of {each}, the bytes of a position: it was cut off or is no bulletformat", path.display())]
     Uneven { path: PathBuf, bytes: u64, each: u64 },
     #[error(
+        "{} holds no position of bulletformat among its first {entries} pieces of 32 bytes; --from says what it holds",
+        path.display()
+    )]
+    NotBullet { path: PathBuf, entries: usize },
+    #[error(
         "cannot write {}: its sample {sample} (from 0) is broken: {problem}; `fsbench dataset verify` finds it in the \
          source; nothing was left behind",
         path.display()

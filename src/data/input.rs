@@ -83,23 +83,6 @@ impl Compression {
     }
 }
 
-/// What the first bytes of a file say it is.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Fsd,
-    /// Games, or what a reader of games will complain about.
-    Text(Compression),
-    /// Recognised, but not read here.
-    Other(&'static str),
-}
-
-/// # Errors
-/// When the file cannot be read.
-pub fn kind(path: &Path) -> Result<Kind, DataError> {
-    let mut file = Origin::of(path).open().map_err(DataError::read(path))?;
-    Ok(kind_of(&head(&mut file).map_err(DataError::read(path))?))
-}
-
 /// The first bytes, fewer only at the end.
 pub fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
@@ -107,15 +90,67 @@ pub fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn kind_of(head: &[u8]) -> Kind {
-    match head {
-        bytes if bytes == super::writer::MAGIC => Kind::Fsd,
-        [b'B', b'I', b'N', b'P', ..] => Kind::Other("a Stockfish binpack"),
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => Kind::Other("xz-compressed"),
-        [b'P', b'K', 3, 4, ..] => Kind::Other("a zip archive"),
-        [b'7', b'z', 0xbc, 0xaf, ..] => Kind::Other("a 7z archive"),
-        _ => Kind::Text(Compression::of(head)),
+/// Bytes behind the compression that are looked at to tell what they are.
+const LOOK_BYTES: u64 = 4096;
+
+/// A source behind its compression.
+pub struct Unpacked {
+    /// Everything, the beginning too.
+    pub reader: Box<dyn BufRead + Send>,
+    pub compression: Compression,
+    /// The first bytes, 4,096 at most.
+    pub beginning: Vec<u8>,
+}
+
+/// Decompresses what is compressed and looks at the beginning. A source that breaks off there does so when it is read.
+///
+/// # Errors
+/// When nothing can be read of it, or the decoder cannot be set up.
+pub fn unpacked(mut stored: impl Read + Send + 'static) -> io::Result<Unpacked> {
+    let head = head(&mut stored)?;
+    let compression = Compression::of(&head);
+    let mut reader = decompressed(Cursor::new(head).chain(stored), compression)?;
+    let mut beginning = Vec::new();
+    let rest: Box<dyn BufRead + Send> = match reader.by_ref().take(LOOK_BYTES).read_to_end(&mut beginning) {
+        Ok(_) => reader,
+        Err(error) => Box::new(BufReader::new(Failed(Some(error)))),
+    };
+    let reader = Box::new(Cursor::new(beginning.clone()).chain(rest));
+    Ok(Unpacked { reader, compression, beginning })
+}
+
+/// Fails once.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
     }
+}
+
+/// What a file is that begins so and can be no text: neither games nor lines of samples.
+#[must_use]
+pub fn not_text(beginning: &[u8]) -> Option<&'static str> {
+    let control = |byte: &&u8| byte.is_ascii_control() && !b"\t\n\x0b\x0c\r\x1a".contains(byte);
+    let controls = beginning.iter().filter(control).count();
+    match beginning {
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz-compressed"),
+        [b'P', b'K', 3, 4, ..] => Some("a zip archive"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
+        bytes if bytes.starts_with(super::writer::MAGIC) => Some("a .fsd file"),
+        bytes if bytes.starts_with(b"BINP") => Some("a Stockfish binpack"),
+        [_, 0x2f, 0xf3, 0x7a, ..] => Some("a network (.nnue)"),
+        [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a safetensors file (a network or a checkpoint)"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("text in UTF-16, not UTF-8"),
+        bytes if bytes.contains(&0) || 20 * controls > bytes.len() => Some("binary data of no known format"),
+        _ => None,
+    }
+}
+
+/// # Errors
+/// When what begins so can be no text; `path` is what the message calls it.
+pub fn check_text(beginning: &[u8], path: &Path) -> Result<(), DataError> {
+    not_text(beginning).map_or(Ok(()), |what| Err(DataError::Unsupported { path: path.into(), what }))
 }
 
 /// The decompressed bytes of a file of games.
@@ -133,15 +168,9 @@ impl Input {
         let path = origin.path();
         let raw = origin.open().map_err(DataError::read(&path))?;
         let meter = Meter::default();
-        let mut raw = Metered { raw, meter: meter.clone() };
-        let head = head(&mut raw).map_err(DataError::read(&path))?;
-        let compression = match kind_of(&head) {
-            Kind::Text(compression) => compression,
-            Kind::Fsd => return Err(DataError::Unsupported { path, what: "a .fsd file (it holds no games)" }),
-            Kind::Other(what) => return Err(DataError::Unsupported { path, what }),
-        };
-        let stored = Cursor::new(head).chain(raw);
-        let reader = decompressed(stored, compression).map_err(DataError::read(&path))?;
+        let opened = unpacked(Metered { raw, meter: meter.clone() }).map_err(DataError::read(&path))?;
+        check_text(&opened.beginning, &path)?;
+        let Unpacked { reader, compression, .. } = opened;
         Ok(Input { reader, compression, origin: origin.clone(), meter })
     }
 

@@ -30,7 +30,7 @@ pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use error::DataError;
 pub use fsd::Fsd;
 pub use info::{Info, info};
-pub use input::{Compression, Kind, Origin, kind};
+pub use input::{Compression, Origin};
 pub use inputs::{Weighted, inputs};
 pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, Source, manifest_path};

@@ -1,5 +1,7 @@
-//! Lines of play: the games of a PGN file, or the records of an `.fsd` file that follow on each other.
+//! Lines of play in a file of any format: the games of PGN, or samples that follow on each other. A sample that nothing
+//! follows on is a line of its own, with its move where it has one.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -7,7 +9,8 @@ use shakmaty::Position;
 
 use super::MeasureError;
 use crate::chess::{Board, BoardChange, Chess, Color, Move};
-use crate::data::{Fsd, Game, Games, Kind, Record, Skipped, games, kind};
+use crate::data::formats::{Format, SampleReader, SkippedSamples, detect};
+use crate::data::{DataError, Fsd, Game, Games, Record, Skipped, games};
 use crate::engine::Evaluator;
 
 /// A position and moves played from it.
@@ -86,6 +89,16 @@ pub struct Reading {
     pub games: u64,
     /// Broken games that were passed over.
     pub skipped: Skipped,
+    /// Broken samples, of formats without games.
+    pub skipped_samples: SkippedSamples,
+}
+
+impl Reading {
+    /// What was passed over.
+    #[must_use]
+    pub fn passed_over(&self) -> u64 {
+        self.skipped.total() + self.skipped_samples.total()
+    }
 }
 
 /// Folds every line of a file with all cores; `work` sees each line once, `merge` must not care about order.
@@ -119,7 +132,7 @@ pub(super) fn fold<T: Send>(
     let reading = source.reading();
     match lines_seen {
         true => Ok((total, reading)),
-        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped.total() }),
+        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.passed_over() }),
     }
 }
 
@@ -146,7 +159,7 @@ pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, Reading),
     }
     let reading = source.reading();
     match lines.is_empty() {
-        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped.total() }),
+        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.passed_over() }),
         false => Ok((lines, reading)),
     }
 }
@@ -164,19 +177,21 @@ struct Source {
 enum Content {
     Games(Games),
     Records { file: Fsd, next: usize },
+    Samples(Samples),
 }
 
 /// One game, not yet unpacked.
 enum Item<'a> {
     Game(Game),
-    Records { first: usize, records: &'a [Record] },
+    Records { first: usize, records: Cow<'a, [Record]> },
 }
 
 impl Source {
     fn open(path: &Path, limit: u64) -> Result<Source, MeasureError> {
-        let content = match kind(path)? {
-            Kind::Fsd => Content::Records { file: Fsd::open(path)?, next: 0 },
-            _ => Content::Games(games(path)?),
+        let content = match detect(path)? {
+            Format::Fsd => Content::Records { file: Fsd::open(path)?, next: 0 },
+            Format::Pgn => Content::Games(games(path)?),
+            format => Content::Samples(Samples::open(path, format)?),
         };
         Ok(Source { content, left: limit, games: 0 })
     }
@@ -201,8 +216,15 @@ impl Source {
                     let rest = &records[*next..];
                     let game = rest[0].game();
                     let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
-                    batch.push(Item::Records { first: *next, records: &rest[..count] });
+                    batch.push(Item::Records { first: *next, records: Cow::Borrowed(&rest[..count]) });
                     *next += count;
+                }
+            }
+            Content::Samples(samples) => {
+                while batch.len() < wanted
+                    && let Some((first, records)) = samples.game()?
+                {
+                    batch.push(Item::Records { first, records: Cow::Owned(records) });
                 }
             }
         }
@@ -212,11 +234,49 @@ impl Source {
     }
 
     fn reading(self) -> Reading {
-        let skipped = match self.content {
-            Content::Games(games) => games.skipped().clone(),
-            Content::Records { .. } => Skipped::default(),
+        let (skipped, skipped_samples) = match self.content {
+            Content::Games(games) => (games.skipped().clone(), SkippedSamples::default()),
+            Content::Records { .. } => Default::default(),
+            Content::Samples(samples) => (Skipped::default(), samples.reader.skipped()),
         };
-        Reading { games: self.games, skipped }
+        Reading { games: self.games, skipped, skipped_samples }
+    }
+}
+
+/// Samples of a format that is read block by block.
+struct Samples {
+    reader: SampleReader,
+    block: Vec<Record>,
+    /// Of the block's records, the first that was not handed out; and its number in the file.
+    next: usize,
+    number: usize,
+}
+
+impl Samples {
+    fn open(path: &Path, format: Format) -> Result<Samples, DataError> {
+        let reader = SampleReader::open(path, Some(format), None)?;
+        Ok(Samples { reader, block: Vec::new(), next: 0, number: 0 })
+    }
+
+    /// The next game's records with the number of the first; none at the end.
+    fn game(&mut self) -> Result<Option<(usize, Vec<Record>)>, DataError> {
+        let (first, mut records) = (self.number, Vec::new());
+        loop {
+            if self.next == self.block.len() {
+                let Some(block) = self.reader.next_block()? else { break };
+                (self.block, self.next) = (block, 0);
+            }
+            let rest = &self.block[self.next..];
+            let game = records.first().unwrap_or(&rest[0]).game();
+            let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
+            records.extend_from_slice(&rest[..count]);
+            (self.next, self.number) = (self.next + count, self.number + count);
+            // A game may go on in the next block.
+            if self.next < self.block.len() {
+                break;
+            }
+        }
+        Ok((!records.is_empty()).then_some((first, records)))
     }
 }
 
@@ -227,7 +287,7 @@ impl Item<'_> {
                 let moves = game.moves.iter().map(|played| played.mv).collect();
                 Ok(vec![Line { start: game.start, moves, last: false }])
             }
-            Item::Records { first, records } => chain(path, first, records),
+            Item::Records { first, records } => chain(path, first, &records),
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum MeasureError {
     Record { path: std::path::PathBuf, number: u64, reason: RecordError },
     #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were passed over") } else { String::new() })]
     Nothing { path: std::path::PathBuf, skipped: u64 },
+    #[error("{path} holds positions, but no move: rows per move are counted over games, or samples with moves")]
+    NoMoves { path: std::path::PathBuf },
     #[error(transparent)]
     Net(#[from] NetError),
     #[error(transparent)]

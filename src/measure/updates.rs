@@ -32,7 +32,7 @@ pub fn updates(
     let work = |totals: &mut Totals, line: &Line| Counter::new(set, line.start.board()).line(line, legal, totals);
     let (totals, reading) = fold(data, limit, Totals::default, work, Totals::plus)?;
     if totals.played.moves == 0 {
-        return Err(MeasureError::Nothing { path: data.into(), skipped: reading.skipped.total() });
+        return Err(MeasureError::NoMoves { path: data.into() });
     }
     let [mover, other, mean] = totals.played.means();
     let active_mean = totals.active as f64 / (2 * totals.played.moves) as f64;

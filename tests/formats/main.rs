@@ -5,6 +5,7 @@
 mod common;
 
 mod convert;
+mod every;
 mod fixture;
 mod oracle;
 mod robust;

@@ -14,7 +14,7 @@ pub struct Arguments {
     net: PathBuf,
     #[command(flatten)]
     told: Told,
-    /// Games (PGN, plain or compressed) or an .fsd file
+    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only

@@ -51,6 +51,11 @@ pub(super) fn note_skipped(reading: &Reading) {
         eprintln!("note: passed over {} broken games", skipped.total());
         skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
     }
+    let skipped = &reading.skipped_samples;
+    if skipped.total() > 0 {
+        eprintln!("note: passed over {} broken samples", skipped.total());
+        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
+    }
 }
 
 /// Prints a result, and to stderr what was passed over.

@@ -12,7 +12,7 @@ use crate::record::{MoveCounts, UpdatesRecord};
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     set: String,
-    /// Games (PGN, plain or compressed) or an .fsd file
+    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only

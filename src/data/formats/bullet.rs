@@ -18,8 +18,10 @@ use std::path::Path;
 use rayon::prelude::*;
 use shakmaty::Color;
 
+use super::detect::named_compressed;
 use super::sink::{BLOCK, Sink};
 use super::skipped::SkippedSample;
+use super::stream;
 use crate::chess::PackedBoard;
 use crate::data::record::Situation;
 use crate::data::{DataError, GameResult, Record};
@@ -28,8 +30,16 @@ use crate::units::Ply;
 pub const ENTRY_BYTES: usize = 32;
 type Entry = [u8; ENTRY_BYTES];
 
+/// A file that begins with so many entries and more, none of them a position, is of another format.
+const SOME: usize = 16;
+
 /// Delivers the positions of a file; those that are not legal are passed over and counted.
-pub fn run(mut reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
+pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
+    // Positions may begin as compressed data do; only the name tells them apart.
+    let mut reader: Box<dyn Read> = match named_compressed(path) {
+        true => stream::unpacked(reader, &sink.shared).map_err(DataError::read(path))?.reader,
+        false => Box::new(reader),
+    };
     let mut bytes = Vec::new();
     let mut first = 0;
     loop {
@@ -46,6 +56,9 @@ pub fn run(mut reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), Da
                     sink.skip(fault.reason, SkippedSample { place, why: fault.why });
                 }
             }
+        }
+        if first == 0 && entries.len() >= SOME && records.is_empty() {
+            return Err(DataError::NotBullet { path: path.into(), entries: entries.len() });
         }
         first += entries.len() as u64;
         if !sink.deliver(records)? {

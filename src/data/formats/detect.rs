@@ -1,22 +1,24 @@
 //! Which format a file is in: by its first bytes where the format has a signature, then by its name, then by its first
-//! line.
+//! line. The one place that tells; what it takes for text is looked at again by those who read it.
 
 use std::fs::File;
-use std::io::{BufRead, Read};
 use std::path::Path;
 
-use super::{Format, binpack, stream, text};
+use super::{Format, binpack, text};
 use crate::data::DataError;
-use crate::data::input::head;
+use crate::data::input::{Compression, Unpacked, check_text, head, unpacked};
 use crate::data::writer::MAGIC;
 
-/// Longest first line that is looked at.
-const LOOK_BYTES: u64 = 4096;
-
 /// # Errors
-/// When the file cannot be read.
+/// When the file cannot be read, can be read only once (a pipe), or is of a kind that is not read here.
 pub fn detect(path: &Path) -> Result<Format, DataError> {
-    let mut file = File::open(path).map_err(DataError::read(path))?;
+    let open = || File::open(path).map_err(DataError::read(path));
+    let mut file = open()?;
+    let about = file.metadata().map_err(DataError::read(path))?;
+    if !about.is_file() && !about.is_dir() {
+        let reason = "it is no file that can be read twice; give - for standard input, and --from with its format";
+        return Err(DataError::Input { input: path.display().to_string(), reason: reason.into() });
+    }
     let head = head(&mut file).map_err(DataError::read(path))?;
     if head.as_slice() == MAGIC {
         return Ok(Format::Fsd);
@@ -24,15 +26,32 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     if head.starts_with(binpack::MAGIC) {
         return Ok(Format::Binpack);
     }
-    Ok(match by_name(path) {
-        Some(format) => format,
-        None if begins_with_sample(path) => Format::Text,
-        None => Format::Pgn,
-    })
+    let named = by_name(path);
+    if let Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) = named
+        && !named_compressed(path)
+    {
+        return Ok(format);
+    }
+    // Trouble is told when the file is read.
+    let Ok(Unpacked { beginning, .. }) = unpacked(open()?) else { return Ok(named.unwrap_or(Format::Pgn)) };
+    match named {
+        _ if beginning.starts_with(MAGIC) => {
+            Err(DataError::Unsupported { path: path.into(), what: "a compressed .fsd file (decompress it first)" })
+        }
+        _ if beginning.starts_with(binpack::MAGIC) => Ok(Format::Binpack),
+        Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) => Ok(format),
+        _ => {
+            check_text(&beginning, path)?;
+            Ok(named.unwrap_or_else(|| if begins_with_sample(&beginning) { Format::Text } else { Format::Pgn }))
+        }
+    }
 }
 
 /// What a file's ending says; also of a file that is still to be written.
 pub(super) fn by_name(path: &Path) -> Option<Format> {
+    if named_compressed(path) {
+        return by_name(Path::new(path.file_stem()?));
+    }
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     match ending.as_str() {
         "fsd" => Some(Format::Fsd),
@@ -40,23 +59,28 @@ pub(super) fn by_name(path: &Path) -> Option<Format> {
         "bullet" | "bin" | "data" | "bf" => Some(Format::Bullet),
         "txt" | "csv" | "text" => Some(Format::Text),
         "pgn" => Some(Format::Pgn),
-        "zst" | "gz" | "bz2" => {
-            by_name(Path::new(path.file_stem()?)).filter(|format| matches!(format, Format::Pgn | Format::Text))
-        }
         _ => None,
     }
 }
 
-/// Whether the first line that is not empty looks like a sample's. Trouble is told when the file is read.
-fn begins_with_sample(path: &Path) -> bool {
-    let Ok(Ok((reader, _))) = File::open(path).map(stream::text) else { return false };
-    let mut reader = reader.take(LOOK_BYTES);
-    let mut line = Vec::new();
-    while line.trim_ascii().is_empty() {
-        line.clear();
-        if !matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
-            return false;
-        }
-    }
-    text::looks_like(&line)
+/// Whether a file's name ends as compressed files' do.
+pub(super) fn named_compressed(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    ending.is_some_and(|ending| matches!(ending.as_str(), "zst" | "gz" | "bz2"))
+}
+
+/// Whether a file is compressed, whatever its name.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn is_compressed(path: &Path) -> Result<bool, DataError> {
+    let mut file = File::open(path).map_err(DataError::read(path))?;
+    let head = head(&mut file).map_err(DataError::read(path))?;
+    Ok(Compression::of(&head) != Compression::None)
+}
+
+/// Whether the first line that is not empty looks like a sample's.
+fn begins_with_sample(beginning: &[u8]) -> bool {
+    let line = beginning.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    line.is_some_and(text::looks_like)
 }

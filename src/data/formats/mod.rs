@@ -21,7 +21,7 @@ mod writer;
 pub(super) use decoders::decoders;
 
 pub use convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
-pub use detect::detect;
+pub use detect::{detect, is_compressed};
 pub use losses::{Account, LeftOut, Lost};
 pub use numbers::GameNumbers;
 pub use reader::SampleReader;

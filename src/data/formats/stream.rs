@@ -1,11 +1,11 @@
 //! Bytes on their way in: counted and hashed as they are stored, then decompressed.
 
-use std::io::{self, BufRead, Cursor, Read};
-use std::sync::Arc;
+use std::io::{self, Read};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use super::sink::Shared;
-use crate::data::input::{Compression, decompressed, head};
+use crate::data::input::{self, Unpacked};
 
 /// Counts and hashes what is read through it, and leaves both in [`Shared`] when the end was seen.
 pub struct Tee<R> {
@@ -27,15 +27,18 @@ impl<R: Read> Read for Tee<R> {
         self.shared.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
         if count == 0 && !buffer.is_empty() {
             let told = (self.hasher.count(), self.hasher.finalize());
-            *self.shared.source.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(told);
+            *self.shared.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         }
         Ok(count)
     }
 }
 
-/// The text behind zstd, gzip or bzip2, told by its first bytes, and the compression's name.
-pub fn text(mut reader: impl Read + Send + 'static) -> io::Result<(Box<dyn BufRead + Send>, &'static str)> {
-    let head = head(&mut reader)?;
-    let compression = Compression::of(&head);
-    Ok((decompressed(Cursor::new(head).chain(reader), compression)?, compression.name()))
+/// What stands behind a compression; [`Shared`] is told which.
+///
+/// # Errors
+/// When nothing can be read.
+pub fn unpacked(reader: impl Read + Send + 'static, shared: &Shared) -> io::Result<Unpacked> {
+    let unpacked = input::unpacked(reader)?;
+    *shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(unpacked.compression.name());
+    Ok(unpacked)
 }

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, Read};
 use std::path::Path;
-use std::sync::PoisonError;
 
 use rayon::prelude::*;
 use shakmaty::fen::Fen;
@@ -15,6 +14,7 @@ use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position as _};
 use super::sink::{BLOCK, Sink};
 use super::skipped::SkippedSample;
 use super::stream;
+use crate::data::input::check_text;
 use crate::data::{DataError, Eval, Record, RecordError, Sample};
 use crate::units::Ply;
 
@@ -23,8 +23,9 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Delivers the samples of a file; lines that are none are passed over and counted.
 pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
-    let (mut text, compression) = stream::text(reader).map_err(DataError::read(path))?;
-    *sink.shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(compression);
+    let unpacked = stream::unpacked(reader, &sink.shared).map_err(DataError::read(path))?;
+    check_text(&unpacked.beginning, path)?;
+    let (mut text, compression) = (unpacked.reader, unpacked.compression.name());
     let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
     loop {
         match lines.next(&mut text) {

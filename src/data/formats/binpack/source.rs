@@ -9,6 +9,7 @@ use rayon::ThreadPool;
 
 use super::read::{Broken, Chunk, Chunks, Decoder};
 use crate::data::formats::sink::{BLOCK, Sink};
+use crate::data::formats::stream;
 use crate::data::{DataError, Record};
 
 /// Chunks decoded at once, and their bytes: what bounds the memory.
@@ -31,10 +32,11 @@ struct Decoded {
 }
 
 /// Delivers all samples of a binpack. What stands before a break is delivered before the break is told.
-pub fn run(reader: impl Read, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
+pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
     let broken = |(chunk, problem): Broken| DataError::Chunk { path: path.into(), chunk, problem };
     let most = sink.decoders.current_num_threads().clamp(1, IN_FLIGHT) + 1;
-    let mut chunks = Chunks::new(reader);
+    let unpacked = stream::unpacked(reader, &sink.shared).map_err(DataError::read(path))?;
+    let mut chunks = Chunks::new(unpacked.reader);
     let mut flight: VecDeque<Ahead> = VecDeque::new();
     loop {
         let next = chunks.peek().map_err(DataError::read(path))?;
