@@ -86,6 +86,7 @@ mod bench {
             source: Source::Auto,
             factor: true,
             method: Method::Eval,
+            min_ply: None,
             seed: Seed(1),
             l1: L1,
             hidden: vec![L2],

@@ -226,7 +226,7 @@ fn requests_that_make_no_sense_are_refused() {
         "a 7z archive, which is not supported",
     );
     fs::write(folder.path().join("noise"), [0x80u8, 1, 2, 3].repeat(100)).unwrap();
-    check(&["dataset", "build", "noise", "--out", "x.fsd", "--method", "pqr"], 2, "holds no game");
+    check(&["dataset", "build", "noise", "--out", "x.fsd", "--method", "pqr"], 2, "is binary data");
     assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise", "x.7z"]);
 }
 

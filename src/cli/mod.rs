@@ -27,6 +27,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::data::tell_when_cut_off;
 use crate::output::remove_unfinished;
 
 /// Why a verb did not finish.
@@ -96,10 +97,23 @@ fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(writeln!(io::stdout().lock(), "{text}")?)
 }
 
+/// The first argument, or name in the environment, that cannot be kept in a file of text.
+fn not_utf8() -> Option<String> {
+    let arguments = std::env::args_os().skip(1).map(|argument| ("the argument".to_owned(), argument));
+    let variables = ["FSBENCH_CACHE", "XDG_CACHE_HOME", "HOME"];
+    let variables = variables.into_iter().filter_map(|name| Some((format!("{name} ="), std::env::var_os(name)?)));
+    let mut named = arguments.chain(variables);
+    named.find(|(_, value)| value.to_str().is_none()).map(|(name, value)| format!("{name} {}", value.display()))
+}
+
 /// Runs the command line and gives its exit status.
 pub fn main() -> ExitCode {
+    if let Some(found) = not_utf8() {
+        eprintln!("error: {found} is not UTF-8: fsbench writes names into files of text; rename what is called so");
+        return ExitCode::from(2);
+    }
     let arguments = Arguments::parse();
-    if let Err(error) = interrupt::listen() {
+    if let Err(error) = interrupt::listen().and_then(|()| tell_when_cut_off()) {
         eprintln!("cannot listen to signals: {error}");
     }
     let outcome = match arguments.verb {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::dataset::progress;
+use super::dataset::{progress, warn_without_plies};
 use super::{Failure, Format};
 use crate::data::formats::binpack::Pieces;
 use crate::data::formats::{self, detect, is_compressed};
-use crate::data::{DataError, Method, ScoreUnit, Split, default_cache, open_or_build};
+use crate::data::{DataError, Method, Options, ScoreUnit, Split, default_cache, open_or_build_with};
 use crate::features::FeatureSet;
 use crate::service::{
     BenchReport, Layout, Naming, Prepared, Request, ServiceError, Shard, Source, bench, run as serve,
@@ -32,6 +32,9 @@ pub struct Arguments {
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
+    /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
+    #[arg(long, value_name = "PLY")]
+    min_ply: Option<u16>,
     /// How active features are written: offsets and indices, or one bit a feature
     #[arg(long, value_enum, default_value = "csr")]
     layout: Layout,
@@ -92,6 +95,7 @@ impl Arguments {
             data: self.data.clone(),
             source: self.source,
             method: self.method,
+            min_ply: self.min_ply,
             layout: self.layout,
             batch_size: self.batch_size.unwrap_or(Request::default_batch_size(self.method)),
             slots: self.slots.unwrap_or(Request::default_slots(threads)),
@@ -135,7 +139,12 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
         Ok(detect(path)? == formats::Format::Binpack && !is_compressed(path)?)
     };
     let prepared = match request.source {
-        Source::Auto if direct_from(&request.data).map_err(refused)? => direct(request, set)?,
+        Source::Auto if direct_from(&request.data).map_err(refused)? => {
+            if request.min_ply.is_some() {
+                return Err(built_already(&request, "is served as it is: give --source built to have it filtered"));
+            }
+            direct(request, set)?
+        }
         Source::Auto | Source::Built => built(request, set)?,
     };
     if prepared.unusable > 0 {
@@ -160,8 +169,20 @@ fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
     Ok(Prepared::direct(request, set, pieces.map_err(refused)?, ScoreUnit::Centipawns.centipawns())?)
 }
 
+fn built_already(request: &Request, why: &str) -> Failure {
+    Failure::request(anyhow::anyhow!("--min-ply cannot be heeded: {} {why}", request.data.display()))
+}
+
 fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
-    let data = open_or_build(&request.data, request.method, None).map_err(refused)?;
+    let mut options = Options::new(request.method);
+    options.min_ply = request.min_ply.unwrap_or(options.min_ply);
+    let data = open_or_build_with(&request.data, &options, None).map_err(refused)?;
+    if request.min_ply.is_some() && data.path() == request.data {
+        return Err(built_already(&request, "is built already; give it to `dataset build`"));
+    }
+    if let Ok(manifest) = data.manifest() {
+        warn_without_plies(&manifest);
+    }
     // Built to hold positions with at least two legal moves: no need to look at each.
     let triplets = data.manifest().is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)

@@ -24,8 +24,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only
-    #[arg(long, value_name = "GAMES")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", alias = "limit")]
+    games: Option<u64>,
     /// The file of indices to write, one a line, the most frequent first
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let message = format!("{} features asked for; {} has {}", arguments.top, set.name(), set.num_features());
         return Err(Failure::Request(anyhow::anyhow!(message)));
     }
-    let (found, reading) = frequencies(&set, &arguments.data, arguments.limit).map_err(failure)?;
+    let (found, reading) = frequencies(&set, &arguments.data, arguments.games).map_err(failure)?;
     let top = found.top(arguments.top as usize);
     let seen = (2 * found.positions) as f64;
     let count = |feature: Option<&u32>| feature.map_or(0, |feature| found.counts[*feature as usize]) as f64;

@@ -35,6 +35,9 @@ pub struct Arguments {
     /// What to learn from
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
+    /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
+    #[arg(long, value_name = "PLY")]
+    min_ply: Option<u16>,
     /// The run's folder
     #[arg(long)]
     out: PathBuf,
@@ -168,6 +171,7 @@ impl Arguments {
             source: self.source,
             factor: !self.no_factor,
             method: self.method,
+            min_ply: self.min_ply,
             seed,
             l1,
             hidden: hidden.clone(),

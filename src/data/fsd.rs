@@ -18,7 +18,8 @@ const AROUND: usize = 64 << 10;
 /// Bytes checked at once by all cores.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// The samples of a `.fsd` file, whole and undamaged: opening checks the length and every checksum.
+/// The samples of a `.fsd` file, whole and undamaged: opening checks the length and every checksum. As long as it is open
+/// nobody may shorten the file: reading what is gone ends the process ([`tell_when_cut_off`](super::tell_when_cut_off)).
 #[derive(Debug)]
 pub struct Fsd {
     path: PathBuf,

@@ -16,6 +16,7 @@ pub struct Info {
     pub compression: &'static str,
     /// Of games: the positions a move was played from.
     pub samples: u64,
+    /// Games that the samples come from.
     pub games: u64,
     pub with_score: u64,
     pub with_result: u64,
@@ -50,7 +51,13 @@ const CHUNK: usize = 1 << 18;
 fn of_fsd(path: &Path) -> Result<Info, DataError> {
     let fsd = Fsd::open(path)?;
     let (mut with_score, mut with_result) = (0, 0);
+    // A bit per game number.
+    let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
     fsd.each_chunk(CHUNK, |records| {
+        for record in records {
+            let game = record.game() as usize;
+            games.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
+        }
         with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
         with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
         Ok::<(), DataError>(())
@@ -64,7 +71,7 @@ fn of_fsd(path: &Path) -> Result<Info, DataError> {
         format: "fsd",
         compression: "plain",
         samples: fsd.header().samples,
-        games: u64::from(fsd.header().games),
+        games: games.iter().map(|bits| u64::from(bits.count_ones())).sum(),
         with_score,
         with_result,
         hash: fsd.hash(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::build::{Dropped, GameDropped};
-use super::formats::{Conversion, SkippedSamples};
+use super::formats::{Conversion, Format, SkippedSamples};
 use super::generate::Generated;
 use super::label::Labelling;
 use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
@@ -17,6 +17,9 @@ use crate::output::{OutputFile, SealedFile};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub path: String,
+    /// None in manifests of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
     pub bytes: u64,
     /// blake3 of the file as it is stored, in hexadecimal.
     pub blake3: String,
@@ -76,6 +79,23 @@ pub fn manifest_path(fsd: &Path) -> PathBuf {
 }
 
 impl Manifest {
+    /// Games read that were not left out as a whole.
+    #[must_use]
+    pub fn games_used(&self) -> u64 {
+        self.games.saturating_sub(self.dropped_games.values().sum())
+    }
+
+    /// Positions of these games.
+    #[must_use]
+    pub fn positions_used(&self) -> u64 {
+        self.positions.saturating_sub(self.dropped.get(&Dropped::GameLeftOut).copied().unwrap_or(0))
+    }
+
+    /// Sources whose samples tell neither ply nor game ([`Format::has_ply`]).
+    pub fn without_plies(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter().filter(|source| source.format.is_some_and(|format| !format.has_ply()))
+    }
+
     /// Reads the manifest beside `fsd`, whose samples have the hash `hash`.
     pub(super) fn load(fsd: &Path, hash: &str) -> Result<Manifest, DataError> {
         let path = manifest_path(fsd);

@@ -6,6 +6,7 @@
 
 mod build;
 mod cache;
+mod cut_off;
 mod error;
 pub mod formats;
 mod fsd;
@@ -27,6 +28,7 @@ pub use build::{
     Target, build, probability,
 };
 pub use cache::{default_cache, open_or_build, open_or_build_with};
+pub use cut_off::tell_when_cut_off;
 pub use error::DataError;
 pub use fsd::Fsd;
 pub use info::{Info, info};

@@ -191,6 +191,8 @@ impl PlannedRun {
             source: Source::Built,
             factor: settings.factor,
             method: self.key.method,
+            // The data are built already.
+            min_ply: None,
             seed: self.key.seed,
             l1: settings.l1,
             hidden: settings.hidden.clone(),

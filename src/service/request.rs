@@ -29,6 +29,8 @@ pub struct Request {
     pub data: PathBuf,
     pub source: Source,
     pub method: Method,
+    /// First ply of a game that makes samples, where the data are built; none = the method's default.
+    pub min_ply: Option<u16>,
     pub layout: Layout,
     /// Samples a batch (a pqr sample holds three positions).
     pub batch_size: usize,
@@ -64,6 +66,7 @@ impl Request {
             data: data.into(),
             source: Source::Auto,
             method,
+            min_ply: None,
             layout: Layout::Csr,
             batch_size: Request::default_batch_size(method),
             slots: Request::default_slots(threads),
@@ -121,6 +124,9 @@ impl Request {
         option("data", self.data.clone().into());
         option("source", spelt(&self.source));
         option("method", spelt(&self.method));
+        if let Some(ply) = self.min_ply {
+            option("min-ply", ply.to_string().into());
+        }
         option("layout", spelt(&self.layout));
         option("batch-size", self.batch_size.to_string().into());
         option("slots", self.slots.to_string().into());

@@ -23,6 +23,9 @@ pub struct TrainConfig {
     #[serde(default)]
     pub factor: bool,
     pub method: Method,
+    /// First ply of a game that makes samples, where the data are built; none = each method's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ply: Option<u16>,
     pub seed: Seed,
     /// Accumulator width a perspective.
     pub l1: usize,

@@ -138,6 +138,7 @@ fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
     let threads = config.threads;
     Request {
         source: task.source,
+        min_ply: config.min_ply,
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,

@@ -1,17 +1,20 @@
 //! Every verb that takes positions takes every format, and refuses what is none.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use fsbench::data::formats::Format;
 use fsbench::data::{Fsd, Record};
+use fsbench::units::Seed;
 use rand::RngExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{pgn, random_game};
-use crate::fixture::{check, fsbench, json as answer, write};
-use fsbench::units::Seed;
+use crate::fixture::{check, fsbench, json as answer, names, samples, write};
 
 /// The same games in every format, and compressed.
 fn games(folder: &Path) {
@@ -86,4 +89,127 @@ fn binary_files_are_no_games() {
     refused("packed.pgn.zst", &zstd::encode_all(&noise[..], 1).unwrap(), "binary data");
     // Also where the format is given.
     check(&fsbench(&["dataset", "info", "mine.nnue", "--from", "pgn"], folder.path()), 2, "a network (.nnue)");
+}
+
+#[test]
+fn plies_are_not_asked_of_samples_without() {
+    let folder = TempDir::new().unwrap();
+    games(folder.path());
+    let build = ["dataset", "build", "x.bullet", "--method", "eval", "--out", "b.fsd", "--format", "json"];
+    let output = fsbench(&build, folder.path());
+    check(&output, 0, "the samples of x.bullet tell no ply: the filters by ply pass them all");
+    check(&output, 0, "puts neighbouring positions of a game on both sides");
+    let built: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&built["samples"], &built["dropped"]), (&built["positions"], &json!({})));
+    // Text has plies.
+    let output = fsbench(&["dataset", "build", "x.txt", "--method", "eval", "--out", "t.fsd"], folder.path());
+    check(&output, 0, "");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // What the service says it has, and what it says about it.
+    let served = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+        command.args(["samples-service", "--source", "built", "--batch-size", "64"]).args(more);
+        command.current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache")).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let line = output.stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        (serde_json::from_slice::<Value>(line).unwrap_or_default()["samples_per_epoch"].clone(), output)
+    };
+    let (samples, output) = served(&["--data", "x.bullet"]);
+    check(&output, 0, "tell no ply");
+    assert_eq!(samples, built["samples"]);
+    let plies = |least: &str| served(&["--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
+    let records = Fsd::open(&folder.path().join("x.fsd")).unwrap();
+    let later = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
+    assert!(plies("30").as_u64().unwrap() <= later(30) as u64);
+    assert!(plies("0").as_u64().unwrap() > later(5) as u64);
+    let (_, output) = served(&["--data", "b.fsd", "--min-ply", "3"]);
+    check(&output, 2, "b.fsd is built already");
+}
+
+#[test]
+fn a_build_reports_the_games_it_used() {
+    let folder = TempDir::new().unwrap();
+    games(folder.path());
+    let build = ["dataset", "build", "x.pgn@0.5", "--method", "pqr", "--out", "half.fsd"];
+    let built = answer(&build, folder.path());
+    let used = built["games"].as_u64().unwrap();
+    assert!(used < 20 && built["games_read"] == 20, "{built}");
+    assert_eq!(used + built["dropped_games"]["weight"].as_u64().unwrap(), 20);
+    let dropped: u64 = built["dropped"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    let samples = built["samples"].as_u64().unwrap();
+    assert_eq!(samples + dropped, built["positions_read"].as_u64().unwrap());
+    assert_eq!(answer(&["dataset", "info", "half.fsd"], folder.path())["games"], used);
+    let output = fsbench(&[&build[..], &["--force"]].concat(), folder.path());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("games      {used} of 20 read")), "{text}");
+}
+
+/// Ends the program when its unfinished file is there.
+fn interrupted(arguments: &[&str], signal: &str, status: i32) {
+    let folder = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(arguments).current_dir(folder.path()).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    while !names(folder.path()).iter().any(|name| name.ends_with(".part")) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
+    assert_eq!(names(folder.path()), [] as [&str; 0]);
+}
+
+#[test]
+fn an_interrupted_verb_leaves_no_unfinished_file() {
+    let build = ["dataset", "build", "-", "--method", "pqr", "--out", "x.fsd"];
+    interrupted(&build, "-INT", 130);
+    interrupted(&build, "-TERM", 143);
+    interrupted(&["dataset", "convert", "-", "x.binpack", "--from", "text"], "-INT", 130);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_are_refused_by_every_verb() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = TempDir::new().unwrap();
+    let odd = OsStr::from_bytes(b"g\xff.pgn");
+    fs::write(folder.path().join(odd), pgn(&[random_game(1, 20)])).unwrap();
+    let verbs: [&[&str]; 5] = [
+        &["dataset", "info"],
+        &["dataset", "build", "--method", "pqr", "--out", "x.fsd"],
+        &["measure", "updates", "piece", "--data"],
+        &["train", "piece", "--out"],
+        &["show"],
+    ];
+    for verb in verbs {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+        check(&command.args(verb).arg(odd).current_dir(folder.path()).output().unwrap(), 2, "is not UTF-8");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// The pages of a file that was cut off cannot be read any more, whoever notices first.
+#[test]
+fn a_file_cut_off_while_it_is_served_is_told() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("x.fsd");
+    write(&path, Format::Fsd, &samples(40, 100).repeat(50));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
+    command.args(["samples-service", "--data", "x.fsd", "--batch-size", "1000", "--slots", "4", "--threads", "1"]);
+    command.current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut back, mut filled) = (child.stdin.take().unwrap(), child.stdout.take().unwrap().bytes());
+    while filled.next().unwrap().unwrap() != b'\n' {}
+    let cached: Vec<_> =
+        fs::read_dir(folder.path().join("cache/data")).unwrap().map(|file| file.unwrap().path()).collect();
+    let fsd = cached.iter().find(|file| file.extension().is_some_and(|ending| ending == "fsd")).unwrap();
+    fs::File::options().write(true).open(fsd).unwrap().set_len(256).unwrap();
+    // The slots that hold batches are taken, so that more are made.
+    for slot in filled.map_while(Result::ok) {
+        let _ = back.write_all(&[slot]);
+    }
+    check(&child.wait_with_output().unwrap(), 1, "was cut off while it was read");
 }

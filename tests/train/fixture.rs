@@ -48,6 +48,7 @@ impl Bench {
             source: Source::Built,
             factor: true,
             method,
+            min_ply: None,
             seed: Seed(3),
             l1: 16,
             hidden: vec![8],

@@ -8,11 +8,12 @@ use indicatif::ProgressBar;
 use super::convert::unit;
 use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{failure, progress, style};
+use super::{failure, progress, style, warn_without_plies};
 use crate::cli::{Failure, Format};
 use crate::data::uci::Limit;
 use crate::data::{
-    self, DataError, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats, label,
+    self, DataError, Dropped, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats,
+    label,
 };
 use crate::units::Seed;
 
@@ -108,6 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let manifest = built.map_err(failure)?.manifest;
     warn_skipped(&manifest);
+    warn_without_plies(&manifest);
     match arguments.format {
         Format::Text => println!("{}", text(&manifest, &arguments.out)),
         Format::Json => println!("{:#}", json(&manifest, &arguments.out)),
@@ -177,8 +179,10 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "format": "fsd",
         "method": manifest.method,
         "samples": manifest.kept,
-        "games": manifest.games,
-        "positions": manifest.positions,
+        "games": manifest.games_used(),
+        "games_read": manifest.games,
+        "positions": manifest.positions_used(),
+        "positions_read": manifest.positions,
         "dropped": manifest.dropped,
         "dropped_games": manifest.dropped_games,
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
@@ -188,13 +192,18 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
     })
 }
 
+fn used(used: u64, read: u64) -> String {
+    if used == read { read.to_string() } else { format!("{used} of {read} read") }
+}
+
 fn text(manifest: &Manifest, out: &Path) -> String {
     let mut lines = vec![
         format!("{}: {} samples for {}", out.display(), manifest.kept, manifest.method.name()),
-        format!("games      {}", manifest.games),
-        format!("positions  {}", manifest.positions),
+        format!("games      {}", used(manifest.games_used(), manifest.games)),
+        format!("positions  {}", used(manifest.positions_used(), manifest.positions)),
     ];
-    lines.extend(manifest.dropped.iter().map(|(why, count)| format!("dropped    {count} {}", why.name())));
+    let dropped = manifest.dropped.iter().filter(|(why, _)| **why != Dropped::GameLeftOut);
+    lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));
     if let Some(labels) = &manifest.labelling {
         let (engine, positions, repeated) = (&labels.engine.name, labels.positions, labels.repeated);
         lines.push(format!("scored     {positions} positions by {engine}; {repeated} samples repeat one of them"));

@@ -15,7 +15,7 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
-use crate::data::DataError;
+use crate::data::{DataError, Manifest, Options};
 
 /// Make, build and look at training data
 #[derive(Debug, clap::Args)]
@@ -47,6 +47,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn failure(error: DataError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+/// Says what does not hold for samples that tell neither ply nor game.
+pub(super) fn warn_without_plies(manifest: &Manifest) {
+    for source in manifest.without_plies() {
+        let by_ply = |options: &Options| options.min_ply > 0 || options.max_ply.is_some();
+        if manifest.options.as_ref().is_some_and(by_ply) {
+            eprintln!("warning: the samples of {} tell no ply: the filters by ply pass them all", source.path);
+        }
+        eprintln!(
+            "warning: the samples of {} tell no game: each counts as one, so that a split into training and validation \
+             puts neighbouring positions of a game on both sides",
+            source.path
+        );
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {

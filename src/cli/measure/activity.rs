@@ -18,8 +18,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only
-    #[arg(long, value_name = "GAMES")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", alias = "limit")]
+    games: Option<u64>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -27,7 +27,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = load(&arguments.net, &arguments.told)?.file;
-    let (record, reading) = activity(&file, &arguments.data, arguments.limit).map_err(failure)?;
+    let (record, reading) = activity(&file, &arguments.data, arguments.games).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }
 

@@ -20,8 +20,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only
-    #[arg(long, value_name = "GAMES")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", alias = "limit")]
+    games: Option<u64>,
     /// Centipawns at which the expected result is that of the logistic at 1
     #[arg(long, value_name = "CP", default_value_t = ErrorOptions::default().scale)]
     scale: f32,
@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let file = NetFile::load(&arguments.net).map_err(Failure::request)?;
     let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
-    let options = ErrorOptions { scale: arguments.scale, limit: arguments.limit, ..ErrorOptions::default() };
+    let options = ErrorOptions { scale: arguments.scale, limit: arguments.games, ..ErrorOptions::default() };
     let (record, reading) = error(&file, &float, &checkpoint, &arguments.data, options).map_err(failure)?;
     if record.accumulator_overflows > 0 {
         eprintln!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);

@@ -16,8 +16,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
     data: PathBuf,
     /// Take the first so many games only
-    #[arg(long, value_name = "GAMES")]
-    limit: Option<u64>,
+    #[arg(long, value_name = "N", alias = "limit")]
+    games: Option<u64>,
     /// Count every legal move of each position as well
     #[arg(long)]
     legal: bool,
@@ -28,7 +28,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let (record, reading) = updates(&set, &arguments.data, arguments.limit, arguments.legal).map_err(failure)?;
+    let (record, reading) = updates(&set, &arguments.data, arguments.games, arguments.legal).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }
 

@@ -139,6 +139,12 @@ impl Options {
         Options { min_moves: 0, ..Options::new(Method::Pqr) }
     }
 
+    /// Without the filters by ply, for samples that tell none.
+    #[must_use]
+    pub(super) fn of_any_ply(&self) -> Options {
+        Options { min_ply: 0, max_ply: None, ..self.clone() }
+    }
+
     /// Whether the samples must all be known before the first can be written.
     #[must_use]
     pub(super) fn two_passes(&self) -> bool {

@@ -43,6 +43,7 @@ impl Supply {
             // What it is shows when it is read.
             (None, Origin::Stdin) => Format::Pgn,
         };
+        let options = if format.has_ply() { options.clone() } else { options.of_any_ply() };
         let sieve = |unit: ScoreUnit| Sieve::new(options.clone(), scores_later, unit.centipawns());
         if format == Format::Pgn {
             let score_unit = ScoreUnit::Centipawns;
@@ -134,6 +135,13 @@ impl Supply {
         }
     }
 
+    pub fn format(&self) -> Format {
+        match &self.content {
+            Content::Games { .. } => Format::Pgn,
+            Content::Samples { reader, .. } => reader.format(),
+        }
+    }
+
     /// What messages and the manifest call it.
     pub fn path(&self) -> PathBuf {
         match &self.content {
@@ -154,6 +162,7 @@ impl Supply {
         };
         Ok(Source {
             path: self.path().display().to_string(),
+            format: Some(self.format()),
             bytes,
             blake3: hash.to_hex().to_string(),
             games: self.games(),

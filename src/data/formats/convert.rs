@@ -144,6 +144,7 @@ fn run(
     if let Some(hash) = &written.hash {
         let source = Source {
             path: reader.path().display().to_string(),
+            format: Some(reader.format()),
             bytes,
             blake3: source_hash.to_hex().to_string(),
             games,

@@ -59,4 +59,11 @@ impl Format {
             Format::Text => "text",
         }
     }
+
+    /// Whether a sample tells how many plies were played before it. Where it does not, nothing tells which samples come
+    /// from one game, either: each counts as a game of its own.
+    #[must_use]
+    pub const fn has_ply(self) -> bool {
+        !matches!(self, Format::Bullet)
+    }
 }
