@@ -1,7 +1,7 @@
 //! Every verb that takes positions takes every format, and refuses what is none.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -201,7 +201,7 @@ fn a_file_cut_off_while_it_is_served_is_told() {
     command.args(["samples-service", "--data", "x.fsd", "--batch-size", "1000", "--slots", "4", "--threads", "1"]);
     command.current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache"));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut back, mut filled) = (child.stdin.take().unwrap(), child.stdout.take().unwrap().bytes());
+    let (mut back, mut filled) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).bytes());
     while filled.next().unwrap().unwrap() != b'\n' {}
     let cached: Vec<_> =
         fs::read_dir(folder.path().join("cache/data")).unwrap().map(|file| file.unwrap().path()).collect();
