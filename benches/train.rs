@@ -51,7 +51,7 @@ mod bench {
                 let run =
                     Run { service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))), ..Run::new(&config, out.path()) };
                 let outcome = run.train(&mut Silent).expect("trained");
-                let rate = outcome.epochs.iter().map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
+                let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
                 let shape = design.shape(outcome.num_features, L1, &[L2]).expect("a shape");
                 let inputs = 2 * shape.activation.outputs(L1);
                 // Forwards, with respect to the inputs, with respect to the weights; a product and a sum each.

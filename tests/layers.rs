@@ -180,3 +180,13 @@ fn libtorch_and_printing_have_one_home_each() {
         }
     }
 }
+
+/// Whoever calls libtorch does so alone on its thread: threads that may are made in one place.
+#[test]
+fn the_trainer_makes_its_threads_in_one_place() {
+    for path in files("train") {
+        let code = code(&path);
+        let makes = ["ThreadPoolBuilder", "set_num_threads", "thread::spawn"].iter().any(|name| code.contains(name));
+        assert!(!makes || path.ends_with("train/threads.rs"), "{} makes threads", path.display());
+    }
+}

@@ -139,7 +139,8 @@ pub fn main() -> ExitCode {
         Err(Failure::Request(error)) => (error, 2),
         Err(Failure::Work(error)) => (error, 1),
     };
-    eprintln!("error: {}", explain(&error));
+    // Where nobody can be told, the status still says it.
+    let _ = writeln!(io::stderr(), "error: {}", explain(&error));
     ExitCode::from(interrupt::status().unwrap_or(status))
 }
 

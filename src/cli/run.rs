@@ -67,10 +67,8 @@ impl Progress for Lines {
     }
 
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32) {
-        eprintln!(
-            "    epoch {}/{epochs}: validation loss {:.6}, {:.0} samples/s",
-            metrics.epoch, metrics.validation_loss, metrics.samples_per_second
-        );
+        let speed = metrics.samples_per_second.map(|rate| format!(", {rate:.0} samples/s")).unwrap_or_default();
+        eprintln!("    epoch {}/{epochs}: validation loss {:.6}{speed}", metrics.epoch, metrics.validation_loss);
     }
 
     fn reused(&mut self, steps: usize) {

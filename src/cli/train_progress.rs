@@ -92,11 +92,12 @@ impl Observer for Progress {
 
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
         let accuracy = metrics.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
+        let speed = metrics.samples_per_second.map(|rate| format!(", {:.0}k samples/s", rate / 1000.0));
         let second = metrics.second.map(|second| {
             format!(" ({} {:.6} and {:.6})", second.method.name(), second.train_loss, second.validation_loss)
         });
         self.line(&format!(
-            "epoch {}/{}: training loss {:.6}, validation loss {:.6}{}{}, {:.1} s, {:.0}k samples/s",
+            "epoch {}/{}: training loss {:.6}, validation loss {:.6}{}{}, {:.1} s{}",
             metrics.epoch,
             self.epochs,
             metrics.train_loss,
@@ -104,7 +105,7 @@ impl Observer for Progress {
             accuracy.unwrap_or_default(),
             second.unwrap_or_default(),
             metrics.seconds,
-            metrics.samples_per_second / 1000.0
+            speed.unwrap_or_default()
         ));
     }
 

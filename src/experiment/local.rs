@@ -37,7 +37,7 @@ impl Workbench for Local {
         let run = Run { resume: true, ..Run::new(request.config, &request.folder) };
         match run.train(&mut Watched(watch)) {
             Ok(outcome) => Ok(Some(outcome)),
-            Err(TrainError::Interrupted { .. }) => Ok(None),
+            Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

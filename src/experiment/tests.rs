@@ -99,7 +99,7 @@ impl Workbench for Fake {
             second: None,
             weights: Vec::new(),
             neurons: None,
-            samples_per_second: 1.0,
+            samples_per_second: Some(1.0),
             seconds: 1.0,
         };
         watch.epoch(&metrics);

@@ -7,9 +7,10 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
+use std::time::Duration;
 
 use super::process::Process;
-use super::shm::View;
+use super::shm::{View, is_readable};
 use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, named};
 use crate::data::Method;
 
@@ -68,13 +69,37 @@ impl Client {
         Client::start(command)
     }
 
+    /// As [`Client::spawn`]; none where `stop` says so, asked ten times a second while the service prepares its data.
+    ///
+    /// # Errors
+    /// As [`Client::spawn`].
+    pub fn spawn_until(
+        program: &Path,
+        request: &Request,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Client>, ServiceError> {
+        let mut command = Command::new(program);
+        command.args(request.arguments());
+        Client::start_until(command, stop)
+    }
+
     /// As [`Client::spawn`], for any command that speaks the protocol.
     ///
     /// # Errors
     /// As [`Client::spawn`].
-    pub fn start(mut command: Command) -> Result<Client, ServiceError> {
+    pub fn start(command: Command) -> Result<Client, ServiceError> {
+        let never = Client::start_until(command, &|| false)?;
+        never.ok_or_else(|| ServiceError::Protocol("it was not waited for".into()))
+    }
+
+    fn start_until(mut command: Command, stop: &dyn Fn() -> bool) -> Result<Option<Client>, ServiceError> {
         let (mut process, output) = Process::start(&mut command)?;
         let mut output = BufReader::new(output);
+        if !wait(&output, stop) {
+            // A service that prepares goes when nobody reads what it says any more.
+            drop(output);
+            return Ok(None);
+        }
         let mut line = String::new();
         match output.by_ref().take(LONGEST_LINE).read_line(&mut line) {
             Ok(_) if line.ends_with('\n') => {}
@@ -92,7 +117,13 @@ impl Client {
             view => view?,
         };
         let (header, arrays) = (Header::default(), Arrays::default());
-        Ok(Client { process, output, description, view, header, arrays, ended: false })
+        Ok(Some(Client { process, output, description, view, header, arrays, ended: false }))
+    }
+
+    /// Waits until the service has something to say, or its end; false where `stop`, asked ten times a second, says so first.
+    #[must_use]
+    pub fn wait(&self, stop: &dyn Fn() -> bool) -> bool {
+        wait(&self.output, stop)
     }
 
     #[must_use]
@@ -192,6 +223,15 @@ impl Drop for Client {
             named::sweep();
         }
     }
+}
+
+fn wait(output: &BufReader<ChildStdout>, stop: &dyn Fn() -> bool) -> bool {
+    while output.buffer().is_empty() && !is_readable(output.get_ref(), Duration::from_millis(100)) {
+        if stop() {
+            return false;
+        }
+    }
+    true
 }
 
 /// The arrays of a stream, the header field that counts each, and their element types.

@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::time::Duration;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::{MmapOptions, MmapRaw};
@@ -166,6 +167,14 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
             code => return Err(io::Error::from_raw_os_error(code)),
         }
     }
+}
+
+/// Whether a pipe has something to read, or an end; waits for it up to `longest`.
+pub(super) fn is_readable(pipe: &impl AsRawFd, longest: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let milliseconds = longest.as_millis().min(1000) as libc::c_int;
+    // SAFETY: one pollfd is passed and stays alive over the call.
+    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
 }
 
 /// Whether the reader of a pipe is gone.

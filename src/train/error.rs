@@ -42,6 +42,9 @@ pub enum TrainError {
     Batch { batch: u64, why: String },
     #[error("the {split} split of {} holds no sample; {hint}", data.display())]
     Empty { data: PathBuf, split: &'static str, hint: &'static str },
+    /// Asked to, before the run had a state worth saving; see [`TrainError::Interrupted`].
+    #[error("interrupted while the data were prepared; the same command begins again")]
+    Stopped,
     #[error("interrupted at step {step}; continue with the same command and `--resume` (state saved in {})", folder.display())]
     Interrupted { step: u64, folder: PathBuf },
     #[error("{action} {}: {source}", path.display())]

@@ -35,8 +35,8 @@ fn scalars(epoch: &EpochMetrics) -> Vec<(&'static str, f64)> {
         ("loss/train", epoch.train_loss),
         ("loss/validation", epoch.validation_loss),
         ("learning_rate", epoch.learning_rate),
-        ("samples_per_second", epoch.samples_per_second),
     ];
+    all.extend(epoch.samples_per_second.map(|rate| ("samples_per_second", rate)));
     all.extend(epoch.validation_accuracy.map(|accuracy| ("accuracy/validation", accuracy)));
     if let Some(second) = &epoch.second {
         all.extend([("loss/train-second", second.train_loss), ("loss/validation-second", second.validation_loss)]);
@@ -163,7 +163,7 @@ mod tests {
             train_loss: 0.25,
             validation_loss: 0.5,
             validation_accuracy: None,
-            samples_per_second: 1000.0,
+            samples_per_second: Some(1000.0),
             second: None,
             weights: vec![WeightHistogram {
                 name: "ft.bias".into(),

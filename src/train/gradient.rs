@@ -173,7 +173,7 @@ mod tests {
                 }
             }
             for threads in [1, 3] {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+                let pool = crate::train::threads::pool(threads).expect("threads");
                 pool.install(|| {
                     let mut gradients = Gradients::default();
                     let (accumulators, tiles) = gradients.prepare(2 * positions, row, features);

@@ -32,7 +32,9 @@ pub struct EpochMetrics {
     /// Of every kind of array at the epoch's end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<WeightHistogram>,
-    pub samples_per_second: f64,
+    /// In training; none where a continued run only had the validation left to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples_per_second: Option<f64>,
     pub seconds: f64,
 }
 

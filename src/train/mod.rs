@@ -56,6 +56,8 @@ mod start;
 #[cfg(feature = "train")]
 mod stream;
 #[cfg(feature = "train")]
+mod threads;
+#[cfg(feature = "train")]
 mod validator;
 
 pub use config::{DeviceChoice, EvalLoss, LossForm, PqrLoss, Second, TrainConfig};

@@ -20,7 +20,7 @@ use super::gradient::Gradients;
 use super::loss::Loss;
 use super::shard::{Pass, Shard, shards};
 use super::slow::{LOOKAHEAD_STEPS, Slow};
-use super::{Optimiser, Recipe, TrainError, culprit};
+use super::{Optimiser, Recipe, TrainError, culprit, threads};
 use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
@@ -87,12 +87,7 @@ impl Model {
         scheme: &Scheme,
         threads: usize,
     ) -> Result<Model, TrainError> {
-        // Shards run side by side; libtorch's own threads would only compete with them and split sums by their number.
-        tch::set_num_threads(1);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))?;
+        let pool = threads::pool(threads)?;
         let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
         let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row()));

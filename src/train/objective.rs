@@ -8,7 +8,7 @@ use super::config::Task;
 use super::device::Learner;
 use super::loss::{eval_baseline, pqr_baseline};
 use super::model::Sums;
-use super::stream::{Served, Stream};
+use super::stream::{Served, Stop, Stream};
 use super::validator::Validator;
 use super::{Neurons, TrainConfig, TrainError};
 use crate::data::Method;
@@ -48,8 +48,9 @@ impl<'a> Objective<'a> {
         task: Task<'a>,
         served: &Served,
         start: u64,
+        stop: Stop<'_>,
     ) -> Result<Objective<'a>, TrainError> {
-        let training = Stream::training(program, config, task, served, start)?;
+        let training = Stream::training(program, config, task, served, start, stop)?;
         if training.description().batches_per_epoch == 0 {
             let hint = "it needs more games";
             return Err(TrainError::Empty { data: task.data.into(), split: "training", hint });
@@ -66,13 +67,12 @@ impl<'a> Objective<'a> {
         learner: &Learner,
         (program, served): (&Path, &Served),
         baseline: bool,
-        stop: &dyn Fn() -> Result<(), TrainError>,
+        stop: Stop<'_>,
     ) -> Result<Validated, TrainError> {
         let Objective { task, config, validator, .. } = self;
         let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
-        let open = || Stream::validation(program, config, *task, served);
-        validator.each(open, &mut |batch| {
-            stop()?;
+        let open = || Stream::validation(program, config, *task, served, stop);
+        validator.each(open, stop, &mut |batch| {
             if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }

@@ -11,7 +11,7 @@ use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
 use super::objective::{Objective, Validated};
 use super::start::Ready;
-use super::stream::Served;
+use super::stream::{Served, Stop};
 use super::{
     EpochMetrics, Length, Observer, Outcome, Plan, Run, SecondMetrics, Step, TrainConfig, TrainError, events, histogram,
 };
@@ -41,7 +41,8 @@ impl Run<'_> {
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
         keep_freed_memory();
-        Session::begin(config, ready, folder, program, self.checkpoint_every)?.finish(observer)
+        let session = Session::begin(config, ready, folder, program, self.checkpoint_every, &|| observer.interrupted());
+        session?.finish(observer)
     }
 }
 
@@ -77,6 +78,7 @@ impl<'a> Session<'a> {
         folder: Folder,
         program: PathBuf,
         checkpoint_every: Duration,
+        stop: Stop<'_>,
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
         let Ready { reduced, scheme, factors, device, network } = ready;
@@ -110,7 +112,7 @@ impl<'a> Session<'a> {
         folder.remove(OUTCOME)?;
         let served = reduced.serve(config, &folder)?;
         let tasks = config.tasks().into_iter();
-        let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start));
+        let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start, stop));
         let objectives = objectives.collect::<Result<Vec<_>, TrainError>>()?;
         let descriptions: Vec<_> = objectives.iter().map(|objective| objective.training.description()).collect();
         let fresh = Progress::new(config, factors_hash, descriptions[0], descriptions.get(1).copied());
@@ -158,10 +160,9 @@ impl<'a> Session<'a> {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
                 // A validation cut short is thrown away and done again when the run goes on.
-                Err(TrainError::Interrupted { .. }) => {
-                    self.save()?;
-                    return Err(self.interrupted());
-                }
+                Err(TrainError::Stopped) => return Err(self.interrupted()?),
+                // Whoever ends this process may end its service too.
+                Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted()?),
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
@@ -182,14 +183,14 @@ impl<'a> Session<'a> {
         let samples_before = self.progress.epoch.samples;
         while self.progress.step < u64::from(epoch) * self.progress.steps_per_epoch {
             if observer.interrupted() {
-                return Err(self.interrupted());
+                return Err(TrainError::Stopped);
             }
             self.step(epoch, rate(self.progress.step), observer)?;
             if self.saved.elapsed() >= self.checkpoint_every {
                 self.save()?;
             }
         }
-        let trained = begun.elapsed().as_secs_f64();
+        let (trained, samples) = (begun.elapsed().as_secs_f64(), self.progress.epoch.samples - samples_before);
         observer.validating(epoch);
         let mut validated = self.validate(observer)?.into_iter();
         let (Some(first), second) = (validated.next(), validated.next()) else {
@@ -214,7 +215,7 @@ impl<'a> Session<'a> {
             second,
             neurons: first.neurons,
             weights: histogram::of(&self.learner.model()?.net),
-            samples_per_second: (self.progress.epoch.samples - samples_before) as f64 / trained.max(1e-9),
+            samples_per_second: (samples > 0).then(|| samples as f64 / trained.max(1e-9)),
             seconds: begun.elapsed().as_secs_f64(),
         };
         // What the run minimises.
@@ -243,13 +244,14 @@ impl<'a> Session<'a> {
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Session { objectives, learner, progress, .. } = self;
         let (first, others) = objectives.split_at_mut(1);
-        let stepped = first[0].training.next(epoch - 1, |first| {
+        let stop = || observer.interrupted();
+        let stepped = first[0].training.next(epoch - 1, &stop, |first| {
             let first = Part { batch: *first, weight: 1.0 };
             let Some(second) = others.first_mut() else {
                 return Ok(Some((learner.train(&[first], learning_rate)?, first.batch.positions())));
             };
             let weight = second.task.weight;
-            second.training.next(epoch - 1, |second| {
+            second.training.next(epoch - 1, &stop, |second| {
                 let positions = first.batch.positions() + second.positions();
                 Ok((learner.train(&[first, Part { batch: *second, weight }], learning_rate)?, positions))
             })
@@ -277,7 +279,7 @@ impl<'a> Session<'a> {
     /// Every method's loss over its validation split.
     fn validate(&mut self, observer: &dyn Observer) -> Result<Vec<Validated>, TrainError> {
         let mut objectives = std::mem::take(&mut self.objectives);
-        let stop = || if observer.interrupted() { Err(self.interrupted()) } else { Ok(()) };
+        let stop = || observer.interrupted();
         let served = (&*self.program, &self.served);
         let validated = objectives.iter_mut().map(|objective| {
             let baseline = objective.task.first && self.progress.validation.is_none();
@@ -295,8 +297,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn interrupted(&self) -> TrainError {
-        TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() }
+    /// Saves the state; gives what to end with.
+    fn interrupted(&mut self) -> Result<TrainError, TrainError> {
+        self.save()?;
+        Ok(TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() })
     }
 
     /// Quantises the network and writes the outcome.

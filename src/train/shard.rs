@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
-use super::TrainError;
 use super::accumulators::{Accumulators, one};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
@@ -12,6 +11,7 @@ use super::dense::{Head, Input};
 use super::loss::{Loss, total};
 use super::memory::with_numbers;
 use super::model::Sums;
+use super::{TrainError, threads};
 use crate::net::{Dense, FloatNet, OutputBuckets, Scheme};
 
 /// Positions a shard at most. Part of what a run computes: sums are rounded differently with another value.
@@ -105,6 +105,7 @@ impl Pass<'_> {
     /// # Errors
     /// When libtorch fails.
     pub fn evaluate(self, batch: &Batch<'_>, samples: Range<usize>) -> Result<(Sums, Activity), TrainError> {
+        threads::alone();
         let grouped = Grouped::new(batch, &samples, self.net.shape.buckets);
         let accumulators = Accumulators::of(self.net, self.scheme, batch.rows, &grouped.positions)?;
         let activations = accumulators.activations();
@@ -130,6 +131,7 @@ impl Pass<'_> {
         samples: Range<usize>,
         gradients: &mut [f32],
     ) -> Result<Shard, TrainError> {
+        threads::alone();
         let grouped = Grouped::new(batch, &samples, self.net.shape.buckets);
         let accumulators = Accumulators::of(self.net, self.scheme, batch.rows, &grouped.positions)?;
         let activations = accumulators.activations().tensor(true);

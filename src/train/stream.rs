@@ -25,6 +25,9 @@ pub struct Served {
     pub identity: Identity,
 }
 
+/// Whether to stop, asked whenever there is nothing to do but to wait.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
+
 /// A running service and the loss its labels are made for.
 pub struct Stream {
     client: Client,
@@ -39,13 +42,15 @@ impl Stream {
     /// A method's training samples, from batch `start` on.
     ///
     /// # Errors
-    /// When the service does not start or serves another feature set.
+    /// When the service does not start or serves another feature set; [`TrainError::Stopped`] where `stop` says so while it
+    /// prepares its data.
     pub fn training(
         program: &Path,
         config: &TrainConfig,
         task: Task<'_>,
         set: &Served,
         start: u64,
+        stop: Stop<'_>,
     ) -> Result<Stream, TrainError> {
         let request = Request {
             split: Split::Train,
@@ -55,7 +60,7 @@ impl Stream {
             start_batch: start,
             ..request(config, task, set)
         };
-        Stream::open(program, &request, Some(config.epochs), config, set)
+        Stream::open(program, &request, Some(config.epochs), config, set, stop)
     }
 
     /// All of a method's validation split, once.
@@ -67,10 +72,11 @@ impl Stream {
         config: &TrainConfig,
         task: Task<'_>,
         set: &Served,
+        stop: Stop<'_>,
     ) -> Result<Stream, TrainError> {
         let request =
             Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, task, set) };
-        Stream::open(program, &request, None, config, set)
+        Stream::open(program, &request, None, config, set, stop)
     }
 
     fn open(
@@ -79,8 +85,9 @@ impl Stream {
         epochs: Option<u32>,
         config: &TrainConfig,
         set: &Served,
+        stop: Stop<'_>,
     ) -> Result<Stream, TrainError> {
-        let client = Client::spawn(program, request)?;
+        let client = Client::spawn_until(program, request, stop)?.ok_or(TrainError::Stopped)?;
         let description = client.description();
         if description.identity != set.identity {
             let (served, Served { request: set, identity }) = (&description.identity, set);
@@ -101,13 +108,18 @@ impl Stream {
     /// data.
     ///
     /// # Errors
-    /// When the service failed or sent something broken, and whatever `work` gives.
+    /// When the service failed or sent something broken, [`TrainError::Stopped`] where `stop` says so before the batch is
+    /// there, and whatever `work` gives.
     pub fn next<T>(
         &mut self,
         epoch: u32,
+        stop: Stop<'_>,
         work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let (method, features) = (self.description().method, self.description().num_features);
+        if !self.client.wait(stop) {
+            return Err(TrainError::Stopped);
+        }
         let Some(served) = self.client.next()? else { return Ok(None) };
         let number = served.number();
         let broken = |why| TrainError::Batch { batch: number, why };

@@ -2,7 +2,7 @@
 
 use super::TrainError;
 use super::batch::{Batch, KeptBatch};
-use super::stream::Stream;
+use super::stream::{Stop, Stream};
 
 /// Bytes of batches that are kept. Beyond, every epoch starts a service of its own.
 const AFFORDABLE: usize = 512 << 20;
@@ -20,14 +20,17 @@ impl Validator {
     /// Lends every batch to `work`, in order. `open` starts the stream where one is needed.
     ///
     /// # Errors
-    /// When the service failed, and whatever `work` gives.
+    /// When the service failed, [`TrainError::Stopped`] where `stop` says so, and whatever `work` gives.
     pub fn each(
         &mut self,
         open: impl FnOnce() -> Result<Stream, TrainError>,
+        stop: Stop<'_>,
         work: &mut dyn FnMut(&Batch<'_>) -> Result<(), TrainError>,
     ) -> Result<(), TrainError> {
         if let Validator::Kept(batches) = self {
-            return batches.iter().try_for_each(|kept| work(&kept.batch()));
+            return batches
+                .iter()
+                .try_for_each(|kept| if stop() { Err(TrainError::Stopped) } else { work(&kept.batch()) });
         }
         let mut stream = open()?;
         let (mut kept, mut bytes) = (Vec::new(), 0);
@@ -44,7 +47,11 @@ impl Validator {
             }
             work(batch)
         };
-        while stream.next(0, &mut *keep_and_work)?.is_some() {}
+        while stream.next(0, stop, &mut *keep_and_work)?.is_some() {
+            if stop() {
+                return Err(TrainError::Stopped);
+            }
+        }
         *self = if keeping { Validator::Kept(kept) } else { Validator::TooLarge };
         Ok(())
     }

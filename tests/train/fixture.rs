@@ -16,7 +16,7 @@ use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Color, Position, Role};
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
 
 /// A folder with data and the runs over them.
 pub struct Bench {

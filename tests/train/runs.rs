@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fsbench::chess::Perspective;
@@ -16,7 +17,7 @@ use rand::RngExt;
 use shakmaty::{Chess, Position};
 
 use super::common;
-use super::fixture::{Bench, StopAt, error_of, same_results};
+use super::fixture::{Bench, PROGRAM, StopAt, error_of, same_results};
 
 #[test]
 fn an_interrupted_run_ends_as_an_uninterrupted_one() {
@@ -39,6 +40,9 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         let error = bench.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
         assert!(error.contains("3 epochs and 20 steps behind it, 3 epochs were asked for"), "{error}");
         let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
+        // Its third epoch had but the validation left to do.
+        let timed = resumed.epochs.iter().map(|epoch| epoch.samples_per_second.is_some());
+        assert!(timed.eq([true, true, false, true]), "{resumed:?}");
         same_results(&bench, &whole, &cut);
         let losses = |outcome: &Outcome| -> Vec<[f64; 2]> {
             outcome.epochs.iter().map(|epoch| [epoch.train_loss, epoch.validation_loss]).collect()
@@ -326,4 +330,84 @@ fn a_service_that_ends_is_an_error_at_once() {
     let run = Run { service, ..Run::new(&config, &folder) };
     let error = run.train(&mut Silent).expect_err("no service").to_string();
     assert!(error.contains("ended before its first batch"), "{error}");
+}
+
+/// Waits for the end of a child that was sent a signal, and gives its exit status and what it said.
+fn ended(mut child: Child, signal: &str) -> (Option<i32>, String) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("killed");
+            panic!("{signal} did not end the run");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("its output");
+    (output.status.code(), error_of(&output))
+}
+
+const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
+
+/// The service waits for data that never come: a pipe that nobody writes to.
+#[test]
+fn a_signal_ends_a_run_whose_data_are_being_prepared() {
+    let bench = Bench::new();
+    let games = bench.path("endless.pgn");
+    assert!(Command::new("mkfifo").arg(&games).status().expect("mkfifo runs").success());
+    // Open for both, so that whoever opens it to read is not kept from it.
+    let writer = fs::OpenOptions::new().read(true).write(true).open(&games).expect("a pipe");
+    for (signal, status) in SIGNALS {
+        let mut command = Command::new(PROGRAM);
+        command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
+        let child = command.env("FSBENCH_CACHE", bench.path("cache")).stderr(Stdio::piped()).spawn().expect("runs");
+        let service = service_of(child.id());
+        let (found, text) = ended(child, signal);
+        assert_eq!(found, Some(status), "{signal}: {text}");
+        assert!(text.contains("interrupted while the data were prepared"), "{signal}: {text}");
+        assert!(!Path::new(&format!("/proc/{service}/exe")).exists(), "{signal}: the service still runs");
+        // The same command begins again.
+        assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
+    }
+    drop(writer);
+}
+
+/// The process number of the one child of a process, as soon as it has one.
+fn service_of(process: u32) -> u32 {
+    let children = format!("/proc/{process}/task/{process}/children");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let text = fs::read_to_string(&children).unwrap_or_default();
+        if let Some(child) = text.split_whitespace().next() {
+            return child.parse().expect("a number");
+        }
+        assert!(Instant::now() < deadline, "no child");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_ends_training_with_its_state_saved() {
+    let bench = Bench::new();
+    let options = ["--epochs", "60"];
+    assert!(bench.command("whole", &options).output().expect("runs").status.success());
+    for (number, (signal, status)) in SIGNALS.into_iter().enumerate() {
+        let more = [&options[..], if number > 0 { &["--resume"] } else { &[] }].concat();
+        let metrics = bench.path("cut").join(folder::METRICS);
+        let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
+        let before = lines();
+        let child = bench.command("cut", &more).stderr(Stdio::piped()).spawn().expect("runs");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while lines() < before + 2 {
+            assert!(Instant::now() < deadline, "no epoch ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (found, text) = ended(child, signal);
+        assert_eq!(found, Some(status), "{signal}: {text}");
+        assert!(text.contains("interrupted at step") && text.contains("--resume"), "{signal}: {text}");
+    }
+    let output = bench.command("cut", &[&options[..], &["--resume"]].concat()).output().expect("runs");
+    assert!(output.status.success(), "{}", error_of(&output));
+    same_results(&bench, "whole", "cut");
 }

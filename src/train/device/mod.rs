@@ -10,7 +10,7 @@ use tch::{Cuda, Device};
 use super::activity::Activity;
 use super::batch::Batch;
 use super::model::{Model, Part, Sums};
-use super::{DeviceChoice, TrainError};
+use super::{DeviceChoice, TrainError, threads};
 use tensors::Tensors;
 
 /// Folder of libtorch's libraries with `libtorch_cuda.so`, where the loader would not find them.
@@ -25,6 +25,7 @@ pub fn chosen(choice: DeviceChoice) -> Result<Device, TrainError> {
         return Ok(Device::Cpu);
     }
     let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    threads::alone();
     let loaded = cuda::load(folder.as_deref());
     match (choice, loaded) {
         (_, Ok(())) if Cuda::is_available() => Ok(Device::Cuda(0)),

@@ -12,7 +12,7 @@ use super::super::memory::{copy_numbers, with_numbers};
 use super::super::model::{Bound, Model, Part, Sums, bounds};
 use super::super::shard::{Grouped, objective, sums};
 use super::super::slow::{FOLLOW, LOOKAHEAD_STEPS};
-use super::super::{TrainError, culprit};
+use super::super::{TrainError, culprit, threads};
 use crate::features::Factors;
 
 /// A parameter with its moments.
@@ -81,6 +81,7 @@ impl Tensors {
     /// # Errors
     /// When libtorch fails.
     pub fn new(model: Model, device: Device) -> Result<Tensors, TrainError> {
+        threads::alone();
         let put = |values: &[f32], dimensions: &[usize]| -> Result<Tensor, TchError> {
             let size: Vec<i64> = dimensions.iter().map(|size| *size as i64).collect();
             Tensor::f_from_slice(values)?.f_view(&size[..])?.f_to_device(device)
@@ -126,6 +127,7 @@ impl Tensors {
     /// # Errors
     /// As there.
     pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
+        threads::alone();
         let mut all = Vec::with_capacity(parts.len());
         for part in parts {
             let Forwards { sums, each, activations } = self.forwards(&part.batch)?;
@@ -162,6 +164,7 @@ impl Tensors {
     /// # Errors
     /// As there.
     pub fn observe(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
+        threads::alone();
         tch::no_grad(|| {
             let Forwards { sums, activations, .. } = self.forwards(batch)?;
             let shape = &self.model.net.shape;
@@ -182,6 +185,7 @@ impl Tensors {
     /// # Errors
     /// When libtorch fails.
     pub fn model(&mut self) -> Result<&Model, TrainError> {
+        threads::alone();
         let merged = self.table()?;
         let model = &mut self.model;
         model.step = self.step;
