@@ -180,7 +180,10 @@ fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
     if request.min_ply.is_some() && data.path() == request.data {
         return Err(built_already(&request, "is built already; give it to `dataset build`"));
     }
-    if let Ok(manifest) = data.manifest() {
+    // Whoever validates trains, too, and was told then.
+    if let Ok(manifest) = data.manifest()
+        && request.split != Split::Validation
+    {
         warn_without_plies(&manifest);
     }
     // Built to hold positions with at least two legal moves: no need to look at each.

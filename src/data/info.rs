@@ -116,6 +116,11 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
         Ok(true)
     })?;
+    if found.games == 0 && found.skipped.total() > 0 {
+        let first = found.skipped.examples.first().map(ToString::to_string).unwrap_or_default();
+        let skipped = format!(" ({} broken games; the first: {first})", found.skipped.total());
+        return Err(DataError::NoGames { path: path.into(), skipped });
+    }
     Ok(Info {
         format: "pgn",
         compression: found.compression,

@@ -87,6 +87,10 @@ fn binary_files_are_no_games() {
     refused("mine.nnue", &network, "a network (.nnue)");
     refused("best.safetensors", &checkpoint, "a safetensors file");
     refused("packed.pgn.zst", &zstd::encode_all(&noise[..], 1).unwrap(), "binary data");
+    // Text that holds no game.
+    let prose = "# Notes\n\nNothing here is a game of chess, though it has lines.\n".repeat(20);
+    fs::write(folder.path().join("notes.md"), prose).unwrap();
+    check(&fsbench(&["dataset", "info", "notes.md"], folder.path()), 2, "holds no game that can be used");
     // Also where the format is given.
     check(&fsbench(&["dataset", "info", "mine.nnue", "--from", "pgn"], folder.path()), 2, "a network (.nnue)");
 }

@@ -25,6 +25,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     for (file, format) in files.iter().zip([Format::Fsd, Format::Binpack, Format::Bullet, Format::Text]) {
         write(file, format, &records);
     }
+    // More blocks, which cost nothing.
+    fs::write(&files[2], fs::read(&files[2]).unwrap().repeat(3)).unwrap();
     let texts = pgn(&(0..40).map(|game| random_game(game, 100)).collect::<Vec<_>>());
     fs::write(folder.join("x.pgn"), texts.repeat(50)).unwrap();
     files.push(folder.join("x.pgn"));
@@ -50,14 +52,14 @@ fn every_worker_of_the_pool_may_read() {
 fn build(file: &Path, threads: &str) -> Vec<u8> {
     let (folder, name) = (file.parent().unwrap(), file.file_name().unwrap().to_str().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
-    command.args(["dataset", "build", name, "--out", "out.fsd", "--force"]);
+    command.args(["dataset", "build", name, "--out", "out.fsd", "--force", "--threads", threads]);
     // bulletformat holds no moves.
     command.args(if name == "x.bullet" {
         ["--method", "eval", "--min-ply", "0"]
     } else {
         ["--method", "pqr", "--min-ply", "0"]
     });
-    command.current_dir(folder).env("RAYON_NUM_THREADS", threads).stdout(Stdio::null()).stderr(Stdio::null());
+    command.current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let started = Instant::now();
     let status = loop {

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use super::convert::unit;
 use super::engine::EngineArguments;
 use super::filters::Filters;
-use super::{failure, progress, style, warn_without_plies};
+use super::{Threads, failure, progress, style, warn_without_plies};
 use crate::cli::{Failure, Format};
 use crate::data::uci::Limit;
 use crate::data::{
@@ -49,6 +49,8 @@ pub struct Arguments {
     /// Replace FILE where it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -94,6 +96,7 @@ impl Labels {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
     check(arguments)?;
     let mut inputs = data::inputs(&arguments.games).map_err(failure)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::{failure, progress};
+use super::{Threads, failure, progress};
 use crate::cli::{Failure, Format};
 use crate::data::formats::{self, ConvertOptions, Converted, convert, convert_stream};
 use crate::data::{DataError, ScoreUnit};
@@ -38,6 +38,8 @@ pub struct Arguments {
     /// Replace the output where it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the summary
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -58,6 +60,7 @@ pub(super) fn unit(text: &str) -> Result<ScoreUnit, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let Arguments { input, output, .. } = arguments;
     if output.file_name().is_none() {
         return Err(Failure::request(anyhow!("{} names no file", output.display())));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::failure;
+use super::{Threads, failure};
 use crate::cli::{Failure, Format};
 use crate::data::{self, Info, formats};
 
@@ -16,12 +16,15 @@ pub struct Arguments {
     /// The file's format, where it cannot be told from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let info = data::info(&arguments.file, arguments.from).map_err(failure)?;
     match arguments.format {
         Format::Text => println!("{}", text(&info)),

@@ -49,6 +49,21 @@ fn failure(error: DataError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
+/// How many threads read, decode and sift; what is made does not depend on it.
+#[derive(Debug, clap::Args)]
+pub struct Threads {
+    /// Threads that read and decode [default: one a core]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    fn start(&self) -> Result<(), Failure> {
+        let Some(threads) = self.threads else { return Ok(()) };
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global().map_err(Failure::work)
+    }
+}
+
 /// Says what does not hold for samples that tell neither ply nor game.
 pub(super) fn warn_without_plies(manifest: &Manifest) {
     for source in manifest.without_plies() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::convert::unit;
-use super::{failure, progress};
+use super::{Threads, failure, progress};
 use crate::cli::tables::{percent, table};
 use crate::cli::{Failure, Format};
 use crate::data::{self, Histogram, Logistic, ScoreUnit, Stats, formats};
@@ -29,12 +29,15 @@ pub struct Arguments {
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
     let stats = data::stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
         bar.set_position(bytes);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use serde_json::json;
 
-use super::{failure, progress};
+use super::{Threads, failure, progress};
 use crate::cli::{Failure, Format};
 use crate::data::formats::{self, Verdict, verify};
 
@@ -20,12 +20,15 @@ pub struct Arguments {
     /// The file's format, where it cannot be told from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {msg}");
     let verdict = verify(&arguments.file, arguments.from, &mut |samples| bar.set_message(format!("{samples} samples")));
     bar.finish_and_clear();

@@ -13,10 +13,10 @@ use crate::data::DataError;
 
 static POOL: LazyLock<Result<ThreadPool, String>> = LazyLock::new(|| {
     let named = ThreadPoolBuilder::new().thread_name(|number| format!("decoder {number}"));
-    named.build().map_err(|error| error.to_string())
+    named.num_threads(rayon::current_num_threads()).build().map_err(|error| error.to_string())
 });
 
-/// The pool, as large as rayon's global one (`RAYON_NUM_THREADS`, else all cores). `path` is what is to be decoded.
+/// The pool, as large as rayon's global one. `path` is what is to be decoded.
 ///
 /// # Errors
 /// When its threads could not be started.
