@@ -7,21 +7,28 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{Failure, Format, print_json};
-use crate::features::analysis::{Activity, Analysis, Lossless, Tally};
-use crate::features::{Block, FactorSpec, Factors, FeatureSet, runs};
+use crate::features::analysis::{Activity, Analysis, Budget, Lossless, Tally};
+use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, Listed, runs, shipped_sets};
 use crate::text;
 
 /// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
-    set: String,
+    #[arg(required_unless_present = "list")]
+    set: Option<String>,
+    /// List the shipped sets: their sizes, what they are about and where they come from
+    #[arg(long, conflicts_with_all = ["set", "list_dead", "witnesses", "thorough"])]
+    list: bool,
     /// List the indices proved dead
     #[arg(long)]
     list_dead: bool,
     /// Give a legal position (FEN) for every live feature, active for White
     #[arg(long)]
     witnesses: bool,
+    /// Search for proofs and witnesses however long it takes; otherwise what is open after some seconds is unresolved
+    #[arg(long)]
+    thorough: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -42,7 +49,7 @@ struct Described<'a> {
     counterexample: Option<[String; 2]>,
     active: Active,
     /// Mean share of features active.
-    density: f64,
+    density: Option<f64>,
     table_bytes: usize,
     /// Inputs that exist while training only, when the definition has a factor.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,11 +63,11 @@ struct Described<'a> {
     witnesses: Option<BTreeMap<u32, String>>,
 }
 
-/// Active features a perspective.
+/// Active features a perspective; mean and maximum where positions can be encoded in the time there is.
 #[derive(Serialize)]
 struct Active {
-    mean: f64,
-    max: usize,
+    mean: Option<f64>,
+    max: Option<usize>,
     /// No legal position has more.
     bound: usize,
     positions: usize,
@@ -90,12 +97,23 @@ struct DescribedAxis<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let factors = Factors::of(&set).map_err(Failure::request)?;
-    let analysis = analyse(&set);
-    let mut described = describe(&set, &analysis);
-    described.virtual_inputs = factors.map(|factors| factors.size);
-    described.warnings = set.warnings(&analysis);
+    let Some(request) = &arguments.set else { return list(arguments.format) };
+    let budget = if arguments.thorough { Budget::THOROUGH } else { Budget::brief() };
+    let set = FeatureSet::resolve(request).map_err(Failure::request)?;
+    let factors = Factors::within(&set, budget).map_err(Failure::request)?;
+    let (activity, lossless) = (Activity::of(&set, budget), Lossless::within(&set, budget));
+    let analysis = analyse(&set, budget);
+    let mut described = describe(&set, &analysis, activity, &lossless);
+    described.warnings = set.warnings(&analysis, budget);
+    described.virtual_inputs = match factors {
+        FactorCheck::None => None,
+        FactorCheck::Determined(factors) => Some(factors.size),
+        FactorCheck::Undecided { size, .. } => {
+            let message = "whether the features determine the factor was not decided in the time there is";
+            described.warnings.push(format!("{}: {message}; training decides it, and so does --thorough", set.name()));
+            Some(size)
+        }
+    };
     for warning in &described.warnings {
         eprintln!("warning: {warning}");
     }
@@ -113,12 +131,33 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The shipped sets.
+fn list(format: Format) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct List {
+        sets: Vec<Listed>,
+    }
+    let sets = shipped_sets().map_err(Failure::request)?;
+    if format == Format::Json {
+        return print_json(&List { sets });
+    }
+    let width = sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
+    for set in &sets {
+        let about = set.about.as_deref().unwrap_or_default();
+        println!("{:width$}  {:>7}  {about}", set.name, grouped(set.num_features.into()));
+        if let Some(source) = &set.source {
+            println!("{:width$}  {:>7}  ({source})", "", "");
+        }
+    }
+    Ok(())
+}
+
 /// Examines the set; what takes a while says so on stderr.
-fn analyse(set: &FeatureSet) -> Analysis {
+fn analyse(set: &FeatureSet, budget: Budget) -> Analysis {
     const PATIENCE: Duration = Duration::from_secs(2);
     let start = Instant::now();
     let bar = ProgressBar::new_spinner();
-    let analysis = Analysis::of(set, |block, left| {
+    let analysis = Analysis::within(set, budget, |block, left| {
         if start.elapsed() > PATIENCE {
             let name = &set.blocks()[block].name;
             bar.set_message(format!("{name}: {} features to examine", grouped(left as u64)));
@@ -129,13 +168,24 @@ fn analyse(set: &FeatureSet) -> Analysis {
     analysis
 }
 
-fn describe<'a>(set: &'a FeatureSet, analysis: &Analysis) -> Described<'a> {
-    let lossless = Lossless::of(set);
-    let counterexample = match &lossless {
+fn describe<'a>(
+    set: &'a FeatureSet,
+    analysis: &Analysis,
+    activity: Option<Activity>,
+    lossless: &Lossless,
+) -> Described<'a> {
+    let counterexample = match lossless {
         Lossless::No(pair) => Some([pair[0].fen(), pair[1].fen()]),
         Lossless::Yes | Lossless::Unknown => None,
     };
-    let Activity { positions, mean, max } = Activity::of(set);
+    let mean = activity.map(|activity| activity.mean);
+    let active = Active {
+        mean,
+        max: activity.map(|activity| activity.max),
+        bound: set.max_active(),
+        positions: activity.map_or(0, |activity| activity.positions),
+        sample: "random play",
+    };
     let blocks = set.blocks().iter().enumerate();
     Described {
         name: set.name(),
@@ -146,8 +196,8 @@ fn describe<'a>(set: &'a FeatureSet, analysis: &Analysis) -> Described<'a> {
         dead: analysis.tally(),
         lossless: lossless.word(),
         counterexample,
-        active: Active { mean, max, bound: set.max_active(), positions, sample: "random play" },
-        density: mean / f64::from(set.num_features()),
+        active,
+        density: mean.map(|mean| mean / f64::from(set.num_features())),
         table_bytes: set.table_bytes(),
         virtual_inputs: None,
         warnings: Vec::new(),
@@ -198,12 +248,10 @@ fn text(set: &Described<'_>) -> String {
     out += &format!("\nfeatures    {}\n", tally(set.dead));
     out += &format!("contexts    {}\n", contexts(set.contexts));
     out += &format!("lossless    {}\n", lossless(set));
-    let Active { mean, max, bound, positions, sample } = set.active;
-    out += &format!(
-        "active      {mean:.1} a perspective on average, {max} at most over {} positions of {sample}; bound {bound}\n",
-        grouped(positions as u64)
-    );
-    out += &format!("density     {:.3} %\n", 100.0 * set.density);
+    out += &active(&set.active);
+    if let Some(density) = set.density {
+        out += &format!("density     {:.3} %\n", 100.0 * density);
+    }
     if let Some(inputs) = set.virtual_inputs {
         out += &format!("factor      {} virtual inputs while training\n", grouped(inputs.into()));
     }
@@ -216,6 +264,16 @@ fn text(set: &Described<'_>) -> String {
         out += &format!("{index:>10}  {fen}\n");
     }
     out
+}
+
+fn active(active: &Active) -> String {
+    let Active { mean: Some(mean), max: Some(max), bound, positions, sample } = active else {
+        return format!("active      not measured: encoding takes too long; bound {}\n", active.bound);
+    };
+    let positions = grouped(*positions as u64);
+    format!(
+        "active      {mean:.1} a perspective on average, {max} at most over {positions} positions of {sample}; bound {bound}\n"
+    )
 }
 
 /// Runs of a block's indices that are listed one by one.

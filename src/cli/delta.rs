@@ -1,13 +1,15 @@
 //! `fsbench delta`: what a move adds to and removes from the active features.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::encode::listed;
+use super::encode::{explained, listed, texts};
 use super::input::{fen, lines, uci};
 use super::{Failure, Format, print_json, print_json_line};
 use crate::chess::{BoardChange, Chess, Move, Perspective};
-use crate::features::{Delta, FeatureSet};
+use crate::features::{Delta, FeatureSet, FeatureText};
 
 /// List what a move adds and removes, for both perspectives
 #[derive(Debug, clap::Args)]
@@ -23,6 +25,9 @@ pub struct Arguments {
     /// A file with a line `FEN|UCI` a move (`-` = standard input): a JSON document a line out
     #[arg(long, value_name = "FILE")]
     moves: Option<String>,
+    /// Say what each feature is
+    #[arg(long)]
+    explain: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -32,6 +37,9 @@ pub struct Arguments {
 struct Changed {
     white: ChangedView,
     black: ChangedView,
+    /// What each index is, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<BTreeMap<u32, FeatureText>>,
 }
 
 #[derive(Serialize)]
@@ -48,26 +56,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let (position, mv) =
                 line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
             let position = fen(position)?;
-            print_json_line(&change(&set, &position, uci(&position, mv)?))
+            print_json_line(&change(&set, &position, uci(&position, mv)?, arguments.explain))
         });
     }
     let position = fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
     let mv = uci(&position, arguments.mv.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
-    let changed = change(&set, &position, mv);
+    let changed = change(&set, &position, mv, arguments.explain);
     match arguments.format {
         Format::Json => print_json(&changed)?,
         Format::Text => {
             for (name, view) in [("white", &changed.white), ("black", &changed.black)] {
                 println!("{name}  {}", if view.refresh { "refresh" } else { "update" });
                 println!("  added    {}", listed(&view.added));
+                print!("{}", explained(&view.added, changed.features.as_ref()));
                 println!("  removed  {}", listed(&view.removed));
+                print!("{}", explained(&view.removed, changed.features.as_ref()));
             }
         }
     }
     Ok(())
 }
 
-fn change(set: &FeatureSet, position: &Chess, mv: Move) -> Changed {
+fn change(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Changed {
     let change = BoardChange::of(mv, position.turn());
     let after = change.applied_to(position.board());
     let view = |pov| {
@@ -75,5 +85,8 @@ fn change(set: &FeatureSet, position: &Chess, mv: Move) -> Changed {
         set.delta(position.board(), &change, &after, pov, &mut delta);
         ChangedView { added: delta.added, removed: delta.removed, refresh: delta.refresh }
     };
-    Changed { white: view(Perspective::White), black: view(Perspective::Black) }
+    let (white, black) = (view(Perspective::White), view(Perspective::Black));
+    let indices = [&white, &black].into_iter().flat_map(|view| view.added.iter().chain(&view.removed));
+    let features = explain.then(|| texts(set, indices));
+    Changed { white, black, features }
 }

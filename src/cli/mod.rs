@@ -8,6 +8,7 @@ mod delta;
 mod elo;
 mod encode;
 mod eval;
+mod explain;
 mod input;
 mod interrupt;
 mod measure;
@@ -75,6 +76,7 @@ enum Verb {
     Elo(elo::Arguments),
     Encode(encode::Arguments),
     Eval(eval::Arguments),
+    Explain(explain::Arguments),
     Measure(measure::Arguments),
     Net(net::Arguments),
     Report(report::Arguments),
@@ -123,6 +125,7 @@ pub fn main() -> ExitCode {
         Verb::Elo(arguments) => elo::run(&arguments),
         Verb::Encode(arguments) => encode::run(&arguments),
         Verb::Eval(arguments) => eval::run(&arguments),
+        Verb::Explain(arguments) => explain::run(&arguments),
         Verb::Measure(arguments) => measure::run(&arguments),
         Verb::Net(arguments) => net::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),

@@ -9,6 +9,7 @@ use toml::Spanned;
 
 use crate::chess::{BlackView, Mirror, Orientation};
 
+use super::buckets::{self, BucketTable};
 use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::{self, Unknown};
 use super::resolve::{self, MAX_FEATURES, Surroundings};
@@ -28,14 +29,11 @@ struct Keys {
     name: Option<String>,
     about: Option<String>,
     features: Spanned<String>,
+    black: Option<Spanned<BlackView>>,
+    mirror: Option<Spanned<Mirror>>,
+    multiplicity: Option<Spanned<Multiplicity>>,
     #[serde(default)]
-    black: BlackView,
-    #[serde(default)]
-    mirror: Mirror,
-    #[serde(default)]
-    multiplicity: Multiplicity,
-    #[serde(default)]
-    buckets: BTreeMap<String, Spanned<Vec<i64>>>,
+    buckets: BTreeMap<String, Spanned<BucketTable>>,
     /// One for all written terms, or one for each; "" = none.
     factor: Option<Spanned<Factors>>,
     /// A file of indices.
@@ -70,7 +68,7 @@ struct Carried {
     #[serde(default)]
     multiplicity: Multiplicity,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    buckets: BTreeMap<String, Vec<i64>>,
+    buckets: BTreeMap<String, Vec<i32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     factor: Option<Factors>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,6 +86,10 @@ pub struct Definition {
     pub size: u32,
     /// TOML that needs no other file.
     pub text: String,
+    /// What is legal in the files and has less effect than it seems.
+    pub remarks: Vec<String>,
+    /// The comment at the top of the file, on one line.
+    pub comment: Option<String>,
 }
 
 /// Finds the definition a request names: the path of a TOML file, a bare name, or an expression.
@@ -114,7 +116,7 @@ pub fn load(request: &str) -> Result<Definition, FeatureError> {
 /// When the text is no definition.
 pub fn parse(text: &str) -> Result<Definition, FeatureError> {
     let source = SourceText::new("definition", text);
-    Loader::default().text(&source, None, "definition").map(Loaded::into_definition)
+    Loader::default().text(&source, None, "definition", false).map(Loaded::into_definition)
 }
 
 /// A definition and the self-contained form of its text.
@@ -123,12 +125,15 @@ struct Loaded {
     blocks: Vec<BlockSpec>,
     size: u32,
     carried: Carried,
+    remarks: Vec<String>,
+    comment: Option<String>,
 }
 
 impl Loaded {
     fn into_definition(self) -> Definition {
         let text = toml::to_string(&self.carried).expect("strings, numbers and tables are always TOML");
-        Definition { name: self.name, about: self.carried.about, blocks: self.blocks, size: self.size, text }
+        let Loaded { name, blocks, size, carried, remarks, comment } = self;
+        Definition { name, about: carried.about, blocks, size, text, remarks, comment }
     }
 }
 
@@ -152,7 +157,7 @@ impl Loader {
             std::fs::read_to_string(path).map_err(|error| FeatureError::Unreadable { path: path.to_owned(), error })?;
         let source = SourceText::new(path.display().to_string(), text);
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("definition");
-        self.text(&source, path.parent(), stem)
+        self.text(&source, path.parent(), stem, true)
     }
 
     fn expression(&mut self, text: &str) -> Result<Loaded, FeatureError> {
@@ -173,9 +178,18 @@ impl Loader {
         self.blocks(name, carried, &BTreeMap::new(), &expression, &[], Neighbours::default())
     }
 
-    fn text(&mut self, source: &SourceText, folder: Option<&Path>, stem: &str) -> Result<Loaded, FeatureError> {
+    /// `written`: by a person, in a file.
+    fn text(
+        &mut self,
+        source: &SourceText,
+        folder: Option<&Path>,
+        stem: &str,
+        written: bool,
+    ) -> Result<Loaded, FeatureError> {
         let keys: Keys = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
-        let buckets = read_buckets(&keys.buckets, source)?;
+        let mirror = keys.mirror.as_ref().map(|mirror| *mirror.as_ref()).unwrap_or_default();
+        let buckets = buckets::read(&keys.buckets, mirror, source)?;
+        let of_blocks = keys.of_blocks();
         let name = keys.name.clone().unwrap_or_else(|| stem.to_owned());
         let expression = locate(source, &keys.features, "features");
         let factors = read_factors(source, keys.factor.as_ref());
@@ -184,16 +198,21 @@ impl Loader {
             name: keys.name,
             about: keys.about,
             features: keys.features.into_inner(),
-            black: keys.black,
-            mirror: keys.mirror,
-            multiplicity: keys.multiplicity,
-            buckets: keys.buckets.into_iter().map(|(name, table)| (name, table.into_inner())).collect(),
+            black: keys.black.map(Spanned::into_inner).unwrap_or_default(),
+            mirror,
+            multiplicity: keys.multiplicity.map(Spanned::into_inner).unwrap_or_default(),
+            buckets: buckets.iter().map(|(name, bucket)| (name.clone(), bucket.table.to_vec())).collect(),
             factor: keys.factor.map(Spanned::into_inner),
             selected: selection.as_ref().map(Selection::ranges),
             definitions: BTreeMap::new(),
         };
         let neighbours = Neighbours { carried: Some(&keys.definitions), folder };
         let mut loaded = self.blocks(name, carried, &buckets, &expression, &factors, neighbours)?;
+        loaded.comment = comment(&source.text);
+        // Texts that carry what they name were written by fsbench, every key spelt out.
+        if written && keys.definitions.is_empty() {
+            remark(source, &of_blocks, &mut loaded)?;
+        }
         if let Some(selection) = selection {
             loaded.size = selection.apply(&mut loaded.blocks, u64::from(loaded.size))?;
         }
@@ -218,6 +237,7 @@ impl Loader {
         let written = terms.iter().filter(|term| matches!(term, BlockExpr::Written(_))).count();
         let mut factors = factors_of_terms(factors, matches!(carried.factor, Some(Factors::One(_))), written)?;
         let mut blocks: Vec<BlockSpec> = Vec::new();
+        let mut remarks = Vec::new();
         let mut size = 0u64;
         for (at, term) in terms.iter().enumerate() {
             let (mut found, features, span) = match term {
@@ -232,6 +252,7 @@ impl Loader {
                 }
                 BlockExpr::Named { name, span } => {
                     let named = self.named(name, span, expression, neighbours)?;
+                    remarks.extend(named.remarks);
                     carried.definitions.insert(name.clone(), named.carried);
                     (named.blocks, named.size, span)
                 }
@@ -247,7 +268,8 @@ impl Loader {
                 return Err(expression.at(format!("with this the set has more than {MAX_BLOCKS} blocks"), span.clone()));
             }
         }
-        Ok(Loaded { name, blocks, size: size as u32, carried })
+        remarks.dedup();
+        Ok(Loaded { name, blocks, size: size as u32, carried, remarks, comment: None })
     }
 
     fn named(
@@ -262,7 +284,7 @@ impl Loader {
             let source = SourceText::new(format!("definition {name}"), text);
             // A text holds what it carries: no circle leads through it, however its names repeat.
             let key = format!("{name}, carried {} deep", self.open.len());
-            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.folder, name));
+            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.folder, name, false));
         }
         let beside = neighbours.folder.and_then(|folder| library::in_folder(folder, name));
         let Some(path) = beside.or_else(|| library::find_file(name)) else {
@@ -296,6 +318,71 @@ impl Loader {
         self.open.pop();
         loaded
     }
+}
+
+/// A key that holds for the blocks written in its file, and where it stands.
+struct KeyOfBlocks {
+    name: &'static str,
+    span: Span,
+}
+
+impl Keys {
+    fn of_blocks(&self) -> Vec<KeyOfBlocks> {
+        let spans = [
+            ("black", self.black.as_ref().map(Spanned::span)),
+            ("mirror", self.mirror.as_ref().map(Spanned::span)),
+            ("multiplicity", self.multiplicity.as_ref().map(Spanned::span)),
+            ("factor", self.factor.as_ref().map(Spanned::span)),
+        ];
+        spans.into_iter().filter_map(|(name, span)| Some(KeyOfBlocks { name, span: span? })).collect()
+    }
+}
+
+/// Refuses keys that have no block to hold for, and notes which blocks they leave as they are.
+fn remark(source: &SourceText, keys: &[KeyOfBlocks], loaded: &mut Loaded) -> Result<(), FeatureError> {
+    let terms = syntax::parse(&loaded.carried.features).unwrap_or_default();
+    let named: Vec<&str> = terms
+        .iter()
+        .filter_map(|term| match term {
+            BlockExpr::Named { name, .. } => Some(name.as_str()),
+            BlockExpr::Written(_) => None,
+        })
+        .collect();
+    let Some(first) = keys.first().filter(|_| !named.is_empty()) else { return Ok(()) };
+    if named.len() == terms.len() {
+        let message = format!("`{}` has no effect here: it holds for blocks written in this file", first.name);
+        let help = format!(
+            "`features` names other definitions alone, and {} keeps its own; write the block out, as in `features = \
+             \"square(P) * role(P) * color(P) for P in pieces\"`, or set `{}` in the file of {}",
+            listed(&named),
+            first.name,
+            named[0],
+        );
+        return Err(source.error(message, first.span.clone(), Some(help)));
+    }
+    let keys: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    loaded.remarks.push(format!(
+        "{}: {} for the blocks written in this file and leave{} as {}: {}",
+        loaded.name,
+        match keys[..] {
+            [key] => format!("`{key}` holds"),
+            _ => format!("{} hold", keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")),
+        },
+        if keys.len() == 1 { "s" } else { "" },
+        if named.len() == 1 { "it is" } else { "they are" },
+        named.join(", "),
+    ));
+    Ok(())
+}
+
+fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The lines before the first key, without their `#`.
+fn comment(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    Some(lines.join(" ")).filter(|comment| !comment.is_empty())
 }
 
 fn toml_error(source: &SourceText, error: &toml::de::Error) -> FeatureError {
@@ -385,35 +472,4 @@ fn read_selection(source: &SourceText, keys: &Keys, folder: Option<&Path>) -> Re
         (None, Some(ranges)) => Selection::parse(ranges.as_ref(), locate(source, ranges, "selected")).map(Some),
         (None, None) => Ok(None),
     }
-}
-
-fn read_buckets(
-    tables: &BTreeMap<String, Spanned<Vec<i64>>>,
-    source: &SourceText,
-) -> Result<BTreeMap<String, Arc<Bucket>>, FeatureError> {
-    let read = |(name, table): (&String, &Spanned<Vec<i64>>)| {
-        let error = |message: String| source.error(message, table.span(), None);
-        let numbers = table.as_ref();
-        if numbers.len() != 64 {
-            return Err(error(format!("bucket table `{name}` has {} numbers; it needs 64", numbers.len())));
-        }
-        let mut bucket = Bucket { name: name.clone(), table: [-1; 64], size: 0 };
-        for (square, number) in numbers.iter().enumerate() {
-            let number = i32::try_from(*number).ok().filter(|number| (-1..1 << 24).contains(number));
-            let number = number.ok_or_else(|| {
-                let square = shakmaty::Square::new(square as u32);
-                error(format!(
-                    "bucket table `{name}`: {} for {square} is below −1 or above 2^24",
-                    numbers[square as usize]
-                ))
-            })?;
-            bucket.table[square] = number;
-            bucket.size = bucket.size.max((number + 1) as u32);
-        }
-        if bucket.size == 0 {
-            return Err(error(format!("bucket table `{name}` leaves every square out")));
-        }
-        Ok((name.clone(), Arc::new(bucket)))
-    };
-    tables.iter().map(read).collect()
 }

@@ -3,6 +3,7 @@
 use crate::chess::{Board, Perspective, Square};
 
 use super::reference;
+use super::set::FeatureSet;
 use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec};
 use super::syntax::value_name;
 
@@ -15,6 +16,36 @@ pub struct Explained {
     pub values: String,
     /// Squares of the bound variables, in the order they are bound, on the board as it stands.
     pub squares: Vec<Square>,
+}
+
+/// What a feature is, whatever the position.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct FeatureText {
+    /// The block's name.
+    pub block: String,
+    /// As `square(P) = e4, role(P) = pawn`; values on the oriented board.
+    pub values: String,
+}
+
+impl FeatureSet {
+    /// The feature in words; none when the set has no such index.
+    ///
+    /// ```
+    /// let set = fsbench::features::FeatureSet::resolve("file(P) * color(P) for P in pieces")?;
+    /// let feature = set.describe(7).expect("the set has 16 features");
+    /// assert_eq!(feature.values, "file(P) = d, color(P) = their");
+    /// # Ok::<(), fsbench::features::FeatureError>(())
+    /// ```
+    #[must_use]
+    pub fn describe(&self, index: u32) -> Option<FeatureText> {
+        let block = self.blocks().iter().find(|block| block.has(index))?;
+        let spec = block.spec();
+        let element = match &spec.kept {
+            None => index.checked_sub(spec.offset)?,
+            Some(kept) => (0..kept.len() as u32).find(|element| spec.index_of(*element) == Some(index))?,
+        };
+        Some(FeatureText { block: block.name.clone(), values: values(&spec.product, element) })
+    }
 }
 
 /// A block's active features, ascending, once for every binding that yields them.

@@ -3,14 +3,32 @@
 
 use std::ops::ControlFlow;
 
-use super::analysis::{Ended, Frame};
+use super::analysis::{Budget, Ended, Frame};
 use super::error::FeatureError;
 use super::reference;
 use super::set::FeatureSet;
 use super::spec::BlockFactor;
 
-/// Steps of the search for bindings a block may take.
+/// Steps of the search for a set's bindings, where they must be known and where the answer may be left open.
 const BUDGET: u64 = 1 << 32;
+const LIMITED: u64 = 1 << 26;
+
+/// What is known of a set's factors.
+#[derive(Debug)]
+pub enum FactorCheck {
+    /// No block has one.
+    None,
+    /// Every feature determines its virtual inputs.
+    Determined(Factors),
+    /// There are too many bindings to tell.
+    Undecided { size: u32, error: FeatureError },
+}
+
+/// Why a feature has no virtual inputs.
+enum Wrong {
+    TooMany,
+    SaysMore(String),
+}
 
 /// Which virtual inputs every feature of a set has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,20 +47,48 @@ impl Factors {
     /// When two bindings yield the same feature and different virtual inputs: the factor then says more than the
     /// feature does.
     pub fn of(set: &FeatureSet) -> Result<Option<Factors>, FeatureError> {
-        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); set.num_features() as usize];
+        match Factors::check(set, Budget::THOROUGH, BUDGET)? {
+            FactorCheck::None => Ok(None),
+            FactorCheck::Determined(factors) => Ok(Some(factors)),
+            FactorCheck::Undecided { error, .. } => Err(error),
+        }
+    }
+
+    /// As [`Factors::of`], as far as the budget allows.
+    ///
+    /// # Errors
+    /// When a factor is known to say more than the feature does.
+    pub fn within(set: &FeatureSet, budget: Budget) -> Result<FactorCheck, FeatureError> {
+        Factors::check(set, budget, if budget.limited() { LIMITED } else { u64::MAX })
+    }
+
+    fn check(set: &FeatureSet, budget: Budget, mut steps: u64) -> Result<FactorCheck, FeatureError> {
         let mut size = 0u32;
+        for factor in set.blocks().iter().filter_map(|block| block.spec().factor.as_ref()) {
+            let sum = size.checked_add(factor.product.size);
+            size = sum.ok_or_else(|| factor.error("the factors have more than 2^32 − 1 values".into()))?;
+        }
+        if size == 0 {
+            return Ok(FactorCheck::None);
+        }
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); set.num_features() as usize];
+        let mut first = 0;
         for block in set.blocks() {
             let spec = block.spec();
             let Some(factor) = &spec.factor else { continue };
-            let at = |why: String| factor.text.at(why, 0..factor.content.len());
-            let (frame, mut budget) = (Frame::new(spec), BUDGET);
+            let frame = Frame::new(spec, budget);
             for element in 0..spec.product.size {
                 let Some(index) = spec.index_of(element) else { continue };
-                let own = inputs(&frame, factor, element, &mut budget).map_err(at)?;
-                rows[index as usize] = own.into_iter().map(|input| input + size).collect();
+                match inputs(&frame, factor, element, &mut steps) {
+                    Ok(own) => rows[index as usize] = own.into_iter().map(|input| input + first).collect(),
+                    Err(Wrong::SaysMore(why)) => return Err(factor.error(why)),
+                    Err(Wrong::TooMany) => {
+                        let why = "the block has too many bindings to tell whether its features determine this factor";
+                        return Ok(FactorCheck::Undecided { size, error: factor.error(why.into()) });
+                    }
+                }
             }
-            let sum = size.checked_add(factor.product.size);
-            size = sum.ok_or_else(|| at("the factors have more than 2^32 − 1 values".into()))?;
+            first += factor.product.size;
         }
         let mut starts = vec![0u32];
         let mut all = Vec::new();
@@ -50,7 +96,7 @@ impl Factors {
             all.extend(row);
             starts.push(all.len() as u32);
         }
-        Ok((size > 0).then_some(Factors { size, starts, inputs: all }))
+        Ok(FactorCheck::Determined(Factors { size, starts, inputs: all }))
     }
 
     /// Of which feature has which virtual inputs.
@@ -74,8 +120,16 @@ impl Factors {
     }
 }
 
+impl BlockFactor {
+    fn error(&self, why: String) -> FeatureError {
+        self.text.at(why, 0..self.content.len())
+    }
+}
+
 /// The factor's elements for one element of the block, over every binding that can yield it.
-fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, String> {
+fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, Wrong> {
+    let reading = frame.goal_steps();
+    *budget = budget.checked_sub(reading).ok_or(Wrong::TooMany)?;
     let Some(goal) = frame.goal(element) else { return Ok(Vec::new()) };
     let mut found: Option<Vec<u32>> = None;
     let mut other = None;
@@ -93,12 +147,10 @@ fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u6
     });
     let known = found.unwrap_or_default();
     match (ended, other) {
-        (Ended::OutOfBudget, _) => {
-            Err("the block has too many bindings to tell whether its features determine this factor".into())
-        }
-        (_, Some(other)) => Err(format!(
+        (Ended::OutOfBudget, _) => Err(Wrong::TooMany),
+        (_, Some(other)) => Err(Wrong::SaysMore(format!(
             "feature {element} of the block does not determine this factor: different positions give it the values {known:?} and {other:?}"
-        )),
+        ))),
         _ => Ok(known),
     }
 }

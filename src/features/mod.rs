@@ -5,6 +5,8 @@
 //! what the rest of fsbench uses. [`analysis`], [`factor`], [`explain`] and [`warnings`] tell what a definition implies.
 
 pub mod analysis;
+mod buckets;
+mod catalogue;
 mod compiled;
 mod definition;
 mod error;
@@ -21,10 +23,11 @@ mod spec;
 mod syntax;
 mod warnings;
 
+pub use catalogue::{Listed, shipped_sets};
 pub use compiled::RowBuffer;
 pub use error::{Diagnostic, FeatureError};
-pub use explain::Explained;
-pub use factor::Factors;
+pub use explain::{Explained, FeatureText};
+pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
 pub use library::shipped_names;
 pub use selection::runs;

@@ -99,6 +99,7 @@ pub struct FeatureSet {
     num_features: u32,
     identity: Identity,
     definition: String,
+    remarks: Vec<String>,
 }
 
 /// What one move changes for one perspective. Indices ascend.
@@ -161,6 +162,7 @@ impl FeatureSet {
             num_features: definition.size,
             identity,
             definition: definition.text,
+            remarks: definition.remarks,
         })
     }
 
@@ -188,6 +190,11 @@ impl FeatureSet {
     /// A TOML definition that needs no other file.
     pub fn definition(&self) -> &str {
         &self.definition
+    }
+
+    /// What is legal in the definition's files and has less effect than it seems, one line each.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// No legal position has more active features a perspective (a bound, not the maximum).

@@ -268,6 +268,16 @@ impl ProductSpec {
         })
     }
 
+    /// Number of differences, at whatever depth.
+    pub fn differences(&self) -> usize {
+        let in_factor = |factor: &FactorSpec| match &factor.kind {
+            FactorKind::Difference(..) => 1,
+            FactorKind::Sum(products) => products.iter().map(ProductSpec::differences).sum(),
+            FactorKind::Axis(_) | FactorKind::Reserved | FactorKind::Count(_) => 0,
+        };
+        self.factors.iter().map(in_factor).sum()
+    }
+
     /// Every count that is a factor, at whatever depth.
     pub fn counts(&self) -> Vec<&CountSpec> {
         let mut found = Vec::new();

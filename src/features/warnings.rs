@@ -4,13 +4,13 @@ use shakmaty::Piece;
 
 use crate::chess::{Board, Color, Perspective, Role, Square};
 
-use super::analysis::Analysis;
+use super::analysis::{self, Analysis, Budget};
 use super::set::FeatureSet;
 use super::spec::BlockSpec;
 
 impl FeatureSet {
     /// One line each.
-    pub fn warnings(&self, analysis: &Analysis) -> Vec<String> {
+    pub fn warnings(&self, analysis: &Analysis, budget: Budget) -> Vec<String> {
         let never = |at: &usize| {
             let tally = analysis.block_tally(*at);
             tally.live == 0 && tally.unresolved == 0
@@ -21,13 +21,13 @@ impl FeatureSet {
                 self.blocks()[at].name
             )
         });
-        blocks.chain(warnings(self)).collect()
+        blocks.chain(warnings(self, budget)).collect()
     }
 }
 
 /// What needs no analysis.
-fn warnings(set: &FeatureSet) -> Vec<String> {
-    let mut found = Vec::new();
+fn warnings(set: &FeatureSet, budget: Budget) -> Vec<String> {
+    let mut found = set.remarks().to_vec();
     for block in set.blocks() {
         for letter in unused(block.spec()) {
             found.push(format!(
@@ -36,7 +36,16 @@ fn warnings(set: &FeatureSet) -> Vec<String> {
             ));
         }
     }
-    let unseen: Vec<String> = kinds().filter(|(color, role)| !sees(set, *color, *role)).map(name).collect();
+    let mut boards = analysis::affordable_encodings(set, budget);
+    let mut unseen = Vec::new();
+    for (color, role) in kinds() {
+        match sees(set, color, role, &mut boards) {
+            _ if budget.expired() => return found,
+            None => return found,
+            Some(true) => {}
+            Some(false) => unseen.push(name((color, role))),
+        }
+    }
     if !unseen.is_empty() {
         found.push(format!("the set does not see {}", listed(&unseen)));
     }
@@ -78,8 +87,9 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Whether White's features change on some of the boards tried when such a piece is added (a king: moved).
-fn sees(set: &FeatureSet, color: Color, role: Role) -> bool {
+/// Whether White's features change on some of the boards tried when such a piece is added (a king: moved). None when
+/// `boards` are fewer than it takes to tell.
+fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<bool> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut differ = |a: &Board, b: &Board| {
         set.active(a, Perspective::White, &mut with);
@@ -88,15 +98,19 @@ fn sees(set: &FeatureSet, color: Color, role: Role) -> bool {
         without.sort_unstable();
         with != without
     };
-    backgrounds().iter().any(|board| {
+    for board in backgrounds() {
         let mut base = board.clone();
         if role == Role::King {
-            base = without_king(board, color);
+            base = without_king(&board, color);
         }
-        let free = Square::ALL.into_iter().filter(|square| board.piece_at(*square).is_none());
-        let boards: Vec<Board> = free.map(|square| placed(&base, square, color, role)).collect();
-        boards.iter().any(|changed| differ(changed, board))
-    })
+        for square in Square::ALL.into_iter().filter(|square| board.piece_at(*square).is_none()) {
+            *boards = boards.checked_sub(2)?;
+            if differ(&placed(&base, square, color, role), &board) {
+                return Some(true);
+            }
+        }
+    }
+    Some(false)
 }
 
 fn placed(board: &Board, square: Square, color: Color, role: Role) -> Board {
@@ -138,7 +152,8 @@ mod tests {
     use super::*;
 
     fn check(request: &str, expected: &[&str]) {
-        assert_eq!(warnings(&FeatureSet::resolve(request).expect(request)), expected, "{request}");
+        let set = FeatureSet::resolve(request).expect(request);
+        assert_eq!(warnings(&set, Budget::STEPS), expected, "{request}");
     }
 
     #[test]
@@ -172,7 +187,7 @@ mod tests {
     fn blocks_that_are_never_active_are_named() {
         let request = "piece + square(P) for P in pieces if role(P) == pawn and rank(P) == 0";
         let set = FeatureSet::resolve(request).expect("a definition");
-        let found = set.warnings(&Analysis::of(&set, |_, _| {}));
+        let found = set.warnings(&Analysis::of(&set, |_, _| {}), Budget::STEPS);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("can never be active"), "{found:?}");
     }

@@ -12,11 +12,12 @@ use crate::chess::Perspective;
 use crate::features::reference;
 use crate::features::spec::BlockSpec;
 
+use super::budget::{Budget, Steps};
 use super::construct::{self, Found};
 use super::count::{self, Counter};
 use super::legal::Witness;
 use super::positions::{random_game, stream, strewn};
-use super::search::{Ended, Frame, Steps};
+use super::search::{Ended, Frame};
 use super::{Purpose, Status};
 
 /// Random positions drawn together.
@@ -31,6 +32,8 @@ const CHUNK: usize = 1024;
 /// What one index may take, to be searched and to be shown: little at first, so that hard ones do not spend what the
 /// others need.
 const INDEX_BUDGETS: [Steps; 2] = [1 << 14, 1 << 21];
+/// The same without limit: each further pass takes longer, until nothing is left.
+const THOROUGH_BUDGETS: [Steps; 5] = [1 << 14, 1 << 21, 1 << 26, 1 << 31, 1 << 40];
 /// Tries at a witness for one index, and for one of its bindings.
 const ATTEMPTS: u32 = 512;
 const ATTEMPTS_A_BINDING: u32 = 24;
@@ -81,25 +84,31 @@ impl Settled {
     }
 }
 
-/// Settles every index of a block; `screen` gives a board's active elements quickly, and is never trusted alone.
-/// When `budget` is spent, what is left stays unresolved. `progress` is told how many indices are left.
+/// Settles every index of a block within so many steps and the budget's time; `screen` gives a board's active elements
+/// quickly, and is never trusted alone. What is open at the end stays unresolved. `progress` is told how many indices
+/// are left. Gives the steps taken, too.
 pub fn settle(
     block: &BlockSpec,
     purpose: Purpose,
-    budget: Steps,
+    (budget, limit): (Budget, Steps),
     screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     progress: &mut dyn FnMut(usize),
-) -> Settled {
-    let frame = Frame::new(block);
+) -> (Settled, Steps) {
+    let frame = Frame::new(block, budget);
     let mut settled = Settled::new(block.product.size);
-    let mut steps = budget - draw(&frame, budget / 4, screen, &mut settled);
-    for index_budget in INDEX_BUDGETS {
+    let mut steps = limit - draw(&frame, limit / 4, screen, &mut settled);
+    steps = steps.saturating_sub(frame.outlook_steps());
+    let passes = if budget.limited() { &INDEX_BUDGETS[..] } else { &THOROUGH_BUDGETS };
+    for index_budget in passes.iter().copied() {
         let pending = settled.pending(block);
-        let mut left = pending.len();
-        for chunk in pending.chunks(CHUNK) {
-            progress(left);
-            left -= chunk.len();
-            if steps == 0 {
+        let mut open = &pending[..];
+        while !open.is_empty() && !frame.expired() {
+            progress(open.len());
+            // So few that not even the hardest together take more than there is.
+            let together = steps / (2 * index_budget + frame.goal_steps());
+            let (chunk, others) = open.split_at(open.len().min(CHUNK).min(together as usize));
+            open = others;
+            if chunk.is_empty() {
                 break;
             }
             let unresolved = |index: &u32| settled.statuses[*index as usize] == Status::Unresolved;
@@ -118,7 +127,7 @@ pub fn settle(
             }
         }
     }
-    settled
+    (settled, limit - steps)
 }
 
 /// Random positions, batch by batch while they bring enough. Gives the steps taken.
@@ -131,6 +140,10 @@ fn draw(
     let mut steps = 0;
     let mut left = frame.block.size() as usize;
     for batch in 0..MAX_BATCHES {
+        let affordable = (budget - steps) / frame.encoding_steps();
+        if affordable == 0 || frame.expired() {
+            break;
+        }
         let seen = |witness: Witness| {
             let mut active = Vec::new();
             screen(&witness, &mut active);
@@ -139,10 +152,12 @@ fn draw(
         let positions: Vec<(Witness, Vec<u32>)> = if batch % GAME_EVERY == GAME_EVERY - 1 {
             let boards: Vec<_> =
                 random_game(batch).iter().map(|position| shakmaty::Position::board(position).clone()).collect();
-            boards.into_par_iter().filter_map(Witness::of).map(seen).collect()
+            let boards: Vec<_> = boards.into_iter().take(affordable as usize).collect();
+            boards.into_par_iter().filter(|_| !frame.expired()).filter_map(Witness::of).map(seen).collect()
         } else {
             let strew = |number: u64| strewn(&frame.pieces, &mut stream("strewn", batch * BATCH + number));
-            (0..BATCH).into_par_iter().filter_map(strew).map(seen).collect()
+            let numbers = (0..BATCH.min(affordable)).into_par_iter().filter(|_| !frame.expired());
+            numbers.filter_map(strew).map(seen).collect()
         };
         let (drawn, mut new) = (positions.len(), 0);
         for (witness, active) in positions {
@@ -153,12 +168,12 @@ fn draw(
             }
         }
         left -= new;
-        steps += BATCH * frame.encoding_steps();
-        if left == 0 || (new as f64) < WORTH * drawn as f64 || steps > budget {
+        steps += BATCH.min(affordable) * frame.encoding_steps();
+        if left == 0 || (new as f64) < WORTH * drawn as f64 {
             break;
         }
     }
-    steps.min(budget)
+    steps
 }
 
 enum Outcome {
@@ -169,24 +184,26 @@ enum Outcome {
 
 /// One index: dead when no binding could yield it, live when a witness can be built. Gives the steps taken, too.
 fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
-    let Some(goal) = frame.goal(index) else { return (Outcome::Dead, 1) };
-    let guards = &frame.block.guards;
-    let counts = goal.counts.iter().map(|(spec, _)| *spec).chain(guards.iter().flat_map(|guard| &guard.counts));
-    let counting = counts.map(count::steps).fold(0, Steps::saturating_add);
+    if frame.expired() {
+        return (Outcome::Unresolved, 0);
+    }
+    let Some(goal) = frame.goal(index) else { return (Outcome::Dead, frame.goal_steps()) };
     let mut rng = None;
     let mut attempts = 0;
     let mut reachable = false;
     let mut found = None;
     let (mut searching, mut showing) = (budget, budget);
     let ended = frame.bindings(&goal, &mut searching, &mut |partial, entities| {
-        showing = showing.saturating_sub(counting);
-        let values = |spec| Counter::possible(spec, &frame.pieces, partial, entities);
+        let mut values = |spec| Counter::possible(spec, &frame.pieces, partial, entities, &mut showing);
         let counted = goal.counts.iter().all(|(spec, value)| count::admits(&values(spec), *value));
-        let guarded = |guard| count::may_hold(guard, &frame.pieces, partial, entities);
-        if !(counted && guards.iter().all(guarded)) {
+        let mut guarded = |guard| count::may_hold(guard, &frame.pieces, partial, entities, &mut showing);
+        if !(counted && frame.block.guards.iter().all(&mut guarded)) {
             return if showing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
         reachable = true;
+        if showing == 0 {
+            return ControlFlow::Break(());
+        }
         if purpose == Purpose::DeadOnly {
             return ControlFlow::Break(());
         }
@@ -208,5 +225,5 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
         (None, Ended::Exhausted) if !reachable => Outcome::Dead,
         (None, _) => Outcome::Unresolved,
     };
-    (outcome, 2 * budget - searching - showing)
+    (outcome, 2 * budget - searching - showing + frame.goal_steps())
 }

@@ -7,21 +7,42 @@ use crate::chess::{Board, Perspective, Piece, Role, Square};
 use crate::features::FeatureSet;
 use crate::features::spec::{ENEMY_KING, VariableKind};
 
+use super::budget::{Budget, Steps};
 use super::domain::{Domain, Squares};
 use super::legal::Witness;
 use super::positions::{pick, scattered, stream};
-use super::search::{Steps, encoding_steps};
+use super::search::encoding_steps;
 
 /// Random positions changed in search of a pair, from kings alone to full boards, and changes tried on each.
 const POSITIONS: u64 = 600;
 const CHANGES: usize = 160;
 /// Bounds the work on sets that are slow to encode.
-const BUDGET: Steps = 1 << 27;
+const BUDGET: Steps = 1 << 26;
+
+/// Files and ranks that whole positions are moved by.
+const STEPS: [(i32, i32); 8] = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];
+
+/// The position with every piece moved by so many files and ranks; none when one would leave the board.
+fn shifted(board: &Board, (files, ranks): (i32, i32)) -> Option<Board> {
+    let mut moved = Board::empty();
+    for (square, piece) in board.clone() {
+        moved.set_piece_at(square.offset(files + 8 * ranks).filter(|to| apart(square, *to) == (files, ranks))?, piece);
+    }
+    Some(moved)
+}
+
+fn apart(from: Square, to: Square) -> (i32, i32) {
+    (i32::from(to.file()) - i32::from(from.file()), i32::from(to.rank()) - i32::from(from.rank()))
+}
 
 /// A pair whose reference features are equal in both perspectives.
-pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
+pub fn pair(set: &FeatureSet, budget: Budget) -> Option<[Witness; 2]> {
     let mut spent = 0;
+    let limit = budget.steps(BUDGET);
     let steps = encoding_steps(set);
+    if steps > limit {
+        return None;
+    }
     let mut encode = |board: &Board| {
         let seen = Perspective::ALL.map(|pov| {
             let mut active = Vec::new();
@@ -31,7 +52,7 @@ pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
         });
         // Both perspectives, by the compiled encoder.
         spent += steps / 4;
-        (seen, spent > BUDGET)
+        (seen, spent > limit || budget.expired())
     };
     let anywhere = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
     for number in 0..POSITIONS {
@@ -41,13 +62,19 @@ pub fn pair(set: &FeatureSet) -> Option<[Witness; 2]> {
         else {
             continue;
         };
-        let (features, _) = encode(position.board());
+        let (features, spent) = encode(position.board());
+        if spent {
+            return None;
+        }
         for change in 0..CHANGES {
             let mut board = position.board().clone();
-            if change == 0 {
-                board.flip_horizontal();
-            } else {
-                changed(&mut board, &mut rng);
+            match change.checked_sub(1).map(|at| STEPS.get(at)) {
+                None => board.flip_horizontal(),
+                Some(Some(step)) => match shifted(&board, *step) {
+                    Some(moved) => board = moved,
+                    None => continue,
+                },
+                Some(None) => changed(&mut board, &mut rng),
             }
             if board == *position.board() {
                 continue;

@@ -8,13 +8,14 @@ use crate::chess::{Board, Color, Perspective, Square, too_close};
 use crate::features::reference;
 use crate::features::spec::Entity;
 
+use super::budget::Steps;
 use super::domain::Squares;
 use super::index::Goal;
 use super::legal::{self, END_RANKS, Witness};
 use super::partial::{KING, Partial};
 use super::positions::pick;
 use super::reach::between;
-use super::search::{Frame, Steps};
+use super::search::Frame;
 
 /// Blocks put between a checker and a king before a try is given up.
 const BLOCKS: usize = 6;
@@ -39,9 +40,10 @@ pub fn attempt(
     rng: &mut ChaCha8Rng,
     budget: &mut Steps,
 ) -> Option<Found> {
-    spend(frame, budget)?;
+    *budget = budget.checked_sub(BOARD_STEPS)?;
     let board = completed(frame, partial, number, rng)?;
     let witness = Witness::of(board)?;
+    spend(frame, witness.board(), budget)?;
     let active = reference::active(frame.block, witness.board(), Perspective::White);
     if active.binary_search(&index).is_ok() {
         return Some(Found { witness, active });
@@ -50,8 +52,8 @@ pub fn attempt(
 }
 
 /// Takes a board's encoding off the budget, none when that is spent.
-fn spend(frame: &Frame<'_>, budget: &mut Steps) -> Option<()> {
-    *budget = budget.checked_sub(BOARD_STEPS + frame.encoding_steps())?;
+fn spend(frame: &Frame<'_>, board: &Board, budget: &mut Steps) -> Option<()> {
+    *budget = budget.checked_sub(frame.encoding_steps_of(board.occupied().count() as Steps))?;
     Some(())
 }
 
@@ -133,16 +135,19 @@ fn climb(
     budget: &mut Steps,
 ) -> Option<Found> {
     let mut current = start;
-    let active = reference::active(frame.block, current.board(), Perspective::White);
+    let mut active = reference::active(frame.block, current.board(), Perspective::White);
     let mut best = distance(frame, goal, &active)?;
     for _ in 0..CLIMB {
-        spend(frame, budget)?;
+        // The features of the boards are read backwards, too.
+        let reading = active.len() as Steps * frame.goal_steps();
+        *budget = budget.checked_sub(BOARD_STEPS + reading)?;
         let mut board = current.board().clone();
         for _ in 0..rng.random_range(1..=2) {
             change(frame, &mut board, partial, rng);
         }
         let Some(witness) = Witness::of(board) else { continue };
-        let active = reference::active(frame.block, witness.board(), Perspective::White);
+        spend(frame, witness.board(), budget)?;
+        active = reference::active(frame.block, witness.board(), Perspective::White);
         if active.binary_search(&index).is_ok() {
             return Some(Found { witness, active });
         }

@@ -1,23 +1,27 @@
 //! Which values a count may take when part of the board is known: a superset of those that legal positions give.
 
+use std::cell::Cell;
+
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, GuardSpec, SourceSpec};
 
+use super::budget::Steps;
 use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
 use super::partial::{KING, Partial};
 use super::reach::{attacked, push_squares, ray, rays};
-use super::search::Steps;
 use super::values::Values;
 
 /// Largest count that is followed value by value; beyond, everything counts as possible.
 const MAX_FOLLOWED: u32 = 1 << 10;
 /// What following a count may take.
-const MAX_STEPS: Steps = 1 << 20;
+const MAX_STEPS: Steps = 1 << 21;
 
 /// What following a count takes.
 pub fn steps(spec: &CountSpec) -> Steps {
     let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
-    spec.binders.iter().map(size).fold(1, Steps::saturating_mul)
+    // Twice, for the bindings on the way to a whole one.
+    let each = 2 * (1 + Steps::from(spec.max) / 64);
+    spec.binders.iter().map(size).fold(each, Steps::saturating_mul)
 }
 
 /// Whether `value` is among those found.
@@ -33,16 +37,24 @@ pub struct Counter<'a> {
     condition: Option<&'a ConditionSpec>,
     guards: &'a [GuardSpec],
     max: u32,
+    /// Steps left; at 0 everything counts as possible.
+    left: Cell<Steps>,
 }
 
 /// Whether a guard may hold, given a binding of the variables it reads.
-pub fn may_hold(guard: &GuardSpec, pieces: &Domain, partial: &Partial, entities: &[Entity]) -> bool {
-    let range = |spec: &CountSpec| {
-        let values = Counter::possible(spec, pieces, partial, entities);
+pub fn may_hold(
+    guard: &GuardSpec,
+    pieces: &Domain,
+    partial: &Partial,
+    entities: &[Entity],
+    budget: &mut Steps,
+) -> bool {
+    let mut range = |spec: &CountSpec| {
+        let values = Counter::possible(spec, pieces, partial, entities, budget);
         let most = if spec.max > MAX_FOLLOWED { Some(spec.max) } else { values.iter().last() };
         values.iter().next().zip(most)
     };
-    let ranges: Option<Vec<(u32, u32)>> = guard.counts.iter().map(range).collect();
+    let ranges: Option<Vec<(u32, u32)>> = guard.counts.iter().map(&mut range).collect();
     ranges.is_some_and(|ranges| guard.condition.outcomes(&|slot| entities[slot], &ranges).0)
 }
 
@@ -53,14 +65,36 @@ fn outcomes(guard: &GuardSpec, entities: &[Entity]) -> (bool, bool) {
 }
 
 impl Counter<'_> {
-    /// Values the count may take given a binding of the outer variables.
-    pub fn possible(spec: &CountSpec, pieces: &Domain, partial: &Partial, entities: &[Entity]) -> Values {
+    /// Values the count may take given a binding of the outer variables; all of them when the budget is spent before
+    /// that is known.
+    pub fn possible(
+        spec: &CountSpec,
+        pieces: &Domain,
+        partial: &Partial,
+        entities: &[Entity],
+        budget: &mut Steps,
+    ) -> Values {
+        let all = || Values::all(spec.max.min(MAX_FOLLOWED));
         if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
-            return Values::all(spec.max.min(MAX_FOLLOWED));
+            return all();
         }
-        let counter =
-            Counter { pieces, partial, condition: spec.condition.as_ref(), guards: &spec.guards, max: spec.max };
-        counter.bindings(&spec.binders, &mut entities.to_vec())
+        let counter = Counter {
+            pieces,
+            partial,
+            condition: spec.condition.as_ref(),
+            guards: &spec.guards,
+            max: spec.max,
+            left: Cell::new(*budget),
+        };
+        let values = counter.bindings(&spec.binders, &mut entities.to_vec());
+        *budget = counter.left.get();
+        if *budget == 0 { all() } else { values }
+    }
+
+    /// Takes work off the budget; false when it is spent.
+    fn spend(&self, steps: Steps) -> bool {
+        self.left.set(self.left.get().saturating_sub(steps));
+        self.left.get() > 0
     }
 
     fn only(&self, value: u32) -> Values {
@@ -72,6 +106,9 @@ impl Counter<'_> {
     }
 
     fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> Values {
+        if !self.spend(1 + u64::from(self.max) / 64) {
+            return self.none();
+        }
         let Some((binder, rest)) = binders.split_first() else {
             let holds = self.condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]));
             return if holds { self.guarded(entities) } else { self.only(0) };

@@ -6,6 +6,7 @@
 
 mod activity;
 mod block;
+mod budget;
 mod collide;
 mod construct;
 mod count;
@@ -26,17 +27,20 @@ use crate::chess::Perspective;
 
 use super::set::{Block, FeatureSet};
 use block::Settled;
+use budget::Steps;
 
 pub(super) use search::{Ended, Frame};
 
 pub use activity::Activity;
+pub use budget::Budget;
 pub use legal::Witness;
 
 /// Indices a set may have to be examined one by one; blocks beyond are left unresolved.
 const MAX_EXAMINED: u64 = 1 << 24;
 
-/// What all blocks may take together: about half a minute on one core.
-const BUDGET: search::Steps = 1 << 30;
+/// What all blocks may take together, and what they may take where rows are dropped by the answer.
+const BUDGET: Steps = 1 << 28;
+const DEAD_BUDGET: Steps = 1 << 30;
 
 /// What is known of a feature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +74,7 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct Analysis {
     blocks: Vec<Examined>,
+    steps: Steps,
 }
 
 #[derive(Debug)]
@@ -83,14 +88,28 @@ struct Examined {
 }
 
 impl Analysis {
-    /// Examines every feature. `progress` is told a block's number and how many of its features are left.
+    /// Most steps an analysis takes by [`Budget::STEPS`].
+    pub const STEPS: Steps = BUDGET;
+
+    /// Examines every feature by [`Budget::STEPS`]. `progress` is told a block's number and how many of its features are
+    /// left.
     pub fn of(set: &FeatureSet, progress: impl FnMut(usize, usize)) -> Analysis {
-        Analysis::with(set, Purpose::Witnesses, progress)
+        Analysis::within(set, Budget::STEPS, progress)
     }
 
-    fn with(set: &FeatureSet, purpose: Purpose, mut progress: impl FnMut(usize, usize)) -> Analysis {
+    /// The same within another budget.
+    pub fn within(set: &FeatureSet, budget: Budget, progress: impl FnMut(usize, usize)) -> Analysis {
+        Analysis::with(set, Purpose::Witnesses, (budget, budget.steps(BUDGET)), progress)
+    }
+
+    fn with(
+        set: &FeatureSet,
+        purpose: Purpose,
+        (budget, limit): (Budget, Steps),
+        mut progress: impl FnMut(usize, usize),
+    ) -> Analysis {
         let mut total = 0;
-        let budget = BUDGET / set.blocks().len().max(1) as u64;
+        let (mut left, mut open) = (limit, set.blocks().len() as Steps);
         let examine = |(at, block): (usize, &Block)| {
             let mut examined = Examined::unsettled(block);
             total += u64::from(block.spec().product.size);
@@ -99,12 +118,23 @@ impl Analysis {
                     set.active_block(at, witness.board(), Perspective::White, out);
                     out.iter_mut().for_each(|index| *index = examined.element(*index).unwrap_or(0));
                 };
-                let mut left = |left| progress(at, left);
-                examined.settled = Some(block::settle(block.spec(), purpose, budget, &screen, &mut left));
+                let mut tell = |pending| progress(at, pending);
+                // What a block does not need is left to those after it.
+                let share = (budget, left / open);
+                let (settled, steps) = block::settle(block.spec(), purpose, share, &screen, &mut tell);
+                examined.settled = Some(settled);
+                left -= steps;
             }
+            open -= 1;
             examined
         };
-        Analysis { blocks: set.blocks().iter().enumerate().map(examine).collect() }
+        let blocks = set.blocks().iter().enumerate().map(examine).collect();
+        Analysis { blocks, steps: limit - left }
+    }
+
+    /// Steps taken, about 30 ns each.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     pub fn status(&self, index: u32) -> Status {
@@ -172,10 +202,17 @@ impl Examined {
     }
 }
 
+/// Boards that the compiled encoder may encode within a budget, where a look at a set is all that is wanted.
+pub(super) fn affordable_encodings(set: &FeatureSet, budget: Budget) -> u64 {
+    const LOOK: Steps = 1 << 26;
+    // The compiled encoder takes a quarter of what the reference does, or less.
+    4 * budget.steps(LOOK) / search::encoding_steps(set)
+}
+
 /// The features proved dead, ascending: rows that may be dropped without changing any score. Looks for no witnesses
 /// beyond what random positions show, so it is quicker than a whole [`Analysis`].
 pub fn dead(set: &FeatureSet) -> Vec<u32> {
-    Analysis::with(set, Purpose::DeadOnly, |_, _| {}).dead()
+    Analysis::with(set, Purpose::DeadOnly, (Budget::STEPS, DEAD_BUDGET), |_, _| {}).dead()
 }
 
 /// Whether both perspectives' features together determine where the pieces stand.
@@ -189,11 +226,16 @@ pub enum Lossless {
 }
 
 impl Lossless {
+    /// By [`Budget::STEPS`].
     pub fn of(set: &FeatureSet) -> Lossless {
-        if told::everything(set) {
+        Lossless::within(set, Budget::STEPS)
+    }
+
+    pub fn within(set: &FeatureSet, budget: Budget) -> Lossless {
+        if told::everything(set, budget) {
             return Lossless::Yes;
         }
-        collide::pair(set).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
+        collide::pair(set, budget).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
     }
 
     /// `yes`, `no` or `unknown`.

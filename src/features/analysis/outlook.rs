@@ -6,37 +6,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::features::spec::{BlockSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
 
+use super::budget::Steps;
 use super::count::{self, Counter};
 use super::domain::Domain;
 use super::partial::Partial;
-use super::search::Steps;
 use super::values::Values;
-
-/// What all values of the outer variables together may take to be looked at.
-const MAX_STEPS: Steps = 1 << 27;
 
 /// A count with the outer variables it reads.
 pub struct Outlook<'a> {
     pub count: &'a CountSpec,
     /// Outer slots read.
     pub slots: Vec<usize>,
-    /// Whether there are few enough of their values.
-    worthwhile: bool,
+    /// What all their values together take to be looked at; none where that is too much.
+    steps: Option<Steps>,
     known: Mutex<HashMap<Vec<Entity>, Arc<Values>>>,
 }
 
 impl<'a> Outlook<'a> {
-    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain]) -> Outlook<'a> {
+    /// `limit`: what all values of the outer variables together may take to be looked at.
+    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain], limit: Steps) -> Outlook<'a> {
         let slots = count.outer();
         debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
         let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
-        let worthwhile = keys.saturating_mul(count::steps(count)) <= MAX_STEPS;
-        Outlook { count, slots, worthwhile, known: Mutex::default() }
+        let steps = Some(keys.saturating_mul(count::steps(count))).filter(|steps| *steps <= limit);
+        Outlook { count, slots, steps, known: Mutex::default() }
+    }
+
+    /// What looking at all values takes.
+    pub fn steps(&self) -> Steps {
+        self.steps.unwrap_or(0)
     }
 
     /// Whether the count may have this value for the outer variables' values in `entities`.
     pub fn admits(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity], value: u32) -> bool {
-        if !self.worthwhile {
+        if self.steps.is_none() {
             return true;
         }
         let key: Vec<Entity> = self.slots.iter().map(|slot| entities[*slot]).collect();
@@ -55,7 +58,7 @@ impl<'a> Outlook<'a> {
         let piece = |slot: &usize| *slot <= ENEMY_KING || block.variables[*slot] == VariableKind::Piece;
         let placed = self.slots.iter().filter(|slot| piece(slot)).all(|slot| partial.place(entities[*slot]));
         if placed {
-            Counter::possible(self.count, pieces, &partial, entities)
+            Counter::possible(self.count, pieces, &partial, entities, &mut count::steps(self.count))
         } else {
             Values::none(self.count.max.min(1))
         }

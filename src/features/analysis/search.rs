@@ -9,6 +9,7 @@ use crate::features::spec::{
     BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec, VariableKind,
 };
 
+use super::budget::{Budget, Steps};
 use super::domain::Domain;
 use super::index::{Difference, Goal, Reader};
 use super::outlook::Outlook;
@@ -32,11 +33,13 @@ pub struct Frame<'a> {
     counts: Vec<Outlook<'a>>,
     /// By slot: whether anything but the product's axes and differences reads it.
     read: Vec<bool>,
+    budget: Budget,
 }
 
-/// Bindings tried and board squares looked at, about 30 ns each: what work is measured in, so that where it ends does
-/// not depend on the machine.
-pub type Steps = u64;
+/// What a block's counts may take to be looked at in advance.
+const OUTLOOKS: Steps = 1 << 25;
+/// Bindings between two looks at the clock.
+const CLOCK: Steps = 1 << 10;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub enum Ended {
 }
 
 impl<'a> Frame<'a> {
-    pub fn new(block: &'a BlockSpec) -> Frame<'a> {
+    pub fn new(block: &'a BlockSpec, budget: Budget) -> Frame<'a> {
         let half = match block.orientation.mirror {
             Mirror::None => !0,
             Mirror::KingLeft => LEFT_HALF,
@@ -68,8 +71,10 @@ impl<'a> Frame<'a> {
                 _ => conditions.push((slots, condition)),
             }
         }
+        let counts = block.product.counts();
+        let number = counts.len().max(1) as Steps;
         let counts: Vec<Outlook<'_>> =
-            block.product.counts().into_iter().map(|count| Outlook::new(block, count, &domains)).collect();
+            counts.iter().map(|count| Outlook::new(block, count, &domains, budget.steps(OUTLOOKS) / number)).collect();
         let followed = block.binders.iter().filter_map(|binder| binder.source.of());
         let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
         let guarded = block.guards.iter().flat_map(GuardSpec::slots);
@@ -81,7 +86,23 @@ impl<'a> Frame<'a> {
         let anything = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
         let king_allowed = |king: Entity| king.role != KING || domains[king.color as usize].contains(king);
         let pieces = anything.filtered(king_allowed);
-        Frame { block, reader, domains, pieces, conditions, possible, counts, read }
+        Frame { block, reader, domains, pieces, conditions, possible, counts, read, budget }
+    }
+
+    /// Whether the time is over.
+    pub fn expired(&self) -> bool {
+        self.budget.expired()
+    }
+
+    /// What reading an index backwards takes.
+    pub fn goal_steps(&self) -> Steps {
+        let differences = self.block.product.differences() as Steps;
+        8 + 4 * self.block.product.factors.len() as Steps + 500 * differences
+    }
+
+    /// What the block's counts may take to be looked at for all values of the outer variables together.
+    pub fn outlook_steps(&self) -> Steps {
+        self.counts.iter().map(Outlook::steps).fold(0, Steps::saturating_add)
     }
 
     /// Whether the block looks at this king, in axes, conditions or sources.
@@ -98,12 +119,12 @@ impl<'a> Frame<'a> {
 
     /// What encoding a well filled board by the reference takes.
     pub fn encoding_steps(&self) -> Steps {
-        let bindings =
-            |binders: &[BinderSpec]| binders.iter().map(|binder| usual(binder.source)).fold(1, Steps::saturating_mul);
-        let counts = self.block.counts();
-        let counting: Steps = counts.iter().map(|count| bindings(&count.binders)).fold(0, Steps::saturating_add);
-        let each = counting.saturating_mul(2).saturating_add(10);
-        bindings(&self.block.binders).saturating_mul(each).saturating_add(100).min(1 << 40)
+        block_steps(self.block, USUAL_PIECES)
+    }
+
+    /// The same for a board with so many pieces.
+    pub fn encoding_steps_of(&self, pieces: Steps) -> Steps {
+        block_steps(self.block, pieces)
     }
 
     /// Visits every binding that contradicts nothing, at most `budget` steps long; counts are left to the visitor.
@@ -249,6 +270,9 @@ impl Search<'_, '_> {
             Some(left) => *self.budget = left,
             None => return ControlFlow::Break(Ended::OutOfBudget),
         }
+        if (*self.budget).is_multiple_of(CLOCK) && self.frame.expired() {
+            return ControlFlow::Break(Ended::OutOfBudget);
+        }
         self.entities[slot] = entity;
         if !self.checks[depth].hold(self.frame, &self.entities) {
             return ControlFlow::Continue(());
@@ -263,13 +287,34 @@ impl Search<'_, '_> {
 
 /// What encoding a well filled board takes, all blocks together.
 pub fn encoding_steps(set: &FeatureSet) -> Steps {
-    set.blocks().iter().map(|block| Frame::new(block.spec()).encoding_steps()).fold(0, Steps::saturating_add)
+    set.blocks().iter().map(|block| block_steps(block.spec(), USUAL_PIECES)).fold(0, Steps::saturating_add)
 }
 
-/// What a source yields on a well filled board, each with the work of finding it.
-fn usual(source: SourceSpec) -> Steps {
+/// Pieces on a well filled board.
+const USUAL_PIECES: Steps = 24;
+
+/// What encoding a board with so many pieces by the reference takes.
+fn block_steps(block: &BlockSpec, pieces: Steps) -> Steps {
+    let counting = |count| counting_steps(count, pieces);
+    let each = block.counts().into_iter().map(counting).fold(0, Steps::saturating_add);
+    let each = each.saturating_mul(2).saturating_add(10);
+    usual_bindings(&block.binders, pieces).saturating_mul(each).saturating_add(100).min(1 << 40)
+}
+
+/// What a count takes, counts inside it included.
+fn counting_steps(count: &CountSpec, pieces: Steps) -> Steps {
+    let inner = count.guards.iter().flat_map(|guard| &guard.counts).map(|count| counting_steps(count, pieces));
+    usual_bindings(&count.binders, pieces).saturating_mul(inner.fold(1, Steps::saturating_add))
+}
+
+fn usual_bindings(binders: &[BinderSpec], pieces: Steps) -> Steps {
+    binders.iter().map(|binder| usual(binder.source, pieces)).fold(1, Steps::saturating_mul)
+}
+
+/// What a source yields on a board with so many pieces, each with the work of finding it.
+fn usual(source: SourceSpec, pieces: Steps) -> Steps {
     match source {
-        SourceSpec::Pieces => 24,
+        SourceSpec::Pieces => pieces,
         SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,
         SourceSpec::Targets(_) | SourceSpec::Next(..) => 3,
     }

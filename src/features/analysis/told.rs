@@ -12,18 +12,20 @@ use crate::features::FeatureSet;
 use crate::features::reference;
 use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
 
+use super::budget::{Budget, Steps};
 use super::domain::{Domain, Squares};
 use super::partial::{KING, Partial};
-use super::search::{Ended, Frame, Steps};
+use super::search::{Ended, Frame};
 
-/// Steps of the search for what an index implies, and for a whole block.
+/// Steps of the search for what an index implies, and for a whole set.
 const INDEX_BUDGET: Steps = 1 << 16;
-const BLOCK_BUDGET: Steps = 1 << 27;
+const BUDGET: Steps = 1 << 26;
 /// Blocks looked at: a set that needs more is left to the search for a counterexample.
 const MAX_BLOCKS: usize = 64;
 
 /// Whether both perspectives' features tell every piece state.
-pub fn everything(set: &FeatureSet) -> bool {
+pub fn everything(set: &FeatureSet, budget: Budget) -> bool {
+    let mut left = budget.steps(BUDGET);
     let pieces = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
     let mut open = pieces;
     for block in set.blocks().iter().take(MAX_BLOCKS) {
@@ -31,12 +33,13 @@ pub fn everything(set: &FeatureSet) -> bool {
         if !argued(spec) {
             continue;
         }
-        let mut teller = Teller { frame: Frame::new(spec), block: spec, implied: HashMap::new(), left: BLOCK_BUDGET };
+        let mut teller = Teller { frame: Frame::new(spec, budget), block: spec, implied: HashMap::new(), left };
         // What White's view tells, then what Black's does, as states of the board itself.
         let own = pieces.filtered(|entity| {
             let seen_by_black = turned(entity, spec.orientation);
             (open.contains(entity) || open.contains(seen_by_black)) && teller.tells(entity)
         });
+        left = teller.left;
         open = open.filtered(|entity| !own.contains(entity) && !own.contains(turned(entity, spec.orientation)));
         if open.is_empty() {
             return true;
@@ -82,7 +85,7 @@ impl Teller<'_> {
         let squares = |wanted: bool| if wanted { !0u64 } else { 1 };
         Squares(squares(with_own)).all(|own| {
             Squares(squares(with_enemy)).all(|enemy| {
-                self.left = self.left.saturating_sub(1);
+                self.left = if self.frame.expired() { 0 } else { self.left.saturating_sub(1) };
                 let mut partial = Partial::default();
                 let king = |square, color| Entity { square, role: KING, color };
                 let kings = [with_own.then(|| king(own, 0)), with_enemy.then(|| king(enemy, 1))];
@@ -117,9 +120,11 @@ impl Teller<'_> {
         let (frame, left) = (&self.frame, &mut self.left);
         *self.implied.entry(index).or_insert_with(|| {
             let kept = frame.block.index_of(index).is_some();
+            *left = left.saturating_sub(frame.goal_steps());
             let Some(goal) = frame.goal(index).filter(|_| kept) else { return Domain::default() };
             let mut common: Option<Domain> = None;
-            let mut budget = INDEX_BUDGET;
+            let most = INDEX_BUDGET.min(*left);
+            let mut budget = most;
             let ended = frame.bindings(&goal, &mut budget, &mut |partial, _| {
                 let mut here = Domain::default();
                 partial.pieces().for_each(|piece| here.insert(piece));
@@ -127,7 +132,7 @@ impl Teller<'_> {
                 common = Some(both);
                 if both.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            *left = left.saturating_sub(INDEX_BUDGET - budget);
+            *left = left.saturating_sub(most - budget);
             if ended == Ended::Exhausted { common.unwrap_or_default() } else { Domain::default() }
         })
     }

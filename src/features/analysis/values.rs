@@ -20,7 +20,8 @@ impl Values {
 
     pub fn all(max: u32) -> Values {
         let mut values = Values::none(max);
-        (0..=max).for_each(|value| values.insert(value));
+        values.words.fill(!0);
+        values.cut();
         values
     }
 
@@ -55,15 +56,79 @@ impl Values {
         }
         let mut sums = Values::none(self.max);
         for a in other.iter() {
-            for b in self.iter() {
-                sums.insert((a + b).min(self.max));
+            sums.or_shifted(self, a);
+        }
+        sums.cut();
+        *self = sums;
+    }
+
+    /// Adds each value of `other` plus `by`; what is beyond the maximum is the maximum.
+    fn or_shifted(&mut self, other: &Values, by: u32) {
+        let (words, bits) = (by as usize / 64, by % 64);
+        let mut beyond = false;
+        for (at, word) in other.words.iter().enumerate() {
+            let high = if bits == 0 { 0 } else { word >> (64 - bits) };
+            for (to, part) in [(at + words, word << bits), (at + words + 1, high)] {
+                match self.words.get_mut(to) {
+                    Some(sums) => *sums |= part,
+                    None => beyond |= part != 0,
+                }
             }
         }
-        *self = sums;
+        if beyond {
+            self.insert(self.max);
+        }
+    }
+
+    /// Turns values beyond the maximum into the maximum.
+    fn cut(&mut self) {
+        let top = self.max % 64;
+        let inside = !0u64 >> (63 - top);
+        if let Some(last) = self.words.last_mut()
+            && *last & !inside != 0
+        {
+            *last = *last & inside | 1 << top;
+        }
     }
 
     /// The same, `times` over.
     pub fn plus_times(&mut self, other: &Values, times: u32) {
         (0..times).for_each(|_| self.plus(other));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums as they are defined, value by value.
+    fn sums(left: &[u32], right: &[u32], max: u32) -> Vec<u32> {
+        let mut sums: Vec<u32> = left.iter().flat_map(|a| right.iter().map(move |b| (a + b).min(max))).collect();
+        sums.sort_unstable();
+        sums.dedup();
+        sums
+    }
+
+    #[test]
+    fn sums_saturate_at_the_maximum() {
+        let of = |values: &[u32], max: u32| {
+            let mut all = Values::none(max);
+            values.iter().for_each(|value| all.insert((*value).min(max)));
+            all
+        };
+        for max in [0, 1, 5, 62, 63, 64, 65, 127, 128, 200, 1024] {
+            let some = |step: usize| (0..=max).step_by(step).collect::<Vec<_>>();
+            for (left, right) in [(some(1), some(1)), (some(3), some(7)), (vec![max], vec![0, max]), (vec![0], some(5))]
+            {
+                let mut sum = of(&left, max);
+                sum.plus(&of(&right, max));
+                assert_eq!(
+                    sum.iter().collect::<Vec<_>>(),
+                    sums(&left, &right, max),
+                    "{left:?} + {right:?} up to {max}"
+                );
+            }
+            assert_eq!(Values::all(max).iter().count() as u32, max + 1);
+        }
     }
 }

@@ -1,0 +1,124 @@
+//! Bucket tables as people write them: 64 numbers, eight rows of them, a board drawn in strings, or one half of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use shakmaty::Square;
+use toml::Spanned;
+
+use crate::chess::Mirror;
+
+use super::error::{FeatureError, SourceText};
+use super::spec::Bucket;
+
+/// Largest number a table may hold.
+const MAX_BUCKET: i64 = 1 << 24;
+
+/// A table in one of its spellings.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected 64 numbers, eight rows of eight numbers, eight strings, or 32 numbers of a mirrored set"
+)]
+pub enum BucketTable {
+    /// a1, b1, … h8; in a mirrored set also the 32 squares of the own king's half in that order.
+    Numbers(Vec<i64>),
+    /// Ranks 1 to 8, each from a to h.
+    Rows(Vec<Vec<i64>>),
+    /// Ranks 8 to 1, as one looks at a board, each from a to h: eight digits, or numbers with blanks between; `.` is
+    /// outside.
+    Drawn(Vec<String>),
+}
+
+/// The tables of a definition, ready to look squares up.
+///
+/// # Errors
+/// When a table has another length, a number below −1 or above 2^24, or no square inside.
+pub fn read(
+    tables: &BTreeMap<String, Spanned<BucketTable>>,
+    mirror: Mirror,
+    source: &SourceText,
+) -> Result<BTreeMap<String, Arc<Bucket>>, FeatureError> {
+    let read = |(name, table): (&String, &Spanned<BucketTable>)| {
+        let bucket = squares(table.as_ref(), mirror).and_then(|numbers| bucket(name, &numbers));
+        let bucket =
+            bucket.map_err(|problem| source.error(format!("bucket table `{name}` {problem}"), table.span(), None))?;
+        Ok((name.clone(), Arc::new(bucket)))
+    };
+    tables.iter().map(read).collect()
+}
+
+/// A number for every square, a1, b1, … h8.
+fn squares(table: &BucketTable, mirror: Mirror) -> Result<Vec<i64>, String> {
+    match table {
+        BucketTable::Numbers(numbers) if numbers.len() == 32 => half(numbers, mirror),
+        BucketTable::Numbers(numbers) if numbers.len() == 64 => Ok(numbers.clone()),
+        BucketTable::Numbers(numbers) => Err(format!("has {} numbers; it needs 64", numbers.len())),
+        BucketTable::Rows(rows) => {
+            if rows.len() != 8 || rows.iter().any(|row| row.len() != 8) {
+                let lengths = rows.iter().map(|row| row.len().to_string()).collect::<Vec<_>>().join(", ");
+                return Err(format!("has rows of {lengths} numbers; it needs eight rows of eight, rank 1 first"));
+            }
+            Ok(rows.concat())
+        }
+        BucketTable::Drawn(ranks) => {
+            if ranks.len() != 8 {
+                return Err(format!("has {} strings; it needs eight, rank 8 first", ranks.len()));
+            }
+            let ranks = ranks.iter().rev().map(|rank| drawn(rank)).collect::<Result<Vec<_>, _>>()?;
+            Ok(ranks.concat())
+        }
+    }
+}
+
+/// The own king's half, rank by rank; squares of the other half are outside.
+fn half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
+    let first = match mirror {
+        Mirror::KingLeft => 0,
+        Mirror::KingRight => 4,
+        Mirror::None => {
+            return Err("has 32 numbers; it needs 64: half a board is enough only where `mirror` keeps the own king \
+                        on it"
+                .into());
+        }
+    };
+    let number =
+        |square: usize| (square % 8).checked_sub(first).filter(|file| *file < 4).map(|file| square / 8 * 4 + file);
+    Ok((0..64).map(|square| number(square).map_or(-1, |at| numbers[at])).collect())
+}
+
+/// The eight numbers of a rank.
+fn drawn(rank: &str) -> Result<Vec<i64>, String> {
+    let words: Vec<String> = match rank.trim().contains(char::is_whitespace) {
+        true => rank.split_whitespace().map(str::to_owned).collect(),
+        false => rank.trim().chars().map(String::from).collect(),
+    };
+    let number = |word: &String| match word.as_str() {
+        "." => Ok(-1),
+        word => {
+            word.parse().map_err(|_| format!("has `{word}` in \"{rank}\"; write numbers, `.` for a square outside"))
+        }
+    };
+    match words.len() {
+        8 => words.iter().map(number).collect(),
+        length => Err(format!(
+            "has {length} squares in \"{rank}\"; a rank has eight: as many digits, or numbers with blanks between"
+        )),
+    }
+}
+
+fn bucket(name: &str, numbers: &[i64]) -> Result<Bucket, String> {
+    let mut bucket = Bucket { name: name.to_owned(), table: [-1; 64], size: 0 };
+    for (slot, (square, number)) in bucket.table.iter_mut().zip(Square::ALL.into_iter().zip(numbers)) {
+        if !(-1..=MAX_BUCKET).contains(number) {
+            return Err(format!("has {number} for {square}; numbers run from −1 to 2^24"));
+        }
+        *slot = *number as i32;
+        bucket.size = bucket.size.max((number + 1) as u32);
+    }
+    match bucket.size {
+        0 => Err("leaves every square out".into()),
+        _ => Ok(bucket),
+    }
+}
