@@ -15,7 +15,7 @@ use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    /// A network file, a run's folder, a checkpoint, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]

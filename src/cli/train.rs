@@ -11,14 +11,15 @@ use crate::net::nnue::Architecture;
 use crate::report::Estimate;
 use crate::service::{Request, Source};
 use crate::train::{
-    Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError,
+    Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError, folder,
 };
 use crate::units::Seed;
 
 /// Train a network on a feature set
 ///
-/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to go on from), best.safetensors (float weights),
-/// network.safetensors (quantised) and, once finished, outcome.json.
+/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to go on from), best.safetensors (the float weights of
+/// the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors (the last epoch's,
+/// quantised) and, once finished, outcome.json.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
@@ -84,10 +85,13 @@ pub struct Arguments {
     /// What a second method's loss counts beside the first's
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
-    /// Begin with the network of a file, whatever it learned from: another run's checkpoint or best, or a quantised
+    /// Begin with the network of another run's folder or of a file, whatever it learned from: a checkpoint or a quantised
     /// network (also .nnue)
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
+    /// Begin with the last epoch's network of the run's folder that --start names, not the best one's
+    #[arg(long, requires = "start")]
+    last: bool,
     /// Seeds, separated by commas; of several, each has its run in OUT/seed-N
     #[arg(long, value_delimiter = ',', default_values_t = [0])]
     seed: Vec<u64>,
@@ -158,7 +162,19 @@ impl FromStr for Widths {
 }
 
 impl Arguments {
-    fn config(&self, seed: Seed) -> TrainConfig {
+    /// The file to begin with: where a run's folder is named, its float weights.
+    fn start(&self) -> Result<Option<PathBuf>, Failure> {
+        match &self.start {
+            Some(start) if start.is_dir() => folder::weights(start, self.last).map(Some).map_err(failure),
+            Some(start) if self.last => {
+                let why = format!("--last chooses among a run folder's networks, and {} is none", start.display());
+                Err(failure(TrainError::Config(why)))
+            }
+            start => Ok(start.clone()),
+        }
+    }
+
+    fn config(&self, seed: Seed, start: Option<PathBuf>) -> TrainConfig {
         let shape = self.arch.map(Architecture::shape);
         let (l1, hidden) = match &shape {
             Some(shape) => (shape.l1, &shape.hidden),
@@ -183,7 +199,7 @@ impl Arguments {
             learning_rate: self.lr,
             decay: self.decay,
             recipe: self.recipe,
-            start: self.start.clone(),
+            start,
             second: self.second.map(|method| Second {
                 method,
                 data: self.second_data.clone().unwrap_or_else(|| self.data.clone()),
@@ -214,13 +230,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some((_, seed)) = seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
         return Err(Failure::request(TrainError::Config(format!("the seed {seed} stands twice"))));
     }
+    let start = arguments.start()?;
     let mut outcomes = Vec::with_capacity(seeds.len());
     for seed in seeds {
         let folder = match seeds.len() {
             1 => arguments.out.clone(),
             _ => arguments.out.join(format!("seed-{seed}")),
         };
-        let outcome = train(arguments, &arguments.config(Seed(*seed)), &folder)?;
+        let outcome = train(arguments, &arguments.config(Seed(*seed), start.clone()), &folder)?;
         if arguments.format == Format::Text {
             print_text(&outcome, &folder);
         }
@@ -239,7 +256,7 @@ fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<O
     let mut progress = Progress::new(arguments.resume);
     let every = Duration::try_from_secs_f64(arguments.checkpoint_every * 60.0);
     let checkpoint_every = every.map_err(|_| {
-        let text = format!("--checkpoint-every: {} minutes are no time", arguments.checkpoint_every);
+        let text = format!("--checkpoint-every must be 0 minutes or more, not {}", arguments.checkpoint_every);
         Failure::request(TrainError::Config(text))
     })?;
     let (resume, force) = (arguments.resume, arguments.force);
@@ -257,21 +274,39 @@ fn failure(error: TrainError) -> Failure {
 }
 
 fn print_text(outcome: &Outcome, folder: &Path) {
-    let share = 100.0 * (1.0 - outcome.validation_loss / outcome.baseline_loss);
     println!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters);
     println!(
-        "validation loss {:.6} over {} samples, {share:.1}% below the best constant's {:.6}",
-        outcome.validation_loss, outcome.validation_samples, outcome.baseline_loss
+        "validation loss {:.6} over {} samples, {} the best constant's {:.6}",
+        outcome.validation_loss,
+        outcome.validation_samples,
+        beside(outcome.validation_loss, outcome.baseline_loss),
+        outcome.baseline_loss
     );
-    if let Some(accuracy) = outcome.epochs.last().and_then(|epoch| epoch.validation_accuracy) {
+    let best = outcome.best();
+    if let Some(accuracy) = best.and_then(|epoch| epoch.validation_accuracy) {
         println!("the move played is preferred in {:.1}% of them", 100.0 * accuracy);
     }
-    if let Some(second) = outcome.epochs.last().and_then(|epoch| epoch.second) {
+    if let Some(second) = best.and_then(|epoch| epoch.second) {
         let accuracy = second.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
         let (method, loss) = (second.method.name(), second.validation_loss);
         println!("{method}: validation loss {loss:.6}{}", accuracy.unwrap_or_default());
     }
-    println!("{:.1} s; network in {}", outcome.seconds, folder.join(&outcome.network).display());
+    let (epochs, path) = (outcome.epochs.len(), |name: &Path| folder.join(name).display().to_string());
+    let number = best.map_or(0, |epoch| epoch.epoch);
+    println!(
+        "{:.1} s; network of epoch {number} of {epochs}, the best, in {}",
+        outcome.seconds,
+        path(&outcome.network)
+    );
+    if let (Some(last), Some(epoch)) = (&outcome.last, outcome.epochs.last().filter(|epoch| epoch.epoch != number)) {
+        println!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(last));
+    }
+}
+
+/// How a loss compares with another.
+fn beside(loss: f64, other: f64) -> String {
+    let share = 100.0 * (1.0 - loss / other);
+    format!("{:.1}% {}", share.abs(), if share < 0.0 { "above" } else { "below" })
 }
 
 /// The seeds' losses as one estimate.

@@ -54,7 +54,7 @@ impl Workbench for Local {
 
     fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
         let network = NetFile::load(&request.network)?;
-        let (float, checkpoint) = load_float(&request.checkpoint)?;
+        let (float, checkpoint) = load_float(&request.weights)?;
         let options = ErrorOptions { limit: request.games, ..ErrorOptions::default() };
         Ok(measure::error(&network, &float, &checkpoint, &request.data, options)?.0)
     }

@@ -237,7 +237,8 @@ impl<'a> Runner<'a> {
     /// A run is finished when its outcome is there and of the same configuration.
     fn recall_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
         let Ok(outcome) = read_json::<Outcome>(&self.folder(run).join(OUTCOME)) else { return Ok(false) };
-        if outcome.config != self.config(run)? {
+        // Without a best epoch it is of a version whose network was the last one's.
+        if outcome.config != self.config(run)? || outcome.best_epoch.is_none() {
             return Ok(false);
         }
         let key = self.key(Step::Train(run));
@@ -323,7 +324,7 @@ impl<'a> Runner<'a> {
     }
 
     fn net_key(&self, kind: &str, run: usize, settings: &serde_json::Value) -> Key {
-        Key::of(kind, &json!([self.run_key(&self.plan.runs[run]), settings]))
+        Key::of(kind, &json!([self.run_key(&self.plan.runs[run]), "best epoch", settings]))
     }
 
     fn run_key(&self, run: &PlannedRun) -> Key {
@@ -367,7 +368,7 @@ impl<'a> Runner<'a> {
         let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
-            checkpoint: folder.join(outcome.checkpoint),
+            weights: folder.join(outcome.weights),
             data: self.source.clone(),
             games: settings.and_then(|measure| measure.games),
         })

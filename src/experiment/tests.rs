@@ -114,11 +114,14 @@ impl Workbench for Fake {
             parameters: 1_000,
             training_samples: 160,
             validation_samples: 20,
+            best_epoch: Some(1),
             validation_loss: metrics.validation_loss,
             epochs: vec![metrics],
             baseline_loss: 0.5,
             seconds: 2.0,
             network: PathBuf::from("network.safetensors"),
+            weights: PathBuf::from("best.safetensors"),
+            last: Some(PathBuf::from("last.safetensors")),
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
         write_json(&request.folder.join("outcome.json"), &outcome)?;

@@ -49,8 +49,8 @@ pub struct TrainRequest<'a> {
 pub struct NetRequest {
     /// The quantised network.
     pub network: PathBuf,
-    /// The float network it comes from.
-    pub checkpoint: PathBuf,
+    /// The float network it was quantised from.
+    pub weights: PathBuf,
     /// The games.
     pub data: PathBuf,
     /// The first so many; none = all.

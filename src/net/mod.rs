@@ -12,6 +12,7 @@ mod file;
 mod float;
 pub mod nnue;
 mod quant;
+mod quantised;
 mod reorder;
 mod scheme;
 mod shape;
@@ -21,6 +22,7 @@ pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
 pub use quant::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
+pub use quantised::{Held, load_quantised};
 pub use scheme::{Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 

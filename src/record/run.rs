@@ -54,7 +54,10 @@ pub struct RunRecord {
     pub parameters: u64,
     pub training_samples: u64,
     pub validation_samples: u64,
-    /// Of the last epoch.
+    /// The epoch whose network was measured, the best one; none in records of versions that took the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_epoch: Option<u32>,
+    /// Of that epoch.
     pub validation_loss: f64,
     /// Validation loss of the best constant output.
     pub baseline_loss: f64,
@@ -80,9 +83,19 @@ impl RunRecord {
             parameters: outcome.parameters,
             training_samples: outcome.training_samples,
             validation_samples: outcome.validation_samples,
+            best_epoch: outcome.best_epoch,
             validation_loss: outcome.validation_loss,
             baseline_loss: outcome.baseline_loss,
             epochs: epochs.collect(),
+        }
+    }
+
+    /// The epoch whose network was measured.
+    #[must_use]
+    pub fn best(&self) -> Option<&EpochRecord> {
+        match self.best_epoch {
+            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
+            None => self.epochs.last(),
         }
     }
 }

@@ -90,6 +90,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &Facts) -> RunRecord {
         parameters: u64::from(features) * 64 + 64 + 128 * 32 + 32 + 33,
         training_samples: 100_000,
         validation_samples: 5_000,
+        best_epoch: None,
         validation_loss: last,
         baseline_loss: scale * 0.05,
         epochs: epochs.collect(),

@@ -124,7 +124,7 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
     let errors: Vec<_> = nets_of(&results.error, planned).map(|result| &result.record).collect();
     let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
     let accuracy: Option<Vec<f64>> =
-        runs.iter().map(|run| run.epochs.last().and_then(|epoch| epoch.validation_accuracy)).collect();
+        runs.iter().map(|run| run.best().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
         set: planned.set.clone(),
         seeds_done: runs.len(),

@@ -122,7 +122,8 @@ pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) ->
 /// # Errors
 /// When the file cannot be written.
 pub fn save_weights(path: &Path, origin: &Origin, net: &FloatNet, progress: &Progress) -> Result<(), TrainError> {
-    let training = serde_json::json!({ "epochs": progress.epochs, "step": progress.step });
+    let Progress { epochs, step, config, .. } = progress;
+    let training = serde_json::json!({ "epochs": epochs, "step": step, "scheme": config.scheme });
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, net, &[])?)
 }
 

@@ -23,10 +23,16 @@ pub enum TrainError {
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
     #[error(
-        "{} already holds files ({first}); give another folder, `--resume` to continue the run in it or `--force` to replace it",
+        "{} already holds a run ({first}); give another folder, `--resume` to continue the run or `--force` to replace it",
         folder.display()
     )]
     Occupied { folder: PathBuf, first: String },
+    #[error(
+        "{} holds files that no run writes ({first}), which `--force` does not remove either; give another folder, or move \
+         them away",
+        folder.display()
+    )]
+    Foreign { folder: PathBuf, first: String },
     #[error("{} cannot be continued: {why}", checkpoint.display())]
     Mismatch { checkpoint: PathBuf, why: String },
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
@@ -69,6 +75,7 @@ impl TrainError {
             | TrainError::Config(_)
             | TrainError::Features(_)
             | TrainError::Occupied { .. }
+            | TrainError::Foreign { .. }
             | TrainError::Mismatch { .. }
             | TrainError::Damaged { .. }
             | TrainError::Labels(_)

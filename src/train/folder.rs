@@ -18,8 +18,10 @@ pub const DEFINITION: &str = "definition.toml";
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 /// The float network with the lowest validation loss: with a second method, the lowest weighted sum of both.
 pub const BEST: &str = "best.safetensors";
-/// The quantised network of the last epoch.
+/// The run's network, quantised: that of the epoch of [`BEST`].
 pub const NETWORK: &str = "network.safetensors";
+/// The quantised network of the last epoch. Folders without it are unfinished, or of versions whose [`NETWORK`] this was.
+pub const LAST: &str = "last.safetensors";
 /// The metrics for TensorBoard.
 pub const EVENTS: &str = "events.out.tfevents.fsbench";
 /// Written last: where it stands, the run has finished.
@@ -28,6 +30,41 @@ pub const OUTCOME: &str = "outcome.json";
 /// Whether a killed run left this file unfinished; earlier versions named them `.tmp…`.
 fn is_rubbish(name: &str) -> bool {
     output::is_part(name) || name.starts_with(".tmp")
+}
+
+/// Everything that a run writes. The outcome goes first: without it nothing else looks finished.
+const FILES: [&str; 9] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, CONFIG];
+
+/// The file in a run's folder that holds its network, or with `last` the last epoch's, finished or not.
+///
+/// # Errors
+/// When the folder holds no network.
+pub fn network(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
+    let names: &[&str] = match (folder.join(LAST).exists(), last) {
+        (true, false) => &[NETWORK],
+        (true, true) => &[LAST],
+        (false, false) => &[BEST, NETWORK],
+        (false, true) => &[NETWORK, CHECKPOINT],
+    };
+    find(folder, names)
+}
+
+/// As [`network`], the float weights.
+///
+/// # Errors
+/// As there.
+pub fn weights(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
+    find(folder, &[if last { CHECKPOINT } else { BEST }])
+}
+
+fn find(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> {
+    let found = names.iter().map(|name| folder.join(name)).find(|path| path.exists());
+    found.ok_or_else(|| {
+        let folder = folder.display();
+        TrainError::Config(format!(
+            "{folder} holds no network: it is no run's folder, or the run's first epoch is not done"
+        ))
+    })
 }
 
 /// A run folder that this process writes to.
@@ -39,19 +76,21 @@ impl Folder {
     /// files that no run writes are never touched.
     ///
     /// # Errors
-    /// When there is something in the folder and no `force`, or it cannot be made.
+    /// When there is a run in the folder and no `force`, when there is anything else in it, or it cannot be made. Nothing has
+    /// been removed then.
     pub fn create(path: &Path, force: bool) -> Result<Folder, TrainError> {
         let folder = Folder::open(path)?;
-        // The outcome goes first: without it nothing else looks finished.
-        for name in [OUTCOME, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, CONFIG] {
-            if force {
-                folder.remove(name)?;
-            }
+        let (own, foreign): (Vec<_>, Vec<_>) =
+            folder.entries()?.into_iter().partition(|name| FILES.contains(&name.as_str()));
+        if let Some(first) = foreign.into_iter().next() {
+            return Err(TrainError::Foreign { folder: path.into(), first });
         }
-        match folder.entries()?.first() {
-            Some(first) => Err(TrainError::Occupied { folder: path.into(), first: first.clone() }),
-            None => Ok(folder),
+        // A definition alone was written for a run whose data were never ready.
+        match own.into_iter().find(|name| !force && name != DEFINITION) {
+            Some(first) => return Err(TrainError::Occupied { folder: path.into(), first }),
+            None => FILES.iter().try_for_each(|name| folder.remove(name))?,
         }
+        Ok(folder)
     }
 
     /// The folder of a run to continue; made when there is none.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::TrainConfig;
+use super::folder::CHECKPOINT;
 use crate::data::Method;
 use crate::features::Identity;
 
@@ -86,7 +87,11 @@ pub struct Outcome {
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// Of the last epoch.
+    /// The epoch, from 1, that the network and its validation loss are of: the one with the lowest loss. None in outcomes of
+    /// versions that took the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_epoch: Option<u32>,
+    /// Of the network.
     pub validation_loss: f64,
     /// Validation loss of the best constant output: what a network that sees nothing reaches.
     pub baseline_loss: f64,
@@ -94,5 +99,28 @@ pub struct Outcome {
     pub seconds: f64,
     /// Relative to the run's folder.
     pub network: PathBuf,
+    /// The float network it was quantised from.
+    #[serde(default = "of_earlier_versions")]
+    pub weights: PathBuf,
+    /// The last epoch's network, quantised; none in outcomes of versions where [`Outcome::network`] was it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<PathBuf>,
+    /// What the run goes on from.
     pub checkpoint: PathBuf,
+}
+
+/// Their network was the last epoch's.
+fn of_earlier_versions() -> PathBuf {
+    CHECKPOINT.into()
+}
+
+impl Outcome {
+    /// The metrics of the epoch the network is of.
+    #[must_use]
+    pub fn best(&self) -> Option<&EpochMetrics> {
+        match self.best_epoch {
+            Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
+            None => self.epochs.last(),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, Progress, Validation};
 use super::device::Learner;
-use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, NETWORK, OUTCOME};
+use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, LAST, NETWORK, OUTCOME};
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
@@ -20,7 +20,7 @@ use crate::net::{self, NetFile, Origin, Scheme};
 
 impl Run<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
-    /// `network.safetensors` and, last, `outcome.json`.
+    /// `network.safetensors`, `last.safetensors` and, at the end, `outcome.json`.
     ///
     /// # Errors
     /// See [`TrainError`]. Whatever happens, the folder holds whole files only and a run in it can be resumed.
@@ -49,6 +49,10 @@ impl Run<'_> {
 /// The outcome of a run that is already finished, if this is one.
 fn finished(folder: &Folder, config: &TrainConfig, set: &FeatureSet) -> Result<Option<Outcome>, TrainError> {
     let Some(outcome) = folder.read_json::<Outcome>(OUTCOME)? else { return Ok(None) };
+    // Of a version whose network was the last epoch's: finished once more, without a step.
+    if outcome.best_epoch.is_none() {
+        return Ok(None);
+    }
     let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config).is_ok();
     // Anything else is refused, or continued, by the checkpoint.
     Ok((same && outcome.config.epochs == config.epochs).then_some(outcome))
@@ -303,15 +307,24 @@ impl<'a> Session<'a> {
         Ok(TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() })
     }
 
-    /// Quantises the network and writes the outcome.
+    /// Quantises the networks of the best epoch and of the last, and writes the outcome.
     fn export(mut self) -> Result<Outcome, TrainError> {
-        let (Some(last), Some(validation)) = (self.metrics.last(), self.progress.validation) else {
-            let why = "a finished run without an epoch".into();
-            return Err(TrainError::Damaged { path: self.folder.path(CHECKPOINT), why });
+        let path = self.folder.path(BEST);
+        let (best, stored) = net::load_float(&path)?;
+        let epoch = stored.training["epochs"].as_u64();
+        let best_epoch = self.metrics.iter().find(|metrics| Some(u64::from(metrics.epoch)) == epoch);
+        let (Some(best_epoch), Some(validation)) = (best_epoch, self.progress.validation) else {
+            let why = "it is of no epoch of this run".into();
+            return Err(TrainError::Damaged { path, why });
         };
-        let float = &self.learner.model()?.net;
-        let (net, parameters) = (net::quantise(float, &self.scheme)?, float.parameters());
-        NetFile { origin: self.origin.clone(), net }.save(&self.folder.path(NETWORK))?;
+        let (number, validation_loss) = (best_epoch.epoch, best_epoch.validation_loss);
+        let last = &self.learner.model()?.net;
+        let parameters = last.parameters();
+        // In this order: where the last epoch's stands, the network is the best one's.
+        for (net, name) in [(&best, NETWORK), (last, LAST)] {
+            let net = net::quantise(net, &self.scheme)?;
+            NetFile { origin: self.origin.clone(), net }.save(&self.folder.path(name))?;
+        }
         let outcome = Outcome {
             config: self.config.clone(),
             name: self.set.name().into(),
@@ -320,11 +333,14 @@ impl<'a> Session<'a> {
             parameters,
             training_samples: self.progress.samples_per_epoch,
             validation_samples: validation.samples,
-            validation_loss: last.validation_loss,
+            best_epoch: Some(number),
+            validation_loss,
             baseline_loss: validation.baseline,
             seconds: self.metrics.iter().map(|epoch| epoch.seconds).sum(),
             epochs: self.metrics,
             network: PathBuf::from(NETWORK),
+            weights: PathBuf::from(BEST),
+            last: Some(PathBuf::from(LAST)),
             checkpoint: PathBuf::from(CHECKPOINT),
         };
         self.folder.write_json(OUTCOME, &outcome)?;

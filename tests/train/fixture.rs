@@ -124,7 +124,7 @@ fn balance(position: &Chess) -> f64 {
 }
 
 pub fn same_results(bench: &Bench, a: &str, b: &str) {
-    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK] {
+    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK, folder::LAST] {
         let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
         assert!(read(a) == read(b), "{file} of {a} and {b} differ");
     }

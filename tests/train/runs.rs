@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsbench::chess::Perspective;
 use fsbench::data::Method;
 use fsbench::features::FeatureSet;
-use fsbench::net::{self, NetFile};
+use fsbench::net::{self, NetFile, Scheme};
 use fsbench::train::{
     EpochMetrics, EvalLoss, Optimiser, Outcome, Recipe, Run, Schedule, Silent, TrainConfig, TrainError, folder,
 };
@@ -277,7 +277,7 @@ fn what_cannot_go_on_is_refused() {
         }
     };
     assert!(bench.command("run", &["--epochs", "1"]).output().expect("runs").status.success());
-    check(&["--epochs", "1"], 2, &["already holds files", "--resume"]);
+    check(&["--epochs", "1"], 2, &["already holds a run", "--resume"]);
     check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
     check(&["--force", "--lr", "0"], 2, &["learning rate and decay are above 0, not 0 and 0.8"]);
@@ -288,8 +288,12 @@ fn what_cannot_go_on_is_refused() {
         &["training diverged at step 2: ft.weight[0, 0] is NaN", "--gradient-clip"],
     );
     fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
-    check(&["--force"], 2, &["notes.txt"]);
-    assert!(bench.path("run").join("notes.txt").exists());
+    // What --force does not do is not offered, and nothing is gone.
+    let before = fs::read_dir(bench.path("run")).expect("a folder").count();
+    for options in [&["--force"][..], &[]] {
+        check(options, 2, &["holds files that no run writes (notes.txt)", "move them away"]);
+        assert_eq!(fs::read_dir(bench.path("run")).expect("a folder").count(), before);
+    }
 }
 
 #[test]
@@ -410,4 +414,88 @@ fn a_signal_ends_training_with_its_state_saved() {
     let output = bench.command("cut", &[&options[..], &["--resume"]].concat()).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     same_results(&bench, "whole", "cut");
+}
+
+/// A run that learns its few samples by heart: the network is that of the epoch before, and both can be had.
+#[test]
+fn the_network_is_the_best_epochs() {
+    let bench = Bench::new();
+    let text = bench.command("run", &["--epochs", "8", "--lr", "0.02", "--decay", "1"]).output().expect("runs");
+    assert!(text.status.success(), "{}", error_of(&text));
+    let text = String::from_utf8(text.stdout).expect("text");
+    let run = bench.path("run");
+    let outcome = || -> Outcome {
+        serde_json::from_slice(&fs::read(run.join(folder::OUTCOME)).expect("an outcome")).expect("an outcome")
+    };
+    let written = outcome();
+    let losses: Vec<f64> = written.epochs.iter().map(|epoch| epoch.validation_loss).collect();
+    let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("epochs");
+    assert!(best + 1 < losses.len(), "the last epoch should not be the best: {losses:?}");
+    assert_eq!((written.best_epoch, written.validation_loss), (Some(best as u32 + 1), losses[best]));
+    assert!(text.contains(&format!("network of epoch {} of 8, the best, in", best + 1)), "{text}");
+    assert!(text.contains(&format!("the last epoch's, validation loss {:.6}, in", losses[7])), "{text}");
+    let quantised = |name: &str| {
+        let float = net::load_float(&run.join(name)).expect("weights").0;
+        net::quantise(&float, &Scheme::stockfish()).expect("fits")
+    };
+    let load = |name: &str| NetFile::load(&run.join(name)).expect("a network").net;
+    assert!(load(folder::NETWORK) == quantised(folder::BEST) && load(folder::LAST) == quantised(folder::CHECKPOINT));
+    assert!(load(folder::NETWORK) != load(folder::LAST));
+
+    // What is asked of the folder is the best, with --last the other; checkpoints are quantised on the way.
+    let converted = |from: &str, more: &[&str]| {
+        let to = bench.path("converted.safetensors");
+        let from = run.join(from);
+        let output =
+            Command::new(PROGRAM).args(["net", "convert"]).args([&from, &to]).args(more).output().expect("runs");
+        assert!(output.status.success(), "{}", error_of(&output));
+        let bytes = fs::read(&to).expect("a network");
+        fs::remove_file(&to).expect("removed");
+        bytes
+    };
+    let [network, last] = [folder::NETWORK, folder::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
+    let check = || {
+        for (from, more, expected) in [
+            ("", &[][..], &network),
+            ("", &["--last"], &last),
+            (folder::BEST, &[], &network),
+            (folder::CHECKPOINT, &["--scheme", "stockfish"], &last),
+        ] {
+            assert!(converted(from, more) == *expected, "{from} {more:?}");
+        }
+    };
+    check();
+    let evaluated = |net: &Path, more: &[&str]| {
+        let fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2";
+        let output = Command::new(PROGRAM).args(["eval", "--fen", fen, "--net"]).arg(net).args(more).output();
+        let output = output.expect("runs");
+        (output.status.code(), output.stdout)
+    };
+    assert_eq!(evaluated(&run, &[]), evaluated(&run.join(folder::NETWORK), &[]));
+    assert_eq!(evaluated(&run, &["--last"]), evaluated(&run.join(folder::LAST), &[]));
+    assert_eq!(evaluated(&run.join(folder::LAST), &["--last"]).0, Some(2));
+    // A learning rate that moves nothing leaves the network as it was.
+    for (more, expected) in [(&[][..], &network), (&["--last"], &last)] {
+        let mut command = bench.command("begun", &["--epochs", "1", "--lr", "1e-30", "--force"]);
+        assert!(command.arg("--start").arg(&run).args(more).output().expect("runs").status.success());
+        assert!(fs::read(bench.path("begun").join(folder::NETWORK)).expect("a network") == *expected, "{more:?}");
+    }
+
+    // A folder of an earlier version, whose network is the last epoch's: the best is quantised from its weights, and the
+    // run, asked for again, is finished as this version does.
+    fs::rename(run.join(folder::LAST), run.join(folder::NETWORK)).expect("renamed");
+    let mut old = serde_json::to_value(&written).expect("an outcome");
+    for key in ["best_epoch", "weights", "last"] {
+        old.as_object_mut().expect("an object").remove(key).expect("there");
+    }
+    fs::write(run.join(folder::OUTCOME), old.to_string()).expect("written");
+    let old = outcome();
+    assert_eq!((old.best().map(|epoch| epoch.epoch), old.weights), (Some(8), folder::CHECKPOINT.into()));
+    check();
+    let more = ["--epochs", "8", "--lr", "0.02", "--decay", "1", "--resume"];
+    assert!(bench.command("run", &more).output().expect("runs").status.success());
+    assert_eq!(outcome(), written);
+    assert!(
+        [folder::NETWORK, folder::LAST].map(|name| fs::read(run.join(name)).expect("a network")) == [network, last]
+    );
 }

@@ -25,7 +25,7 @@ fn full() -> Design {
 fn check_export(bench: &Bench, run: &str) {
     let path = |name: &str| bench.path(run).join(name);
     let file = NetFile::load(&path(folder::NETWORK)).expect("a network");
-    let (float, checkpoint) = net::load_float(&path(folder::CHECKPOINT)).expect("a checkpoint");
+    let (float, checkpoint) = net::load_float(&path(folder::BEST)).expect("weights");
     assert_eq!(quantise(&float, &file.net.scheme).expect("fits"), file.net);
     let games = bench.path("games.pgn");
     let (record, _) = measure::error(&file, &float, &checkpoint, &games, ErrorOptions::default()).expect("measured");

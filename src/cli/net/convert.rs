@@ -13,7 +13,7 @@ use crate::net::{NetError, bullet};
 /// Turn a network into a .nnue file that Stockfish loads, a raw file as bullet writes it, or a network of fsbench's
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network of fsbench's, a .nnue file, or with --bullet a raw file of bullet's
+    /// A network of fsbench's, a run's folder, a checkpoint, a .nnue file, or with --bullet a raw file of bullet's
     #[arg(value_name = "FROM")]
     from: PathBuf,
     /// The file to write

@@ -14,7 +14,7 @@ use crate::net::{QuantNet, Scheme, Shape};
 /// What a network file holds
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network of fsbench's, a .nnue file, or with --bullet a raw file of bullet's
+    /// A network of fsbench's, a run's folder, a checkpoint, a .nnue file, or with --bullet a raw file of bullet's
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct Arguments {
 
 #[derive(Debug, Serialize)]
 struct Info {
-    /// `nnue`, `fsbench` or `bullet`.
+    /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
     format: &'static str,
     /// As its engine calls it; .nnue files only.
     architecture: Option<&'static str>,

@@ -3,12 +3,15 @@
 mod convert;
 mod info;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
 
 use super::Failure;
 use crate::features::FeatureSet;
 use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{Activation, NetError, NetFile, bullet};
+use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, load_quantised};
+use crate::train::folder;
 
 /// Look into network files and convert them
 #[derive(Debug, clap::Args)]
@@ -48,6 +51,33 @@ pub(super) struct Told {
     /// Of bullet's file, the accumulator's width where the size fits several
     #[arg(long, value_name = "WIDTH", requires = "bullet")]
     l1: Option<usize>,
+    /// Of a run's folder, take the last epoch's network instead of the best one's
+    #[arg(long, conflicts_with = "bullet")]
+    last: bool,
+    /// Quantise a checkpoint by this scheme (stockfish, simple) [default: the one it was trained for]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["bullet", "arch"])]
+    scheme: Option<String>,
+}
+
+impl Told {
+    /// The file that a request names: itself, or a network of a run's folder.
+    fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
+        match path.is_dir() {
+            true => Ok(folder::network(path, self.last)?),
+            false if self.last => {
+                anyhow::bail!("--last chooses among a run folder's networks, and {} is a file", path.display())
+            }
+            false => Ok(path.to_path_buf()),
+        }
+    }
+
+    /// The scheme named for a checkpoint.
+    fn scheme(&self) -> anyhow::Result<Option<Scheme>> {
+        let Some(name) = &self.scheme else { return Ok(None) };
+        let names = || Scheme::all().map(|scheme| scheme.name).join(", ");
+        let unknown = || format!("there is no quantisation scheme `{name}`; there are {}", names());
+        Scheme::named(name).with_context(unknown).map(Some)
+    }
 }
 
 /// A network of any kind.
@@ -60,6 +90,8 @@ pub(super) struct Loaded {
 
 /// Reads a network.
 pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
+    let path = &told.file(path).map_err(Failure::Request)?;
+    let scheme = told.scheme().map_err(Failure::Request)?;
     let read = || -> Result<Loaded, NetError> {
         if let Some(set) = &told.bullet {
             let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
@@ -67,7 +99,9 @@ pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
             return Ok(Loaded { file: bullet::load(path, &set, layout)?, format: "bullet", nnue: None });
         }
         if !recognise(path)? {
-            return Ok(Loaded { file: NetFile::load(path)?, format: "fsbench", nnue: None });
+            let (file, held) = load_quantised(path, scheme.as_ref())?;
+            let format = if held == Held::Floats { "checkpoint, quantised" } else { "fsbench" };
+            return Ok(Loaded { file, format, nnue: None });
         }
         let nnue = Nnue::load(path, told.arch)?;
         let described = (nnue.architecture, String::from_utf8_lossy(&nnue.description).into_owned());
