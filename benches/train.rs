@@ -101,6 +101,7 @@ mod bench {
             second: None,
             start: None,
             validation: 0.01,
+            split_seed: Seed(0),
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
             compact_dead: false,

@@ -29,7 +29,7 @@ impl Wdl {
 
 /// Root of a run's randomness. Streams drawn from it depend on the seed, a name and an index, and on nothing else:
 /// neither thread count nor the order in which streams are asked for.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::{Failure, Format, print_json};
+use super::threads::Threads;
+use super::{Failure, Format, print_json, put};
 use crate::features::analysis::{Activity, Analysis, Budget, Lossless, Tally};
 use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, Listed, runs, shipped_sets};
 use crate::text;
@@ -29,6 +30,8 @@ pub struct Arguments {
     /// Search for proofs and witnesses however long it takes; otherwise what is open after some seconds is unresolved
     #[arg(long)]
     thorough: bool,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -97,6 +100,7 @@ struct DescribedAxis<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     let Some(request) = &arguments.set else { return list(arguments.format) };
     let budget = if arguments.thorough { Budget::THOROUGH } else { Budget::brief() };
     let set = FeatureSet::resolve(request).map_err(Failure::request)?;
@@ -115,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     for warning in &described.warnings {
-        eprintln!("warning: {warning}");
+        note!("warning: {warning}");
     }
     if arguments.list_dead {
         described.dead_indices = Some(analysis.dead());
@@ -125,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         described.witnesses = Some((0..set.num_features()).filter_map(witness).collect());
     }
     match arguments.format {
-        Format::Text => print!("{}", text(&described)),
+        Format::Text => put(&text(&described))?,
         Format::Json => print_json(&described)?,
     }
     Ok(())
@@ -144,9 +148,9 @@ fn list(format: Format) -> Result<(), Failure> {
     let width = sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
     for set in &sets {
         let about = set.about.as_deref().unwrap_or_default();
-        println!("{:width$}  {:>7}  {about}", set.name, grouped(set.num_features.into()));
+        outln!("{:width$}  {:>7}  {about}", set.name, grouped(set.num_features.into()))?;
         if let Some(source) = &set.source {
-            println!("{:width$}  {:>7}  ({source})", "", "");
+            outln!("{:width$}  {:>7}  ({source})", "", "")?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use shakmaty::Position;
 
 use super::encode::{explained, listed, texts};
 use super::input::{fen, lines, uci};
-use super::{Failure, Format, print_json, print_json_line};
+use super::{Failure, Format, print_json, print_json_line, put};
 use crate::chess::{BoardChange, Chess, Move, Perspective};
 use crate::features::{Delta, FeatureSet, FeatureText};
 
@@ -66,11 +66,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Json => print_json(&changed)?,
         Format::Text => {
             for (name, view) in [("white", &changed.white), ("black", &changed.black)] {
-                println!("{name}  {}", if view.refresh { "refresh" } else { "update" });
-                println!("  added    {}", listed(&view.added));
-                print!("{}", explained(&view.added, changed.features.as_ref()));
-                println!("  removed  {}", listed(&view.removed));
-                print!("{}", explained(&view.removed, changed.features.as_ref()));
+                outln!("{name}  {}", if view.refresh { "refresh" } else { "update" })?;
+                outln!("  added    {}", listed(&view.added))?;
+                put(&explained(&view.added, changed.features.as_ref()))?;
+                outln!("  removed  {}", listed(&view.removed))?;
+                put(&explained(&view.removed, changed.features.as_ref()))?;
             }
         }
     }

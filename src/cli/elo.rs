@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use serde::Serialize;
 
-use super::{Failure, Format, print_json};
+use super::{Failure, Format, print_json, put};
 use crate::play::{EloModel, Interval, MatchEstimate, Pairs, Sprt, SprtOutcome, SprtState};
 
 /// Elo, its 95% interval and a sequential test from a match's game pairs
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     match arguments.format {
         Format::Json => print_json(&document)?,
-        Format::Text => print!("{}", text(&document)),
+        Format::Text => put(&text(&document))?,
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{fen, lines};
-use super::{Failure, Format, print_json, print_json_line};
+use super::{Failure, Format, print_json, print_json_line, put};
 use crate::chess::{Chess, Perspective};
 use crate::features::{FeatureSet, FeatureText};
 
@@ -49,8 +49,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Json => print_json(&encoded)?,
         Format::Text => {
             for (name, active) in [("white", &encoded.white), ("black", &encoded.black)] {
-                println!("{name}  {}", listed(active));
-                print!("{}", explained(active, encoded.features.as_ref()));
+                outln!("{name}  {}", listed(active))?;
+                put(&explained(active, encoded.features.as_ref()))?;
             }
         }
     }

@@ -1,7 +1,6 @@
 //! `fsbench eval`: a network's score of given positions.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -46,14 +45,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(file) = &arguments.fens {
         return lines(file, |line| match arguments.format {
             Format::Json => print_json_line(&score(line)?),
-            Format::Text => Ok(writeln!(std::io::stdout(), "{}", text(line, &score(line)?))?),
+            Format::Text => Ok(outln!("{}", text(line, &score(line)?))?),
         });
     }
     let given = arguments.fen.as_deref().unwrap_or_default();
     let evaluation = score(given).map_err(Failure::Request)?;
     match arguments.format {
         Format::Json => print_json(&evaluation),
-        Format::Text => writeln!(std::io::stdout(), "{}", text(given, &evaluation)).map_err(Failure::work),
+        Format::Text => Ok(outln!("{}", text(given, &evaluation))?),
     }
 }
 

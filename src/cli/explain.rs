@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 
 use super::encode::{explained, texts};
-use super::{Failure, Format, print_json};
+use super::{Failure, Format, print_json, put};
 use crate::features::{FeatureSet, FeatureText};
 
 /// Say what features are: their block and the values of its axes
@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let features = texts(&set, &arguments.indices);
     match arguments.format {
         Format::Json => print_json(&Features { name: set.name(), features })?,
-        Format::Text => print!("{}", explained(&arguments.indices, Some(&features))),
+        Format::Text => put(&explained(&arguments.indices, Some(&features)))?,
     }
     Ok(())
 }

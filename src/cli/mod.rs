@@ -1,6 +1,9 @@
 //! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong, 128 and a
-//! signal's number after a signal.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
+//! signal's number after a signal. Verbs print by `outln!`, `note!` and the functions of `print`: `println!` panics where
+//! a pipe is closed.
+
+#[macro_use]
+mod print;
 
 mod dataset;
 mod define;
@@ -15,18 +18,23 @@ mod measure;
 mod net;
 mod report;
 mod run;
+mod runs;
+mod sample;
 mod samples_service;
 mod select;
 mod show;
 mod tables;
+mod threads;
 mod train;
 mod train_progress;
 
-use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use serde::Serialize;
+
+use crate::data::DataError;
+use print::{StdoutError, print_json, print_json_line, put};
 
 use crate::data::tell_when_cut_off;
 use crate::output::remove_unfinished;
@@ -60,9 +68,15 @@ pub enum Format {
     Json,
 }
 
+/// The package's version, and the commit it was built from where it was built in a checkout.
+const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
+    true => env!("CARGO_PKG_VERSION"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSBENCH_COMMIT"), ")"),
+};
+
 /// Compare input feature sets for NNUE chess networks.
 #[derive(Debug, Parser)]
-#[command(name = "fsbench", version)]
+#[command(name = "fsbench", version = VERSION)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -81,22 +95,19 @@ enum Verb {
     Net(net::Arguments),
     Report(report::Arguments),
     Run(run::Arguments),
+    Runs(runs::Arguments),
     SamplesService(samples_service::Arguments),
     Select(select::Arguments),
     Show(show::Arguments),
     Train(train::Arguments),
 }
 
-/// One pretty JSON document on stdout.
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
-    writeln!(io::stdout().lock(), "{text}").map_err(Failure::work)
-}
-
-/// One JSON document on one line of stdout.
-fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string(value)?;
-    Ok(writeln!(io::stdout().lock(), "{text}")?)
+/// The rule of all verbs that write a file: what stands there is replaced with `--force` alone.
+fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
+    match path.exists() && !force {
+        true => Err(Failure::request(DataError::Exists { path: path.to_path_buf() })),
+        false => Ok(()),
+    }
 }
 
 /// The first argument, or name in the environment, that cannot be kept in a file of text.
@@ -111,12 +122,12 @@ fn not_utf8() -> Option<String> {
 /// Runs the command line and gives its exit status.
 pub fn main() -> ExitCode {
     if let Some(found) = not_utf8() {
-        eprintln!("error: {found} is not UTF-8: fsbench writes names into files of text; rename what is called so");
+        note!("error: {found} is not UTF-8: fsbench writes names into files of text; rename what is called so");
         return ExitCode::from(2);
     }
     let arguments = Arguments::parse();
     if let Err(error) = interrupt::listen().and_then(|()| tell_when_cut_off()) {
-        eprintln!("cannot listen to signals: {error}");
+        note!("cannot listen to signals: {error}");
     }
     let outcome = match arguments.verb {
         Verb::Dataset(arguments) => dataset::run(&arguments),
@@ -130,6 +141,7 @@ pub fn main() -> ExitCode {
         Verb::Net(arguments) => net::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
+        Verb::Runs(arguments) => runs::run(&arguments),
         Verb::SamplesService(arguments) => samples_service::run(&arguments),
         Verb::Select(arguments) => select::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
@@ -142,9 +154,18 @@ pub fn main() -> ExitCode {
         Err(Failure::Request(error)) => (error, 2),
         Err(Failure::Work(error)) => (error, 1),
     };
-    // Where nobody can be told, the status still says it.
-    let _ = writeln!(io::stderr(), "error: {}", explain(&error));
-    ExitCode::from(interrupt::status().unwrap_or(status))
+    // Wherever it happened, what could not be printed is no fault of the request.
+    match error.chain().find_map(|cause| cause.downcast_ref::<StdoutError>()) {
+        Some(stdout) if stdout.is_closed_pipe() => ExitCode::SUCCESS,
+        Some(stdout) => {
+            note!("error: {stdout}");
+            ExitCode::from(1)
+        }
+        None => {
+            note!("error: {}", explain(&error));
+            ExitCode::from(interrupt::status().unwrap_or(status))
+        }
+    }
 }
 
 /// An error with its causes, as far as it does not name them itself.
@@ -160,7 +181,26 @@ fn explain(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+
+    /// Whoever adds an option says what it does.
+    #[test]
+    fn everything_has_a_help_text() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            assert!(command.get_about().is_some(), "{path}: no help");
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.trim().is_empty(), "{path}: {} has no help", argument.get_id());
+            }
+            command.get_subcommands().for_each(|inner| check(inner, &path));
+        }
+        let command = <Arguments as clap::CommandFactory>::command();
+        check(&command, "");
+        command.debug_assert();
+    }
 
     #[test]
     fn a_cause_is_told_once() {

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format, print_json};
+use super::{Failure, Format, print_json, put};
+use crate::experiment::Trained;
 use crate::record::Results;
 use crate::report::{self, Summary};
 
@@ -28,17 +29,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => Results::newest(ROOT.as_ref()).map_err(Failure::request)?,
     };
     let results = Results::load(&folder).map_err(Failure::request)?;
-    show(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format)
+    show(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format, None)
 }
 
-/// Writes the report's files and prints the tables.
-pub(super) fn show(results: &Results, out: &std::path::Path, format: Format) -> Result<(), Failure> {
+/// Writes the report's files and prints the tables; as JSON with the networks of an experiment just done.
+pub(super) fn show(
+    results: &Results,
+    out: &std::path::Path,
+    format: Format,
+    networks: Option<&[Trained]>,
+) -> Result<(), Failure> {
     let summary = Summary::of(results);
     let written = report::write(&summary, results, out).map_err(Failure::work)?;
     match format {
         Format::Text => {
-            print!("{}", report::text(&summary));
-            eprintln!(
+            put(&report::text(&summary))?;
+            note!(
                 "wrote {} files to {}; open {}",
                 written.files.len(),
                 out.display(),
@@ -48,6 +54,9 @@ pub(super) fn show(results: &Results, out: &std::path::Path, format: Format) -> 
         Format::Json => {
             let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
             document["files"] = written.files.iter().map(|path| path.display().to_string()).collect();
+            if let Some(networks) = networks {
+                document["networks"] = serde_json::to_value(networks).map_err(Failure::work)?;
+            }
             print_json(&document)?;
         }
     }

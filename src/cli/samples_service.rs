@@ -1,10 +1,12 @@
 //! `fsbench samples-service`: batches in shared memory for a trainer in any language.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::dataset::{progress, warn_without_plies};
-use super::{Failure, Format};
+use super::print::StdoutError;
+use super::sample::Data;
+use super::{Failure, Format, print_json_line};
 use crate::data::formats::binpack::Pieces;
 use crate::data::formats::{self, detect, is_compressed};
 use crate::data::{DataError, Method, Options, ScoreUnit, Split, default_cache, open_or_build_with};
@@ -23,9 +25,8 @@ pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     #[arg(default_value = "piece")]
     set: String,
-    /// Games or samples: .fsd, .pgn (also compressed), .binpack, …
-    #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// auto: a binpack is decoded while it is served, every sample of it; built: the method's filters apply to it, too
     #[arg(long, value_enum, default_value_t)]
     source: Source,
@@ -38,9 +39,9 @@ pub struct Arguments {
     /// How active features are written: offsets and indices, or one bit a feature
     #[arg(long, value_enum, default_value = "csr")]
     layout: Layout,
-    /// Samples a batch [default: 16384 for eval, 4096 for pqr]
-    #[arg(long, value_name = "N")]
-    batch_size: Option<usize>,
+    /// Samples a batch (a pqr sample holds three positions)
+    #[arg(long, value_name = "N", default_value_t = Request::BATCH_SIZE)]
+    batch_size: usize,
     /// Batches that fit into shared memory at once, 200 at most [default: threads + 2, at least 4]
     #[arg(long, value_name = "K")]
     slots: Option<usize>,
@@ -88,16 +89,16 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    fn request(&self) -> Request {
+    fn request(&self) -> Result<Request, Failure> {
         let threads = self.threads.unwrap_or_else(Request::available_threads);
-        Request {
+        Ok(Request {
             set: self.set.clone(),
-            data: self.data.clone(),
+            data: self.data.path()?,
             source: self.source,
             method: self.method,
             min_ply: self.min_ply,
             layout: self.layout,
-            batch_size: self.batch_size.unwrap_or(Request::default_batch_size(self.method)),
+            batch_size: self.batch_size,
             slots: self.slots.unwrap_or(Request::default_slots(threads)),
             seed: Seed(self.seed),
             // A measurement ends by the clock.
@@ -111,18 +112,22 @@ impl Arguments {
             shuffle: !self.no_shuffle,
             shard: self.shard,
             shm: self.shm,
-        }
+        })
     }
 }
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Failure {
-        if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+        match error {
+            ServiceError::Consumer(error) => StdoutError(error).into(),
+            _ if error.is_request() => Failure::request(error),
+            _ => Failure::work(error),
+        }
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let request = arguments.request();
+    let request = arguments.request()?;
     if arguments.bench {
         let prepared = prepare(request)?;
         print(&bench(&prepared, BENCH)?, arguments.format)
@@ -148,7 +153,7 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
         Source::Auto | Source::Built => built(request, set)?,
     };
     if prepared.unusable > 0 {
-        eprintln!("left out {} samples that this method cannot use", prepared.unusable);
+        note!("left out {} samples that this method cannot use", prepared.unusable);
     }
     Ok(prepared)
 }
@@ -195,7 +200,7 @@ fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
 
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => println!(
+        Format::Text => outln!(
             "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s)",
             report.positions_per_second,
             report.samples_per_second,
@@ -203,8 +208,8 @@ fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
             report.threads,
             report.batches,
             report.seconds
-        ),
-        Format::Json => println!("{}", serde_json::to_string(report).map_err(Failure::work)?),
+        )
+        .map_err(Failure::from),
+        Format::Json => print_json_line(report).map_err(Failure::Work),
     }
-    Ok(())
 }

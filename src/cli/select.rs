@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::measure::failure;
-use super::{Failure, Format, print_json};
+use super::sample::Data;
+use super::threads::Threads;
+use super::{Failure, Format, print_json, put, refuse_existing};
 use crate::features::FeatureSet;
 use crate::measure::frequencies;
 use crate::output::OutputFile;
-use crate::service::Request;
 
 /// Write the indices of the features that are active most often, for the `select` key of a definition
 #[derive(Debug, clap::Args)]
@@ -20,15 +21,19 @@ pub struct Arguments {
     /// How many features to keep
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
-    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
-    #[arg(long, value_name = "FILE", default_value = Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Take the first so many games only
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
     /// The file of indices to write, one a line, the most frequent first
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace FILE where it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    threads: Threads,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -50,12 +55,15 @@ struct Selected<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
+    refuse_existing(&arguments.out, arguments.force)?;
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if arguments.top > set.num_features() {
         let message = format!("{} features asked for; {} has {}", arguments.top, set.name(), set.num_features());
         return Err(Failure::Request(anyhow::anyhow!(message)));
     }
-    let (found, reading) = frequencies(&set, &arguments.data, arguments.games).map_err(failure)?;
+    let data = arguments.data.path()?;
+    let (found, reading) = frequencies(&set, &data, arguments.games).map_err(failure)?;
     let top = found.top(arguments.top as usize);
     let seen = (2 * found.positions) as f64;
     let count = |feature: Option<&u32>| feature.map_or(0, |feature| found.counts[*feature as usize]) as f64;
@@ -75,14 +83,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let message = format!(
             "only {never} features of {} are ever active in {}; give a smaller --top or more games",
             set.name(),
-            arguments.data.display()
+            data.display()
         );
         return Err(Failure::Request(anyhow::anyhow!(message)));
     }
     write(arguments, &top)?;
     match arguments.format {
         Format::Json => print_json(&selected)?,
-        Format::Text => print!("{}", text(&selected, arguments)),
+        Format::Text => put(&text(&selected, arguments))?,
     }
     Ok(())
 }

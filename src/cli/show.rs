@@ -7,7 +7,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{fen, uci};
-use super::{Failure, Format, print_json};
+use super::{Failure, Format, print_json, refuse_existing};
 use crate::chess::{Board, BoardChange, Perspective, Square};
 use crate::features::{Explained, FeatureSet};
 use crate::output::OutputFile;
@@ -30,6 +30,9 @@ pub struct Arguments {
     /// The SVG file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Replace FILE where it exists
+    #[arg(long)]
+    force: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -52,6 +55,7 @@ struct ShownBlock {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    refuse_existing(&arguments.out, arguments.force)?;
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     let position = fen(&arguments.fen).map_err(Failure::Request)?;
     let mv = arguments.mv.as_deref().map(|text| uci(&position, text)).transpose().map_err(Failure::Request)?;
@@ -83,13 +87,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Json => print_json(&shown)?,
         Format::Text => {
             for block in &shown.boards {
-                print!("{}, {}'s view: {} active", block.block, block.perspective, block.active);
-                println!(
-                    "{}",
-                    if mv.is_some() { format!(", +{} −{}", block.added, block.removed) } else { String::new() }
-                );
+                let changed = mv.map(|_| format!(", +{} −{}", block.added, block.removed)).unwrap_or_default();
+                outln!("{}, {}'s view: {} active{changed}", block.block, block.perspective, block.active)?;
             }
-            println!("wrote {}", shown.out.display());
+            outln!("wrote {}", shown.out.display())?;
         }
     }
     Ok(())

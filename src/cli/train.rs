@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::print::StdoutError;
+use super::sample::Data;
 use super::train_progress::Progress;
-use super::{Failure, Format, interrupt};
+use super::{Failure, Format, interrupt, print_json};
 use crate::data::Method;
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
@@ -24,9 +26,8 @@ use crate::units::Seed;
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
     set: Option<String>,
-    /// Games or samples: .pgn (also .zst, .gz, .bz2), .fsd and the other formats
-    #[arg(long, default_value = Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
     #[arg(long, value_enum, default_value = "built")]
     source: Source,
@@ -60,17 +61,18 @@ pub struct Arguments {
     /// in i16
     #[arg(long, value_name = "NAME", default_value = "stockfish")]
     scheme: String,
-    #[arg(long, default_value_t = 10)]
+    /// Passes over the training split
+    #[arg(long, value_name = "N", default_value_t = 10)]
     epochs: u32,
     /// Samples an epoch [default: all of the training split]
     #[arg(long)]
     epoch_samples: Option<u64>,
     /// Samples a step (a pqr sample holds three positions)
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = Request::BATCH_SIZE)]
     batch_size: usize,
     /// Learning rate of the first epoch
-    #[arg(long, default_value_t = 2e-3)]
-    lr: f64,
+    #[arg(long, value_name = "RATE", alias = "lr", default_value_t = 2e-3)]
+    learning_rate: f64,
     /// Factor on the learning rate after every epoch
     #[arg(long, default_value_t = 0.8)]
     decay: f64,
@@ -98,6 +100,9 @@ pub struct Arguments {
     /// Share of games kept for validation
     #[arg(long, default_value_t = 0.1)]
     validation: f64,
+    /// Root of the choice of validation games
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    split_seed: u64,
     /// Threads of the trainer; the samples service has as many of its own [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
@@ -174,16 +179,17 @@ impl Arguments {
         }
     }
 
-    fn config(&self, seed: Seed, start: Option<PathBuf>) -> TrainConfig {
+    fn config(&self, seed: Seed, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
         let shape = self.arch.map(Architecture::shape);
         let (l1, hidden) = match &shape {
             Some(shape) => (shape.l1, &shape.hidden),
             None => (self.l1, &self.hidden.0),
         };
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
-        TrainConfig {
+        let data = self.data.path()?;
+        Ok(TrainConfig {
             set: set.into(),
-            data: self.data.clone(),
+            data: data.clone(),
             source: self.source,
             factor: !self.no_factor,
             method: self.method,
@@ -196,17 +202,18 @@ impl Arguments {
             batch_size: self.batch_size,
             epochs: self.epochs,
             epoch_samples: self.epoch_samples,
-            learning_rate: self.lr,
+            learning_rate: self.learning_rate,
             decay: self.decay,
             recipe: self.recipe,
             start,
             second: self.second.map(|method| Second {
                 method,
-                data: self.second_data.clone().unwrap_or_else(|| self.data.clone()),
+                data: self.second_data.clone().unwrap_or(data),
                 source: self.source,
                 weight: self.second_weight,
             }),
             validation: self.validation,
+            split_seed: Seed(self.split_seed),
             eval_loss: EvalLoss {
                 power: self.power,
                 score_scale: self.score_scale,
@@ -220,7 +227,7 @@ impl Arguments {
             compact_dead: self.compact_dead,
             threads: self.threads.unwrap_or_else(Request::available_threads),
             device: self.device,
-        }
+        })
     }
 }
 
@@ -237,17 +244,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             1 => arguments.out.clone(),
             _ => arguments.out.join(format!("seed-{seed}")),
         };
-        let outcome = train(arguments, &arguments.config(Seed(*seed), start.clone()), &folder)?;
+        let outcome = train(arguments, &arguments.config(Seed(*seed), start.clone())?, &folder)?;
         if arguments.format == Format::Text {
-            print_text(&outcome, &folder);
+            print_text(&outcome, &folder)?;
         }
         outcomes.push(outcome);
     }
     match (arguments.format, &outcomes[..]) {
         (Format::Text, [_]) => {}
-        (Format::Text, several) => print_spread(several),
-        (Format::Json, [outcome]) => println!("{}", serde_json::to_string_pretty(outcome).map_err(Failure::work)?),
-        (Format::Json, several) => println!("{}", serde_json::to_string_pretty(several).map_err(Failure::work)?),
+        (Format::Text, several) => print_spread(several)?,
+        (Format::Json, [outcome]) => print_json(outcome)?,
+        (Format::Json, several) => print_json(&several)?,
     }
     Ok(())
 }
@@ -273,34 +280,31 @@ fn failure(error: TrainError) -> Failure {
     }
 }
 
-fn print_text(outcome: &Outcome, folder: &Path) {
-    println!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters);
-    println!(
+fn print_text(outcome: &Outcome, folder: &Path) -> Result<(), StdoutError> {
+    outln!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters)?;
+    outln!(
         "validation loss {:.6} over {} samples, {} the best constant's {:.6}",
         outcome.validation_loss,
         outcome.validation_samples,
         beside(outcome.validation_loss, outcome.baseline_loss),
         outcome.baseline_loss
-    );
+    )?;
     let best = outcome.best();
     if let Some(accuracy) = best.and_then(|epoch| epoch.validation_accuracy) {
-        println!("the move played is preferred in {:.1}% of them", 100.0 * accuracy);
+        outln!("the move played is preferred in {:.1}% of them", 100.0 * accuracy)?;
     }
     if let Some(second) = best.and_then(|epoch| epoch.second) {
         let accuracy = second.validation_accuracy.map(|share| format!(", {:.1}% preferred", 100.0 * share));
         let (method, loss) = (second.method.name(), second.validation_loss);
-        println!("{method}: validation loss {loss:.6}{}", accuracy.unwrap_or_default());
+        outln!("{method}: validation loss {loss:.6}{}", accuracy.unwrap_or_default())?;
     }
     let (epochs, path) = (outcome.epochs.len(), |name: &Path| folder.join(name).display().to_string());
     let number = best.map_or(0, |epoch| epoch.epoch);
-    println!(
-        "{:.1} s; network of epoch {number} of {epochs}, the best, in {}",
-        outcome.seconds,
-        path(&outcome.network)
-    );
+    outln!("{:.1} s; network of epoch {number} of {epochs}, the best, in {}", outcome.seconds, path(&outcome.network))?;
     if let (Some(last), Some(epoch)) = (&outcome.last, outcome.epochs.last().filter(|epoch| epoch.epoch != number)) {
-        println!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(last));
+        outln!("the last epoch's, validation loss {:.6}, in {}", epoch.validation_loss, path(last))?;
     }
+    Ok(())
 }
 
 /// How a loss compares with another.
@@ -310,9 +314,10 @@ fn beside(loss: f64, other: f64) -> String {
 }
 
 /// The seeds' losses as one estimate.
-fn print_spread(outcomes: &[Outcome]) {
+fn print_spread(outcomes: &[Outcome]) -> Result<(), StdoutError> {
     let losses: Vec<f64> = outcomes.iter().map(|outcome| outcome.validation_loss).collect();
     if let Some(Estimate { mean, interval: Some(interval), count }) = Estimate::over(&losses) {
-        println!("validation loss {mean:.6} ± {interval:.6} (95%, {count} seeds)");
+        outln!("validation loss {mean:.6} ± {interval:.6} (95%, {count} seeds)")?;
     }
+    Ok(())
 }

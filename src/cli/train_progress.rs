@@ -1,6 +1,6 @@
 //! How a training run looks on stderr: a bar on a terminal, plain lines elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -35,11 +35,9 @@ impl Progress {
     }
 
     fn line(&self, text: &str) {
-        // A terminal that has been closed is no reason to stop before the checkpoint is written.
-        let line = || drop(writeln!(std::io::stderr(), "{text}"));
         match &self.bar {
-            Some(bar) => bar.suspend(line),
-            None => line(),
+            Some(bar) => bar.suspend(|| note!("{text}")),
+            None => note!("{text}"),
         }
     }
 

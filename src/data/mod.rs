@@ -6,6 +6,7 @@
 
 mod build;
 mod cache;
+mod content;
 mod cut_off;
 mod error;
 pub mod formats;
@@ -19,6 +20,7 @@ pub mod label;
 mod manifest;
 mod pgn;
 mod record;
+mod sample;
 mod stats;
 pub mod uci;
 mod writer;
@@ -28,6 +30,7 @@ pub use build::{
     Target, build, probability,
 };
 pub use cache::{default_cache, open_or_build, open_or_build_with};
+pub use content::content_hash;
 pub use cut_off::tell_when_cut_off;
 pub use error::DataError;
 pub use fsd::Fsd;
@@ -38,6 +41,7 @@ pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, Source, manifest_path};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
+pub use sample::sample_games;
 pub use stats::{Duplicates, Histogram, LegalMoves, Logistic, Mobility, Outcomes, SCORE_CUT, ScoreBin, Stats, stats};
 pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
 

@@ -4,8 +4,10 @@
 //! does only what is missing or changed. The records of an experiment are a function of its plan and that store.
 
 mod error;
+pub mod keys;
 mod local;
 mod machine;
+mod networks;
 mod plan;
 mod runner;
 mod spec;
@@ -17,6 +19,7 @@ mod tests;
 
 pub use error::ExperimentError;
 pub use local::Local;
+pub use networks::{KeptRun, Trained, kept_runs, remove_unused_runs};
 pub use plan::{Plan, PlannedRun, Step};
 pub use runner::{Options, Progress, Runner};
 pub use spec::{

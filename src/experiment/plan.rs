@@ -10,11 +10,13 @@ use crate::service::Source;
 use crate::train::TrainConfig;
 use crate::units::Seed;
 
-/// A feature set of the experiment.
+/// A feature set of the experiment, under one of its rows' labels.
 #[derive(Clone, Debug)]
 pub struct PlannedSet {
-    /// As written in the experiment: the row's label.
+    /// What results call it.
     pub label: String,
+    /// As written in the experiment.
+    pub written: String,
     /// What resolves it.
     pub request: String,
     pub facts: SetFacts,
@@ -56,11 +58,10 @@ impl Plan {
     pub fn of(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, workbench)?;
         let mut plan = Plan { sets, runs: Vec::new(), steps: Vec::new() };
-        plan.check_measures(experiment)?;
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
             for row in &experiment.rows {
-                let key = RunKey { set: label(row), method: row.method, seed };
+                let key = RunKey { set: row.label.clone(), method: row.method, seed };
                 let set = plan.sets.iter().position(|set| set.label == key.set).unwrap_or_default();
                 plan.runs.push(PlannedRun { key, set, settings: row.settings.clone() });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
@@ -81,12 +82,14 @@ impl Plan {
         methods
     }
 
-    /// The set's label a step works on.
+    /// The set a step works on.
     #[must_use]
-    pub fn set_of(&self, step: Step) -> &str {
+    pub fn set_of(&self, step: Step) -> &PlannedSet {
         match step {
-            Step::Updates(set) => &self.sets[set].label,
-            Step::Train(run) | Step::Activity(run) | Step::Error(run) | Step::Speed(run) => &self.runs[run].key.set,
+            Step::Updates(set) => &self.sets[set],
+            Step::Train(run) | Step::Activity(run) | Step::Error(run) | Step::Speed(run) => {
+                &self.sets[self.runs[run].set]
+            }
         }
     }
 
@@ -104,19 +107,20 @@ impl Plan {
 
     fn add_updates(&mut self, experiment: &Experiment) {
         let Some(measure) = &experiment.measure.updates else { return };
-        let wanted = |set: &PlannedSet| measure.sets.as_ref().is_none_or(|sets| sets.contains(&set.label));
+        let wanted = |set: &PlannedSet| set.is_among(measure.sets.as_ref());
         let steps = (0..self.sets.len()).filter(|&index| wanted(&self.sets[index])).map(Step::Updates);
         self.steps.extend(steps.collect::<Vec<_>>());
     }
 
     fn add_run_steps(&mut self, experiment: &Experiment, run: usize) {
-        let key = &self.runs[run].key;
+        let PlannedRun { key, set, .. } = &self.runs[run];
         let measure = &experiment.measure;
-        let net = |measure: &Option<NetMeasure>| {
-            measure.as_ref().is_some_and(|m| covers(key, m.sets.as_ref(), m.methods.as_ref(), m.seeds.as_ref()))
+        let covers = |sets: &Option<Vec<String>>, methods: &Option<Vec<Method>>, seeds: &Option<Vec<Seed>>| {
+            self.sets[*set].is_among(sets.as_ref()) && covers(key, methods.as_ref(), seeds.as_ref())
         };
-        let speed =
-            measure.speed.as_ref().is_some_and(|m| covers(key, m.sets.as_ref(), m.methods.as_ref(), m.seeds.as_ref()));
+        let net =
+            |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
+        let speed = measure.speed.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
         let wanted = [
             (true, Step::Train(run)),
             (net(&measure.activity), Step::Activity(run)),
@@ -126,25 +130,10 @@ impl Plan {
         self.steps.extend(wanted.into_iter().filter_map(|(wanted, step)| wanted.then_some(step)));
     }
 
-    /// Every set `[measure]` names has runs.
-    fn check_measures(&self, experiment: &Experiment) -> Result<(), ExperimentError> {
-        let measure = &experiment.measure;
-        let named = [
-            measure.updates.as_ref().and_then(|measure| measure.sets.as_ref()),
-            measure.activity.as_ref().and_then(|measure| measure.sets.as_ref()),
-            measure.error.as_ref().and_then(|measure| measure.sets.as_ref()),
-            measure.speed.as_ref().and_then(|measure| measure.sets.as_ref()),
-        ];
-        for set in named.into_iter().flatten().flatten() {
-            self.require_set(set)?;
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// When no run uses the set.
     pub fn require_set(&self, label: &str) -> Result<(), ExperimentError> {
-        if self.sets.iter().any(|set| set.label == label) {
+        if self.sets.iter().any(|set| set.is_called(label)) {
             return Ok(());
         }
         let known = self.sets.iter().map(|set| set.label.as_str()).collect::<Vec<_>>().join(", ");
@@ -152,31 +141,45 @@ impl Plan {
     }
 }
 
-/// Whether a measure's selection takes in a run; what is absent takes in all.
-fn covers(key: &RunKey, sets: Option<&Vec<String>>, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
-    sets.is_none_or(|sets| sets.contains(&key.set))
-        && methods.is_none_or(|methods| methods.contains(&key.method))
-        && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
+impl PlannedSet {
+    /// Whether a selection by this name takes in the set.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.label == name || self.written == name
+    }
+
+    /// Whether a measure's selection takes in the set; none takes in all.
+    fn is_among(&self, names: Option<&Vec<String>>) -> bool {
+        names.is_none_or(|names| names.iter().any(|name| self.is_called(name)))
+    }
 }
 
-fn label(row: &Row) -> String {
-    row.set.get_ref().clone()
+/// Whether a measure's selection takes in a run; what is absent takes in all.
+fn covers(key: &RunKey, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
+    methods.is_none_or(|methods| methods.contains(&key.method)) && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
 }
 
 fn resolve_sets(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Vec<PlannedSet>, ExperimentError> {
     let mut sets: Vec<PlannedSet> = Vec::new();
     for row in &experiment.rows {
-        let label = label(row);
-        if sets.iter().any(|set| set.label == label) {
+        if sets.iter().any(|set| set.label == row.label) {
             continue;
         }
-        let request = experiment.set_request(&label);
-        let facts = workbench.set(&request).map_err(|error| ExperimentError::Set {
-            at: experiment.location_of(&row.set),
-            set: label.clone(),
-            message: error.to_string(),
-        })?;
-        sets.push(PlannedSet { label, request, facts });
+        let (label, written) = (row.label.clone(), row.set.get_ref().clone());
+        let known = sets.iter().find(|set| set.written == written).map(|set| (set.request.clone(), set.facts.clone()));
+        let (request, facts) = match known {
+            Some(known) => known,
+            None => {
+                let request = experiment.set_request(&written);
+                let facts = workbench.set(&request).map_err(|error| ExperimentError::Set {
+                    at: experiment.location_of(&row.set),
+                    set: written.clone(),
+                    message: error.to_string(),
+                })?;
+                (request, facts)
+            }
+        };
+        sets.push(PlannedSet { label, written, request, facts });
     }
     Ok(sets)
 }
@@ -207,6 +210,7 @@ impl PlannedRun {
             start: None,
             second: None,
             validation: settings.validation,
+            split_seed: settings.split_seed.unwrap_or_default(),
             eval_loss: settings.eval_loss,
             pqr_loss: settings.pqr_loss,
             compact_dead: settings.compact_dead,
@@ -218,7 +222,13 @@ impl PlannedRun {
 
 /// The plan as the report needs it.
 pub(super) fn study(experiment: &Experiment) -> Study {
-    let row = |row: &Row| PlannedRow { set: label(row), method: row.method, seeds: experiment.seeds.clone() };
+    let row = |row: &Row| PlannedRow {
+        set: row.label.clone(),
+        method: row.method,
+        seeds: experiment.seeds.clone(),
+        definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.label),
+        train: row.own.as_ref().and_then(|own| serde_json::to_value(own).ok()),
+    };
     Study {
         name: experiment.name.clone(),
         about: experiment.about.clone(),

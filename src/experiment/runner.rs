@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::networks::{self, Trained, Usage, plain};
 use super::plan::{Plan, PlannedRun, Step, study};
 use super::spec::{Experiment, NetMeasure};
 use super::store::{Key, Store};
@@ -16,7 +17,7 @@ use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, 
 use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::record::{
-    Environment, NetResult, Results, RunRecord, SetResult, Stages, Timestamp, read_json, write_atomically,
+    Environment, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, read_json, write_atomically,
 };
 use crate::train::folder::OUTCOME;
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
@@ -47,6 +48,9 @@ pub trait Progress {
 
     /// A training begins or has ended: asked to stop meanwhile, it saves its state first.
     fn training(&mut self, _runs: bool) {}
+
+    /// A training is finished: `before` this experiment began, or in it.
+    fn trained(&mut self, run: &Trained, before: bool);
 
     /// True when the experiment should end as soon as it can go on later.
     fn stop_requested(&self) -> bool;
@@ -92,7 +96,7 @@ impl<'a> Runner<'a> {
         if options.fresh {
             runner.forget()?;
         }
-        let pending = runner.recall()?;
+        let pending = runner.recall(progress)?;
         runner.work_off(&pending, progress)?;
         Ok(runner.results)
     }
@@ -118,16 +122,19 @@ impl<'a> Runner<'a> {
     }
 
     /// Takes in what is finished; the steps still to do, those of `only` if given.
-    fn recall(&mut self) -> Result<Vec<Step>, ExperimentError> {
+    fn recall(&mut self, progress: &mut dyn Progress) -> Result<Vec<Step>, ExperimentError> {
+        self.note_usage()?;
         let mut pending = Vec::new();
         for step in self.plan.steps.clone() {
             if !self.recall_step(step)? {
                 pending.push(step);
+            } else if let Step::Train(run) = step {
+                progress.trained(&self.trained(run)?, true);
             }
         }
         self.save()?;
         if let Some(only) = &self.options.only {
-            pending.retain(|&step| self.plan.set_of(step) == only);
+            pending.retain(|&step| self.plan.set_of(step).is_called(only));
         }
         Ok(pending)
     }
@@ -150,6 +157,13 @@ impl<'a> Runner<'a> {
     }
 
     fn do_step(&mut self, step: Step, progress: &mut dyn Progress) -> Result<(), ExperimentError> {
+        // A row that asks for the same under another label may have done it meanwhile.
+        if self.recall_step(step)? {
+            if let Step::Train(run) = step {
+                progress.trained(&self.trained(run)?, false);
+            }
+            return Ok(());
+        }
         let key = self.key(step);
         let failed = |source| ExperimentError::Step { step: self.plan.describe(step), source };
         let begun = Instant::now();
@@ -198,7 +212,28 @@ impl<'a> Runner<'a> {
         }
         self.keep_run(run, &outcome)?;
         self.recall_step(step)?;
+        progress.trained(&self.trained(run)?, false);
         Ok(())
+    }
+
+    /// Where a finished run's network is; makes the link to it.
+    fn trained(&self, run: usize) -> Result<Trained, ExperimentError> {
+        let (key, folder) = (self.plan.runs[run].key.clone(), absolute(&self.folder(run)));
+        let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
+        let network = folder.join(outcome.network);
+        let link = networks::link(&self.options.out, &key, &network);
+        Ok(Trained { key, folder, network, link })
+    }
+
+    /// Says in the work folder which runs this experiment uses.
+    fn note_usage(&self) -> Result<(), ExperimentError> {
+        let name = |run| self.folder(run).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let usage = Usage {
+            name: self.experiment.name.clone(),
+            results: absolute(&self.options.out),
+            runs: (0..self.plan.runs.len()).map(name).collect(),
+        };
+        Ok(usage.note(&self.options.work)?)
     }
 
     fn keep_run(&self, run: usize, outcome: &Outcome) -> Result<(), ExperimentError> {
@@ -237,8 +272,10 @@ impl<'a> Runner<'a> {
     /// A run is finished when its outcome is there and of the same configuration.
     fn recall_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
         let Ok(outcome) = read_json::<Outcome>(&self.folder(run).join(OUTCOME)) else { return Ok(false) };
-        // Without a best epoch it is of a version whose network was the last one's.
-        if outcome.config != self.config(run)? || outcome.best_epoch.is_none() {
+        // The folder's name has a hash of the data's content and of the set: neither is told by its path. Without a best
+        // epoch it is of a version whose network was the last one's.
+        let neutral = |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), ..config };
+        if neutral(outcome.config.clone()) != neutral(self.config(run)?) || outcome.best_epoch.is_none() {
             return Ok(false);
         }
         let key = self.key(Step::Train(run));
@@ -248,7 +285,8 @@ impl<'a> Runner<'a> {
         let Some(stored) = self.store.get::<RunRecord>("run", &key) else { return Ok(false) };
         self.note(stored.recorded);
         self.results.environment.seconds.training += stored.seconds;
-        self.results.runs.push(stored.record);
+        // Kept, perhaps, under another row's label.
+        self.results.runs.push(RunRecord { key: self.plan.runs[run].key.clone(), ..stored.record });
         Ok(true)
     }
 
@@ -329,7 +367,11 @@ impl<'a> Runner<'a> {
 
     fn run_key(&self, run: &PlannedRun) -> Key {
         let set = &self.plan.sets[run.set];
-        let config = run.config(set, PathBuf::new());
+        let mut config = run.config(set, PathBuf::new());
+        // A file is known by what it defines, from whatever folder it is named.
+        if config.set.ends_with(".toml") {
+            config.set = String::new();
+        }
         let hash = self.data.get(&run.key.method).map(|facts| facts.hash.as_str());
         Key::of("run", &json!([config, set.facts.identity, set.facts.definition, hash]))
     }
@@ -348,13 +390,10 @@ impl<'a> Runner<'a> {
     /// `WORK/METHOD-SET-seedN-KEY`
     fn folder(&self, run: usize) -> PathBuf {
         let run = &self.plan.runs[run];
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let set: String = run.key.set.chars().take(40).map(plain).collect();
-        let method = match run.key.method {
-            Method::Eval => "eval",
-            Method::Pqr => "pqr",
-        };
-        self.options.work.join(format!("{method}-{set}-seed{}-{}", run.key.seed.0, self.run_key(run)))
+        // Not by the label: rows of two experiments that train the same share it.
+        let set: String = self.plan.sets[run.set].written.chars().take(40).map(plain).collect();
+        let RunKey { method, seed, .. } = &run.key;
+        self.options.work.join(format!("{}-{set}-seed{}-{}", method.name(), seed.0, self.run_key(run)))
     }
 
     fn net_request(&self, step: Step) -> Result<NetRequest, ExperimentError> {
@@ -430,8 +469,13 @@ impl Estimate {
     }
 }
 
+/// A path that means the same from every folder.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// One experiment at a time in a work folder; the lock goes with the process, however it ends.
-fn lock(work: &Path) -> Result<File, ExperimentError> {
+pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
     let failed = |source| ExperimentError::Work { path: work.to_path_buf(), source };
     std::fs::create_dir_all(work).map_err(failed)?;
     let file = File::create(work.join("lock")).map_err(failed)?;

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
+use crate::features::is_name;
 use crate::net::Scheme;
 use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
@@ -47,10 +48,14 @@ pub struct Experiment {
 /// One feature set by one method: a row of the comparison.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// What results call the row: its label, else the set as written. No two rows of a method have the same.
+    pub label: String,
     /// As written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
     pub settings: TrainSettings,
+    /// What of the shared settings the row replaces, as written.
+    pub own: Option<toml::Table>,
 }
 
 /// `[dataset]`: which positions of the games become samples, by method.
@@ -127,6 +132,9 @@ pub struct TrainSettings {
     pub recipe: Recipe,
     /// Share of games kept for validation.
     pub validation: f64,
+    /// Root of the choice of those games; absent = 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_seed: Option<Seed>,
     /// Leave out the rows of features that are proved dead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact_dead: bool,
@@ -145,8 +153,7 @@ pub struct TrainSettings {
 }
 
 /// `[measure]`: what is measured, of which sets and networks. An absent table measures nothing of its kind.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measures {
     pub updates: Option<SetMeasure>,
     pub activity: Option<NetMeasure>,
@@ -203,13 +210,23 @@ struct File {
     #[serde(default)]
     about: String,
     data: Spanned<String>,
-    #[serde(default)]
-    dataset: Dataset,
+    #[serde(default = "no_dataset")]
+    dataset: Spanned<Dataset>,
     seeds: Spanned<Vec<Seed>>,
     train: Spanned<TrainSettings>,
     runs: Spanned<Vec<FileRuns>>,
     #[serde(default)]
-    measure: Measures,
+    measure: FileMeasures,
+}
+
+/// [`Measures`] and where each stands.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct FileMeasures {
+    updates: Option<Spanned<SetMeasure>>,
+    activity: Option<Spanned<NetMeasure>>,
+    error: Option<Spanned<NetMeasure>>,
+    speed: Option<Spanned<SpeedMeasure>>,
 }
 
 /// One `[[runs]]` table: sets × seeds by one method.
@@ -218,6 +235,8 @@ struct File {
 struct FileRuns {
     method: Method,
     sets: Vec<Spanned<String>>,
+    /// What results call the row; of several sets with `{set}` in it.
+    label: Option<Spanned<String>>,
     #[serde(default)]
     train: Option<Spanned<toml::Table>>,
 }
@@ -243,6 +262,8 @@ impl Experiment {
             |start: usize, message: String| ExperimentError::Spec { at: location(file, &text, start), message };
         check_name(&parsed.name).map_err(|message| reject(parsed.name.span().start, message))?;
         check_seeds(parsed.seeds.get_ref()).map_err(|message| reject(parsed.seeds.span().start, message))?;
+        let dataset = parsed.dataset.get_ref();
+        check_dataset(dataset).map_err(|message| reject(parsed.dataset.span().start, message))?;
         let shared = parsed.train.get_ref();
         check_settings(shared).map_err(|message| reject(parsed.train.span().start, message))?;
         let mut rows: Vec<Row> = Vec::new();
@@ -254,27 +275,28 @@ impl Experiment {
                     .map_err(|message| reject(own.span().start, message))?,
             };
             for set in &runs.sets {
-                if rows.iter().any(|row| row.method == runs.method && row.set.get_ref() == set.get_ref()) {
-                    let message = format!("the set '{}' stands twice for one method", set.get_ref());
-                    return Err(reject(set.span().start, message));
-                }
-                rows.push(Row { set: set.clone(), method: runs.method, settings: settings.clone() });
+                let label = runs.label(set).map_err(|(at, message)| reject(at, message))?;
+                runs.check_label(&label, set, &rows).map_err(|(at, message)| reject(at, message))?;
+                let own = runs.train.as_ref().map(|own| own.get_ref().clone());
+                rows.push(Row { label, set: set.clone(), method: runs.method, settings: settings.clone(), own });
             }
         }
         if rows.is_empty() {
             let message = "no runs; write [[runs]] with method = \"eval\" and sets = [\"piece\"]".into();
             return Err(reject(parsed.runs.span().start, message));
         }
+        let seeds = parsed.seeds.get_ref();
+        let measure = parsed.measure.checked(&rows, seeds).map_err(|(at, message)| reject(at, message))?;
         Ok(Experiment {
             file: file.to_path_buf(),
             name: parsed.name.into_inner(),
             about: parsed.about,
             data: parsed.data,
-            dataset: parsed.dataset,
+            dataset: parsed.dataset.into_inner(),
             seeds: parsed.seeds.into_inner(),
             train: parsed.train.into_inner(),
             rows,
-            measure: parsed.measure,
+            measure,
             text,
         })
     }
@@ -296,17 +318,159 @@ impl Experiment {
             .ok_or_else(|| ExperimentError::NoData { at: self.location_of(&self.data), path: written.to_path_buf() })
     }
 
-    /// A set as the command line takes it: a file beside the experiment goes before a name.
+    /// A set as the command line takes it: a file beside the experiment, by path or bare name, goes before any other.
     #[must_use]
     pub fn set_request(&self, written: &str) -> String {
-        let is_path = written.ends_with(".toml");
-        let found = is_path.then(|| self.beside(Path::new(written))).flatten();
+        let file = match written.ends_with(".toml") {
+            true => Some(PathBuf::from(written)),
+            false => is_name(written).then(|| PathBuf::from(format!("{written}.toml"))),
+        };
+        let found = file.and_then(|file| self.beside(&file));
         found.map_or_else(|| written.to_owned(), |path| path.display().to_string())
     }
 
     fn beside(&self, written: &Path) -> Option<PathBuf> {
         let folder = self.file.parent().unwrap_or(Path::new(""));
         Some(folder.join(written)).filter(|path| path.is_file())
+    }
+}
+
+/// A byte of the file and what is wrong there.
+type Complaint = (usize, String);
+
+impl FileRuns {
+    /// What results call the row of `set`.
+    fn label(&self, set: &Spanned<String>) -> Result<String, Complaint> {
+        let Some(label) = &self.label else { return Ok(set.get_ref().clone()) };
+        let complain = |message: &str| Err((label.span().start, message.to_owned()));
+        let written = label.get_ref().trim();
+        if written.is_empty() || written.contains(char::is_control) {
+            return complain("a label is a line of text");
+        }
+        if self.sets.len() > 1 && !written.contains(SET_IN_LABEL) {
+            return complain("a label for several sets has {set} in it, for the set's name: no two rows have the same");
+        }
+        Ok(written.replace(SET_IN_LABEL, set.get_ref()))
+    }
+
+    /// Whether a row of that label may stand beside `rows`.
+    fn check_label(&self, label: &str, set: &Spanned<String>, rows: &[Row]) -> Result<(), Complaint> {
+        let at = self.label.as_ref().map_or(set.span().start, |label| label.span().start);
+        for row in rows.iter().filter(|row| row.label == label) {
+            if row.method == self.method {
+                let message = match self.label {
+                    None => format!(
+                        "the set '{label}' stands twice for one method; give each row a name of its own, as in \
+                         label = \"{label}, l1 128\""
+                    ),
+                    Some(_) => format!("the label '{label}' stands twice for one method"),
+                };
+                return Err((at, message));
+            }
+            if row.set.get_ref() != set.get_ref() {
+                let message =
+                    format!("the label '{label}' is that of two sets, '{}' and '{}'", row.set.get_ref(), set.get_ref());
+                return Err((at, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the set's name goes in the label of several.
+const SET_IN_LABEL: &str = "{set}";
+
+impl FileMeasures {
+    /// The measures, if every number makes sense and every selection takes in a run.
+    fn checked(self, rows: &[Row], seeds: &[Seed]) -> Result<Measures, Complaint> {
+        if let Some(updates) = &self.updates {
+            let SetMeasure { sets, games } = updates.get_ref();
+            check_games(*games).and_then(|()| check_selection(sets, &None, &None, rows, seeds)).map_err(at(updates))?;
+        }
+        for measure in [&self.activity, &self.error].into_iter().flatten() {
+            let NetMeasure { sets, methods, seeds: of, games } = measure.get_ref();
+            check_games(*games).and_then(|()| check_selection(sets, methods, of, rows, seeds)).map_err(at(measure))?;
+        }
+        if let Some(speed) = &self.speed {
+            let SpeedMeasure { sets, methods, seeds: of, .. } = speed.get_ref();
+            check_timing(speed.get_ref())
+                .and_then(|()| check_selection(sets, methods, of, rows, seeds))
+                .map_err(at(speed))?;
+        }
+        Ok(Measures {
+            updates: self.updates.map(Spanned::into_inner),
+            activity: self.activity.map(Spanned::into_inner),
+            error: self.error.map(Spanned::into_inner),
+            speed: self.speed.map(Spanned::into_inner),
+        })
+    }
+}
+
+/// Puts a complaint where a value stands.
+fn at<T>(value: &Spanned<T>) -> impl Fn(String) -> Complaint {
+    let start = value.span().start;
+    move |message| (start, message)
+}
+
+fn check_games(games: Option<u64>) -> Result<(), String> {
+    match games {
+        Some(0) => Err("games must be at least 1 (leave it out for all)".into()),
+        _ => Ok(()),
+    }
+}
+
+fn check_timing(measure: &SpeedMeasure) -> Result<(), String> {
+    /// A day: no repetition is meant to last that long.
+    const LONGEST: f64 = 86_400.0;
+    let checks = [
+        (measure.positions != Some(0), "positions must be at least 1"),
+        (measure.repetitions.is_none_or(|count| count >= 2), "repetitions must be at least 2: one has no interval"),
+        (
+            measure.seconds.is_none_or(|seconds| (0.0..=LONGEST).contains(&seconds)),
+            "seconds must lie between 0 and 86400",
+        ),
+    ];
+    checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, message)| Err((*message).to_owned()))
+}
+
+/// Every set, method and seed that a measure names is one of a run.
+fn check_selection(
+    sets: &Option<Vec<String>>,
+    methods: &Option<Vec<Method>>,
+    of: &Option<Vec<Seed>>,
+    rows: &[Row],
+    seeds: &[Seed],
+) -> Result<(), String> {
+    let known = |set: &String| rows.iter().any(|row| row.is_called(set));
+    if let Some(set) = sets.iter().flatten().find(|set| !known(set)) {
+        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        return Err(format!("no run uses the set '{set}'; there are {}", labels.join(", ")));
+    }
+    if let Some(method) = methods.iter().flatten().find(|method| !rows.iter().any(|row| row.method == **method)) {
+        return Err(format!("no run has the method {}", method.name()));
+    }
+    match of.iter().flatten().find(|seed| !seeds.contains(seed)) {
+        Some(seed) => Err(format!("no run has the seed {}", seed.0)),
+        None => Ok(()),
+    }
+}
+
+impl Row {
+    /// Whether a selection by this name takes in the row: its label, or the set as written.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.label == name || self.set.get_ref() == name
+    }
+}
+
+fn no_dataset() -> Spanned<Dataset> {
+    Spanned::new(0..0, Dataset::default())
+}
+
+fn check_dataset(dataset: &Dataset) -> Result<(), String> {
+    match [dataset.eval, dataset.pqr].iter().any(|options| options.per_game == Some(0)) {
+        true => Err("per_game must be at least 1 (leave it out for all samples)".into()),
+        false => Ok(()),
     }
 }
 

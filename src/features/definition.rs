@@ -1,7 +1,6 @@
 //! Definition files: TOML → expression, orientation, buckets; names → other definitions.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use crate::chess::{BlackView, Mirror, Orientation};
 
 use super::buckets::{self, BucketTable};
 use super::error::{ExpressionText, FeatureError, SourceText};
-use super::library::{self, Unknown};
+use super::library::{self, Beside, Found, Unknown};
 use super::resolve::{self, MAX_FEATURES, Surroundings};
 use super::selection::Selection;
 use super::spec::{BlockFactor, BlockSpec, Bucket, Multiplicity};
@@ -98,10 +97,10 @@ pub struct Definition {
 /// When nothing has that name, the file cannot be read, or the definition is wrong.
 pub fn load(request: &str) -> Result<Definition, FeatureError> {
     let mut loader = Loader::default();
-    let loaded = if let Some(path) = library::find_file(request) {
-        loader.file(&path)?
+    let loaded = if let Some(found) = library::find(request) {
+        loader.file(&found)?
     } else if library::is_name(request) || request.ends_with(".toml") {
-        let Unknown { nearest, searched } = library::unknown(request, None);
+        let Unknown { nearest, searched } = library::unknown(request, Beside::Nothing);
         let name = request.strip_suffix(".toml").unwrap_or(request).to_owned();
         return Err(FeatureError::UnknownSet { name, nearest, searched });
     } else {
@@ -110,13 +109,24 @@ pub fn load(request: &str) -> Result<Definition, FeatureError> {
     Ok(loaded.into_definition())
 }
 
+/// The shipped definition of that name, whatever a folder `feature_sets` of the user's holds.
+///
+/// # Errors
+/// When none of that name is shipped.
+pub fn shipped(name: &str) -> Result<Definition, FeatureError> {
+    match library::shipped(name) {
+        Some(found) => Loader::default().file(&found).map(Loaded::into_definition),
+        None => Err(FeatureError::UnknownSet { name: name.to_owned(), nearest: None, searched: Vec::new() }),
+    }
+}
+
 /// Reads a definition's text.
 ///
 /// # Errors
 /// When the text is no definition.
 pub fn parse(text: &str) -> Result<Definition, FeatureError> {
     let source = SourceText::new("definition", text);
-    Loader::default().text(&source, None, "definition", false).map(Loaded::into_definition)
+    Loader::default().text(&source, Beside::Nothing, "definition", false).map(Loaded::into_definition)
 }
 
 /// A definition and the self-contained form of its text.
@@ -148,16 +158,13 @@ struct Loader {
 #[derive(Clone, Copy, Default)]
 struct Neighbours<'a> {
     carried: Option<&'a BTreeMap<String, Carried>>,
-    folder: Option<&'a Path>,
+    beside: Beside<'a>,
 }
 
 impl Loader {
-    fn file(&mut self, path: &Path) -> Result<Loaded, FeatureError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| FeatureError::Unreadable { path: path.to_owned(), error })?;
-        let source = SourceText::new(path.display().to_string(), text);
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("definition");
-        self.text(&source, path.parent(), stem, true)
+    fn file(&mut self, file: &Found) -> Result<Loaded, FeatureError> {
+        let source = SourceText::new(file.origin(), &*file.text()?);
+        self.text(&source, file.beside(), file.stem(), true)
     }
 
     fn expression(&mut self, text: &str) -> Result<Loaded, FeatureError> {
@@ -182,7 +189,7 @@ impl Loader {
     fn text(
         &mut self,
         source: &SourceText,
-        folder: Option<&Path>,
+        beside: Beside<'_>,
         stem: &str,
         written: bool,
     ) -> Result<Loaded, FeatureError> {
@@ -193,7 +200,7 @@ impl Loader {
         let name = keys.name.clone().unwrap_or_else(|| stem.to_owned());
         let expression = locate(source, &keys.features, "features");
         let factors = read_factors(source, keys.factor.as_ref());
-        let selection = read_selection(source, &keys, folder)?;
+        let selection = read_selection(source, &keys, beside)?;
         let carried = Carried {
             name: keys.name,
             about: keys.about,
@@ -206,7 +213,7 @@ impl Loader {
             selected: selection.as_ref().map(Selection::ranges),
             definitions: BTreeMap::new(),
         };
-        let neighbours = Neighbours { carried: Some(&keys.definitions), folder };
+        let neighbours = Neighbours { carried: Some(&keys.definitions), beside };
         let mut loaded = self.blocks(name, carried, &buckets, &expression, &factors, neighbours)?;
         loaded.comment = comment(&source.text);
         // Texts that carry what they name were written by fsbench, every key spelt out.
@@ -284,21 +291,18 @@ impl Loader {
             let source = SourceText::new(format!("definition {name}"), text);
             // A text holds what it carries: no circle leads through it, however its names repeat.
             let key = format!("{name}, carried {} deep", self.open.len());
-            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.folder, name, false));
+            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.beside, name, false));
         }
-        let beside = neighbours.folder.and_then(|folder| library::in_folder(folder, name));
-        let Some(path) = beside.or_else(|| library::find_file(name)) else {
-            let Unknown { nearest, searched } = library::unknown(name, neighbours.folder);
-            let folders = searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let Some(file) = neighbours.beside.named(name).or_else(|| library::find(name)) else {
+            let Unknown { nearest, searched } = library::unknown(name, neighbours.beside);
             let help = match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("names are looked up in {folders}"),
+                None => format!("names are looked up in {}", library::places(&searched)),
             };
             let error = SyntaxError::new(format!("there is no feature set `{name}`"), span.clone()).with_help(help);
             return Err(expression.error(error));
         };
-        let key = path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string();
-        self.enter(&key, span, expression, |loader| loader.file(&path))
+        self.enter(&file.key(), span, expression, |loader| loader.file(&file))
     }
 
     fn enter(
@@ -452,23 +456,19 @@ fn factors_of_terms(
     Ok(each.into_iter().map(|factor| Some(factor).filter(|factor| !factor.content.trim().is_empty())))
 }
 
-fn read_selection(source: &SourceText, keys: &Keys, folder: Option<&Path>) -> Result<Option<Selection>, FeatureError> {
+fn read_selection(source: &SourceText, keys: &Keys, beside: Beside<'_>) -> Result<Option<Selection>, FeatureError> {
     match (&keys.select, &keys.selected) {
         (Some(_), Some(selected)) => {
             Err(source.error("`select` and `selected` exclude each other", selected.span(), None))
         }
-        (Some(file), None) => {
-            let path = folder.unwrap_or(Path::new("")).join(file.as_ref());
-            match path.is_file() {
-                true => Selection::read(&path).map(Some),
-                false => {
-                    let message = format!("there is no file {}", path.display());
-                    let help =
-                        "`select` names a file beside this one, with one index a line (fsbench select makes one)";
-                    Err(source.error(message, file.span(), Some(help.into())))
-                }
+        (Some(file), None) => match beside.file(file.as_ref()) {
+            Some(found) => Selection::read(&found).map(Some),
+            None => {
+                let message = format!("there is no file {}", beside.path(file.as_ref()).display());
+                let help = "`select` names a file beside this one, with one index a line (fsbench select makes one)";
+                Err(source.error(message, file.span(), Some(help.into())))
             }
-        }
+        },
         (None, Some(ranges)) => Selection::parse(ranges.as_ref(), locate(source, ranges, "selected")).map(Some),
         (None, None) => Ok(None),
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use thiserror::Error;
 
+use super::library;
 use super::syntax::SyntaxError;
 
 /// Why a request is no feature set.
@@ -25,10 +26,10 @@ pub enum FeatureError {
 }
 
 fn suggestion(nearest: Option<&str>, searched: &[PathBuf]) -> String {
-    let folders = searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let places = library::places(searched);
     match nearest {
-        Some(name) => format!("; did you mean `{name}`? (looked in {folders})"),
-        None => format!(" in {folders}"),
+        Some(name) => format!("; did you mean `{name}`? (looked in {places})"),
+        None => format!(" (looked in {places})"),
     }
 }
 

@@ -29,7 +29,7 @@ pub use error::{Diagnostic, FeatureError};
 pub use explain::{Explained, FeatureText};
 pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
-pub use library::shipped_names;
+pub use library::{is_name, shipped_names};
 pub use selection::runs;
 pub use set::{Block, Delta, FeatureSet, Scratch};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

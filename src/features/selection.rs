@@ -1,9 +1,9 @@
 //! `select`: the indices of a definition's block sum that are kept, renumbered from 0 in the order they are listed.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::error::{ExpressionText, FeatureError, SourceText};
+use super::library::Found;
 use super::spec::{BlockSpec, DROPPED};
 use super::syntax::Span;
 
@@ -21,10 +21,8 @@ impl Selection {
     ///
     /// # Errors
     /// When the file cannot be read or a line holds no index.
-    pub fn read(path: &Path) -> Result<Selection, FeatureError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| FeatureError::Unreadable { path: path.to_owned(), error })?;
-        let text = ExpressionText { source: SourceText::new(path.display().to_string(), text), offset: 0 };
+    pub fn read(file: &Found) -> Result<Selection, FeatureError> {
+        let text = ExpressionText { source: SourceText::new(file.origin(), &*file.text()?), offset: 0 };
         let content = text.source.text.clone();
         let mut indices = Vec::new();
         let mut at = 0;

@@ -138,6 +138,14 @@ impl FeatureSet {
         FeatureSet::compile(definition::load(request)?)
     }
 
+    /// The shipped set of a name, whatever a folder `feature_sets` of the user's holds: what file formats refer to.
+    ///
+    /// # Errors
+    /// When none of that name is shipped.
+    pub fn shipped(name: &str) -> Result<FeatureSet, FeatureError> {
+        FeatureSet::compile(definition::shipped(name)?)
+    }
+
     /// From the self-contained text [`FeatureSet::definition`] gives.
     ///
     /// # Errors

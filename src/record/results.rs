@@ -25,11 +25,18 @@ pub struct Study {
 }
 
 /// One feature set by one method, over its seeds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRow {
+    /// The row's label, which is the set as written where there is no other.
     pub set: String,
     pub method: Method,
     pub seeds: Vec<Seed>,
+    /// The set as written, where the label is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
+    /// What the row replaces of the shared training settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<serde_json::Value>,
 }
 
 /// A measure of a feature set.

@@ -24,7 +24,7 @@ pub(super) fn results() -> Results {
     let mut all = empty();
     for (method, sets) in [(Method::Eval, &SETS[..]), (Method::Pqr, &SETS[..2])] {
         for facts in sets {
-            let row = PlannedRow { set: facts.0.into(), method, seeds: seeds.to_vec() };
+            let row = PlannedRow { set: facts.0.into(), method, seeds: seeds.to_vec(), definition: None, train: None };
             all.study.rows.push(row);
             for seed in seeds {
                 let key = RunKey { set: facts.0.into(), method, seed };

@@ -54,9 +54,6 @@ pub struct Request {
 }
 
 impl Request {
-    /// The embedded sample, relative to the repository's root.
-    pub const DEFAULT_DATA: &str = "experiments/quickstart/games.pgn.zst";
-
     /// One epoch of everything, with the command's defaults.
     #[must_use]
     pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {
@@ -68,7 +65,7 @@ impl Request {
             method,
             min_ply: None,
             layout: Layout::Csr,
-            batch_size: Request::default_batch_size(method),
+            batch_size: Request::BATCH_SIZE,
             slots: Request::default_slots(threads),
             seed: Seed(0),
             epochs: 1,
@@ -84,14 +81,8 @@ impl Request {
         }
     }
 
-    /// A pqr sample costs three positions and two rounds of legal moves.
-    #[must_use]
-    pub const fn default_batch_size(method: Method) -> usize {
-        match method {
-            Method::Eval => 16_384,
-            Method::Pqr => 4_096,
-        }
-    }
+    /// Samples a batch where nobody asks for another number, of services and trainings.
+    pub const BATCH_SIZE: usize = 4_096;
 
     /// A slot a thread to fill, and some for the consumer to hold.
     #[must_use]

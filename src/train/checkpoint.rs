@@ -1,7 +1,7 @@
 //! A run's whole state in one file: weights, Adam's moments and how far the run has come.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
@@ -155,6 +155,7 @@ pub fn load(
     set: &FeatureSet,
     factors: Option<&Factors>,
     config: &TrainConfig,
+    data: Sources,
 ) -> Result<State, TrainError> {
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
@@ -171,7 +172,7 @@ pub fn load(
     }
     let progress: Progress =
         serde_json::from_value(checkpoint.training).map_err(|error| damaged(format!("its state: {error}")))?;
-    same_run(&progress.config, config).map_err(mismatch)?;
+    same_run(&progress.config, config, data).map_err(mismatch)?;
     if progress.factors != factors.map(Factors::hash) {
         let why =
             "the factors of its feature set are others than those of the definition now; put them back, or begin anew";
@@ -200,19 +201,32 @@ pub fn load(
     Ok(State { factored, slow, first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
 }
 
+/// Whether a run's data are those it began with, told by what they hold.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Sources {
+    Same,
+    Changed,
+    /// The run began before this was recorded: the paths decide.
+    Unknown,
+}
+
 /// Whether a run of `asked` may go on where one of `stored` stopped: everything that shapes the result is equal, except
-/// for the number of epochs. How the set is spelt and the number of threads shape nothing; another device rounds differently,
-/// which is let pass.
+/// for the number of epochs. How the set is spelt, where the data lie and the number of threads shape nothing; another
+/// device rounds differently, which is let pass.
 ///
 /// # Errors
 /// The differences, as text.
-pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String> {
+pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Result<(), String> {
     let neutral = |config: &TrainConfig| {
         // Where the end shapes what comes before it, it cannot be moved.
         let knows_the_end = config.recipe.knows_the_end() || config.eval_loss.lambda_end.is_some();
         let epochs = if knows_the_end { config.epochs } else { 0 };
         let device = DeviceChoice::default();
-        let config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.clone() };
+        let mut config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.clone() };
+        if data == Sources::Same {
+            config.data = PathBuf::new();
+            config.second.iter_mut().for_each(|second| second.data = PathBuf::new());
+        }
         serde_json::to_value(config).unwrap_or_default()
     };
     let (stored, asked) = (neutral(stored), neutral(asked));
@@ -224,7 +238,11 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig) -> Result<(), String>
         (old != new).then(|| format!("{key} is {old} there and {new} was asked for"))
     });
     let differences: Vec<String> = differences.collect();
-    if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
+    match (differences.is_empty(), data) {
+        (false, _) => Err(differences.join("; ")),
+        (true, Sources::Changed) => Err("its data hold something else now than when it began".into()),
+        (true, Sources::Same | Sources::Unknown) => Ok(()),
+    }
 }
 
 /// A network's tensors under the names of the file format, after `prefix` and a dot.

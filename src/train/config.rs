@@ -55,6 +55,9 @@ pub struct TrainConfig {
     pub start: Option<PathBuf>,
     /// Share of games kept for validation.
     pub validation: f64,
+    /// Root of the choice of those games.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub split_seed: Seed,
     pub eval_loss: EvalLoss,
     pub pqr_loss: PqrLoss,
     /// Leave out the rows of features that are proved dead: no score changes, the network is smaller.
@@ -64,6 +67,10 @@ pub struct TrainConfig {
     pub threads: usize,
     #[serde(default)]
     pub device: DeviceChoice,
+}
+
+fn is_default(seed: &Seed) -> bool {
+    *seed == Seed::default()
 }
 
 /// Where to train.

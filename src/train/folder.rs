@@ -12,6 +12,8 @@ use crate::output;
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
+/// Hashes of what the data held when the run began.
+pub const DATA: &str = "data.json";
 /// The feature set's definition when it is not the one that was asked for: without dead features.
 pub const DEFINITION: &str = "definition.toml";
 /// The last state, from which a run continues.
@@ -33,7 +35,7 @@ fn is_rubbish(name: &str) -> bool {
 }
 
 /// Everything that a run writes. The outcome goes first: without it nothing else looks finished.
-const FILES: [&str; 9] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, CONFIG];
+const FILES: [&str; 10] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, DATA, CONFIG];
 
 /// The file in a run's folder that holds its network, or with `last` the last epoch's, finished or not.
 ///

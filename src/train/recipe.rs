@@ -36,6 +36,7 @@ pub enum Schedule {
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recipe {
+    /// The rule that turns a gradient into a step
     #[arg(long, value_enum, default_value_t)]
     pub optimiser: Optimiser,
     /// adamw, ranger: share of a weight lost a step, times the learning rate

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, Progress, Validation};
+use super::checkpoint::{self, Progress, Sources, Validation};
 use super::device::Learner;
-use super::folder::{BEST, CHECKPOINT, CONFIG, EVENTS, Folder, LAST, NETWORK, OUTCOME};
+use super::folder::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, Folder, LAST, NETWORK, OUTCOME};
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
@@ -15,8 +15,10 @@ use super::stream::{Served, Stop};
 use super::{
     EpochMetrics, Length, Observer, Outcome, Plan, Run, SecondMetrics, Step, TrainConfig, TrainError, events, histogram,
 };
+use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, NetFile, Origin, Scheme};
+use crate::service::ServiceError;
 
 impl Run<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
@@ -33,7 +35,9 @@ impl Run<'_> {
             true => Folder::open(self.folder)?,
             false => Folder::create(self.folder, self.force)?,
         };
-        if let Some(outcome) = finished(&folder, config, &ready.reduced.set)? {
+        let contents = contents(config)?;
+        let sources = sources(&folder, &contents)?;
+        if let Some(outcome) = finished(&folder, config, &ready.reduced.set, sources)? {
             return Ok(outcome);
         }
         let program = match self.service {
@@ -41,19 +45,40 @@ impl Run<'_> {
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
         keep_freed_memory();
-        let session = Session::begin(config, ready, folder, program, self.checkpoint_every, &|| observer.interrupted());
+        let (stop, data) = (|| observer.interrupted(), (sources, &contents));
+        let session = Session::begin(config, ready, folder, program, self.checkpoint_every, &stop, data);
         session?.finish(observer)
     }
 }
 
+/// What the data of every method hold: a hash each.
+type Contents = Vec<String>;
+
+fn contents(config: &TrainConfig) -> Result<Contents, TrainError> {
+    config.tasks().iter().map(|task| Ok(content_hash(task.data).map_err(ServiceError::from)?)).collect()
+}
+
+fn sources(folder: &Folder, contents: &Contents) -> Result<Sources, TrainError> {
+    Ok(match folder.read_json::<Contents>(DATA)? {
+        None => Sources::Unknown,
+        Some(begun) if begun == *contents => Sources::Same,
+        Some(_) => Sources::Changed,
+    })
+}
+
 /// The outcome of a run that is already finished, if this is one.
-fn finished(folder: &Folder, config: &TrainConfig, set: &FeatureSet) -> Result<Option<Outcome>, TrainError> {
+fn finished(
+    folder: &Folder,
+    config: &TrainConfig,
+    set: &FeatureSet,
+    sources: Sources,
+) -> Result<Option<Outcome>, TrainError> {
     let Some(outcome) = folder.read_json::<Outcome>(OUTCOME)? else { return Ok(None) };
     // Of a version whose network was the last epoch's: finished once more, without a step.
     if outcome.best_epoch.is_none() {
         return Ok(None);
     }
-    let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config).is_ok();
+    let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config, sources).is_ok();
     // Anything else is refused, or continued, by the checkpoint.
     Ok((same && outcome.config.epochs == config.epochs).then_some(outcome))
 }
@@ -83,17 +108,18 @@ impl<'a> Session<'a> {
         program: PathBuf,
         checkpoint_every: Duration,
         stop: Stop<'_>,
+        (sources, contents): (Sources, &Contents),
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
         let Ready { reduced, scheme, factors, device, network } = ready;
         let factors_hash = factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
-            true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config)?),
+            true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config, sources)?),
             false => None,
         };
         if let Some(begun) = folder.read_json::<TrainConfig>(CONFIG)? {
             let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
-            checkpoint::same_run(&begun, config).map_err(mismatch)?;
+            checkpoint::same_run(&begun, config, sources).map_err(mismatch)?;
         }
         let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
         let recipe = config.recipe;
@@ -129,6 +155,7 @@ impl<'a> Session<'a> {
         };
         let metrics = folder.rewind_metrics(progress.epochs)?;
         folder.write_json(CONFIG, config)?;
+        folder.write_json(DATA, contents)?;
         Ok(Session {
             config,
             origin: Origin::of(&reduced.set),

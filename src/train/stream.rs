@@ -10,8 +10,8 @@ use crate::features::Identity;
 use crate::service::{self, Client, Description, Request};
 use crate::units::Seed;
 
-/// Which games are kept for validation, and every validation triplet's random move, are the same for all runs over the
-/// same data, whatever their seed and feature set: their validation losses can be compared.
+/// Every validation triplet's random move is the same for all runs over the same data, whatever their seed and feature set:
+/// their validation losses can be compared.
 const VALIDATION_SEED: Seed = Seed(0);
 
 /// Epochs of a request without end.
@@ -154,7 +154,7 @@ fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,
-        split_seed: VALIDATION_SEED,
+        split_seed: config.split_seed,
         threads,
         ..Request::new(set.request.clone(), task.data, task.method)
     }

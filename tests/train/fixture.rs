@@ -63,6 +63,7 @@ impl Bench {
             start: None,
             second: None,
             validation: 0.2,
+            split_seed: Seed(0),
             eval_loss: EvalLoss::default(),
             pqr_loss: PqrLoss::default(),
             compact_dead: false,

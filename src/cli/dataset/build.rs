@@ -9,7 +9,7 @@ use super::convert::unit;
 use super::engine::EngineArguments;
 use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_without_plies};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::uci::Limit;
 use crate::data::{
     self, DataError, Dropped, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats,
@@ -85,9 +85,7 @@ impl Labels {
             _ => return Ok(None),
         };
         if !limit.reproducible() {
-            eprintln!(
-                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are"
-            );
+            note!("warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are");
         }
         let specs = self.how.specs(self.engine.as_slice())?;
         let work = label::Work { concurrency: self.how.concurrency(), patience: self.how.patience() };
@@ -114,8 +112,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     warn_skipped(&manifest);
     warn_without_plies(&manifest);
     match arguments.format {
-        Format::Text => println!("{}", text(&manifest, &arguments.out)),
-        Format::Json => println!("{:#}", json(&manifest, &arguments.out)),
+        Format::Text => outln!("{}", text(&manifest, &arguments.out))?,
+        Format::Json => print_json(&json(&manifest, &arguments.out))?,
     }
     Ok(())
 }
@@ -161,15 +159,15 @@ fn show(bar: &ProgressBar, done: Progress) {
 fn warn_skipped(manifest: &Manifest) {
     for source in &manifest.sources {
         if source.skipped.total() > 0 {
-            eprintln!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
+            note!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
             for game in &source.skipped.examples {
-                eprintln!("  {game}");
+                note!("  {game}");
             }
         }
         if source.skipped_samples.total() > 0 {
-            eprintln!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
+            note!("warning: {} samples of {} were skipped", source.skipped_samples.total(), source.path);
             for sample in &source.skipped_samples.examples {
-                eprintln!("  {sample}");
+                note!("  {sample}");
             }
         }
     }

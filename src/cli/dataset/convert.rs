@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 
 use super::{Threads, failure, progress};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::{self, ConvertOptions, Converted, convert, convert_stream};
 use crate::data::{DataError, ScoreUnit};
 
@@ -92,11 +92,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let converted = converted.map_err(failure)?;
     warn(&converted, arguments);
     match arguments.format {
-        Format::Text => println!("{}", text(&converted, output)),
+        Format::Text => outln!("{}", text(&converted, output))?,
         Format::Json => {
             let mut document = serde_json::to_value(&converted).map_err(Failure::work)?;
             document["out"] = serde_json::json!(output);
-            println!("{document:#}");
+            print_json(&document)?;
         }
     }
     Ok(())
@@ -106,26 +106,26 @@ fn warn(converted: &Converted, arguments: &Arguments) {
     let formats::Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &account.left_out {
-        eprintln!("warning: {count} samples {} were left out: {to_name} cannot hold them", why.name());
+        note!("warning: {count} samples {} were left out: {to_name} cannot hold them", why.name());
     }
     for (what, count) in &account.lost {
-        eprintln!("warning: {count} samples lose {}: {to_name} does not hold it", what.name());
+        note!("warning: {count} samples lose {}: {to_name} does not hold it", what.name());
     }
     if account.clamped > 0 {
-        eprintln!("warning: {} scores were cut to what can be held", account.clamped);
+        note!("warning: {} scores were cut to what can be held", account.clamped);
     }
     if account.assumed_draws > 0 {
-        eprintln!("warning: {} unknown results became draws", account.assumed_draws);
+        note!("warning: {} unknown results became draws", account.assumed_draws);
     }
     let recorded = *to == formats::Format::Fsd || score_units.to == ScoreUnit::Centipawns;
     if !recorded {
         let pawn = score_units.to.pawn();
-        eprintln!("warning: {to_name} records no score unit: remember that a pawn is {pawn} there");
+        note!("warning: {to_name} records no score unit: remember that a pawn is {pawn} there");
     }
     if skipped.total() > 0 {
-        eprintln!("warning: {} entries of {} were skipped", skipped.total(), arguments.input.display());
+        note!("warning: {} entries of {} were skipped", skipped.total(), arguments.input.display());
         for sample in &skipped.examples {
-            eprintln!("  {sample}");
+            note!("  {sample}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::engine::EngineArguments;
 use super::{failure, progress};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
 use crate::data::generate::{
     Adjudication, BookOrder, BookSpec, GenerateError, Score, Settings, Summary, Work, generate,
@@ -110,11 +110,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let summary = made.map_err(generate_failure)?;
     match arguments.format {
-        Format::Text => println!("{}", text(&summary, arguments)),
+        Format::Text => outln!("{}", text(&summary, arguments))?,
         Format::Json => {
             let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
             document["out"] = serde_json::json!(arguments.out);
-            println!("{document:#}");
+            print_json(&document)?;
         }
     }
     Ok(())

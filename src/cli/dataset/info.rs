@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Threads, failure};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::{self, Info, formats};
 
 /// Show what a file of games or samples holds
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let info = data::info(&arguments.file, arguments.from).map_err(failure)?;
     match arguments.format {
-        Format::Text => println!("{}", text(&info)),
+        Format::Text => outln!("{}", text(&info))?,
         Format::Json => {
             let mut document = serde_json::to_value(&info).map_err(Failure::work)?;
             if let (Some(header), Some(fields)) = (info.header, document.as_object_mut()) {
@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 fields.insert("score_unit".into(), json!(header.score_unit));
                 fields.insert("seed".into(), json!(header.seed));
             }
-            println!("{document:#}");
+            print_json(&document)?;
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
+use super::threads::Threads;
 use crate::data::{DataError, Manifest, Options};
 
 /// Make, build and look at training data
@@ -49,29 +50,14 @@ fn failure(error: DataError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
-/// How many threads read, decode and sift; what is made does not depend on it.
-#[derive(Debug, clap::Args)]
-pub struct Threads {
-    /// Threads that read and decode [default: one a core]
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-}
-
-impl Threads {
-    fn start(&self) -> Result<(), Failure> {
-        let Some(threads) = self.threads else { return Ok(()) };
-        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global().map_err(Failure::work)
-    }
-}
-
 /// Says what does not hold for samples that tell neither ply nor game.
 pub(super) fn warn_without_plies(manifest: &Manifest) {
     for source in manifest.without_plies() {
         let by_ply = |options: &Options| options.min_ply > 0 || options.max_ply.is_some();
         if manifest.options.as_ref().is_some_and(by_ply) {
-            eprintln!("warning: the samples of {} tell no ply: the filters by ply pass them all", source.path);
+            note!("warning: the samples of {} tell no ply: the filters by ply pass them all", source.path);
         }
-        eprintln!(
+        note!(
             "warning: the samples of {} tell no game: each counts as one, so that a split into training and validation \
              puts neighbouring positions of a game on both sides",
             source.path

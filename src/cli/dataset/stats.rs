@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::convert::unit;
 use super::{Threads, failure, progress};
 use crate::cli::tables::{percent, table};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::{self, Histogram, Logistic, ScoreUnit, Stats, formats};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
@@ -50,8 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         write(&stats, folder)?;
     }
     match arguments.format {
-        Format::Text => println!("{}", text(&stats)),
-        Format::Json => println!("{:#}", serde_json::to_value(&stats).map_err(Failure::work)?),
+        Format::Text => outln!("{}", text(&stats))?,
+        Format::Json => print_json(&stats)?,
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use serde_json::json;
 
 use super::{Threads, failure, progress};
-use crate::cli::{Failure, Format};
+use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::{self, Verdict, verify};
 
 /// Read a whole file of samples or games and check all in it
@@ -33,17 +33,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let verdict = verify(&arguments.file, arguments.from, &mut |samples| bar.set_message(format!("{samples} samples")));
     bar.finish_and_clear();
     let verdict = verdict.map_err(failure)?;
-    match arguments.format {
-        Format::Text => println!("{}", text(&verdict, &arguments.file)),
+    let printed = match arguments.format {
+        Format::Text => outln!("{}", text(&verdict, &arguments.file)).map_err(Failure::from),
         Format::Json => {
             let mut document = serde_json::to_value(&verdict).map_err(Failure::work)?;
             document["file"] = json!(arguments.file);
             document["ok"] = json!(verdict.problems == 0);
-            println!("{document:#}");
+            print_json(&document)
         }
-    }
+    };
+    // A broken file is told by the exit status, whoever reads the rest.
     match verdict.problems {
-        0 => Ok(()),
+        0 => printed,
         1 => Err(Failure::work(anyhow!("{} has a problem", arguments.file.display()))),
         count => Err(Failure::work(anyhow!("{} has {count} problems", arguments.file.display()))),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format, Told, failure, load, percent, print, table};
+use super::{Data, Failure, Format, Told, failure, load, percent, print, table};
 use crate::measure::activity;
 use crate::record::{ActivityRecord, LayerActivity};
 
@@ -14,9 +14,8 @@ pub struct Arguments {
     net: PathBuf,
     #[command(flatten)]
     told: Told,
-    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
-    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Take the first so many games only
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
@@ -27,7 +26,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = load(&arguments.net, &arguments.told)?.file;
-    let (record, reading) = activity(&file, &arguments.data, arguments.games).map_err(failure)?;
+    let (record, reading) = activity(&file, &arguments.data.path()?, arguments.games).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Failure, Format, failure, percent, print, table};
+use super::{Data, Failure, Format, failure, percent, print, table};
 use crate::measure::{ErrorOptions, error};
 use crate::net::{NetFile, load_float};
 use crate::record::ErrorRecord;
@@ -16,9 +16,8 @@ pub struct Arguments {
     /// The checkpoint it was quantised from
     #[arg(long, value_name = "FILE")]
     checkpoint: PathBuf,
-    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
-    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Take the first so many games only
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
@@ -37,9 +36,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = NetFile::load(&arguments.net).map_err(Failure::request)?;
     let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
     let options = ErrorOptions { scale: arguments.scale, limit: arguments.games, ..ErrorOptions::default() };
-    let (record, reading) = error(&file, &float, &checkpoint, &arguments.data, options).map_err(failure)?;
+    let (record, reading) = error(&file, &float, &checkpoint, &arguments.data.path()?, options).map_err(failure)?;
     if record.accumulator_overflows > 0 {
-        eprintln!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);
+        note!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);
     }
     print(arguments.format, &record, &reading, text)
 }

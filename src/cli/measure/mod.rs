@@ -5,10 +5,10 @@ mod error;
 mod speed;
 mod updates;
 
-use std::io::Write;
-
 use super::net::{Told, load};
+use super::sample::Data;
 use super::tables::{percent, table};
+use super::threads::Threads;
 use super::{Failure, Format, print_json};
 use crate::measure::{MeasureError, Reading};
 
@@ -17,6 +17,8 @@ use crate::measure::{MeasureError, Reading};
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+    #[command(flatten)]
+    threads: Threads,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -28,6 +30,7 @@ enum What {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.threads.start()?;
     match &arguments.what {
         What::Updates(arguments) => updates::run(arguments),
         What::Activity(arguments) => activity::run(arguments),
@@ -48,13 +51,13 @@ pub(super) fn failure(error: MeasureError) -> Failure {
 pub(super) fn note_skipped(reading: &Reading) {
     let skipped = &reading.skipped;
     if skipped.total() > 0 {
-        eprintln!("note: passed over {} broken games", skipped.total());
-        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
+        note!("note: passed over {} broken games", skipped.total());
+        skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
     let skipped = &reading.skipped_samples;
     if skipped.total() > 0 {
-        eprintln!("note: passed over {} broken samples", skipped.total());
-        skipped.examples.iter().for_each(|example| eprintln!("note: {example}"));
+        note!("note: passed over {} broken samples", skipped.total());
+        skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
 }
 
@@ -67,7 +70,7 @@ fn print<T: serde::Serialize>(
 ) -> Result<(), Failure> {
     note_skipped(reading);
     match format {
-        Format::Text => writeln!(std::io::stdout(), "{}", text(record)).map_err(Failure::work),
+        Format::Text => Ok(outln!("{}", text(record))?),
         Format::Json => print_json(record),
     }
 }

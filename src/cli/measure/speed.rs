@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Failure, Format, Told, failure, load, print, table};
+use super::{Data, Failure, Format, Told, failure, load, print, table};
 use crate::measure::{SpeedOptions, speed};
 use crate::record::SpeedRecord;
 
@@ -16,9 +16,8 @@ pub struct Arguments {
     net: PathBuf,
     #[command(flatten)]
     told: Told,
-    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
-    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Times each way is measured, in turns
     #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().repetitions, value_parser = clap::value_parser!(u32).range(2..))]
     repetitions: u32,
@@ -37,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
     let file = load(&arguments.net, &arguments.told)?.file;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
-    let (record, reading) = speed(&file, &arguments.data, options).map_err(failure)?;
+    let (record, reading) = speed(&file, &arguments.data.path()?, options).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }
 

@@ -1,8 +1,6 @@
 //! `fsbench measure updates`: rows a move.
 
-use std::path::PathBuf;
-
-use super::{Failure, Format, failure, percent, print, table};
+use super::{Data, Failure, Format, failure, percent, print, table};
 use crate::features::FeatureSet;
 use crate::measure::updates;
 use crate::record::{MoveCounts, UpdatesRecord};
@@ -12,9 +10,8 @@ use crate::record::{MoveCounts, UpdatesRecord};
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     set: String,
-    /// Games or samples of any format: .pgn, .binpack, .fsd, bulletformat, text; .zst, .gz and .bz2, too
-    #[arg(long, value_name = "FILE", default_value = crate::service::Request::DEFAULT_DATA)]
-    data: PathBuf,
+    #[command(flatten)]
+    data: Data,
     /// Take the first so many games only
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
@@ -28,7 +25,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let (record, reading) = updates(&set, &arguments.data, arguments.games, arguments.legal).map_err(failure)?;
+    let (record, reading) =
+        updates(&set, &arguments.data.path()?, arguments.games, arguments.legal).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }
 

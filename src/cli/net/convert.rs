@@ -1,6 +1,5 @@
 //! `fsbench net convert`: from one kind of network file to another.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{Told, load};
@@ -80,5 +79,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn done(to: &Path, kind: &str) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{}: {kind}", to.display()).map_err(Failure::work)
+    Ok(outln!("{}: {kind}", to.display())?)
 }

@@ -1,6 +1,5 @@
 //! `fsbench net info`: what a network file holds.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -57,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     match arguments.format {
         Format::Json => print_json(&info),
-        Format::Text => writeln!(std::io::stdout(), "{}", text(&info)).map_err(Failure::work),
+        Format::Text => Ok(outln!("{}", text(&info))?),
     }
 }
 

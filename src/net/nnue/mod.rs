@@ -142,7 +142,7 @@ impl Architecture {
     /// # Errors
     /// When the definition is missing, does not compile or numbers another amount of features.
     pub fn feature_set(self) -> Result<FeatureSet, NetError> {
-        let set = FeatureSet::resolve(self.set_name()).map_err(NetError::Definition)?;
+        let set = FeatureSet::shipped(self.set_name()).map_err(NetError::Definition)?;
         match set.num_features() == self.shape().features {
             true => Ok(set),
             false => Err(NetError::Shape(format!(

@@ -1,0 +1,23 @@
+//! `--data` where it may be left out.
+
+use std::path::PathBuf;
+
+use super::Failure;
+use crate::data::{DataError, sample_games};
+
+/// Games or samples of any format, or the sample that comes with fsbench.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Data {
+    /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats [default: the sample games that come with
+    /// fsbench]
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+}
+
+impl Data {
+    /// The file; the sample's is made where it is missing.
+    pub fn path(&self) -> Result<PathBuf, Failure> {
+        let failed = |error: DataError| if error.is_request() { Failure::request(error) } else { Failure::work(error) };
+        self.data.clone().map_or_else(|| sample_games().map_err(failed), Ok)
+    }
+}

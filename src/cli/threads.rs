@@ -1,0 +1,18 @@
+//! `--threads` of verbs that spread their work over the cores.
+
+use super::Failure;
+
+#[derive(Clone, Debug, clap::Args)]
+pub struct Threads {
+    /// Threads to work with [default: one a core]
+    #[arg(long, global = true, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    /// Call before any work: the pool is made once.
+    pub fn start(&self) -> Result<(), Failure> {
+        let Some(threads) = self.threads else { return Ok(()) };
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global().map_err(Failure::work)
+    }
+}

@@ -1,0 +1,72 @@
+//! The list of keys is that of the reader.
+
+use std::collections::BTreeSet;
+
+use super::super::keys::SECTIONS;
+use super::*;
+use crate::data::Options as DataOptions;
+use crate::measure::SpeedOptions;
+use crate::train::{EvalLoss, PqrLoss};
+
+/// A key that no table has.
+const UNKNOWN: &str = "no_such_key";
+
+/// The experiment with a line in one of its tables, which is added where it is missing.
+fn with_line(table: &str, line: &str) -> String {
+    let header = format!("[{table}]\n");
+    match table {
+        "" => format!("{line}\n{TEXT}"),
+        _ if TEXT.contains(&header) => TEXT.replacen(&header, &format!("{header}{line}\n"), 1),
+        _ => format!("{TEXT}\n{header}{line}\n"),
+    }
+}
+
+#[test]
+fn every_key_is_listed_and_no_other() {
+    let bench = Bench::new();
+    for section in SECTIONS {
+        let table = section.table;
+        let error = bench.experiment(&with_line(table, &format!("{UNKNOWN} = 1"))).expect_err(table).to_string();
+        let expected = error.split_once("expected").unwrap_or_else(|| panic!("[{table}]: {error}")).1;
+        let taken: BTreeSet<&str> = expected.split('`').skip(1).step_by(2).collect();
+        let listed: BTreeSet<&str> = section.keys.iter().map(|(key, ..)| *key).collect();
+        assert_eq!(listed, taken, "[{table}]");
+    }
+}
+
+/// Defaults that are TOML are the values that hold where a key is left out.
+#[test]
+fn defaults_are_as_listed() {
+    let check = |table: &str, actual: toml::Table| {
+        let section = SECTIONS.iter().find(|section| section.table == table).expect(table);
+        let listed = section.keys.iter().filter_map(|(key, default, _)| {
+            let text = default.split(' ').next().unwrap_or_default();
+            let value = toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v")?;
+            Some((*key, value))
+        });
+        let listed: Vec<_> = listed.collect();
+        assert!(!listed.is_empty(), "[{table}] lists no default");
+        for (key, value) in listed {
+            let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|number| number as f64));
+            let found = actual.get(key).unwrap_or_else(|| panic!("[{table}] {key}"));
+            assert!(
+                *found == value || number(found) == number(&value),
+                "[{table}] {key}: {found} is listed as {value}"
+            );
+        }
+    };
+    let table = |value: serde_json::Value| toml::Table::try_from(value).expect("a table");
+    check("train.design", table(serde_json::json!(Design::default())));
+    let mut recipe = table(serde_json::json!(Recipe::default()));
+    recipe.entry("sparsity").or_insert(toml::Value::Float(Recipe::default().sparsity));
+    check("train.recipe", recipe);
+    check("train.eval_loss", table(serde_json::json!(EvalLoss::default())));
+    check("train.pqr_loss", table(serde_json::json!(PqrLoss::default())));
+    let DataOptions { min_ply, min_moves, filter, seed, .. } = DataOptions::new(Method::Eval);
+    let dataset = serde_json::json!({ "min_ply": min_ply, "min_moves": min_moves, "filter": filter, "seed": seed });
+    check("dataset.eval", table(dataset));
+    let SpeedOptions { repetitions, duration, positions, .. } = SpeedOptions::default();
+    let speed =
+        serde_json::json!({ "repetitions": repetitions, "seconds": duration.as_secs_f64(), "positions": positions });
+    check("measure.speed", table(speed));
+}

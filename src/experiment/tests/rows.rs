@@ -1,0 +1,110 @@
+//! Rows: labels, and what is refused before anything runs.
+
+use super::*;
+
+/// The experiment with other rows.
+fn with_rows(rows: &str) -> String {
+    let (head, rest) = TEXT.split_once("[[runs]]").expect("rows");
+    let (_, measures) = rest.split_once("[measure.updates]").expect("measures");
+    format!("{head}{rows}\n[measure.updates]{measures}")
+}
+
+const SWEEP: &str = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"]\n\
+    [[runs]]\nmethod = \"eval\"\nlabel = \"{set}, l1 16\"\nsets = [\"piece\", \"compact\"]\ntrain = { l1 = 16 }\n\
+    [[runs]]\nmethod = \"eval\"\nlabel = \"wide\"\nsets = [\"piece\"]\ntrain = { l1 = 32 }\n";
+
+#[test]
+fn a_set_may_stand_in_several_rows() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let text = with_rows(SWEEP);
+    let results = bench.run(&text, &mut fake).expect("done");
+    let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
+    assert_eq!(labels, ["piece", "compact", "piece, l1 16", "compact, l1 16", "wide"]);
+    let wide = &results.study.rows[4];
+    assert_eq!((wide.definition.as_deref(), &wide.train), (Some("piece"), &Some(serde_json::json!({ "l1": 32 }))));
+    // Every row is trained for each seed, under its own label; what a set costs is measured once.
+    let of = |label: &str| results.runs.iter().filter(|run| run.key.set == label).count();
+    assert!(labels.iter().all(|label| of(label) == 2), "{labels:?}");
+    assert_eq!(fake.calls["train piece Eval 1"], 3);
+    assert_eq!((fake.calls["updates piece"], results.updates.len()), (1, 5));
+    // The speed is measured of each row's own network, the second time nothing.
+    assert_eq!(results.speed.len(), 5);
+    let calls = fake.calls.clone();
+    assert_eq!((bench.run(&text, &mut fake).expect("done"), fake.calls), (results, calls));
+}
+
+/// Rows with other labels that ask for the same share it.
+#[test]
+fn what_is_asked_for_twice_is_done_once() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
+        [[runs]]\nmethod = \"eval\"\nlabel = \"again\"\nsets = [\"piece\"]\n";
+    let results = bench.run(&with_rows(rows), &mut fake).expect("done");
+    assert_eq!((fake.calls["train piece Eval 1"], fake.calls["train piece Eval 2"]), (1, 1));
+    let keys: Vec<_> = results.runs.iter().map(|run| run.key.to_string()).collect();
+    let expected = ["piece by eval, seed 1", "again by eval, seed 1", "piece by eval, seed 2", "again by eval, seed 2"];
+    assert_eq!(keys, expected);
+}
+
+#[test]
+fn selections_name_labels_or_sets() {
+    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"wide\"]");
+    let results = bench.run(&text, &mut fake).expect("done");
+    let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
+    assert_eq!(timed, ["wide"]);
+    let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"piece\"]");
+    let results = Bench::new().run(&text, &mut Fake::default()).expect("done");
+    let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
+    assert_eq!(timed, ["piece", "piece, l1 16", "wide"]);
+}
+
+#[test]
+fn labels_are_unique() {
+    let refused = |rows: &str, expected: &str| {
+        let (bench, mut fake) = (Bench::new(), Fake::default());
+        let error = bench.run(&with_rows(rows), &mut fake).expect_err(rows);
+        assert!(error.is_request() && error.to_string().contains(expected), "{error}");
+        assert!(fake.calls.is_empty());
+    };
+    let row = |label: &str, set: &str| format!("[[runs]]\nmethod = \"eval\"\nlabel = \"{label}\"\nsets = [{set}]\n");
+    refused(&(row("a", "\"piece\"") + &row("a", "\"compact\"")), "the label 'a' stands twice");
+    refused(&row("a", "\"piece\", \"compact\""), "{set}");
+    refused(&row(" ", "\"piece\""), "a line of text");
+    refused(&(row("compact", "\"piece\"") + "[[runs]]\nmethod = \"pqr\"\nsets = [\"compact\"]\n"), "of two sets");
+    refused("[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"piece\"]\n", "label = \"piece, l1 128\"");
+}
+
+/// What makes no sense is told at its place before anything is built or trained.
+#[test]
+fn impossible_measures_are_refused_at_once() {
+    let refused = |from: &str, to: &str, place: &str, expected: &str| {
+        let (bench, mut fake) = (Bench::new(), Fake::default());
+        let text = TEXT.replacen(from, to, 1);
+        assert_ne!(text, TEXT);
+        let error = bench.run(&text, &mut fake).expect_err(to).to_string();
+        assert!(error.contains(&format!("e.toml:{place}: ")) && error.contains(expected), "{error}");
+        assert!(fake.calls.is_empty() && !bench.options().work.exists(), "{to}: work was begun");
+    };
+    refused("games = 10", "games = 0", "20:1", "games must be at least 1");
+    refused("games = 10", "sets = [\"king-piece\"]", "20:1", "no run uses the set 'king-piece'");
+    refused("seeds   = [1]", "seeds = [3]", "23:1", "no run has the seed 3");
+    refused("seeds   = [1]", "seconds = -1.0", "23:1", "seconds must lie");
+    refused("seeds   = [1]", "repetitions = 1", "23:1", "repetitions must be at least 2");
+    refused("seeds   = [1]", "positions = 0", "23:1", "positions must be at least 1");
+    refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "5:1", "per_game must be at least 1");
+}
+
+/// By name or by path, a file beside the experiment goes before a shipped set.
+#[test]
+fn sets_beside_the_experiment_go_first() {
+    let bench = Bench::new();
+    let experiment = bench.experiment(TEXT).expect("an experiment");
+    assert_eq!(experiment.set_request("piece"), "piece");
+    let path = bench.folder.path().join("piece.toml");
+    std::fs::write(&path, "features = \"file(P) for P in pieces\"").expect("written");
+    let expected = path.display().to_string();
+    assert_eq!(experiment.set_request("piece"), expected);
+    assert_eq!(experiment.set_request("piece.toml"), expected);
+    assert_eq!(experiment.set_request("piece + compact"), "piece + compact");
+}
