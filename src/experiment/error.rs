@@ -39,7 +39,7 @@ pub enum ExperimentError {
     NoOutcome { step: String, path: PathBuf },
     #[error(transparent)]
     File(#[from] RecordFileError),
-    #[error("cannot make the work folder {}: {source}", path.display())]
+    #[error("cannot make or read the folder {}: {source}", path.display())]
     Work { path: PathBuf, source: std::io::Error },
 }
 

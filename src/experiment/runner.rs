@@ -227,6 +227,9 @@ impl<'a> Runner<'a> {
 
     /// Says in the work folder which runs this experiment uses.
     fn note_usage(&self) -> Result<(), ExperimentError> {
+        // Made first: only then there is one name for it, from whatever folder.
+        let failed = |source| ExperimentError::Work { path: self.options.out.clone(), source };
+        std::fs::create_dir_all(&self.options.out).map_err(failed)?;
         let name = |run| self.folder(run).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let usage = Usage {
             name: self.experiment.name.clone(),
@@ -471,7 +474,7 @@ impl Estimate {
 
 /// A path that means the same from every folder.
 fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// One experiment at a time in a work folder; the lock goes with the process, however it ends.

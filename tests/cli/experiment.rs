@@ -61,7 +61,7 @@ fn an_experiment_is_the_same_from_another_folder() {
     let below = |arguments: &[&str]| bench.command(arguments).current_dir(bench.path("proj")).output().unwrap();
     let again = below(&["run", "small.toml", "--out", "../results"]);
     assert!(again.status.success(), "{}", stderr(&again));
-    assert!(stderr(&again).contains("3 steps are finished already"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("4 steps are finished already"), "{}", stderr(&again));
 
     let runs: Value = serde_json::from_str(&bench.stdout(&["runs", "--format", "json"])).unwrap();
     let kept = runs["runs"].as_array().unwrap();
