@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::input::{Kind, hash_file, kind};
+use super::input::{hash_file, head};
+use super::writer::MAGIC;
 use super::{DataError, Header};
 
 /// Up to this size a file is hashed whole.
@@ -20,7 +21,8 @@ const STRETCH: u64 = 1 << 20;
 /// # Errors
 /// When the file cannot be read.
 pub fn content_hash(path: &Path) -> Result<String, DataError> {
-    if kind(path)? == Kind::Fsd {
+    let mut file = File::open(path).map_err(DataError::read(path))?;
+    if head(&mut file).map_err(DataError::read(path))? == MAGIC {
         return Ok(blake3::Hash::from_bytes(Header::load(path)?.hash).to_hex().to_string());
     }
     let length = path.metadata().map_err(DataError::read(path))?.len();
