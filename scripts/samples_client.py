@@ -20,8 +20,10 @@ Needs the standard library and numpy; the protocol is described in src/service/P
 
 import argparse
 import collections
+import contextlib
 import json
 import mmap
+import os
 import subprocess
 import sys
 import threading
@@ -31,6 +33,8 @@ import numpy
 END = 255
 FAILED = 254
 VERSION = 1
+# What the names in /dev/shm begin with that `--shm named` makes.
+NAMED = "fsbench-samples-"
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "f32": "<f4"}
 
 
@@ -154,6 +158,11 @@ class Samples:
             self._process.kill()
             self._process.wait()
         self._errors.join(5)
+        # One killed before it saw the memory mapped has left its name.
+        path = getattr(self, "description", {}).get("shm", "")
+        if os.path.dirname(path) == "/dev/shm" and os.path.basename(path).startswith(NAMED):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
     def close(self):
         """Ends the service. Arrays already handed out stay readable: the memory goes with the last of them."""

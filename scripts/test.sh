@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets everything up, then runs the tests. Tests that want larger data look where FSBENCH_DATA points and skip without.
+# Sets everything up, then runs the tests. Tests that want larger data look where FSBENCH_DATA points; those that lack
+# something are skipped and shown at the end. With FSBENCH_REQUIRE=1 a test fails that is skipped for want of what is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
@@ -11,4 +12,28 @@ if ! PYTHONPATH=$numpy python3 -c 'import numpy' 2>/dev/null; then
     printf 'test: no numpy; the Python client is not tested\n' >&2
 fi
 export PYTHONPATH=$numpy${PYTHONPATH:+:$PYTHONPATH}
-exec cargo test --release "$@"
+
+# What of the things that tests are skipped without is there.
+there() {
+  [ ! -d "${FSBENCH_DATA:-}" ] || printf 'data '
+  ! { stockfish quit || /usr/games/stockfish quit; } >/dev/null 2>&1 || printf 'stockfish '
+  ! /usr/games/stockfish quit 2>/dev/null | grep -q 'Stockfish 15\.1 ' || printf 'stockfish-15.1 '
+  ! node --version >/dev/null 2>&1 || printf 'node '
+  ! npm view stockfish version >/dev/null 2>&1 || printf 'npm '
+  ! python3 --version >/dev/null 2>&1 || printf 'python '
+  ! python3 -c 'import numpy' 2>/dev/null || printf 'numpy '
+  ! python3 -c 'import torch' 2>/dev/null || printf 'torch '
+  ! unshare --user --map-root-user --mount true 2>/dev/null || printf 'namespaces '
+}
+if [ "${FSBENCH_REQUIRE:-}" = 1 ]; then
+  FSBENCH_REQUIRE=$(there)
+  export FSBENCH_REQUIRE
+fi
+
+FSBENCH_SKIPS=$(mktemp)
+export FSBENCH_SKIPS
+trap 'rm -f "$FSBENCH_SKIPS"' EXIT
+status=0
+cargo test --release "$@" || status=$?
+scripts/skips.sh "$FSBENCH_SKIPS"
+exit "$status"

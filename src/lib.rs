@@ -39,3 +39,7 @@ pub mod experiment;
 pub mod report;
 
 pub mod cli;
+
+#[cfg(test)]
+#[path = "../tests/common/skip.rs"]
+mod skip;

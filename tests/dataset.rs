@@ -1,6 +1,9 @@
 //! `fsbench dataset` from the outside: building, looking, and what happens to broken input and full disks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[path = "common/skip.rs"]
+mod skip;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -273,12 +276,8 @@ fn games_are_built_once_into_the_cache() {
 
 #[test]
 fn lichess_evals_build_to_the_same_samples_twice() {
-    let Some(data) = std::env::var_os("FSBENCH_DATA").map(PathBuf::from) else {
-        println!("skipped: FSBENCH_DATA is not set");
-        return;
-    };
+    let Some(source) = skip::shared_data("lichess-evals.pgn.zst") else { return };
     let folder = TempDir::new().unwrap();
-    let source = data.join("lichess-evals.pgn.zst");
     let build = || {
         let arguments = ["dataset", "build", source.to_str().unwrap(), "--method", "eval", "--out", "x.fsd", "--force"];
         let output = fsbench(&[&arguments[..], &["--format", "json", "--per-game", "3"]].concat(), folder.path());

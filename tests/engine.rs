@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
@@ -109,10 +108,9 @@ fn cases() -> Vec<Case> {
 
 /// 1,000 played games where `FSBENCH_DATA` points to some, else random ones.
 fn games() -> Vec<Vec<Move>> {
-    let data = std::env::var_os("FSBENCH_DATA").map(|folder| Path::new(&folder).join("lichess-plain.pgn.zst"));
     let standard = |game: &Game| game.start == Chess::default() && game.moves.len() > 10;
     let moves = |game: Game| game.moves.iter().take(120).map(|played| played.mv).collect();
-    match data.filter(|path| path.is_file()) {
+    match common::skip::shared_data("lichess-plain.pgn.zst") {
         None => (0..1000).map(|game| common::random_game(game, 120)).collect(),
         // Promotions and castlings on the queen's side are rare in them.
         Some(path) => {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(unix)]
 
+mod common;
 mod engines;
 
 use std::collections::BTreeMap;

@@ -6,7 +6,6 @@ mod common;
 mod generator;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use common::without;
 use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
@@ -232,11 +231,8 @@ fn encodings_deltas_and_refreshes_over_random_play() {
 
 #[test]
 fn encodings_deltas_and_refreshes_over_real_games() {
-    let Some(data) = std::env::var_os("FSBENCH_DATA").map(PathBuf::from) else {
-        println!("skipped: FSBENCH_DATA is not set");
-        return;
-    };
-    let games: Vec<_> = games(&data.join("lichess-plain.pgn.zst")).unwrap().take(200).map(Result::unwrap).collect();
+    let Some(data) = common::skip::shared_data("lichess-plain.pgn.zst") else { return };
+    let games: Vec<_> = games(&data).unwrap().take(200).map(Result::unwrap).collect();
     let follow = |(number, game): (usize, &fsbench::data::Game)| {
         let generated = generated("real games", number as u64, Taste { binders: 2, ..Taste::ALL });
         let set = parse(&generated.text());

@@ -1,6 +1,8 @@
 //! Random games and networks for integration tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
 
+pub mod skip;
+
 use std::collections::HashMap;
 
 use fsbench::chess::{Chess, Move};

@@ -1,10 +1,12 @@
 //! Engines for integration tests: shell scripts that behave or do not, and the real one where it is installed.
-#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr, reason = "shared by tests that use a part each")]
+#![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::common::skip::skip;
 
 /// An engine as a shell script. Each text is shell; `$fen` is the last position's start, `$moves` what follows `moves`.
 pub struct Script<'a> {
@@ -56,7 +58,7 @@ pub fn stockfish() -> Option<PathBuf> {
         .into_iter()
         .find(|path| Command::new(path).arg("quit").output().is_ok_and(|output| output.status.success()));
     if found.is_none() {
-        eprintln!("skipped: there is no stockfish here");
+        skip("stockfish", "there is no stockfish here");
     }
     found.map(PathBuf::from)
 }

@@ -10,7 +10,7 @@ use fsbench::units::{Ply, Seed};
 use rand::RngExt;
 use shakmaty::{Chess, Color, Position};
 
-use crate::common::random_game;
+use crate::common::{random_game, skip};
 
 /// The samples of random games: scores, mates among them and now and then none; results by turns; every ply but a few.
 pub fn samples(games: u32, plies: usize) -> Vec<Record> {
@@ -86,11 +86,7 @@ pub fn read_all(path: &Path) -> Vec<Record> {
 
 /// A file of the shared data, where there is one.
 pub fn shared(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("FSBENCH_DATA").map(|data| Path::new(&data).join(name));
-    if path.is_none() {
-        println!("skipped: FSBENCH_DATA is not set");
-    }
-    path
+    skip::shared_data(name)
 }
 
 pub fn fsbench(arguments: &[&str], folder: &Path) -> Output {

@@ -219,15 +219,8 @@ fn a_full_disk_leaves_nothing_behind() {
 #[cfg(unix)]
 #[test]
 fn a_folder_that_cannot_be_written_to_is_told() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = TempDir::new().unwrap();
-    let closed = folder.path().join("closed");
-    fs::create_dir(&closed).unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
-    if fs::write(closed.join("probe"), "").is_ok() {
-        println!("skipped: this user may write everywhere");
-        return;
-    }
+    // Nobody makes files here, root neither.
+    let closed = Path::new("/proc/self");
     let error = SampleWriter::create(&closed.join("x.binpack"), Format::Binpack, false).map(drop).unwrap_err();
     assert!(matches!(error, DataError::Write { .. }), "{error}");
 }

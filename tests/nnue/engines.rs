@@ -1,5 +1,5 @@
 //! The engines and their networks: Debian's, and those of the npm package, kept in fsbench's cache.
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +18,8 @@ pub struct Engine {
     pub options: String,
 }
 
-fn skip<T>(why: &str) -> Option<T> {
-    eprintln!("skipped: {why}");
+fn skip<T>(need: &str, why: &str) -> Option<T> {
+    super::common::skip::skip(need, why);
     None
 }
 
@@ -39,7 +39,7 @@ pub fn debian(folder: &Path) -> Option<Engine> {
     let script = format!("export_net {}\nquit\n", net.display());
     let output = talk(Command::new(&program), &script).unwrap_or_default();
     if !output.contains("Stockfish 15.1 ") || !net.is_file() {
-        return skip("there is no Stockfish 15.1 at /usr/games/stockfish");
+        return skip("stockfish-15.1", "there is no Stockfish 15.1 at /usr/games/stockfish");
     }
     Some(Engine { program, arguments: vec![], folder: folder.into(), net, asks: false, options: String::new() })
 }
@@ -52,15 +52,15 @@ fn talk(mut command: Command, script: &str) -> std::io::Result<String> {
 
 /// The npm package of Stockfish, fetched once.
 pub fn npm(version: &str, net: &str) -> Option<Engine> {
-    let Some(cache) = cache() else { return skip("no cache folder: set FSBENCH_CACHE") };
+    let Some(cache) = cache() else { return skip("npm", "no cache folder: set FSBENCH_CACHE") };
     let package = cache.join(format!("stockfish-{version}"));
     if !package.is_dir() && fetch(&cache, version, &package).is_none() {
-        return skip(&format!("npm cannot fetch stockfish@{version}"));
+        return skip("npm", &format!("npm cannot fetch stockfish@{version}"));
     }
     let folder = package.join("src");
     let node = Command::new("node").arg("--version").output();
     if !node.is_ok_and(|output| output.status.success()) {
-        return skip("there is no node here");
+        return skip("node", "there is no node here");
     }
     let arguments = ["--no-experimental-fetch", "stockfish.js"].map(str::to_owned).to_vec();
     Some(Engine {

@@ -9,6 +9,7 @@ use fsbench::data::Method;
 use fsbench::service::{Client, Description, END, FAILED, Layout, Naming, Request, Shard};
 
 use super::fixture::{Copied, Fixture, program};
+use super::skip::skip;
 
 /// Far more than any of these ends takes, far less than a hang.
 const SOON: Duration = Duration::from_secs(20);
@@ -348,7 +349,7 @@ fn a_full_dev_shm_is_an_error() {
         command.args(request.arguments()).stdin(Stdio::null()).output()
     };
     if !run("4m", &fixture.request()).is_ok_and(|output| output.status.success()) {
-        println!("skipped: unshare cannot give a process its own /dev/shm here");
+        skip("namespaces", "unshare cannot give a process its own /dev/shm here");
         return;
     }
     let named = Request { shm: Naming::Named, ..fixture.request() };

@@ -10,3 +10,5 @@ mod foreign;
 mod named;
 mod python;
 mod shards;
+#[path = "../common/skip.rs"]
+mod skip;

@@ -7,6 +7,7 @@ use fsbench::service::{Layout, Naming, Request};
 use serde_json::{Value, json};
 
 use super::fixture::{Copied, Fixture, all, program};
+use super::skip::skip;
 
 const SUMMARISE: &str = r#"
 import json, sys
@@ -66,7 +67,7 @@ fn python_is_able() -> bool {
     let run = Command::new("python3").args(["-c", "import numpy"]).stderr(Stdio::null()).status();
     let able = run.is_ok_and(|status| status.success());
     if !able {
-        println!("skipped: python3 with numpy is not installed");
+        skip("numpy", "python3 with numpy is not installed");
     }
     able
 }
@@ -121,7 +122,7 @@ fn lines(script: &str, before: &[&str], request: &Request) -> Vec<Value> {
 #[test]
 fn a_consumer_by_the_book_reads_the_same_batches() {
     if !Command::new("python3").arg("--version").output().is_ok_and(|run| run.status.success()) {
-        println!("skipped: python3 is not installed");
+        skip("python", "python3 is not installed");
         return;
     }
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
@@ -181,7 +182,7 @@ fn the_pytorch_example_learns() {
     let (text, errors) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success(), "{errors}");
     if text.starts_with("skipped") {
-        println!("{text}");
+        skip("torch", "torch is not installed");
         return;
     }
     let losses: Vec<f64> =
