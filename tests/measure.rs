@@ -7,15 +7,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fsbench::chess::{Board, Chess, Move, Perspective};
+use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
 use fsbench::data::{Job, Method, Options, Weighted, build};
-use fsbench::engine::{BackEnd, Strategy};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
-use fsbench::measure::{ErrorOptions, SpeedOptions, activity, error, speed, updates};
+use fsbench::measure::{ErrorOptions, Reading, SpeedOptions, activity, arrange, error, speed, updates};
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, forward_integer, quantise,
 };
-use fsbench::record::{BucketActivity, MoveCounts};
+use fsbench::record::{BucketActivity, MoveCounts, SpeedRecord};
 use shakmaty::Position;
 
 const GAMES: u64 = 25;
@@ -308,13 +308,96 @@ fn errors_are_small_and_partners_are_checked() {
     assert!(refused.to_string().contains("(768 → 32) × 2 → 8 → 1"), "{refused}");
 }
 
+fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, Reading) {
+    speed(file, path, options, &mut |_| {}).unwrap()
+}
+
+/// The file is timed as it is; arranged it is timed by positions of other games, where there are some.
+#[test]
+fn speed_is_the_files_own_and_arranged_by_other_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let Nets { file, .. } = nets("piece", &[8]);
+    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(2), positions: 200 };
+    let mut seen = Vec::new();
+    let (record, _) = speed(&file, &path, options, &mut |step| seen.push(step.clone())).unwrap();
+    let all: usize = games().iter().map(Vec::len).sum();
+    let cut = games()
+        .iter()
+        .map(Vec::len)
+        .scan(0, |sum, len| {
+            *sum += len;
+            Some(*sum)
+        })
+        .find(|sum| *sum >= 200)
+        .unwrap();
+    let arranged = record.arranged.unwrap();
+    assert_eq!(arranged.positions as usize, all - cut, "of the games that are not timed");
+    assert_eq!(arranged.entries.len(), Strategy::ALL.len());
+    assert!(arranged.entries.iter().all(|entry| entry.back_end == BackEnd::best().name()));
+    let best = record.best.unwrap();
+    let fastest = record.entries.iter().max_by(|a, b| a.evaluations_per_second.total_cmp(&b.evaluations_per_second));
+    assert_eq!(fastest.map(|entry| (&entry.strategy, &entry.back_end)), Some((&best.strategy, &best.back_end)));
+    for entry in record.entries.iter().chain(&arranged.entries) {
+        let parts = entry.nanoseconds.unwrap();
+        assert!(parts.features > 0.0 && parts.rows >= 0.0 && parts.forward >= 0.0, "{entry:?}");
+        let whole = 1e9 / entry.evaluations_per_second;
+        assert!((parts.features + parts.rows + parts.forward - whole).abs() < 1e-6 * whole, "{entry:?}");
+        assert_eq!(entry.noisy, entry.interval > 0.1 * entry.evaluations_per_second);
+    }
+    let steps = seen.iter().filter_map(|step| step.repetitions);
+    let ways = (record.entries.len() + arranged.entries.len()) as u32;
+    assert!(steps.eq((0..2 * ways).map(|done| (done, 2 * ways))));
+    let machine = record.machine.unwrap();
+    assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
+
+    let (all_of_it, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
+    assert!(all_of_it.arranged.is_none(), "nothing is left to arrange by");
+    // Another order of neurons is another file, and is told apart.
+    let (other, _) = arrange(file.clone(), &path).unwrap();
+    assert_ne!(timed(&other, &path, options).0.digest, record.digest);
+    assert_eq!(all_of_it.digest, record.digest);
+}
+
+/// An evaluator on a model without neurons does everything else: it counts the same rows.
+#[test]
+fn hollow_models_find_the_same_rows() {
+    let games = games();
+    for set in ["piece + half-ka-v2-hm", "mobility-count"] {
+        let Nets { file, .. } = nets(set, &[]);
+        let set = file.origin.feature_set().unwrap();
+        let model = Model::new(&file.net);
+        let hollow = model.hollow();
+        for strategy in Strategy::ALL {
+            let rows = |model: &Model| {
+                let mut evaluator = Evaluator::new(&set, model, strategy, BackEnd::best()).unwrap();
+                for moves in &games[..4] {
+                    let mut position = Chess::default();
+                    evaluator.set(position.board());
+                    for mv in moves {
+                        let before = position.board().clone();
+                        let change = BoardChange::of(*mv, position.turn());
+                        position.play_unchecked(*mv);
+                        evaluator.play(&before, &change, position.board());
+                        for pov in Perspective::ALL {
+                            evaluator.accumulator(pov);
+                        }
+                    }
+                }
+                evaluator.rows()
+            };
+            assert!(rows(&model) > 0 && rows(&model) == rows(&hollow), "{}", strategy.name());
+        }
+    }
+}
+
 #[test]
 fn speed_covers_every_strategy_and_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { mut file, .. } = nets("king-piece", &[]);
     let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(5), positions: 200 };
-    let (record, _) = speed(&file, &path, options).unwrap();
+    let (record, _) = timed(&file, &path, options);
     assert_eq!(record.positions, 200);
     let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
     let each = |strategy: Strategy| BackEnd::available().into_iter().map(move |end| (strategy.name(), end.name()));
@@ -324,7 +407,7 @@ fn speed_covers_every_strategy_and_back_end() {
     assert!(record.entries.iter().all(|entry| entry.row_bytes == 64), "numbers that fit a byte");
     assert!(record.entries.iter().all(|entry| entry.evaluations_per_second > 0.0 && entry.interval >= 0.0));
     file.net.ft_weights[5] = 128;
-    let (record, _) = speed(&file, &path, options).unwrap();
+    let (record, _) = timed(&file, &path, options);
     assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
 }
 
@@ -335,7 +418,7 @@ fn refreshes_are_partial_where_they_can_be() {
     let path = write_pgn(folder.path(), &games());
     let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(1), positions: 1_000 };
     let rows = |set: &str, strategy: &str| {
-        let (record, _) = speed(&nets(set, &[]).file, &path, options).unwrap();
+        let (record, _) = timed(&nets(set, &[]).file, &path, options);
         record.entries.iter().find(|entry| entry.strategy == strategy).unwrap().rows
     };
     for strategy in ["eager", "lazy", "eager + cache", "lazy + cache"] {

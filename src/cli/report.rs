@@ -10,7 +10,7 @@ use crate::report::{self, Summary};
 /// Write tables, plots and a page from results
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A results folder (default: under results/, the one recorded last)
+    /// A results folder (default: of those in results/ and in folders there, the one recorded last)
     results: Option<PathBuf>,
     /// Where the report's files go (default: the results folder)
     #[arg(long, value_name = "DIR")]
@@ -20,16 +20,18 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Where `fsbench run` puts results by default.
-pub(super) const ROOT: &str = "results";
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = match &arguments.results {
         Some(folder) => folder.clone(),
-        None => Results::newest(ROOT.as_ref()).map_err(Failure::request)?,
+        None => Results::newest(Results::ROOT.as_ref()).map_err(Failure::request)?,
     };
     let results = Results::load(&folder).map_err(Failure::request)?;
     show(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format, None)
+}
+
+/// The terminal's width; of a file or a pipe, that of the report's own file.
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(report::WIDTH, |(width, _)| usize::from(width.0).max(40))
 }
 
 /// Writes the report's files and prints the tables; as JSON with the networks of an experiment just done.
@@ -43,7 +45,7 @@ pub(super) fn show(
     let written = report::write(&summary, results, out).map_err(Failure::work)?;
     match format {
         Format::Text => {
-            put(&report::text(&summary))?;
+            put(&report::text(&summary, width()))?;
             note!(
                 "wrote {} files to {}; open {}",
                 written.files.len(),

@@ -21,7 +21,7 @@ use crate::train::EpochMetrics;
 pub struct Arguments {
     /// The experiment's TOML file
     experiment: PathBuf,
-    /// Where records and report go (default: results/ and the experiment's name)
+    /// Where records and report go (default: in results/, or the folder that the experiment names, a folder of its name)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only the runs and measures of this set, or of the row of this label; finished ones of others stay in the results
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiment = Experiment::read(&arguments.experiment).map_err(failure)?;
     let data = data::default_cache().map_err(Failure::request)?;
     let options = Options {
-        out: arguments.out.clone().unwrap_or_else(|| PathBuf::from(report::ROOT).join(&experiment.name)),
+        out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
         work: work(&data),
         only: arguments.only.clone(),
         fresh: arguments.force,

@@ -157,6 +157,23 @@ impl Model {
         }
     }
 
+    /// A model of the same features without neurons: an evaluator on it does all but add rows and run the layers.
+    #[must_use]
+    pub fn hollow(&self) -> Model {
+        Model {
+            words: 0,
+            width: 0,
+            half: 0,
+            rows: Rows::Narrow(Table::zeroed(0)),
+            biases: Aligned::zeroed(0),
+            stacks: vec![Vec::new()],
+            buckets: self.buckets.clone(),
+            scheme: self.scheme.clone(),
+            shape: self.shape.clone(),
+            ..*self
+        }
+    }
+
     #[must_use]
     pub const fn scheme(&self) -> &Scheme {
         &self.scheme
@@ -232,13 +249,13 @@ impl Model {
     pub fn scratch(&self) -> Scratch {
         let layers = || self.stacks.iter().flatten();
         let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
-        let later = &self.stacks[0][1..];
+        let later = self.stacks[0].iter().skip(1);
         Scratch {
             input: Aligned::zeroed(2 * self.half + WIDEST),
             masks: Aligned::zeroed(2 * self.half / 4),
             found: Aligned::zeroed(2 * self.half / 4 + SPARE_PLACES),
             sums: Aligned::zeroed(widest),
-            hidden: later.iter().map(|layer| Aligned::zeroed(layer.inputs)).collect(),
+            hidden: later.map(|layer| Aligned::zeroed(layer.inputs)).collect(),
             backwards: false,
         }
     }

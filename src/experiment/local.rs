@@ -67,8 +67,16 @@ impl Workbench for Local {
             duration: timing.seconds.map_or(default.duration, Duration::from_secs_f64),
             positions: timing.positions.unwrap_or(default.positions),
         };
-        Ok(measure::speed(&network, &request.data, options)?.0)
+        let mut record = measure::speed(&network, &request.data, options, &mut |_| {})?.0;
+        record.network = Some(name_of(&request.network));
+        Ok(record)
     }
+}
+
+/// A network's file and the run's folder it stands in: the same wherever the work folder is.
+fn name_of(network: &Path) -> String {
+    let parts: Vec<_> = network.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
+    parts.iter().rev().map(AsRef::as_ref).collect::<Vec<_>>().join("/")
 }
 
 /// The trainer's observer on top of the experiment's.

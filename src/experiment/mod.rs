@@ -6,7 +6,6 @@
 mod error;
 pub mod keys;
 mod local;
-mod machine;
 mod networks;
 mod plan;
 mod runner;

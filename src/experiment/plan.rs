@@ -1,11 +1,11 @@
 //! The experiment unrolled: every run and every step, in the order they are done.
 
+use super::ExperimentError;
 use super::spec::{Experiment, NetMeasure, Row, TrainSettings};
 use super::workbench::{SetFacts, Workbench};
-use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::net::Scheme;
-use crate::record::{PlannedRow, RunKey, Study};
+use crate::record::{PlannedRow, RunKey, Study, machine};
 use crate::service::Source;
 use crate::train::TrainConfig;
 use crate::units::Seed;

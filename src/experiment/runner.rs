@@ -9,15 +9,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::ExperimentError;
 use super::networks::{self, Trained, Usage, plain};
 use super::plan::{Plan, PlannedRun, Step, study};
 use super::spec::{Experiment, NetMeasure};
 use super::store::{Key, Store};
 use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, Workbench};
-use super::{ExperimentError, machine};
 use crate::data::Method;
 use crate::record::{
-    Environment, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, read_json, write_atomically,
+    Environment, Machine, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, machine, read_json,
+    write_atomically,
 };
 use crate::train::folder::OUTCOME;
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
@@ -359,7 +360,8 @@ impl<'a> Runner<'a> {
             Step::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
             Step::Speed(run) => {
                 let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
-                self.net_key("speed", run, &json!([timing, machine::cpu()]))
+                let machine = [machine::cpu(), machine::back_end()];
+                self.net_key("speed", run, &json!(["as given and arranged", timing, machine]))
             }
         }
     }
@@ -491,11 +493,14 @@ pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
     let threads = plan.runs.first().and_then(|run| run.settings.threads).unwrap_or_else(machine::cores);
+    let Machine { cpu, cores, back_end, commit, recorded } = Machine::here();
     let environment = Environment {
-        recorded: Timestamp::now(),
+        recorded,
         fsbench: env!("CARGO_PKG_VERSION").into(),
-        cpu: machine::cpu(),
-        cores: machine::cores(),
+        commit,
+        cpu,
+        back_end,
+        cores,
         os: std::env::consts::OS.into(),
         threads,
         seconds: Stages::default(),

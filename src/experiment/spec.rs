@@ -10,6 +10,7 @@ use super::ExperimentError;
 use crate::data::{Filter, Method, Options, PerGame};
 use crate::features::is_name;
 use crate::net::Scheme;
+use crate::record::Results;
 use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe};
 use crate::units::Seed;
 
@@ -40,6 +41,8 @@ pub struct Experiment {
     pub data: Spanned<String>,
     pub dataset: Dataset,
     pub seeds: Vec<Seed>,
+    /// The folder that results go to, in one named as the experiment; relative to the current folder.
+    pub results: PathBuf,
     pub train: TrainSettings,
     pub rows: Vec<Row>,
     pub measure: Measures,
@@ -213,6 +216,8 @@ struct File {
     #[serde(default = "no_dataset")]
     dataset: Spanned<Dataset>,
     seeds: Spanned<Vec<Seed>>,
+    #[serde(default = "root")]
+    results: PathBuf,
     train: Spanned<TrainSettings>,
     runs: Spanned<Vec<FileRuns>>,
     #[serde(default)]
@@ -227,6 +232,10 @@ struct FileMeasures {
     activity: Option<Spanned<NetMeasure>>,
     error: Option<Spanned<NetMeasure>>,
     speed: Option<Spanned<SpeedMeasure>>,
+}
+
+fn root() -> PathBuf {
+    Results::ROOT.into()
 }
 
 /// One `[[runs]]` table: sets × seeds by one method.
@@ -294,6 +303,7 @@ impl Experiment {
             data: parsed.data,
             dataset: parsed.dataset.into_inner(),
             seeds: parsed.seeds.into_inner(),
+            results: parsed.results,
             train: parsed.train.into_inner(),
             rows,
             measure,

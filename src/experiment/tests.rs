@@ -189,8 +189,11 @@ impl Workbench for Fake {
         self.call(format!("speed {}", run_name(&request.network)))?;
         let (strategy, back_end) = ("incremental".into(), "scalar".into());
         let entry =
-            SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, rows: 5.0, row_bytes: 512 };
-        Ok(SpeedRecord { name: String::new(), identity: identity(), positions: 1, entries: vec![entry] })
+            SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
+        let entries = vec![entry];
+        let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
+        let (positions, best, arranged, machine) = (1, None, None, None);
+        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, arranged, machine })
     }
 }
 
@@ -433,4 +436,10 @@ fn the_quickstart_is_an_experiment() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
     let experiment = Experiment::read(&path).expect("an experiment");
     assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
+    // The committed results are not changed by who repeats them.
+    assert_eq!(experiment.results, Path::new("results/local"));
+    let ignored = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".gitignore")).expect("readable");
+    assert!(ignored.lines().any(|line| line == "results/local/"), "{ignored}");
+    let own = Bench::new().experiment(TEXT).expect("an experiment");
+    assert_eq!(own.results, Path::new(Results::ROOT), "others have theirs in results/");
 }

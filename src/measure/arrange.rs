@@ -9,8 +9,8 @@ use crate::engine;
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
 
-/// Positions read from the start of the data.
-const READ: u64 = 20_000;
+/// Positions read.
+pub(super) const READ: u64 = 20_000;
 /// Of those, how many are looked at, evenly apart.
 const LOOKED_AT: usize = 4_000;
 
@@ -22,19 +22,16 @@ const LOOKED_AT: usize = 4_000;
 pub fn arrange(file: NetFile, data: &Path) -> Result<(NetFile, Reading), MeasureError> {
     let set = file.origin.feature_set()?;
     let (lines, reading) = first(data, READ)?;
-    let mut positions = Vec::new();
-    let add = |line: &Line| line.positions(|board, turn, _| positions.push((board.clone(), turn)));
-    lines.iter().for_each(add);
-    let net = by_positions(&set, &file.net, &positions.iter().map(|(board, turn)| (board, *turn)).collect::<Vec<_>>())?;
+    let net = by_lines(&set, &file.net, &lines)?;
     Ok((NetFile { net, ..file }, reading))
 }
 
-/// [`arrange`] by some of these positions.
-pub(super) fn by_positions(
-    set: &FeatureSet,
-    net: &QuantNet,
-    positions: &[(&Board, Color)],
-) -> Result<QuantNet, MeasureError> {
+/// [`arrange`] by some of these lines' positions.
+pub(super) fn by_lines(set: &FeatureSet, net: &QuantNet, lines: &[Line]) -> Result<QuantNet, MeasureError> {
+    let mut positions: Vec<(Board, Color)> = Vec::new();
+    let add = |line: &Line| line.positions(|board, turn, _| positions.push((board.clone(), turn)));
+    lines.iter().for_each(add);
     let step = positions.len().div_ceil(LOOKED_AT).max(1);
-    Ok(engine::arranged(set, net, positions.iter().copied().step_by(step))?)
+    let looked_at = positions.iter().map(|(board, turn)| (board, *turn)).step_by(step);
+    Ok(engine::arranged(set, net, looked_at)?)
 }

@@ -141,26 +141,41 @@ pub(super) fn fold<T: Send>(
 /// # Errors
 /// As [`fold`].
 pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, Reading), MeasureError> {
+    first_two(path, [positions, 0]).map(|([lines, _], reading)| (lines, reading))
+}
+
+/// The first lines of a file, in order, until they hold so many positions, and then those of the games behind until they
+/// hold so many: no game is in both parts.
+///
+/// # Errors
+/// As [`fold`].
+pub(super) fn first_two(path: &Path, positions: [u64; 2]) -> Result<([Vec<Line>; 2], Reading), MeasureError> {
     let mut source = Source::open(path, u64::MAX)?;
-    let mut lines: Vec<Line> = Vec::new();
-    let mut left = positions as usize;
-    while left > 0 {
+    let mut parts = [Vec::new(), Vec::new()];
+    let mut left = positions.map(|positions| positions as usize);
+    while left != [0, 0] {
         let batch = source.batch()?;
         if batch.is_empty() {
             break;
         }
         for item in batch {
+            let part = usize::from(left[0] == 0);
+            if left[part] == 0 {
+                break;
+            }
             for line in item.lines(path)? {
-                let line = line.truncated(left);
-                left -= line.len();
-                lines.push(line);
+                let line = line.truncated(left[part]);
+                if !line.is_empty() {
+                    left[part] -= line.len();
+                    parts[part].push(line);
+                }
             }
         }
     }
     let reading = source.reading();
-    match lines.is_empty() {
+    match parts[0].is_empty() {
         true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.passed_over() }),
-        false => Ok((lines, reading)),
+        false => Ok((parts, reading)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a feature set or network does on real games: rows a move, neuron activity, quantisation error, speed.
+//! What a feature set or network does on real games: rows a move, neuron activity, quantisation error, loss,
+//! speed.
 //!
 //! Counts over games run in parallel and are sums of integers, so that thread numbers change nothing.
 
@@ -7,6 +8,7 @@ mod arrange;
 mod error;
 mod frequency;
 mod lines;
+mod loss;
 mod speed;
 mod updates;
 
@@ -15,7 +17,8 @@ pub use arrange::arrange;
 pub use error::{ErrorOptions, error};
 pub use frequency::{Frequencies, frequencies};
 pub use lines::{Line, Reading};
-pub use speed::{SpeedOptions, speed};
+pub use loss::{LossOptions, LossProgress, Network, loss};
+pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;
 
 use thiserror::Error;
@@ -43,6 +46,11 @@ pub enum MeasureError {
     Partners { net: String, net_identity: Identity, checkpoint: String, checkpoint_identity: Identity },
     #[error("network and checkpoint differ in shape: {net} against {checkpoint}")]
     Shapes { net: String, checkpoint: String },
+    #[error(
+        "{path}: none of its {samples} samples has what the loss is held against (λ = {lambda}: at 1 a score, at 0 a game \
+         result, between either); choose another --lambda or other data"
+    )]
+    NoTarget { path: std::path::PathBuf, samples: u64, lambda: f64 },
     #[error("{strategy} on {back_end} gives other scores than the first run: a defect of fsbench, please report it")]
     Disagreement { strategy: &'static str, back_end: &'static str },
 }

@@ -55,8 +55,14 @@ pub struct Environment {
     /// When the newest part was recorded, UTC.
     pub recorded: Timestamp,
     pub fsbench: String,
+    /// The commit fsbench was built from; empty where it was built without git.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// The processor's own name.
     pub cpu: String,
+    /// The widest vector instructions the engine found.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub back_end: String,
     /// Logical cores this process may use.
     pub cores: usize,
     pub os: String,

@@ -100,29 +100,3 @@ pub struct ErrorRecord {
     #[serde(default)]
     pub accumulator_overflows: u64,
 }
-
-/// One way of evaluating, timed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SpeedEntry {
-    /// `refresh`, or a way of following the moves: `eager`, `lazy`, either with a refresh cache.
-    pub strategy: String,
-    /// `scalar`, `avx2`, …
-    pub back_end: String,
-    pub evaluations_per_second: f64,
-    /// Repetitions' half-width of the 95% interval, evaluations per second.
-    pub interval: f64,
-    /// Rows of the feature transformer added or subtracted an evaluation, and bytes of a row: what the cost model counts.
-    #[serde(default)]
-    pub rows: f64,
-    #[serde(default)]
-    pub row_bytes: usize,
-}
-
-/// `measure speed`: one thread, games in order, moves applied, every position evaluated.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SpeedRecord {
-    pub name: String,
-    pub identity: Identity,
-    pub positions: u64,
-    pub entries: Vec<SpeedEntry>,
-}

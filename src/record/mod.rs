@@ -2,16 +2,21 @@
 
 mod environment;
 mod file;
+mod loss;
+pub mod machine;
 mod measures;
 mod results;
 mod run;
+mod speed;
 
 pub use crate::data::{Histogram, LegalMoves, Logistic, Method, Mobility, ScoreBin, Stats as DatasetStats};
 pub use environment::{Environment, Stages, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
+pub use loss::{Arithmetic, ByPlace, Cluster, LossData, LossPair, LossRecord, NetworkLoss, PartLoss};
+pub use machine::Machine;
 pub use measures::{
-    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, SpeedEntry, SpeedRecord,
-    UpdatesRecord,
+    ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
 pub use results::{NetResult, PlannedRow, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
+pub use speed::{ArrangedSpeed, Nanoseconds, SpeedEntry, SpeedRecord, Way};

@@ -91,6 +91,9 @@ const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
 
 impl Results {
+    /// The folder that results go to, and are looked for in, where nothing else is said.
+    pub const ROOT: &str = "results";
+
     /// Reads a results folder; record files that are not there yet count as empty.
     ///
     /// # Errors
@@ -127,7 +130,7 @@ impl Results {
         write_json(&folder.join(STUDY), &self.study)
     }
 
-    /// The folder under `root` whose results were recorded last; among equals the first by name.
+    /// The folder in `root`, or in a folder of it, whose results were recorded last; among equals the first by name.
     ///
     /// # Errors
     /// When `root` is no folder or no folder in it holds results.
@@ -135,11 +138,10 @@ impl Results {
         if !root.is_dir() {
             return Err(ResultsError::NoFolder(root.to_path_buf()));
         }
-        let listed = |source| ResultsError::List { path: root.to_path_buf(), source };
         let mut folders = Vec::new();
-        for entry in std::fs::read_dir(root).map_err(listed)? {
-            let folder = entry.map_err(listed)?.path();
-            if folder.join(STUDY).is_file() {
+        for folder in entries(root)? {
+            let inside = if folder.is_dir() && !folder.join(STUDY).is_file() { entries(&folder)? } else { Vec::new() };
+            for folder in inside.into_iter().chain([folder]).filter(|folder| folder.join(STUDY).is_file()) {
                 let environment: Environment = read_json(&folder.join(ENVIRONMENT))?;
                 folders.push((environment.recorded, folder));
             }
@@ -150,6 +152,11 @@ impl Results {
             None => Err(ResultsError::NoneUnder(root.to_path_buf())),
         }
     }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let listed = |source| ResultsError::List { path: folder.to_path_buf(), source };
+    std::fs::read_dir(folder).map_err(listed)?.map(|entry| Ok(entry.map_err(listed)?.path())).collect()
 }
 
 fn read_or_empty<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<Vec<T>, RecordFileError> {

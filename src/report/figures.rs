@@ -57,7 +57,9 @@ pub(super) enum Style {
 pub(super) fn of(summary: &Summary) -> Vec<Sketch> {
     let mut sketches = Vec::new();
     for method in &summary.methods {
-        sketches.extend([loss(method), learning(method), trade_off(method), activity(method)].into_iter().flatten());
+        sketches.extend(
+            [loss(method), learning(method), trade_off(method), time(method), activity(method)].into_iter().flatten(),
+        );
     }
     sketches.extend(rows_a_move(summary));
     sketches.extend(refreshes(summary));
@@ -93,16 +95,38 @@ fn learning(summary: &MethodSummary) -> Option<Sketch> {
     (!summary.curves.is_empty()).then(|| sketch("learning", "Learning curves", summary.method, content))
 }
 
+/// Loss against the time of an evaluation; where none was timed, against the rows of the cost model.
 fn trade_off(summary: &MethodSummary) -> Option<Sketch> {
-    let points: Vec<_> = summary
-        .rows
-        .iter()
-        .filter_map(|row| Some((row.set.clone(), row.rows_cache.filter(|rows| *rows > 0.0)?, row.validation_loss?)))
-        .collect();
+    let points = |cost: fn(&SummaryRow) -> Option<f64>| -> Vec<_> {
+        let rows = summary.rows.iter();
+        rows.filter_map(|row| Some((row.set.clone(), cost(row).filter(|cost| *cost > 0.0)?, row.validation_loss?)))
+            .collect()
+    };
+    let timed = points(|row| Some(1e9 / row.speed?.mean));
+    let (x_axis, title, points) = match timed.is_empty() {
+        false => ("nanoseconds per evaluation, by the fastest way (logarithmic)", "Loss against time", timed),
+        true => (
+            "rows touched per move and perspective, with a refresh cache (logarithmic)",
+            "Loss against rows",
+            points(|row| row.rows_cache),
+        ),
+    };
     let empty = points.is_empty();
-    let x_axis = "rows touched a move and perspective, with a refresh cache (logarithmic)".into();
-    let content = Content::Points { x_axis, y_axis: "validation loss".into(), points };
-    (!empty).then(|| sketch("tradeoff", "Loss against cost", summary.method, content))
+    let content = Content::Points { x_axis: x_axis.into(), y_axis: "validation loss".into(), points };
+    (!empty).then(|| sketch("tradeoff", title, summary.method, content))
+}
+
+fn time(summary: &MethodSummary) -> Option<Sketch> {
+    let group = |row: &SummaryRow| {
+        let parts = row.nanoseconds?;
+        Some((row.set.clone(), [parts.features, parts.rows, parts.forward].map(exact).to_vec()))
+    };
+    let groups: Vec<_> = summary.rows.iter().filter_map(group).collect();
+    let empty = groups.is_empty();
+    let axis = "nanoseconds per evaluation, by each set's fastest way".into();
+    let series = vec!["finding features", "adding rows", "forward pass"];
+    let content = Content::Bars { axis, series, groups };
+    (!empty).then(|| sketch("time", "Where the time goes", summary.method, content))
 }
 
 fn activity(summary: &MethodSummary) -> Option<Sketch> {

@@ -109,6 +109,13 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.number("tolerance", |row| row.tolerance);
     columns.estimate("within_tolerance", |row| row.within_tolerance);
     columns.estimate("error_mean", |row| row.error_mean);
+    columns.estimate("speed", |row| row.speed);
+    columns.text("speed_strategy", |row| row.speed_way.as_ref().map(|way| way.strategy.clone()).unwrap_or_default());
+    columns.text("speed_noisy", |row| row.speed_noisy.to_string());
+    columns.number("features_ns", |row| Some(row.nanoseconds?.features));
+    columns.number("rows_ns", |row| Some(row.nanoseconds?.rows));
+    columns.number("forward_ns", |row| Some(row.nanoseconds?.forward));
+    columns.estimate("speed_arranged", |row| row.speed_arranged);
     columns.estimate("speed_incremental", |row| row.speed_incremental);
     columns.estimate("speed_refresh", |row| row.speed_refresh);
     columns.text("back_end", |row| row.back_end.clone().unwrap_or_default());

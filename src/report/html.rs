@@ -21,7 +21,9 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     }
     for (method, table) in summary.methods.iter().zip(&tables) {
         let _ = writeln!(body, "<section>\n<h2>{}</h2>", table.title);
-        body.push_str(&grid(table));
+        for part in Part::ALL {
+            body.push_str(&grid(table, part));
+        }
         body.push_str(&plots(&figures, Some(method.method))?);
         body.push_str("</section>\n");
     }
@@ -43,23 +45,21 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     ))
 }
 
-fn grid(table: &Table) -> String {
-    let mut out = String::from("<div class=\"wide\"><table>\n<thead>\n<tr><td></td>");
-    for part in Part::ALL {
-        let columns = table.part(part).count();
-        if columns > 0 {
-            let _ = write!(out, "<th colspan=\"{columns}\" scope=\"colgroup\">{}</th>", part.title());
-        }
+/// One part of a table, narrow enough for a screen; empty when it has no columns.
+fn grid(table: &Table, part: Part) -> String {
+    if table.part(part).next().is_none() {
+        return String::new();
     }
-    out.push_str("</tr>\n<tr class=\"heads\"><th scope=\"col\"><button>set</button></th>");
-    for column in &table.columns {
+    let mut out = format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", part.title());
+    out.push_str("<th scope=\"col\"><button>set</button></th>");
+    for column in table.part(part) {
         let meaning = escape(&column.meaning);
         let _ = write!(out, "<th scope=\"col\" title=\"{meaning}\"><button>{}</button></th>", column.heading);
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "<tr><th scope=\"row\" data-value=\"{index}\">{}</th>", escape(set));
-        for column in &table.columns {
+        for column in table.part(part) {
             let cell = &column.cells[index];
             let value = cell.value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
             let _ = write!(out, "<td{value}>{}</td>", escape(&cell.text));
@@ -92,12 +92,12 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 s
 main { max-width: 1180px; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.3rem; margin: 2.6rem 0 .8rem; }
+h3 { font-size: 1rem; font-weight: 600; color: var(--soft); margin: 1.4rem 0 .3rem; }
 .about { font-size: 1.1rem; color: var(--soft); max-width: 46rem; margin: 0; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .32rem .7rem; text-align: right; }
 thead th { font-weight: 600; color: var(--soft); }
-thead th[scope=colgroup] { text-align: left; font-weight: 400; font-style: italic; }
 thead .heads th { border-bottom: 2px solid var(--rule); }
 tbody tr { border-bottom: 1px solid var(--rule); }
 tbody tr:hover { background: var(--hover); }
@@ -112,7 +112,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.2rem; }
 dt { font-weight: 600; } dd { margin: 0; max-width: 44rem; }
 p { max-width: 46rem; }
 footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--soft); font-size: .88rem; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; } }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; } th, td { padding: .3rem .45rem; } }
 ";
 
 /// A click on a heading sorts by it; rows without a value stay last.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::figures;
 use super::summary::Summary;
-use super::table::{INTERVALS, Table, meanings};
+use super::table::{INTERVALS, Part, Table, meanings};
 use super::text::provenance;
 
 /// One table a method, its columns explained, and the plots by their file names.
@@ -17,8 +17,9 @@ pub fn markdown(summary: &Summary) -> String {
     let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
     for (method, table) in summary.methods.iter().zip(&tables) {
         out.push_str(&format!("## {}\n\n", table.title));
-        out.push_str(&grid(table));
-        out.push('\n');
+        for part in Part::ALL {
+            out.push_str(&grid(table, part));
+        }
         for figure in figures::of(summary).iter().filter(|figure| figure.method == Some(method.method)) {
             let _ = writeln!(out, "![{}](plots/{}.svg)\n", figure.title, figure.name);
         }
@@ -35,21 +36,27 @@ pub fn markdown(summary: &Summary) -> String {
     out
 }
 
-fn grid(table: &Table) -> String {
-    let mut out = String::from("| set |");
-    for column in &table.columns {
+/// One part of a table with its title; empty when it has no columns.
+fn grid(table: &Table, part: Part) -> String {
+    let columns = table.part(part).count();
+    if columns == 0 {
+        return String::new();
+    }
+    let mut out = format!("### {}\n\n| set |", part.title());
+    for column in table.part(part) {
         let _ = write!(out, " {} |", column.heading);
     }
     out.push_str("\n|---|");
-    out.push_str(&"---:|".repeat(table.columns.len()));
+    out.push_str(&"---:|".repeat(columns));
     out.push('\n');
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "| {} |", escape(set));
-        for column in &table.columns {
+        for column in table.part(part) {
             let _ = write!(out, " {} |", column.cells[index].text);
         }
         out.push('\n');
     }
+    out.push('\n');
     out
 }
 

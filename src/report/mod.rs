@@ -29,5 +29,5 @@ pub use html::html;
 pub use markdown::markdown;
 pub use plot::{Figure, PlotError};
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
-pub use text::text;
+pub use text::{WIDTH, text};
 pub use write::{WriteError, Written, write};

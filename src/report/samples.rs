@@ -1,8 +1,9 @@
 //! Fixed records for this module's tests: seven sets by two methods, made from simple formulas.
 
 use crate::record::{
-    ActivityRecord, Environment, EpochRecord, ErrorRecord, LayerActivity, Method, MoveCounts, NetResult, PlannedRow,
-    Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, Stages, Study, Timestamp, UpdatesRecord,
+    ActivityRecord, ArrangedSpeed, Environment, EpochRecord, ErrorRecord, LayerActivity, Method, MoveCounts,
+    Nanoseconds, NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, Stages, Study,
+    Timestamp, UpdatesRecord,
 };
 use crate::units::Seed;
 
@@ -53,6 +54,8 @@ pub(super) fn empty() -> Results {
     let environment = Environment {
         recorded: Timestamp::from_unix(1_767_225_600),
         fsbench: "0.1.0".into(),
+        commit: "0123456789ab".into(),
+        back_end: "avx2".into(),
         cpu: "Test CPU @ 2.0GHz".into(),
         cores: 2,
         os: "linux".into(),
@@ -149,18 +152,32 @@ fn error(key: &RunKey, &(name, features, ..): &Facts) -> ErrorRecord {
 }
 
 fn speed(&(name, _, active, update, ..): &Facts) -> SpeedRecord {
+    let parts = |whole: f64| Nanoseconds { features: 0.2 * whole, rows: 0.5 * whole, forward: 0.3 * whole };
     let entry = |strategy: &str, back_end: &str, evaluations_per_second: f64| SpeedEntry {
         strategy: strategy.into(),
         back_end: back_end.into(),
         evaluations_per_second,
         interval: evaluations_per_second / 90.0,
+        noisy: false,
+        nanoseconds: Some(parts(1e9 / evaluations_per_second)),
         rows: 5.0,
         row_bytes: 512,
     };
     let entries = vec![
-        entry("incremental", "scalar", 4e5 / update),
-        entry("incremental", "avx2", 4e6 / update),
+        entry("lazy", "scalar", 4e5 / update),
+        entry("lazy", "avx2", 4e6 / update),
         entry("refresh", "avx2", 2e7 / active),
     ];
-    SpeedRecord { name: name.into(), identity: identity(), positions: 20_000, entries }
+    let arranged = ArrangedSpeed { positions: 20_000, entries: vec![entry("lazy", "avx2", 5e6 / update)] };
+    SpeedRecord {
+        name: name.into(),
+        identity: identity(),
+        network: Some(format!("eval-{name}-seed1/network.safetensors")),
+        digest: "0".repeat(16),
+        positions: 20_000,
+        entries,
+        best: None,
+        arranged: Some(arranged),
+        machine: None,
+    }
 }

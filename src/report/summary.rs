@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{
-    Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedRecord, Study,
+    Environment, LayerActivity, Method, Nanoseconds, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, Study, Way,
 };
 use crate::statistics::Estimate;
+use crate::units::Seed;
 
 /// A whole report's figures.
 #[derive(Clone, Debug, Serialize)]
@@ -79,11 +80,23 @@ pub struct SummaryRow {
     pub within_tolerance: Option<Estimate>,
     pub tolerance: Option<f64>,
     pub error_mean: Option<Estimate>,
-    /// Evaluations a second, one thread, fastest back end.
+    /// Evaluations per second of the networks as trained, one thread, by the fastest way.
+    pub speed: Option<Estimate>,
+    /// The fastest way.
+    pub speed_way: Option<Way>,
+    /// Whether some repetitions of it were too far apart to be relied on.
+    pub speed_noisy: bool,
+    /// Where the time goes, by the fastest way; mean over the networks.
+    pub nanoseconds: Option<Nanoseconds>,
+    /// The same networks with their neurons arranged by other positions.
+    pub speed_arranged: Option<Estimate>,
+    /// The fastest of the ways that follow the moves, and of those that recompute everything.
     pub speed_incremental: Option<Estimate>,
     pub speed_refresh: Option<Estimate>,
-    /// The back end of the speeds.
+    /// The back end of the speed.
     pub back_end: Option<String>,
+    /// The seeds whose networks were timed.
+    pub speed_seeds: Vec<Seed>,
 }
 
 impl Summary {
@@ -123,6 +136,11 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
     };
     let errors: Vec<_> = nets_of(&results.error, planned).map(|result| &result.record).collect();
     let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
+    let speed_seeds = nets_of(&results.speed, planned).map(|result| result.key.seed).collect();
+    let arranged: Vec<_> =
+        speeds.iter().filter_map(|record| record.arranged.as_ref().map(|one| &one.entries[..])).collect();
+    let given: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
+    let fastest = Fastest::of(&given, |_| true);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.best().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
@@ -149,12 +167,15 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
         within_tolerance: Estimate::over(&errors.iter().map(|error| error.within_tolerance).collect::<Vec<_>>()),
         tolerance: errors.first().map(|error| error.tolerance),
         error_mean: Estimate::over(&errors.iter().map(|error| error.mean).collect::<Vec<_>>()),
-        speed_incremental: speed(&speeds, |strategy| strategy != REFRESH),
-        speed_refresh: speed(&speeds, |strategy| strategy == REFRESH),
-        back_end: speeds
-            .first()
-            .and_then(|record| fastest(record, |strategy| strategy != REFRESH))
-            .map(|entry| entry.back_end.clone()),
+        speed_noisy: fastest.as_ref().is_some_and(|fastest| fastest.noisy),
+        nanoseconds: fastest.as_ref().and_then(|fastest| fastest.nanoseconds),
+        back_end: fastest.as_ref().map(|fastest| fastest.way.back_end.clone()),
+        speed: fastest.as_ref().map(|fastest| fastest.speed),
+        speed_way: fastest.map(|fastest| fastest.way),
+        speed_arranged: Fastest::of(&arranged, |_| true).map(|fastest| fastest.speed),
+        speed_incremental: Fastest::of(&given, |strategy| strategy != REFRESH).map(|fastest| fastest.speed),
+        speed_refresh: Fastest::of(&given, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
+        speed_seeds,
     }
 }
 
@@ -179,24 +200,49 @@ fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, refe
     Estimate::over(&pairs.collect::<Vec<_>>())
 }
 
-/// Over networks when several were timed, else the one network's own interval over its repetitions.
-fn speed(records: &[&SpeedRecord], wanted: fn(&str) -> bool) -> Option<Estimate> {
-    let entries: Vec<_> = records.iter().filter_map(|record| fastest(record, wanted)).collect();
-    if let [entry] = entries[..] {
-        return Some(Estimate { mean: entry.evaluations_per_second, interval: Some(entry.interval), count: 1 });
-    }
-    Estimate::over(&entries.iter().map(|entry| entry.evaluations_per_second).collect::<Vec<_>>())
-}
-
 /// The strategy that recomputes everything at every move; all others follow the moves.
 const REFRESH: &str = "refresh";
 
-fn fastest(record: &SpeedRecord, wanted: fn(&str) -> bool) -> Option<&crate::record::SpeedEntry> {
-    record
-        .entries
-        .iter()
-        .filter(|entry| wanted(&entry.strategy))
-        .max_by(|a, b| a.evaluations_per_second.total_cmp(&b.evaluations_per_second))
+/// The way that was fastest, on the mean over the networks.
+struct Fastest {
+    way: Way,
+    /// Over networks when several were timed, else the one network's own interval over its repetitions.
+    speed: Estimate,
+    nanoseconds: Option<Nanoseconds>,
+    noisy: bool,
+}
+
+impl Fastest {
+    /// Among the `wanted` strategies that every network (one list of entries each) was timed by.
+    fn of(networks: &[&[SpeedEntry]], wanted: fn(&str) -> bool) -> Option<Fastest> {
+        let ways = networks.first()?.iter().filter(|entry| wanted(&entry.strategy));
+        let timed = ways.filter_map(|way| {
+            let same = |entry: &&SpeedEntry| (&entry.strategy, &entry.back_end) == (&way.strategy, &way.back_end);
+            let entries = networks.iter().map(|entries| entries.iter().find(same)).collect::<Option<Vec<_>>>()?;
+            Fastest::timed(&entries)
+        });
+        timed.max_by(|a, b| a.speed.mean.total_cmp(&b.speed.mean))
+    }
+
+    /// One way, an entry per network.
+    fn timed(entries: &[&SpeedEntry]) -> Option<Fastest> {
+        let first = entries.first()?;
+        let rates: Vec<f64> = entries.iter().map(|entry| entry.evaluations_per_second).collect();
+        let speed = match entries {
+            [entry] => Estimate { mean: entry.evaluations_per_second, interval: Some(entry.interval), count: 1 },
+            _ => Estimate::over(&rates)?,
+        };
+        let parts: Option<Vec<Nanoseconds>> = entries.iter().map(|entry| entry.nanoseconds).collect();
+        let mean =
+            |part: fn(&Nanoseconds) -> f64, all: &[Nanoseconds]| all.iter().map(part).sum::<f64>() / all.len() as f64;
+        let nanoseconds = parts.map(|all| Nanoseconds {
+            features: mean(|one| one.features, &all),
+            rows: mean(|one| one.rows, &all),
+            forward: mean(|one| one.forward, &all),
+        });
+        let way = Way { strategy: first.strategy.clone(), back_end: first.back_end.clone() };
+        Some(Fastest { way, speed, nanoseconds, noisy: entries.iter().any(|entry| entry.is_noisy()) })
+    }
 }
 
 fn curve(results: &Results, planned: &PlannedRow) -> Option<Curve> {

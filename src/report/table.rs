@@ -8,17 +8,22 @@ use crate::statistics::Estimate;
 /// Which question a column answers; narrow outputs show one part after the other.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
+    /// The few columns that decide.
+    Overview,
     Learning,
+    Time,
     Cost,
     Network,
 }
 
 impl Part {
-    pub(super) const ALL: [Part; 3] = [Part::Learning, Part::Cost, Part::Network];
+    pub(super) const ALL: [Part; 5] = [Part::Overview, Part::Learning, Part::Time, Part::Cost, Part::Network];
 
     pub(super) const fn title(self) -> &'static str {
         match self {
+            Part::Overview => "At a glance",
             Part::Learning => "What the network learns",
+            Part::Time => "Where the time goes",
             Part::Cost => "What the set costs",
             Part::Network => "What the network is like",
         }
@@ -58,6 +63,7 @@ impl Table {
             columns: Vec::new(),
         };
         table.add_learning(summary);
+        table.add_speed(&summary.rows);
         table.add_cost(&summary.rows);
         table.add_network(&summary.rows);
         table
@@ -69,7 +75,7 @@ impl Table {
     }
 
     fn add_learning(&mut self, summary: &MethodSummary) {
-        use Part::Learning;
+        use Part::{Learning, Overview};
         let rows = &summary.rows;
         let seeds = rows.iter().map(|row| {
             let text = match row.seeds_done == row.seeds_planned {
@@ -79,10 +85,10 @@ impl Table {
             Cell { text, value: Some(row.seeds_done as f64) }
         });
         let meaning = "finished trainings, each from another seed (of so many planned, where some are missing)";
-        let seeds = Column { part: Learning, heading: "seeds", meaning: meaning.into(), cells: seeds.collect() };
+        let seeds = Column { part: Overview, heading: "seeds", meaning: meaning.into(), cells: seeds.collect() };
         self.columns.push(seeds);
         let meaning = "mean loss over the validation games after the last epoch; lower is better";
-        self.estimates(Learning, "validation loss", meaning, rows, 1.0, |row| row.validation_loss);
+        self.estimates(Overview, "validation loss", meaning, rows, 1.0, |row| row.validation_loss);
         let meaning = format!(
             "validation loss minus that of {}, paired by seed; an interval that does not reach 0 is a difference that \
              the seeds do not explain",
@@ -133,13 +139,64 @@ impl Table {
         self.estimates(Network, "integer agrees %", &meaning, rows, 100.0, |row| row.within_tolerance);
         let meaning = "mean difference of the expected result between the float and the integer network";
         self.estimates(Network, "integer error", meaning, rows, 1.0, |row| row.error_mean);
-        let back_end = rows.iter().find_map(|row| row.back_end.clone()).unwrap_or_default();
+    }
+
+    fn add_speed(&mut self, rows: &[SummaryRow]) {
+        use Part::{Overview, Time};
+        let mut seeds: Vec<u64> = rows.iter().flat_map(|row| &row.speed_seeds).map(|seed| seed.0).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let seeds = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let values: Vec<_> = rows.iter().map(|row| row.speed).collect();
+        let decimals = numbers::decimals(&values.iter().flatten().copied().collect::<Vec<_>>());
+        let cells = rows.iter().zip(&values).map(|(row, value)| match value {
+            Some(value) => {
+                let noisy = if row.speed_noisy { NOISY } else { "" };
+                let text = format!("{}{noisy}", numbers::estimate(*value, decimals, false));
+                Cell { text, value: Some(value.mean) }
+            }
+            None => Cell { text: MISSING.into(), value: None },
+        });
         let meaning = format!(
-            "evaluations a second of the integer network, one thread, accumulators updated move by move ({back_end})"
+            "evaluations per second of the integer network as trained (seed {seeds}), one thread, by the fastest way;{NOISY}: \
+             the repetitions differ too much to rely on, measure again on a quiet machine"
         );
-        self.estimates(Network, "evaluations/s", &meaning, rows, 1.0, |row| row.speed_incremental);
-        let meaning = "the same when every accumulator is recomputed from scratch";
-        self.estimates(Network, "from scratch/s", meaning, rows, 1.0, |row| row.speed_refresh);
+        let cells = cells.collect();
+        self.push(Column { part: Overview, heading: "evaluations/s", meaning, cells });
+        let mut back_ends: Vec<&str> = rows.iter().filter_map(|row| row.back_end.as_deref()).collect();
+        back_ends.dedup();
+        let way = |row: &SummaryRow| {
+            let way = row.speed_way.as_ref()?;
+            Some(if back_ends.len() > 1 { format!("{}, {}", way.strategy, way.back_end) } else { way.strategy.clone() })
+        };
+        let cells = rows.iter().enumerate().map(|(index, row)| match way(row) {
+            Some(text) => Cell { text, value: Some(index as f64) },
+            None => Cell { text: MISSING.into(), value: None },
+        });
+        let cells = cells.collect();
+        let meaning = format!(
+            "the fastest way to keep the accumulators up to date ({}): refresh recomputes them at every move, eager follows \
+             every move, lazy follows when a score is asked for; cache: a refresh starts from the last accumulator of the \
+             same context",
+            back_ends.join(", ")
+        );
+        self.push(Column { part: Overview, heading: "fastest way", meaning, cells });
+
+        let total = |row: &SummaryRow| Some(1e9 / row.speed?.mean);
+        self.plain(Time, "ns", "nanoseconds per evaluation by the fastest way", rows, 0, total);
+        let meaning = "nanoseconds per evaluation to follow the move and find what it makes active and inactive";
+        self.plain(Time, "features ns", meaning, rows, 0, |row| Some(row.nanoseconds?.features));
+        let meaning = "nanoseconds per evaluation to add and subtract rows of the feature transformer";
+        self.plain(Time, "rows ns", meaning, rows, 0, |row| Some(row.nanoseconds?.rows));
+        let meaning = "nanoseconds per evaluation from the accumulators to the score";
+        self.plain(Time, "forward ns", meaning, rows, 0, |row| Some(row.nanoseconds?.forward));
+        let meaning = "evaluations per second by the fastest way that follows the moves";
+        self.estimates(Time, "incremental/s", meaning, rows, 1.0, |row| row.speed_incremental);
+        let meaning = "evaluations per second when every accumulator is recomputed from scratch";
+        self.estimates(Time, "from scratch/s", meaning, rows, 1.0, |row| row.speed_refresh);
+        let meaning = "evaluations per second of the same network with its neurons arranged by positions of other games \
+            (`net convert --arrange`), by its fastest way; the scores are the same";
+        self.estimates(Time, "arranged/s", meaning, rows, 1.0, |row| row.speed_arranged);
     }
 
     fn estimates(
@@ -169,7 +226,7 @@ impl Table {
             None => Cell { text: MISSING.into(), value: None },
         });
         let cells = cells.collect();
-        self.push(Column { part: Part::Learning, heading, meaning, cells });
+        self.push(Column { part: Part::Overview, heading, meaning, cells });
     }
 
     fn plain(
@@ -237,3 +294,6 @@ pub(super) const fn name(method: Method) -> &'static str {
 /// What ± means, said once a document.
 pub(super) const INTERVALS: &str = "Figures from training are means over the seeds ± the half-width of the 95% interval \
     (Student's t, seeds − 1 degrees of freedom). A lone speed's interval is over repetitions of the timing.";
+
+/// Stands behind a speed that cannot be relied on.
+pub(super) const NOISY: &str = " (noisy)";

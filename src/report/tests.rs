@@ -11,7 +11,7 @@ fn folder() -> tempfile::TempDir {
 #[test]
 fn terminal_and_markdown() {
     let summary = Summary::of(&samples::results());
-    insta::assert_snapshot!("terminal", text(&summary));
+    insta::assert_snapshot!("terminal", text(&summary, WIDTH));
     insta::assert_snapshot!("markdown", markdown(&summary));
 }
 
@@ -29,8 +29,55 @@ fn rows_carry_intervals_and_paired_differences() {
     assert_eq!(compact.difference, Estimate::over(&pairs));
     assert_eq!(piece.validation_loss, Estimate::over(&losses("piece")));
     assert_eq!(piece.difference, None);
-    assert_eq!(piece.back_end.as_deref(), Some("avx2"), "the fastest incremental back end");
+    assert_eq!(piece.back_end.as_deref(), Some("avx2"), "the fastest back end");
     assert!(!summary.is_partial());
+}
+
+/// The report leads with the fastest way, whatever it is, and plots loss against its time.
+#[test]
+fn the_fastest_way_leads() {
+    let mut results = samples::results();
+    let summary = Summary::of(&results);
+    let ways: Vec<_> =
+        summary.methods[0].rows.iter().map(|row| row.speed_way.clone().expect("timed").strategy).collect();
+    assert_eq!((&ways[0][..], &ways[3][..]), ("lazy", "refresh"), "piece-move is faster from scratch");
+    let row = &summary.methods[0].rows[3];
+    let (speed, refresh) = (row.speed.expect("timed"), row.speed_refresh.expect("timed"));
+    assert!(speed == refresh && speed.mean > row.speed_incremental.expect("timed").mean);
+    let parts = row.nanoseconds.expect("timed");
+    assert!((parts.features + parts.rows + parts.forward - 1e9 / speed.mean).abs() < 1e-6);
+    let plotted = figures::of(&summary).into_iter().find(|sketch| sketch.name == "tradeoff-eval").expect("drawn");
+    let figures::Content::Points { points, x_axis, .. } = plotted.content else { panic!("points") };
+    assert!(x_axis.contains("nanoseconds") && (points[3].1 - 1e9 / speed.mean).abs() < 1e-9);
+
+    assert!(!text(&summary, WIDTH).contains("(noisy)\n") && !row.speed_noisy);
+    let wild = &mut results.speed[3].record.entries;
+    wild.iter_mut().for_each(|entry| entry.interval = 0.8 * entry.evaluations_per_second);
+    let summary = Summary::of(&results);
+    assert!(summary.methods[0].rows[3].speed_noisy);
+    let text = text(&summary, 300);
+    let line = text.lines().find(|line| line.trim_start().starts_with("piece-move ")).expect("a row");
+    assert!(line.contains("(noisy)"), "{line}");
+
+    results.speed.clear();
+    let plotted = figures::of(&Summary::of(&results)).into_iter().find(|sketch| sketch.name == "tradeoff-eval");
+    assert_eq!(plotted.expect("drawn").title, "Loss against rows (eval)");
+}
+
+/// No line is wider than it may be, and every column is there at every width.
+#[test]
+fn tables_fold_to_the_width() {
+    let summary = Summary::of(&samples::results());
+    for width in [60, 80, 100, 142] {
+        let text = text(&summary, width);
+        let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
+        assert!(widest <= width, "{widest} at {width}");
+        for heading in ["validation loss", "evaluations/s", "rows refresh", "forward ns", "integer error"] {
+            let rows = text.lines().filter(|line| line.trim_start().starts_with("set ") && line.contains(heading));
+            assert!(rows.count() >= 1, "{heading} at {width}");
+        }
+    }
+    assert!(text(&summary, 60).lines().count() > text(&summary, 142).lines().count());
 }
 
 #[test]
@@ -39,14 +86,16 @@ fn a_partial_folder_says_how_many_seeds_each_row_has() {
     results.runs.retain(|run| run.key.set == "piece" || run.key.seed == Seed(1));
     results.runs.retain(|run| run.key.set != "compact");
     let summary = Summary::of(&results);
-    let text = text(&summary);
+    let text = text(&summary, WIDTH);
     let line = |set: &str| {
         let found = text.lines().find(|line| line.trim_start().starts_with(&format!("{set} ")));
         found.unwrap_or_default().to_owned()
     };
-    assert!(summary.is_partial() && text.contains("Not finished"));
-    assert!(line("piece").contains(" 3 ") && line("piece").contains('±'), "{text}");
-    assert!(line("king-piece").contains("1 of 3") && !line("king-piece").contains('±'), "{text}");
+    assert!(summary.is_partial() && text.replace('\n', " ").contains("Not finished"));
+    // A loss over seeds has an interval; so has the speed of each.
+    let intervals = |set: &str| line(set).matches('±').count();
+    assert!(line("piece").contains(" 3 ") && intervals("piece") == 2, "{text}");
+    assert!(line("king-piece").contains("1 of 3") && intervals("king-piece") == 1, "{text}");
     assert!(line("compact").contains("0 of 3"), "{text}");
     let written = folder();
     write(&summary, &results, written.path()).expect("a partial report is a report");
@@ -104,10 +153,15 @@ fn results_survive_saving_and_the_newest_is_by_time() {
         results.save(&root.path().join(name)).expect("saved");
     }
     std::fs::create_dir(root.path().join("zzz-no-results")).expect("made");
+    results.environment.recorded = Timestamp::from_unix(2_500);
+    results.save(&root.path().join("local/deeper")).expect("saved");
     let newest = Results::newest(root.path()).expect("three results");
     assert_eq!(newest, root.path().join("c-newest"));
     results.environment.recorded = Timestamp::from_unix(3_000);
     assert_eq!(Results::load(&newest).expect("saved"), results);
+    results.environment.recorded = Timestamp::from_unix(4_000);
+    results.save(&root.path().join("local/deeper")).expect("saved");
+    assert_eq!(Results::newest(root.path()).expect("four results"), root.path().join("local/deeper"));
 }
 
 #[test]
@@ -124,4 +178,23 @@ fn folders_without_results_are_named() {
     std::fs::write(path.join("runs.json"), "[{]").expect("written");
     let broken = Results::load(path).expect_err("broken").to_string();
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
+}
+
+/// What stands in the repository is what `fsbench report results/quickstart` makes of the records there: making it changes
+/// no committed file. (Pixels and Parquet's bytes may differ with a library's version.)
+#[test]
+fn the_committed_report_is_that_of_its_records() {
+    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");
+    let results = Results::load(&committed).expect("results");
+    let made = folder();
+    let written = write(&Summary::of(&results), &results, made.path()).expect("written");
+    for path in written.files {
+        let name = path.strip_prefix(made.path()).expect("inside");
+        if name.extension().is_some_and(|ending| ending == "png" || ending == "parquet") {
+            continue;
+        }
+        let there = std::fs::read(committed.join(name)).unwrap_or_default();
+        let same = there == std::fs::read(&path).expect("written");
+        assert!(same, "{} is out of date: run `fsbench report results/quickstart`", name.display());
+    }
 }

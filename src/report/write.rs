@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::frames::{self, Frames};
 use super::plot::{Figure, PlotError};
-use super::{Summary, html, markdown, text};
+use super::{Summary, WIDTH, html, markdown, text};
 use crate::record::{RecordFileError, Results, write_atomically};
 
 /// Why a report is not complete.
@@ -39,7 +39,7 @@ pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<Writ
         written.files.push(path);
         Ok(())
     };
-    put("report.txt".into(), text(summary).as_bytes())?;
+    put("report.txt".into(), text(summary, WIDTH).as_bytes())?;
     put("report.md".into(), markdown(summary).as_bytes())?;
     put("report.html".into(), html(summary)?.as_bytes())?;
     let failed = |table: &str| {

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::train::{EvalLoss, LossForm};
-use crate::units::Wdl;
+use crate::train::EvalLoss;
 
 /// Active features of a batch's positions for one perspective, row after row (CSR).
 #[derive(Copy, Clone, Debug)]
@@ -155,26 +154,16 @@ impl KeptBatch {
     }
 }
 
-/// Form epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that
-/// one. None when neither is, or when λ leaves no weight to the one that is.
+/// [`EvalLoss::target`].
 #[must_use]
 pub fn eval_target(score: Option<f32>, result: Option<f32>, loss: &EvalLoss) -> Option<f32> {
-    if loss.form == LossForm::Epsilon {
-        return score;
-    }
-    let wdl = score.map(|score| Wdl::from_score(score, loss.score_scale as f32).0);
-    let lambda = loss.lambda as f32;
-    match (wdl, result) {
-        (Some(wdl), Some(result)) => Some(lambda * wdl + (1.0 - lambda) * result),
-        (Some(wdl), None) if lambda > 0.0 => Some(wdl),
-        (None, Some(result)) if lambda < 1.0 => Some(result),
-        _ => None,
-    }
+    loss.target(score, result)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::LossForm;
 
     #[test]
     fn targets_mix_what_is_known() {

@@ -8,7 +8,7 @@ use super::{Design, Recipe, TrainError};
 use crate::data::Method;
 use crate::net::Scheme;
 use crate::service::Source;
-use crate::units::Seed;
+use crate::units::{Seed, Wdl};
 
 /// One training run, complete: the same configuration, data and CPU give the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -208,6 +208,33 @@ impl EvalLoss {
             return Some(format!("ε is at least 0, not {epsilon}"));
         }
         (![score_scale, output_scale].into_iter().all(positive)).then(|| "the loss's scales are above 0".into())
+    }
+
+    /// What an output is held against; `score`: centipawns, `result`: 0, 0.5 or 1, both side to move's view. Form epsilon:
+    /// the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None
+    /// when neither is, or when λ leaves no weight to the one that is.
+    #[must_use]
+    pub fn target(&self, score: Option<f32>, result: Option<f32>) -> Option<f32> {
+        if self.form == LossForm::Epsilon {
+            return score;
+        }
+        let wdl = score.map(|score| Wdl::from_score(score, self.score_scale as f32).0);
+        let lambda = self.lambda as f32;
+        match (wdl, result) {
+            (Some(wdl), Some(result)) => Some(lambda * wdl + (1.0 - lambda) * result),
+            (Some(wdl), None) if lambda > 0.0 => Some(wdl),
+            (None, Some(result)) if lambda < 1.0 => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The loss of an output, in centipawns, against a target.
+    #[must_use]
+    pub fn of(&self, out: f64, target: f64) -> f64 {
+        match self.form {
+            LossForm::Power => (1.0 / (1.0 + (-out / self.output_scale).exp()) - target).abs().powf(self.power),
+            LossForm::Epsilon => ((out - target).abs() - self.epsilon).max(0.0),
+        }
     }
 
     /// The loss of an epoch, counted from 0.

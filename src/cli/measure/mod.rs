@@ -2,6 +2,8 @@
 
 mod activity;
 mod error;
+mod loss;
+mod progress;
 mod speed;
 mod updates;
 
@@ -26,6 +28,7 @@ enum What {
     Updates(updates::Arguments),
     Activity(activity::Arguments),
     Error(error::Arguments),
+    Loss(loss::Arguments),
     Speed(speed::Arguments),
 }
 
@@ -35,6 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         What::Updates(arguments) => updates::run(arguments),
         What::Activity(arguments) => activity::run(arguments),
         What::Error(arguments) => error::run(arguments),
+        What::Loss(arguments) => loss::run(arguments),
         What::Speed(arguments) => speed::run(arguments),
     }
 }

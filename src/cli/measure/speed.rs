@@ -1,14 +1,21 @@
-//! `fsbench measure speed`: evaluations a second.
+//! `fsbench measure speed`: evaluations per second.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::progress::Progress;
 use super::{Data, Failure, Format, Told, failure, load, print, table};
-use crate::measure::{SpeedOptions, speed};
-use crate::record::SpeedRecord;
+use crate::measure::{SpeedOptions, SpeedProgress, speed};
+use crate::record::{Nanoseconds, SpeedEntry, SpeedRecord};
 
-/// Time evaluations along games, on one thread: every strategy on every back end, the network's neurons in the order that
-/// suits the positions best (the scores are the same)
+/// Time evaluations along games, on one thread: every strategy on every back end, with the network as its file has it
+///
+/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table times the
+/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; the scores are the
+/// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end, evaluations_per_second,
+/// interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy, back_end},
+/// arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
@@ -34,24 +41,64 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
+    let mut progress = Progress::new();
+    progress.show(None, "reading the network");
     let file = load(&arguments.net, &arguments.told)?.file;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
-    let (record, reading) = speed(&file, &arguments.data.path()?, options).map_err(failure)?;
+    let mut show = |step: &SpeedProgress| {
+        progress.show(step.repetitions.map(|(done, total)| (done.into(), total.into())), &step.what);
+    };
+    let (mut record, reading) = speed(&file, &arguments.data.path()?, options, &mut show).map_err(failure)?;
+    drop(progress);
+    record.network = Some(arguments.net.display().to_string());
     print(arguments.format, &record, &reading, text)
 }
 
 fn text(record: &SpeedRecord) -> String {
-    let head = format!("{}: {} positions, one thread\n", record.name, record.positions);
-    let rows = record.entries.iter().map(|entry| {
+    let mut out = format!("{}: {} positions, one thread", record.name, record.positions);
+    if let Some(machine) = &record.machine {
+        let _ = write!(out, "; {}, {} cores", machine.cpu, machine.cores);
+    }
+    let _ = write!(out, "\n\nas the file has it\n{}", entries(&record.entries));
+    if let Some(best) = record.fastest() {
+        let rate = best.evaluations_per_second;
+        let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
+    }
+    match &record.arranged {
+        Some(arranged) => {
+            let entries = entries(&arranged.entries);
+            let positions = arranged.positions;
+            let _ = write!(
+                out,
+                "\n\nneurons arranged by {positions} positions of other games (as `net convert --arrange` writes it)\n{entries}"
+            );
+        }
+        None => out.push_str("\n\nnot timed with arranged neurons: the data hold no other games to arrange them by"),
+    }
+    if record.entries.iter().any(|entry| entry.noisy) {
+        out.push_str("\n\nnoisy: the repetitions differ too much to rely on; measure again on a quiet machine");
+    }
+    out
+}
+
+fn entries(entries: &[SpeedEntry]) -> String {
+    let rows = entries.iter().map(|entry| {
+        let noisy = if entry.noisy { " noisy" } else { "" };
+        let part = |part: fn(&Nanoseconds) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
         vec![
             entry.strategy.clone(),
             entry.back_end.clone(),
             format!("{:.0}", entry.evaluations_per_second),
-            format!("± {:.0}", entry.interval),
+            format!("± {:.0}{noisy}", entry.interval),
+            format!("{:.0}", 1e9 / entry.evaluations_per_second),
+            format!("{:.0}", part(|parts| parts.features)),
+            format!("{:.0}", part(|parts| parts.rows)),
+            format!("{:.0}", part(|parts| parts.forward)),
             format!("{:.2}", entry.rows),
             format!("{:.0}", entry.rows * entry.row_bytes as f64),
-            format!("{:.0}", 1e9 / entry.evaluations_per_second),
         ]
     });
-    head + &table(&["strategy", "back end", "evaluations/s", "95%", "rows", "bytes of rows", "ns"], rows)
+    let header =
+        ["strategy", "back end", "evaluations/s", "95%", "ns", "features", "+ rows", "+ forward", "rows", "bytes"];
+    table(&header, rows)
 }

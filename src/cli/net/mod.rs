@@ -9,8 +9,9 @@ use anyhow::Context;
 
 use super::Failure;
 use crate::features::FeatureSet;
+use crate::measure::Network;
 use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, load_quantised};
+use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, load_float, load_quantised};
 use crate::train::folder;
 
 /// Look into network files and convert them
@@ -86,6 +87,23 @@ pub(super) struct Loaded {
     pub(super) format: &'static str,
     /// Of a `.nnue` file: architecture and description.
     pub(super) nnue: Option<(Architecture, String)>,
+}
+
+/// Reads a network, or a checkpoint as a network in floating point. With --bullet what is of fsbench's or Stockfish's own
+/// kind is read as such.
+pub(super) fn load_or_float(path: &Path, told: &Told) -> Result<Network, Failure> {
+    let found = told.file(path).map_err(Failure::Request)?;
+    if let Ok((net, checkpoint)) = load_float(&found) {
+        let scheme = told.scheme().map_err(Failure::Request)?;
+        let (file, _) = load_quantised(&found, scheme.as_ref()).map_err(Failure::request)?;
+        return Ok(Network::Float { net, origin: checkpoint.origin, scheme: file.net.scheme });
+    }
+    if told.bullet.is_some()
+        && let Ok(file) = NetFile::load(&found)
+    {
+        return Ok(Network::Integer(file));
+    }
+    Ok(Network::Integer(load(path, told)?.file))
 }
 
 /// Reads a network.

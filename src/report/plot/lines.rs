@@ -14,7 +14,10 @@ pub(super) const HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;
 const Y_LABELS: i32 = 92;
 /// Marks of the logarithmic axis.
-const TICKS: [f64; 15] = [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+const TICKS: [f64; 32] = [
+    0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1e3,
+    1.5e3, 2e3, 3e3, 5e3, 7e3, 1e4, 1.5e4, 2e4, 3e4, 5e4, 7e4, 1e5, 1e6,
+];
 /// Height of a label, with room.
 const LABEL: i32 = 19;
 
@@ -90,15 +93,17 @@ pub(super) fn points<DB: DrawingBackend>(
     let (left, right) =
         points.iter().fold((f64::INFINITY, 0.0f64), |(low, high), (_, cost, _)| (low.min(*cost), high.max(*cost)));
     let (low, high) = padded(points.iter().map(|(_, _, loss)| loss.bounds()));
+    let (from, to) = (left / 1.35, right * 1.6);
+    let ticks: Vec<f64> = TICKS.into_iter().filter(|tick| (from..=to).contains(tick)).collect();
     let mut chart = ChartBuilder::on(&canvas.area)
         .margin_top(canvas.px(TITLE_HEIGHT))
         .margin_right(canvas.px(30))
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
         .y_label_area_size(canvas.px(Y_LABELS))
-        .build_cartesian_2d((left / 1.35..right * 1.6).log_scale().with_key_points(TICKS.to_vec()), low..high)?;
+        .build_cartesian_2d((from..to).log_scale().with_key_points(ticks.clone()), low..high)?;
     let mut mesh = chart.configure_mesh();
-    mesh.x_labels(TICKS.len()).x_label_formatter(&|rows| format!("{rows}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+    mesh.x_labels(ticks.len()).x_label_formatter(&|rows| format!("{rows}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
     canvas.dress(&mut mesh).draw()?;
     let mut taken = Vec::new();
     for (index, (_, cost, loss)) in points.iter().enumerate() {

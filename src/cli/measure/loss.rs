@@ -1,0 +1,191 @@
+//! `fsbench measure loss`: existing networks on data.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::progress::Progress;
+use super::{Data, Failure, Format, Told, failure, table};
+use crate::cli::net::load_or_float;
+use crate::cli::print_json;
+use crate::data::formats;
+use crate::measure::{LossOptions, LossProgress, loss};
+use crate::record::{Cluster, LossPair, LossRecord, PartLoss};
+use crate::train::{EvalLoss, LossForm};
+
+/// The loss of existing networks on samples, by pieces left, ply, material and kings; every two of them compared
+///
+/// The target is each sample's score, its game's result, or a mix (--lambda), the loss that of `train --method eval`. What
+/// is held against it is a network's integer score in centipawns, by its own value of a pawn; of a checkpoint
+/// (checkpoint.safetensors, best.safetensors) its float output. Intervals (95%) take games as independent, or samples where
+/// the format has no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
+/// clusters (game or sample), networks[{network, arithmetic, name, identity, loss, interval, by{pieces, ply, material,
+/// king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}] in
+/// `by`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Network files of fsbench's, .nnue files of Stockfish's, checkpoints, or with --bullet raw files of bullet's
+    #[arg(value_name = "NET", required = true)]
+    nets: Vec<PathBuf>,
+    #[command(flatten)]
+    told: Told,
+    #[command(flatten)]
+    data: Data,
+    /// The data's format, where it cannot be told from its content and name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// Take the first so many samples only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    positions: Option<u64>,
+    /// power: of the difference of expected results; epsilon: centipawns beyond a tolerance
+    #[arg(long, value_enum, default_value_t)]
+    loss: LossForm,
+    /// Loss power: weight of the score in the target; the rest is the game's result [default: 1]
+    #[arg(long)]
+    lambda: Option<f64>,
+    /// Loss power: power of the error [default: 2.6]
+    #[arg(long)]
+    power: Option<f64>,
+    /// Loss power: centipawns a unit of the logistic that maps scores to expected results [default: 410]
+    #[arg(long, value_name = "CP")]
+    score_scale: Option<f64>,
+    /// Loss power: centipawns a unit of the logistic that maps networks' outputs to expected results [default: 361]
+    #[arg(long, value_name = "CP")]
+    output_scale: Option<f64>,
+    /// Loss epsilon: the tolerance in centipawns [default: 10]
+    #[arg(long, value_name = "CP")]
+    epsilon: Option<f64>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Arguments {
+    fn eval_loss(&self) -> Result<EvalLoss, Failure> {
+        let power = [("--lambda", self.lambda), ("--power", self.power)];
+        let scales = [("--score-scale", self.score_scale), ("--output-scale", self.output_scale)];
+        let (others, other) = match self.loss {
+            LossForm::Power => (vec![("--epsilon", self.epsilon)], "power"),
+            LossForm::Epsilon => ([power, scales].concat(), "epsilon"),
+        };
+        if let Some((name, _)) = others.into_iter().find(|(_, given)| given.is_some()) {
+            return Err(Failure::Request(anyhow::anyhow!("{name} has no effect on the loss {other}; leave it out")));
+        }
+        let default = EvalLoss::default();
+        let loss = EvalLoss {
+            form: self.loss,
+            lambda: self.lambda.unwrap_or(default.lambda),
+            power: self.power.unwrap_or(default.power),
+            score_scale: self.score_scale.unwrap_or(default.score_scale),
+            output_scale: self.output_scale.unwrap_or(default.output_scale),
+            epsilon: self.epsilon.unwrap_or(default.epsilon),
+            ..default
+        };
+        loss.problem().map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let options =
+        LossOptions { loss: arguments.eval_loss()?, format: arguments.from, unit: None, limit: arguments.positions };
+    let mut progress = Progress::new();
+    progress.show(None, "reading the networks");
+    let named = |path: &PathBuf| Ok((path.display().to_string(), load_or_float(path, &arguments.told)?));
+    let networks = arguments.nets.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    let mut show = |done: LossProgress| {
+        let counts = match (arguments.positions, done.length) {
+            (Some(limit), _) => Some((done.samples, limit)),
+            (None, length) => length.map(|length| (done.bytes, length)),
+        };
+        progress.show(counts, &format!("{} samples", done.samples));
+    };
+    let (record, skipped) = loss(&networks, &arguments.data.path()?, &options, &mut show).map_err(failure)?;
+    drop(progress);
+    if skipped.total() > 0 {
+        note!("note: passed over {} broken samples", skipped.total());
+        skipped.examples.iter().for_each(|example| note!("note: {example}"));
+    }
+    match arguments.format {
+        Format::Text => Ok(outln!("{}", text(&record))?),
+        Format::Json => print_json(&record),
+    }
+}
+
+fn text(record: &LossRecord) -> String {
+    let data = &record.data;
+    let (samples, without) = (data.samples, data.without_target);
+    let mut out = format!("{}: {samples} samples ({})", data.path, data.format);
+    if without > 0 {
+        let _ = write!(out, "; {without} others have no target");
+    }
+    let _ = write!(out, "\nloss {}; ± 95%, {}\n\n", formula(&record.loss), independent(record));
+    let rows = record.networks.iter().enumerate().map(|(index, network)| {
+        let arithmetic = format!("{:?}", network.arithmetic).to_lowercase();
+        let named = Path::new(&network.network).display().to_string();
+        vec![label(index), value(network.loss, network.interval), network.name.clone(), arithmetic, named]
+    });
+    out += &table(&["network", "loss", "features", "numbers", "file"], rows);
+    for (division, heading) in record.networks[0].by.divisions().iter().map(|(heading, _)| *heading).enumerate() {
+        let lists: Vec<&[PartLoss]> =
+            record.networks.iter().map(|network| network.by.divisions()[division].1).collect();
+        if lists[0].is_empty() {
+            let _ = write!(out, "\n\nby {heading}: the format does not say");
+            continue;
+        }
+        let rows = lists[0].iter().enumerate().map(|(part, first)| {
+            let values = lists.iter().map(|list| value(list[part].loss, list[part].interval));
+            [first.part.clone(), first.samples.to_string()].into_iter().chain(values).collect()
+        });
+        let labels: Vec<String> = (0..lists.len()).map(label).collect();
+        let header: Vec<&str> = [heading, "samples"].into_iter().chain(labels.iter().map(String::as_str)).collect();
+        let _ = write!(out, "\n\n{}", table(&header, rows));
+    }
+    if !record.pairs.is_empty() {
+        let rows = record.pairs.iter().map(|pair| {
+            let names = format!("{} − {}", label(pair.first), label(pair.second));
+            vec![names, value(pair.difference, pair.interval), verdict(pair)]
+        });
+        let _ = write!(out, "\n\n{}", table(&["pair", "difference", "lower loss"], rows));
+    }
+    out
+}
+
+fn label(index: usize) -> String {
+    format!("#{}", index + 1)
+}
+
+fn value(mean: f64, interval: Option<f64>) -> String {
+    interval.map_or_else(|| format!("{mean:.6}"), |interval| format!("{mean:.6} ± {interval:.6}"))
+}
+
+fn verdict(pair: &LossPair) -> String {
+    match pair.interval {
+        Some(interval) if pair.difference.abs() > interval => {
+            label(if pair.difference < 0.0 { pair.first } else { pair.second })
+        }
+        _ => "cannot be told".into(),
+    }
+}
+
+fn independent(record: &LossRecord) -> String {
+    match (record.clusters, record.data.games) {
+        (Cluster::Game, Some(games)) => format!("{games} games independent"),
+        (Cluster::Game, None) => "games independent".into(),
+        (Cluster::Sample, _) => "samples taken as independent, for the format has no games".into(),
+    }
+}
+
+fn formula(loss: &EvalLoss) -> String {
+    let EvalLoss { power, score_scale, output_scale, lambda, epsilon, .. } = loss;
+    match loss.form {
+        LossForm::Power => {
+            let score = format!("σ(score/{score_scale})");
+            let target = match lambda {
+                1.0 => score,
+                0.0 => "result".into(),
+                _ => format!("{lambda}·{score} + {:.4}·result", 1.0 - lambda),
+            };
+            format!("|σ(out/{output_scale}) − t|^{power}, t = {target}")
+        }
+        LossForm::Epsilon => format!("max(0, |score − out| − {epsilon})"),
+    }
+}
