@@ -89,7 +89,7 @@ pub fn loss(
         units: Rescale { from: score_unit, to: ScoreUnit::Centipawns },
         loss: options.loss,
         // A board alone: neither games nor plies.
-        bare: format == Format::Bullet,
+        bare: !format.has_ply(),
     };
     let mut tally = Tally::new(networks.len());
     let (mut read, mut judged, mut without_target) = (0, 0, 0);
