@@ -87,7 +87,7 @@ impl Table {
         let meaning = "finished trainings, each from another seed (of so many planned, where some are missing)";
         let seeds = Column { part: Overview, heading: "seeds", meaning: meaning.into(), cells: seeds.collect() };
         self.columns.push(seeds);
-        let meaning = "mean loss over the validation games after the last epoch; lower is better";
+        let meaning = "mean loss over the validation games at the best epoch; lower is better";
         self.estimates(Overview, "validation loss", meaning, rows, 1.0, |row| row.validation_loss);
         let meaning = format!(
             "validation loss minus that of {}, paired by seed; an interval that does not reach 0 is a difference that \
