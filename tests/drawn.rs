@@ -129,6 +129,9 @@ fn drawn_definitions_agree_with_the_book() {
         compared.dead += analysis.dead().len();
         compared.unresolved += analysis.tally().unresolved as usize;
         follow(&set, at, &analysis, &mut compared);
+        if (at + 1) % 20 == 0 {
+            println!("after {}: {compared:?}, {late} late", at + 1);
+        }
     }
     println!("{number} definitions: {compared:?}, none disagrees; {late} took longer than {PROMISED:?}");
     assert!(compared.encodings as u64 > number * PLIES as u64, "{compared:?}");

@@ -97,7 +97,6 @@ pub fn settle(
     let frame = Frame::new(block, budget);
     let mut settled = Settled::new(block.product.size);
     let mut steps = limit - draw(&frame, limit / 4, screen, &mut settled);
-    steps = steps.saturating_sub(frame.outlook_steps());
     let passes = if budget.limited() { &INDEX_BUDGETS[..] } else { &THOROUGH_BUDGETS };
     for index_budget in passes.iter().copied() {
         let pending = settled.pending(block);
@@ -114,7 +113,9 @@ pub fn settle(
             let unresolved = |index: &u32| settled.statuses[*index as usize] == Status::Unresolved;
             let open: Vec<u32> = chunk.iter().copied().filter(unresolved).collect();
             let examined = open.par_iter().map(|index| examine(&frame, *index, purpose, index_budget));
+            let looked = frame.outlook_steps();
             let outcomes: Vec<(Outcome, Steps)> = examined.collect();
+            steps = steps.saturating_sub(frame.outlook_steps() - looked);
             for (index, (outcome, cost)) in open.into_iter().zip(outcomes) {
                 steps = steps.saturating_sub(cost);
                 match outcome {
@@ -187,7 +188,8 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
     if frame.expired() {
         return (Outcome::Unresolved, 0);
     }
-    let Some(goal) = frame.goal(index) else { return (Outcome::Dead, frame.goal_steps()) };
+    let (goal, reading) = frame.weighed_goal(index);
+    let Some(goal) = goal else { return (Outcome::Dead, reading) };
     let mut rng = None;
     let mut attempts = 0;
     let mut reachable = false;
@@ -225,5 +227,5 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
         (None, Ended::Exhausted) if !reachable => Outcome::Dead,
         (None, _) => Outcome::Unresolved,
     };
-    (outcome, 2 * budget - searching - showing + frame.goal_steps())
+    (outcome, 2 * budget - searching - showing + reading)
 }

@@ -14,13 +14,15 @@ use super::values::Values;
 /// Largest count that is followed value by value; beyond, everything counts as possible.
 const MAX_FOLLOWED: u32 = 1 << 10;
 /// What following a count may take.
-const MAX_STEPS: Steps = 1 << 21;
+const MAX_STEPS: Steps = 1 << 23;
+/// What a binding takes besides what its sets of values take.
+const BINDING: Steps = 4;
 
 /// What following a count takes.
 pub fn steps(spec: &CountSpec) -> Steps {
     let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
     // Twice, for the bindings on the way to a whole one.
-    let each = 2 * (1 + Steps::from(spec.max) / 64);
+    let each = 2 * (BINDING + Steps::from(spec.max) / 64);
     spec.binders.iter().map(size).fold(each, Steps::saturating_mul)
 }
 
@@ -106,7 +108,7 @@ impl Counter<'_> {
     }
 
     fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> Values {
-        if !self.spend(1 + u64::from(self.max) / 64) {
+        if !self.spend(BINDING + Steps::from(self.max) / 64) {
             return self.none();
         }
         let Some((binder, rest)) = binders.split_first() else {

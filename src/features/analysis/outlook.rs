@@ -17,8 +17,8 @@ pub struct Outlook<'a> {
     pub count: &'a CountSpec,
     /// Outer slots read.
     pub slots: Vec<usize>,
-    /// What all their values together take to be looked at; none where that is too much.
-    steps: Option<Steps>,
+    /// Whether all their values together may be looked at.
+    worthwhile: bool,
     known: Mutex<HashMap<Vec<Entity>, Arc<Values>>>,
 }
 
@@ -28,18 +28,19 @@ impl<'a> Outlook<'a> {
         let slots = count.outer();
         debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
         let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
-        let steps = Some(keys.saturating_mul(count::steps(count))).filter(|steps| *steps <= limit);
-        Outlook { count, slots, steps, known: Mutex::default() }
+        let worthwhile = keys.saturating_mul(count::steps(count)) <= limit;
+        Outlook { count, slots, worthwhile, known: Mutex::default() }
     }
 
-    /// What looking at all values takes.
-    pub fn steps(&self) -> Steps {
-        self.steps.unwrap_or(0)
+    /// What has been looked at so far took.
+    pub fn spent(&self) -> Steps {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).len();
+        known as Steps * count::steps(self.count)
     }
 
     /// Whether the count may have this value for the outer variables' values in `entities`.
     pub fn admits(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity], value: u32) -> bool {
-        if self.steps.is_none() {
+        if !self.worthwhile {
             return true;
         }
         let key: Vec<Entity> = self.slots.iter().map(|slot| entities[*slot]).collect();

@@ -38,6 +38,9 @@ pub struct Frame<'a> {
 
 /// What a block's counts may take to be looked at in advance.
 const OUTLOOKS: Steps = 1 << 25;
+/// What reading an index backwards takes, and what each difference in it adds.
+const GOAL: Steps = 8;
+const DIFFERENCE: Steps = 500;
 /// Bindings between two looks at the clock.
 const CLOCK: Steps = 1 << 10;
 
@@ -94,15 +97,14 @@ impl<'a> Frame<'a> {
         self.budget.expired()
     }
 
-    /// What reading an index backwards takes.
+    /// What reading an index backwards takes at most.
     pub fn goal_steps(&self) -> Steps {
-        let differences = self.block.product.differences() as Steps;
-        8 + 4 * self.block.product.factors.len() as Steps + 500 * differences
+        GOAL + DIFFERENCE * self.block.product.differences() as Steps
     }
 
-    /// What the block's counts may take to be looked at for all values of the outer variables together.
+    /// What looking at the block's counts in advance has taken so far.
     pub fn outlook_steps(&self) -> Steps {
-        self.counts.iter().map(Outlook::steps).fold(0, Steps::saturating_add)
+        self.counts.iter().map(Outlook::spent).fold(0, Steps::saturating_add)
     }
 
     /// Whether the block looks at this king, in axes, conditions or sources.
@@ -112,9 +114,18 @@ impl<'a> Frame<'a> {
 
     /// What the index asks; none when the domains alone rule it out.
     pub fn goal(&self, index: u32) -> Option<Goal<'a>> {
+        self.weighed_goal(index).0
+    }
+
+    /// The same, with the steps it took.
+    pub fn weighed_goal(&self, index: u32) -> (Option<Goal<'a>>, Steps) {
         let mut goal = Goal { domains: self.domains.clone(), differences: Vec::new(), counts: Vec::new() };
-        let readable = self.possible && self.reader.read(index, &mut goal) && goal.narrow();
-        (readable && !goal.domains.iter().any(Domain::is_empty)).then_some(goal)
+        if !(self.possible && self.reader.read(index, &mut goal)) {
+            return (None, GOAL);
+        }
+        let steps = GOAL + DIFFERENCE * goal.differences.len() as Steps;
+        let possible = goal.narrow() && !goal.domains.iter().any(Domain::is_empty);
+        (possible.then_some(goal), steps)
     }
 
     /// What encoding a well filled board by the reference takes.
