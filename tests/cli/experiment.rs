@@ -87,7 +87,8 @@ fn an_experiment_is_the_same_from_another_folder() {
 fn a_training_goes_on_with_the_same_data_under_another_name() {
     let bench = bench();
     let train = |data: &str, more: &[&str]| {
-        let mut arguments = vec!["train", "own", "--method", "pqr", "--l1", "8", "--batch-size", "256", "--data", data];
+        let mut arguments =
+            vec!["train", "own.toml", "--method", "pqr", "--l1", "8", "--batch-size", "256", "--data", data];
         arguments.extend(["--threads", "1", "--device", "cpu", "--out", "../run"]);
         arguments.extend(more);
         bench.command(&arguments).current_dir(bench.path("proj")).output().unwrap()
@@ -113,7 +114,7 @@ fn old_names_of_options_are_understood() {
     let bench = bench();
     let help = bench.stdout(&["train", "--help"]);
     assert!(help.contains("--learning-rate") && !help.contains("--lr"), "{help}");
-    let all = ["own", "--method", "pqr", "--l1", "8", "--epochs", "1", "--data", "games.fsd", "--split-seed", "3"];
+    let all = ["own.toml", "--method", "pqr", "--l1", "8", "--epochs", "1", "--data", "games.fsd", "--split-seed", "3"];
     let mut train = vec!["train"];
     train.extend(all);
     train.extend(["--lr", "0.003", "--device", "cpu", "--out", "../run"]);

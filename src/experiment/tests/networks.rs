@@ -46,7 +46,8 @@ fn runs_that_nobody_uses_can_be_removed() {
     let options = bench.options();
     run(&bench, TEXT, &options);
     let elsewhere = Options { out: bench.folder.path().join("other"), ..bench.options() };
-    run(&bench, &TEXT.replace("seeds = [1, 2]", "seeds = [2, 3]"), &elsewhere);
+    let text = TEXT.replace("seeds = [1, 2]", "seeds = [2, 3]").replace("seeds   = [1]", "seeds   = [2]");
+    run(&bench, &text, &elsewhere);
     leave_configurations(&options.work);
     let used = || -> Vec<usize> {
         let runs = kept_runs(&options.work).expect("listed");

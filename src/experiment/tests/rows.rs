@@ -92,7 +92,7 @@ fn impossible_measures_are_refused_at_once() {
     refused("seeds   = [1]", "seconds = -1.0", "23:1", "seconds must lie");
     refused("seeds   = [1]", "repetitions = 1", "23:1", "repetitions must be at least 2");
     refused("seeds   = [1]", "positions = 0", "23:1", "positions must be at least 1");
-    refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "5:1", "per_game must be at least 1");
+    refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "5:2", "per_game must be at least 1");
 }
 
 /// By name or by path, a file beside the experiment goes before a shipped set.
