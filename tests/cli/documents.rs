@@ -41,6 +41,8 @@ fn documents_about_feature_sets() {
     let bench = bench();
     check(&bench, "define", &["define", "compact", "--list-dead", "--witnesses"]);
     check(&bench, "define", &["define", "half-ka-v2-hm"]);
+    check(&bench, "define-list", &["define", "--list"]);
+    check(&bench, "explain", &["explain", "compact", "3", "100"]);
     check(&bench, "encode", &["encode", "compact", "--fen", START]);
     check(&bench, "delta", &["delta", "compact", "--fen", START, "--move", "e2e4"]);
     check(&bench, "show", &["show", "compact", "--fen", START, "--move", "e2e4", "--out", "board.svg"]);
@@ -108,6 +110,7 @@ fn documents_about_networks() {
     check(&bench, "net-info", &["net", "info", "net.safetensors"]);
     check(&bench, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&bench, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
+    check(&bench, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);
     let speed = ["--repetitions", "2", "--seconds", "0.001", "--positions", "200"];
     let arguments = [&["measure", "speed", "--net", "net.safetensors", "--data", "games.pgn"], &speed[..]].concat();
     check(&bench, "measure-speed", &arguments);
