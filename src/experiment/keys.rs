@@ -19,6 +19,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ("about", "\"\"", "a line for the report"),
             ("data", "required", "games or samples, beside the experiment's file or from the current folder"),
             ("seeds", "required", "every row is trained once for each, as in [1, 2, 3]"),
+            ("results", "\"results\"", "the folder that results go to, in one named as the experiment"),
             ("dataset", "", "tables, see [dataset.eval]"),
             ("train", "required", "a table, see [train]"),
             ("runs", "required", "tables, see [[runs]]"),
