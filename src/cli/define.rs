@@ -51,6 +51,9 @@ struct Described<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<[String; 2]>,
     active: Active,
+    /// Whether a search without limit may settle more.
+    #[serde(skip)]
+    go_on: bool,
     /// Mean share of features active.
     density: Option<f64>,
     table_bytes: usize,
@@ -109,6 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let analysis = analyse(&set, budget);
     let mut described = describe(&set, &analysis, activity, &lossless);
     described.warnings = set.warnings(&analysis, budget);
+    described.go_on = !arguments.thorough && described.dead.unresolved > 0;
     described.virtual_inputs = match factors {
         FactorCheck::None => None,
         FactorCheck::Determined(factors) => Some(factors.size),
@@ -201,6 +205,7 @@ fn describe<'a>(
         lossless: lossless.word(),
         counterexample,
         active,
+        go_on: false,
         density: mean.map(|mean| mean / f64::from(set.num_features())),
         table_bytes: set.table_bytes(),
         virtual_inputs: None,
@@ -249,7 +254,7 @@ fn text(set: &Described<'_>) -> String {
     for block in &set.blocks {
         out += &block_text(block);
     }
-    out += &format!("\nfeatures    {}\n", tally(set.dead));
+    out += &format!("\nfeatures    {}{}\n", tally(set.dead), if set.go_on { "; --thorough goes on" } else { "" });
     out += &format!("contexts    {}\n", contexts(set.contexts));
     out += &format!("lossless    {}\n", lossless(set));
     out += &active(&set.active);
