@@ -28,7 +28,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// auto: a binpack is decoded while it is served, every sample of it; built: the method's filters apply to it, too
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     source: Source,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
@@ -146,7 +146,7 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
     let prepared = match request.source {
         Source::Auto if direct_from(&request.data).map_err(refused)? => {
             if request.min_ply.is_some() {
-                return Err(built_already(&request, "is served as it is: give --source built to have it filtered"));
+                return Err(built_already(&request, "is served as it is: give --read built to have it filtered"));
             }
             direct(request, set)?
         }

@@ -29,7 +29,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: Data,
     /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
-    #[arg(long, value_enum, default_value = "built")]
+    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
     source: Source,
     /// Train without the factors of the set's definition
     #[arg(long)]

@@ -113,7 +113,7 @@ impl Request {
         let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
         let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
         option("data", self.data.clone().into());
-        option("source", spelt(&self.source));
+        option("read", spelt(&self.source));
         option("method", spelt(&self.method));
         if let Some(ply) = self.min_ply {
             option("min-ply", ply.to_string().into());

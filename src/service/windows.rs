@@ -71,7 +71,7 @@ impl Windows {
         if samples == 0 && request.split != Split::All {
             return Err(ServiceError::Request(format!(
                 "none of the {} pieces of {} falls into the split asked for (validation share {}); change --validation, \
-                 ask for --split all, or for --source built, which splits game by game",
+                 ask for --split all, or for --read built, which splits game by game",
                 all.len(),
                 pieces.path().display(),
                 request.validation
@@ -80,7 +80,7 @@ impl Windows {
         let largest = all.iter().map(|piece| piece.samples).max().unwrap_or(0);
         if largest >= 1 << SAMPLE_BITS {
             return Err(ServiceError::Request(format!(
-                "{} has {largest} samples of one game in a row, more than a service can hold at once; ask for --source \
+                "{} has {largest} samples of one game in a row, more than a service can hold at once; ask for --read \
                  built",
                 pieces.path().display()
             )));

@@ -113,16 +113,18 @@ fn plies_are_not_asked_of_samples_without() {
     // What the service says it has, and what it says about it.
     let served = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
-        command.args(["samples-service", "--source", "built", "--batch-size", "64"]).args(more);
+        command.args(["samples-service", "--batch-size", "64"]).args(more);
         command.current_dir(folder.path()).env("FSBENCH_CACHE", folder.path().join("cache")).stdin(Stdio::null());
         let output = command.output().unwrap();
         let line = output.stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
         (serde_json::from_slice::<Value>(line).unwrap_or_default()["samples_per_epoch"].clone(), output)
     };
-    let (samples, output) = served(&["--data", "x.bullet"]);
+    // The option under its name and under the one it had.
+    let (samples, output) = served(&["--data", "x.bullet", "--read", "built"]);
     check(&output, 0, "tell no ply");
     assert_eq!(samples, built["samples"]);
-    let plies = |least: &str| served(&["--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
+    let plies =
+        |least: &str| served(&["--source", "built", "--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
     let records = Fsd::open(&folder.path().join("x.fsd")).unwrap();
     let later = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
     assert!(plies("30").as_u64().unwrap() <= later(30) as u64);

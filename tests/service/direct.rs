@@ -68,7 +68,7 @@ fn damage_and_empty_splits_are_refused() {
         Ok(_) => panic!("served"),
     };
     let empty = Request { data: data.clone(), split: Split::Validation, validation: 0.0, ..fixture.request() };
-    assert!(refusal(&empty).contains("--source built"), "{}", refusal(&empty));
+    assert!(refusal(&empty).contains("--read built"), "{}", refusal(&empty));
     let whole = std::fs::read(&data).expect("just written");
     std::fs::write(&data, &whole[..whole.len() - 3]).expect("writable");
     let message = refusal(&Request { data, ..fixture.request() });

@@ -3,6 +3,7 @@
 //! also tells whether all of it can be read.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -150,7 +151,14 @@ impl Pieces {
         let Piece { offset, bytes: length, samples, usable } = self.pieces[piece];
         let mut taken = std::mem::take(bytes);
         taken.resize(length as usize, 0);
-        self.file.read_exact_at(&mut taken, offset).map_err(DataError::read(&self.path))?;
+        let changed = || {
+            let reason = format!("its bytes {offset} to {} changed while it was read", offset + u64::from(length));
+            DataError::Input { input: self.path.display().to_string(), reason }
+        };
+        self.file.read_exact_at(&mut taken, offset).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => changed(),
+            _ => DataError::read(&self.path)(error),
+        })?;
         let mut decoder = Decoder::known(taken, self.first[piece]);
         out.clear();
         out.reserve(samples as usize);
@@ -164,8 +172,7 @@ impl Pieces {
         if (read, out.len()) == (samples as usize, usable as usize) {
             return Ok(());
         }
-        let reason = format!("its bytes {offset} to {} changed while it was read", offset + u64::from(length));
-        Err(DataError::Input { input: self.path.display().to_string(), reason })
+        Err(changed())
     }
 }
 
@@ -366,7 +373,8 @@ pub(crate) mod tests {
         std::fs::write(&path, &whole).expect("writable");
         let pieces = Pieces::scan(&path, Method::Eval, 1, &|_, _| {}).expect("whole again");
         std::fs::write(&path, &whole[..whole.len() / 2]).expect("writable");
-        assert!(pieces.decode(pieces.pieces().len() - 1, &mut Vec::new(), &mut Vec::new()).is_err());
+        let error = pieces.decode(pieces.pieces().len() - 1, &mut Vec::new(), &mut Vec::new()).expect_err("cut off");
+        assert!(error.to_string().contains("changed while it was read"), "{error}");
     }
 
     #[test]
