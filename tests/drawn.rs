@@ -6,6 +6,7 @@ mod common;
 #[allow(dead_code, reason = "shared with tests/generated.rs")]
 mod generator;
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use common::{random_game, without};
@@ -80,20 +81,18 @@ fn encoding(set: &FeatureSet, board: &Board, pov: Perspective, dead: &[u32]) -> 
 /// Every live feature's witness is legal and activates it.
 fn witnesses(set: &FeatureSet, analysis: &Analysis) -> usize {
     let live = (0..set.num_features()).filter(|index| analysis.status(*index) == Status::Live);
-    let mut known: Option<(String, Vec<u32>)> = None;
+    let mut known: HashMap<String, Vec<u32>> = HashMap::new();
     let mut number = 0;
     for index in live {
         let fen = analysis.witness(index).unwrap().fen();
-        let same = known.take().filter(|(of, _)| *of == fen);
-        let (_, active) = known.insert(same.unwrap_or_else(|| {
+        let active = known.entry(fen.clone()).or_insert_with(|| {
             let position: Chess = fen
                 .parse::<Fen>()
                 .unwrap()
                 .into_position(CastlingMode::Standard)
                 .unwrap_or_else(|e| panic!("{fen}: {e}"));
-            let active = set.reference(position.board(), Perspective::White);
-            (fen, active)
-        }));
+            set.reference(position.board(), Perspective::White)
+        });
         assert!(active.binary_search(&index).is_ok(), "{index}\n{}", set.definition());
         number += 1;
     }
