@@ -44,6 +44,8 @@ struct Described<'a> {
     num_features: u32,
     identity: String,
     contexts: usize,
+    /// Whether there may be fewer contexts: assignments were too many to try.
+    contexts_bound: bool,
     dead: Tally,
     /// yes, no or unknown: do both perspectives' features determine where the pieces stand?
     lossless: &'static str,
@@ -90,6 +92,8 @@ struct DescribedBlock<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<Vec<(u32, u32)>>,
     contexts: u32,
+    /// Whether there may be fewer.
+    contexts_bound: bool,
     dead: Tally,
     formula: String,
     axes: Vec<DescribedAxis<'a>>,
@@ -201,6 +205,7 @@ fn describe<'a>(
         num_features: set.num_features(),
         identity: set.identity().to_string(),
         contexts: set.contexts(),
+        contexts_bound: set.blocks().iter().any(Block::contexts_are_a_bound),
         dead: analysis.tally(),
         lossless: lossless.word(),
         counterexample,
@@ -226,6 +231,7 @@ fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
         size: block.size,
         runs: block.range().is_none().then(|| runs(block.indices())),
         contexts: block.contexts(),
+        contexts_bound: block.contexts_are_a_bound(),
         dead,
         formula: formula(&block.spec().written),
         axes: product.strides().map(axis).collect(),
@@ -255,7 +261,7 @@ fn text(set: &Described<'_>) -> String {
         out += &block_text(block);
     }
     out += &format!("\nfeatures    {}{}\n", tally(set.dead), if set.go_on { "; --thorough goes on" } else { "" });
-    out += &format!("contexts    {}\n", contexts(set.contexts));
+    out += &format!("contexts    {}\n", contexts(set.contexts, set.contexts_bound));
     out += &format!("lossless    {}\n", lossless(set));
     out += &active(&set.active);
     if let Some(density) = set.density {
@@ -297,7 +303,7 @@ fn block_text(block: &DescribedBlock<'_>) -> String {
         Some(runs) => runs.iter().copied().map(written_run).collect::<Vec<_>>().join(" "),
     };
     let mut out = format!("\n{}  [{range}], {} features", block.name, grouped(block.size.into()));
-    out += &format!(", {}\n", contexts(block.contexts as usize));
+    out += &format!(", {}\n", contexts(block.contexts as usize, block.contexts_bound));
     out += &format!("  {}\n", block.formula);
     let names: Vec<String> = block.axes.iter().map(|axis| formula(axis.name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
@@ -333,10 +339,12 @@ fn written_run((first, last): (u32, u32)) -> String {
     }
 }
 
-fn contexts(count: usize) -> String {
-    match count {
-        1 => "1 context: never refreshes".to_owned(),
-        count => format!("{count} contexts: refreshes when a king moves from one to another"),
+fn contexts(count: usize, bound: bool) -> String {
+    let refreshes = "refreshes when a king moves from one to another";
+    match (count, bound) {
+        (1, _) => "1 context: never refreshes".to_owned(),
+        (_, false) => format!("{count} contexts: {refreshes}"),
+        (_, true) => format!("at most {count} contexts (assignments are too many to try): {refreshes}"),
     }
 }
 

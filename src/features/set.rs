@@ -24,7 +24,6 @@ pub struct Block {
     pub size: u32,
     /// The block's indices, ascending, where a selection leaves other blocks' between them.
     scattered: Option<Box<[u32]>>,
-    spec: BlockSpec,
     compiled: CompiledBlock,
 }
 
@@ -44,7 +43,7 @@ impl Block {
         };
         let gaps = |indices: &Vec<u32>| indices.last().is_some_and(|last| last - offset >= size);
         let scattered = indices.filter(gaps).map(Vec::into_boxed_slice);
-        Ok(Block { name: spec.name.clone(), offset, size, scattered, spec, compiled })
+        Ok(Block { name: spec.name.clone(), offset, size, scattered, compiled })
     }
 
     /// The block's indices; none where a selection leaves other blocks' between them.
@@ -73,12 +72,17 @@ impl Block {
     }
 
     pub fn spec(&self) -> &BlockSpec {
-        &self.spec
+        self.compiled.spec()
     }
 
     /// How many contexts the block tells apart.
     pub fn contexts(&self) -> u32 {
         self.compiled.contexts().count()
+    }
+
+    /// Whether [`Block::contexts`] is an upper bound.
+    pub fn contexts_are_a_bound(&self) -> bool {
+        self.compiled.contexts().is_bound()
     }
 }
 
@@ -157,12 +161,12 @@ impl FeatureSet {
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let identity = Identity::of(&canonical(&definition.blocks));
         let blocks = definition.blocks.into_iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
-        let walks = blocks.iter().all(|block| block.spec.kept.is_none() && block.compiled.walks());
+        let walks = blocks.iter().all(|block| block.spec().kept.is_none() && block.compiled.walks());
         Ok(FeatureSet {
             name: definition.name,
             about: definition.about,
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
-            selects: blocks.iter().any(|block| block.spec.kept.is_some()),
+            selects: blocks.iter().any(|block| block.spec().kept.is_some()),
             walks,
             #[cfg(target_arch = "x86_64")]
             lanes: Lanes::detect().filter(|_| walks && blocks.iter().all(|block| block.compiled.sums())),
@@ -286,8 +290,8 @@ impl FeatureSet {
     /// The same by the reference encoder, ascending.
     pub fn reference(&self, board: &Board, pov: Perspective) -> Vec<u32> {
         let features = |block: &Block| {
-            let elements = reference::active(&block.spec, board, pov).into_iter();
-            elements.filter_map(|element| block.spec.index_of(element)).collect::<Vec<_>>()
+            let elements = reference::active(block.spec(), board, pov).into_iter();
+            elements.filter_map(|element| block.spec().index_of(element)).collect::<Vec<_>>()
         };
         let mut active: Vec<u32> = self.blocks.iter().flat_map(features).collect();
         active.sort_unstable();
@@ -297,7 +301,7 @@ impl FeatureSet {
     /// One block's active features by the reference encoder, once for every binding that yields them, with the squares
     /// and values they stand for; ascending.
     pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<Explained> {
-        explain::explain(&self.blocks[block].spec, board, pov)
+        explain::explain(self.blocks[block].spec(), board, pov)
     }
 
     /// The number of a block's context: between boards of equal context no refresh is needed. `None` without kings.
@@ -425,16 +429,16 @@ impl Block {
 
     /// The number of the product's first element: under a selection it has no index yet.
     fn first_element(&self) -> u32 {
-        if self.spec.kept.is_some() { 0 } else { self.offset }
+        if self.spec().kept.is_some() { 0 } else { self.offset }
     }
 
     /// Turns the block's elements from `from` on into indices by the selection, if there is one.
     fn select(&self, rows: &mut Vec<u32>, from: usize) {
-        let Some(kept) = &self.spec.kept else { return };
+        let Some(kept) = &self.spec().kept else { return };
         let mut end = from;
         for at in from..rows.len() {
             let index = kept[rows[at] as usize];
-            rows[end] = index.wrapping_add(self.spec.offset);
+            rows[end] = index.wrapping_add(self.spec().offset);
             end += usize::from(index != DROPPED);
         }
         rows.truncate(end);

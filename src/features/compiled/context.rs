@@ -1,81 +1,92 @@
 //! Contexts: which placements of the kings a block tells apart.
 //!
-//! Two placements are one context when every assignment of the block's other variables gives the same rows. A row is
-//! the kings' share of a term plus what the assignment adds; the share is compared as a number, what assignments add
-//! (and which of them have a row at all) as a table over classes of states that neither tables nor conditions tell
-//! apart, worked out once for all placements that conditions cannot tell apart.
+//! Two placements are one context when every assignment of the block's other variables, those of its counts included,
+//! gives the same rows. [`diagram`] works out what assignments give, [`expression`] what is left of conditions. A variable
+//! bound from a king can only be on squares that the king reaches on an empty board; other sources restrict nothing.
+
+mod diagram;
+mod expression;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::chess::{Mirror, Perspective, Square, too_close};
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, DROPPED, ENEMY_KING, Entity, GuardSpec, OWN_KING, Property,
-    SourceSpec,
+    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, GuardSpec, OWN_KING, SourceSpec,
 };
 use crate::features::syntax::Direction;
 
 use super::CompiledBlock;
 use super::encode::Kings;
-use super::levels::CountPlan;
 use super::tables::{NONE, states};
-use super::view::{ray, turn};
+use diagram::{Counted, DEAD, Diagrams, Frame, Guard, Plan, TermPlan, Variable};
+use expression::Id;
 
 /// A number for every placement of the kings; equal numbers mean that every assignment of the block's other variables
 /// gives the same rows.
 #[derive(Debug, Default)]
 pub struct ContextTable {
     /// By own king, then enemy king (when `enemy` is read), as White sees them or as Black's turned board shows them.
+    /// Empty where all are one.
     ids: Vec<u32>,
     enemy: bool,
     distinct: u32,
+    bound: bool,
 }
-
-/// Conditions are tried on at most this many assignments; beyond, placements that a condition might tell apart are
-/// taken for different.
-const MAX_TRIALS: usize = 1 << 24;
 
 impl ContextTable {
     pub(super) fn of(spec: &BlockSpec, block: &CompiledBlock) -> ContextTable {
-        let reader = Reader::of(spec, block);
+        let mut reader = Reader::of(spec, block);
         let (own, enemy) = (reader.reads(OWN_KING) || reader.mirrored, reader.reads(ENEMY_KING));
         if !own && !enemy {
-            return ContextTable { ids: Vec::new(), enemy: false, distinct: 1 };
+            return ContextTable { ids: Vec::new(), enemy: false, distinct: 1, bound: false };
         }
         let enemies = if enemy { 64 } else { 1 };
-        let places: Vec<Option<Kings>> = (0..64u32)
-            .flat_map(|own| (0..enemies as u32).map(move |enemy| (own, enemy)))
-            .map(|(own, other)| {
-                let mask = spec.orientation.mask(Square::new(own), Perspective::White);
-                (!enemy || !too_close(own, other)).then_some(Kings { own: own ^ mask, enemy: other ^ mask, mask })
-            })
-            .collect();
-        let mut views: HashMap<Vec<i32>, usize> = HashMap::new();
-        let seen: Vec<Option<usize>> = places
-            .iter()
-            .map(|kings| {
-                let fresh = views.len();
-                kings.as_ref().map(|kings| *views.entry(reader.view(kings)).or_insert(fresh))
-            })
-            .collect();
-        let mut additions: Vec<Option<Vec<Option<[u8; 32]>>>> = vec![None; views.len()];
-        let exact = reader.trials().saturating_mul(views.len()) <= MAX_TRIALS;
-        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-        let mut ids = Vec::with_capacity(places.len());
-        for (kings, view) in places.iter().zip(seen) {
-            let (Some(kings), Some(view)) = (kings, view) else {
-                ids.push(NONE);
-                continue;
-            };
-            let added = additions[view].get_or_insert_with(|| reader.additions(kings, exact, view));
-            let fresh = known.len() as u32;
-            ids.push(*known.entry(reader.signature(kings, added)).or_insert(fresh));
+        let kings = |place: u32| {
+            let (own, other) = (place / enemies, place % enemies);
+            let mask = spec.orientation.mask(Square::new(own), Perspective::White);
+            Kings { own: own ^ mask, enemy: other ^ mask, mask }
+        };
+        // Boards with kings side by side are not legal, but may be asked about; they are numbered last and not counted.
+        let close = |place: &u32| enemy && too_close(place / enemies, place % enemies);
+        let (close, apart): (Vec<u32>, Vec<u32>) = (0..64 * enemies).partition(close);
+        let number = |reader: &mut Reader<'_>, exact: bool| {
+            let mut known: HashMap<Vec<i64>, u32> = HashMap::new();
+            let mut ids = vec![0; 64 * enemies as usize];
+            let mut distinct = 0;
+            for (at, place) in apart.iter().chain(&close).enumerate() {
+                let fresh = known.len() as u32;
+                let id = *known.entry(reader.signature(&kings(*place), exact)?).or_insert(fresh);
+                ids[*place as usize] = id;
+                distinct = if at < apart.len() { distinct.max(id + 1) } else { distinct };
+            }
+            Some((ids, distinct))
+        };
+        let exact = number(&mut reader, true);
+        let bound = exact.is_none();
+        let (ids, distinct) = exact.or_else(|| number(&mut reader, false)).unwrap_or_default();
+        ContextTable { ids, enemy, distinct, bound }.shrunk()
+    }
+
+    /// Without what makes no difference: all placements, or the enemy king's squares.
+    fn shrunk(mut self) -> ContextTable {
+        if self.ids.iter().all(|id| *id == self.ids[0]) {
+            (self.ids, self.enemy) = (Vec::new(), false);
+        } else if self.enemy && self.ids.chunks(64).all(|row| row.iter().all(|id| *id == row[0])) {
+            (self.ids, self.enemy) = (self.ids.iter().step_by(64).copied().collect(), false);
         }
-        ContextTable { ids, enemy, distinct: known.len() as u32 }
+        self
     }
 
     /// Number of contexts; with the enemy king, over pairs of squares that are not adjacent.
     pub fn count(&self) -> u32 {
         self.distinct
+    }
+
+    /// Whether there may be fewer: the assignments were too many to try, and what the block reads of the kings decided.
+    pub fn is_bound(&self) -> bool {
+        self.bound
     }
 
     pub fn reads_enemy(&self) -> bool {
@@ -96,106 +107,135 @@ impl ContextTable {
     }
 }
 
-/// What a block reads, for one look after another at placements of its kings.
+/// What a block reads, for one placement of its kings after another.
 struct Reader<'a> {
     spec: &'a BlockSpec,
     block: &'a CompiledBlock,
     mirrored: bool,
-    /// By element of the product, where only some elements are features: rows are then compared whole.
-    kept: Option<&'a [u32]>,
-    /// Each bound variable's slot and a state (with its number) of every class of its states.
-    bound: Vec<(usize, Vec<(usize, Entity)>)>,
-    /// By term: the counts with a condition.
-    counted: Vec<Vec<Counted<'a>>>,
+    terms: Vec<TermPlan<'a>>,
+    /// By term: its condition, its guards' and its counts' with no variable bound.
+    expressions: Vec<Vec<Id>>,
+    diagrams: Diagrams<'a>,
+    /// By mask and the squares of the kings that are sources.
+    frames: HashMap<[u32; 3], u32>,
+    /// By term, frame, share of the kings (where rows are compared whole) and expressions.
+    known: HashMap<TermKey, (i64, u32)>,
+    /// How many plans have a number.
+    plans: u32,
 }
 
-/// A count's condition and what its variables can be.
-struct Counted<'a> {
-    condition: &'a ConditionSpec,
-    variables: Vec<(usize, Vec<Entity>)>,
-}
+/// Term, frame, share, expressions.
+type TermKey = (usize, u32, u32, Vec<Id>);
 
 impl<'a> Reader<'a> {
     fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> Reader<'a> {
         let mirrored = spec.orientation.mirror != Mirror::None;
-        let counts = block.terms.iter().any(|term| !term.counts.is_empty());
-        let kept = spec.kept.as_deref().filter(|_| !counts);
-        let mut reader = Reader { spec, block, mirrored, kept, bound: Vec::new(), counted: Vec::new() };
-        reader.bound = spec.binders.iter().map(|binder| (binder.slot, reader.classes(binder.slot))).collect();
-        let variable = |binder: &BinderSpec| {
-            (binder.slot, reader.classes(binder.slot).into_iter().map(|(_, entity)| entity).collect())
+        let mut reader = Reader {
+            spec,
+            block,
+            mirrored,
+            terms: Vec::new(),
+            expressions: Vec::new(),
+            diagrams: Diagrams::new(spec.kept.as_deref()),
+            frames: HashMap::new(),
+            known: HashMap::new(),
+            plans: 0,
         };
-        let counted = |count: &'a CountPlan| {
-            let condition = count.spec.condition.as_ref()?;
-            Some(Counted { condition, variables: count.spec.binders.iter().map(variable).collect() })
-        };
-        reader.counted = block.terms.iter().map(|term| term.counts.iter().filter_map(counted).collect()).collect();
+        for (at, term) in block.terms.iter().enumerate() {
+            reader.expressions.push(Vec::new());
+            let mut plan = reader.plan(at, &spec.binders, spec.condition.as_ref(), &spec.guards);
+            let mut counts: Vec<Counted> =
+                term.counts.iter().map(|count| reader.count(at, &count.spec, count.stride)).collect();
+            // Which states are told apart depends on all expressions.
+            reader.fill(at, &mut plan);
+            counts.iter_mut().for_each(|count| reader.fill(at, &mut count.plan));
+            reader.terms.push(TermPlan { plan, counts, tables: &term.tables });
+        }
         reader
     }
 
-    fn counts(&self) -> impl Iterator<Item = &'a CountSpec> + use<'a> {
-        self.block.terms.iter().flat_map(|term| &term.counts).map(|count| &count.spec)
+    /// A plan without its variables' states; its expressions are added to the term's.
+    fn plan(
+        &mut self,
+        term: usize,
+        binders: &[BinderSpec],
+        condition: Option<&ConditionSpec>,
+        guards: &[GuardSpec],
+    ) -> Plan {
+        let king = |source: &SourceSpec| source.of().is_some_and(|of| of <= ENEMY_KING);
+        let variable = |binder: &BinderSpec| {
+            let origin = Some(binder.source).filter(king);
+            Variable { slot: binder.slot, states: Vec::new(), origin }
+        };
+        let sideways = |source: SourceSpec| {
+            !king(&source) && matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North)
+        };
+        let number = self.plans;
+        self.plans += 1;
+        let condition = self.read(term, condition, &[]);
+        let guards = guards.iter().map(|guard| {
+            let most: Vec<u32> = guard.counts.iter().map(|count| count.max).collect();
+            let condition = self.read(term, Some(&guard.condition), &most);
+            Guard { condition, counts: guard.counts.iter().map(|count| self.count(term, count, 1)).collect() }
+        });
+        Plan {
+            number,
+            condition,
+            guards: guards.collect(),
+            end: self.expressions[term].len(),
+            variables: binders.iter().map(variable).collect(),
+            sideways: binders.iter().any(|binder| sideways(binder.source)),
+        }
     }
 
-    fn conditions(&self) -> impl Iterator<Item = &'a ConditionSpec> + use<'a> {
-        self.spec.condition.iter().chain(self.counts().filter_map(|count| count.condition.as_ref()))
+    fn count(&mut self, term: usize, count: &CountSpec, stride: u32) -> Counted {
+        let plan = self.plan(term, &count.binders, count.condition.as_ref(), &count.guards);
+        Counted { plan, stride, max: count.max }
     }
 
-    fn sources(&self) -> impl Iterator<Item = SourceSpec> {
-        self.spec.binders.iter().chain(self.counts().flat_map(|count| &count.binders)).map(|binder| binder.source)
+    fn read(&mut self, term: usize, condition: Option<&ConditionSpec>, most: &[u32]) -> usize {
+        let id = self.diagrams.expressions.of(condition, most);
+        self.expressions[term].push(id);
+        self.expressions[term].len() - 1
     }
 
+    /// Fills in the states of a plan's variables and its guards'.
+    fn fill(&self, term: usize, plan: &mut Plan) {
+        for variable in &mut plan.variables {
+            variable.states = self.classes(term, variable.slot, variable.origin.is_some());
+        }
+        let counts = plan.guards.iter_mut().flat_map(|guard| &mut guard.counts);
+        counts.for_each(|count| self.fill(term, &mut count.plan));
+    }
+
+    /// Whether a king's square makes a difference to a table, a condition or a source.
     fn reads(&self, slot: usize) -> bool {
         let varies = |table: &Vec<u32>| table.windows(2).any(|pair| pair[0] != pair[1]);
+        let mut sources = self.terms.iter().flat_map(TermPlan::variables).filter_map(|variable| variable.origin);
         self.block.terms.iter().any(|term| varies(&term.tables[slot]))
-            || self.conditions().any(|condition| condition.slots().contains(&slot))
-            || self.sources().any(|source| source.of() == Some(slot))
-            || self.guards().any(|guard| guard.slots().contains(&slot))
+            || self.expressions.iter().flatten().any(|id| self.diagrams.expressions.reads(*id, slot))
+            || sources.any(|source| source.of() == Some(slot))
     }
 
-    /// Conditions with counts in them. What they find depends on the whole board: the values of the kings that they read
-    /// are told apart, and so are the halves of a mirrored board.
-    fn guards(&self) -> impl Iterator<Item = &'a GuardSpec> + use<'a> {
-        self.spec.guards.iter().chain(self.counts().flat_map(|count| &count.guards))
-    }
-
-    /// What guards read of a placement.
-    fn guarded(&self, kings: &Kings) -> Vec<u64> {
-        let men = kings.men();
-        let of_kings = |slot: &usize| *slot <= ENEMY_KING;
-        let mut seen: Vec<u64> = self.guards().next().map(|_| u64::from(kings.mask)).into_iter().collect();
-        for guard in self.guards() {
-            let axes = guard.axes().into_iter().filter(|(_, slot)| of_kings(slot));
-            seen.extend(axes.map(|(property, slot)| i64::from(property.of(men[slot].entity())) as u64));
-            let origins = guard.sources().into_iter().filter_map(SourceSpec::of).filter(of_kings);
-            seen.extend(origins.map(|slot| u64::from(men[slot].square)));
-        }
-        seen
-    }
-
-    fn masks(&self) -> &'static [u32] {
-        if self.mirrored { &[0, 7] } else { &[0] }
-    }
-
-    /// One state (and its number) for each class that neither mirrored tables nor conditions tell apart.
-    fn classes(&self, slot: usize) -> Vec<(usize, Entity)> {
-        let kind = self.spec.variables[slot];
-        let properties: Vec<&Property> = self
-            .conditions()
-            .flat_map(ConditionSpec::axes)
-            .filter(|(_, of)| *of == slot)
-            .map(|(property, _)| property)
-            .collect();
+    /// One state (and its number) for each class that a term's table and conditions do not tell apart, mirrored or not.
+    fn classes(&self, term: usize, slot: usize, from_king: bool) -> Vec<(usize, Entity)> {
+        let properties = self.diagrams.expressions.properties(&self.expressions[term], slot);
+        let table = &self.block.terms[term].tables[slot];
+        let masks: &[u32] = if self.mirrored { &[0, 7] } else { &[0] };
         let mut known: HashSet<Vec<i64>> = HashSet::new();
         let mut classes = Vec::new();
-        for (state, entity) in states(slot, kind).enumerate() {
+        for (state, entity) in states(slot, self.spec.variables[slot]).enumerate() {
             let Some(entity) = entity else { continue };
-            let mut key = Vec::new();
-            for mask in self.masks() {
+            let mut key = Vec::with_capacity(8);
+            for mask in masks {
                 let seen = Entity { square: entity.square ^ mask, ..entity };
                 key.extend(properties.iter().map(|property| i64::from(property.of(seen))));
-                let terms = self.block.terms.iter().filter(|term| !term.tables[slot].is_empty());
-                key.extend(terms.map(|term| self.added(&term.tables[slot], state, *mask)));
+                if !table.is_empty() {
+                    key.push(self.diagrams.added(table, state, *mask).unwrap_or(i64::MIN));
+                }
+            }
+            if from_king {
+                key.push(i64::from(entity.square));
             }
             if known.insert(key) {
                 classes.push((state, entity));
@@ -204,250 +244,61 @@ impl<'a> Reader<'a> {
         classes
     }
 
-    /// What a state adds on a mirrored board beyond what it adds on the unmirrored one; the least number where it has
-    /// no entry. A state with an entry on the mirrored board alone adds it all, out of the way of differences, and so
-    /// does every state when rows are compared whole.
-    fn added(&self, table: &[u32], state: usize, mask: u32) -> i64 {
-        let (plain, seen) = (table[state], table[state ^ mask as usize]);
-        match (plain, seen) {
-            (_, NONE) => i64::MIN,
-            (_, seen) if self.kept.is_some() => i64::from(seen),
-            (NONE, seen) => (1 << 40) + i64::from(seen),
-            (plain, seen) => i64::from(seen) - i64::from(plain),
-        }
-    }
-
-    /// How many assignments a look tries.
-    fn trials(&self) -> usize {
-        let counted = |of: &Counted<'_>| product(of.variables.iter().map(|(_, states)| states.len()));
-        let inner = self.counted.iter().map(|of| of.iter().map(counted).fold(1, usize::saturating_add));
-        product(self.bound.iter().map(|(_, states)| states.len())).saturating_mul(inner.fold(0, usize::saturating_add))
-    }
-
-    /// All that conditions and sources read of a placement.
-    fn view(&self, kings: &Kings) -> Vec<i32> {
-        let men = kings.men();
-        let mut seen = vec![kings.mask as i32];
-        if self.kept.is_some() {
-            seen.extend(men.map(|man| man.square as i32));
-        }
-        for (property, slot) in self.conditions().flat_map(ConditionSpec::axes) {
-            if slot <= ENEMY_KING {
-                seen.push(property.of(men[slot].entity()));
-            }
-        }
-        seen
-    }
-
-    /// For each term what assignments add to the kings' share, none when no assignment has a row. Where that takes too
-    /// long (not `exact`) every view counts as a value of its own.
-    fn additions(&self, kings: &Kings, exact: bool, view: usize) -> Vec<Option<[u8; 32]>> {
-        let look = |term: usize| {
-            let mut entities = vec![Entity::bare(0); self.spec.variables.len()];
-            entities[OWN_KING] = kings.men()[OWN_KING].entity();
-            entities[ENEMY_KING] = kings.men()[ENEMY_KING].entity();
-            let hash = blake3::Hasher::new();
-            let share = self.block.base(&self.block.terms[term], kings);
-            let mut look = Look { reader: self, term, mask: kings.mask, share, entities, hash, any: false };
-            look.outer(0, 0);
-            look.any.then(|| *look.hash.finalize().as_bytes())
-        };
-        let opaque = || Some(*blake3::hash(&view.to_le_bytes()).as_bytes());
-        (0..self.block.terms.len()).map(|term| if exact { look(term) } else { opaque() }).collect()
-    }
-
-    /// What the rows depend on: each term's share of the kings and what assignments add; then the sources.
-    fn signature(&self, kings: &Kings, additions: &[Option<[u8; 32]>]) -> Vec<u64> {
-        let mut signature = self.guarded(kings);
-        for (term, added) in self.block.terms.iter().zip(additions) {
-            let share = self.block.base(term, kings);
-            let (true, Some(hash)) = (share != NONE, added) else {
-                signature.push(u64::from(NONE));
-                continue;
-            };
-            signature.push(if self.kept.is_some() { 0 } else { u64::from(share) });
-            let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            signature.extend(hash.chunks(8).map(word));
-            let counted = term.counts.iter().flat_map(|count| &count.spec.binders);
-            signature.extend(self.spec.binders.iter().chain(counted).map(|binder| way(binder.source, kings)));
-        }
-        signature
-    }
-}
-
-/// What a source depends on besides the pieces: where a king's begins, and which way `next` runs on the unmirrored board.
-fn way(source: SourceSpec, kings: &Kings) -> u64 {
-    let king = source.of().filter(|of| *of <= ENEMY_KING).map(|of| kings.men()[of].square);
-    match (source, king) {
-        (SourceSpec::Next(_, direction), Some(square)) => turn(ray(square, direction), kings.mask),
-        (SourceSpec::Next(_, direction), None) if direction != Direction::North => u64::from(kings.mask),
-        (_, Some(square)) => u64::from(square ^ kings.mask),
-        _ => 0,
-    }
-}
-
-fn product(sizes: impl Iterator<Item = usize>) -> usize {
-    sizes.fold(1, usize::saturating_mul)
-}
-
-/// One look at a term: every assignment of its variables under one placement of the kings.
-struct Look<'a> {
-    reader: &'a Reader<'a>,
-    term: usize,
-    mask: u32,
-    /// What the kings contribute.
-    share: u32,
-    entities: Vec<Entity>,
-    hash: blake3::Hasher,
-    any: bool,
-}
-
-impl Look<'_> {
-    fn outer(&mut self, depth: usize, sum: i64) {
-        let reader = self.reader;
-        let Some((slot, states)) = reader.bound.get(depth) else { return self.row(sum) };
-        let table = &reader.block.terms[self.term].tables[*slot];
-        for (state, entity) in states {
-            match reader.added(table, *state, self.mask) {
-                i64::MIN => {
-                    self.hash.update(&[0]);
-                }
-                more => {
-                    self.entities[*slot] = Entity { square: entity.square ^ self.mask, ..*entity };
-                    self.outer(depth + 1, sum + more);
-                }
-            }
-        }
-    }
-
-    fn row(&mut self, sum: i64) {
-        let reader = self.reader;
-        let entities = &self.entities;
-        if !reader.spec.condition.as_ref().is_none_or(|condition| condition.holds(&|slot: usize| entities[slot])) {
-            self.hash.update(&[0]);
-            return;
-        }
-        let sum = match reader.kept {
-            None => sum,
-            Some(_) if self.share == NONE => return,
-            Some(kept) => match kept[self.share as usize + sum as usize] {
-                DROPPED => {
-                    self.hash.update(&[0]);
-                    return;
-                }
-                index => i64::from(index),
-            },
-        };
-        self.any = true;
-        self.hash.update(&[1]).update(&sum.to_le_bytes());
-        for counted in &reader.counted[self.term] {
-            self.inner(counted.condition, &counted.variables);
-        }
-    }
-
-    fn inner(&mut self, condition: &ConditionSpec, states: &[(usize, Vec<Entity>)]) {
-        let Some(((slot, states), rest)) = states.split_first() else {
-            let entities = &self.entities;
-            self.hash.update(&[2 + u8::from(condition.holds(&|slot: usize| entities[slot]))]);
-            return;
-        };
-        for entity in states {
-            self.entities[*slot] = Entity { square: entity.square ^ self.mask, ..*entity };
-            self.inner(condition, rest);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rand::RngExt;
-
-    use super::*;
-    use crate::features::definition;
-    use crate::features::reference;
-    use crate::units::Seed;
-
-    use super::super::generator::{self, Taste};
-
-    /// An assignment: a state of the unmirrored board for each bound variable.
-    type Assignment = Vec<(usize, Entity)>;
-
-    /// The rows of an assignment by the book; with the mask where the way `next` runs belongs to what is told apart.
-    fn rows(spec: &BlockSpec, kings: &Kings, assignment: &Assignment) -> Vec<u32> {
-        let mut entities = vec![Entity::bare(0); spec.variables.len()];
+    /// What the rows depend on, term by term; the same for all placements in which no term has a row. None when the
+    /// diagrams take too long. Not `exact`: all that the block reads of the kings.
+    fn signature(&mut self, kings: &Kings, exact: bool) -> Option<Vec<i64>> {
+        const NO_ROW: i64 = -1;
+        let frame = self.frame(kings);
+        let mut signature = Vec::new();
         let [own, enemy] = kings.men();
-        (entities[OWN_KING], entities[ENEMY_KING]) = (own.entity(), enemy.entity());
-        for (slot, entity) in assignment {
-            entities[*slot] = Entity { square: entity.square ^ kings.mask, ..*entity };
-        }
-        if !spec.condition.as_ref().is_none_or(|condition| condition.holds(&|slot: usize| entities[slot])) {
-            return Vec::new();
-        }
-        let mut rows = reference::elements(&spec.product, &entities);
-        let sideways = |source| matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North);
-        if !rows.is_empty() && spec.binders.iter().any(|binder| sideways(binder.source)) {
-            rows.push(u32::MAX - kings.mask);
-        }
-        rows
-    }
-
-    fn every_assignment(spec: &BlockSpec) -> Box<dyn Iterator<Item = Assignment> + '_> {
-        let all = |slot: usize| states(slot, spec.variables[slot]).flatten().map(move |entity| (slot, entity));
-        match spec.binders[..] {
-            [] => Box::new(std::iter::once(Vec::new())),
-            [ref only] => Box::new(all(only.slot).map(|state| vec![state])),
-            [ref first, ref second, ..] => {
-                Box::new(all(first.slot).flat_map(move |one| all(second.slot).map(move |other| vec![one, other])))
+        for at in 0..self.terms.len() {
+            let share = self.share(at, kings);
+            let mut left = self.expressions[at].clone();
+            for (slot, man) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
+                left.iter_mut().for_each(|id| *id = self.diagrams.expressions.bind(*id, slot, man.entity()));
             }
-        }
-    }
-
-    /// Placements share a context exactly when no assignment tells them apart.
-    #[test]
-    fn contexts_are_what_assignments_tell_apart() {
-        let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: false };
-        let (mut several, mut pairs) = (0, 0);
-        for number in 0..250 {
-            let mut rng = Seed(31).stream("contexts", number);
-            let text = generator::definition(&mut rng, taste).text();
-            let spec = &definition::parse(&text).expect("generated definitions are valid").blocks[0];
-            let block = CompiledBlock::new(spec).expect("few terms");
-            let sample: Vec<Assignment> = match spec.binders.len() {
-                0 | 1 => every_assignment(spec).collect(),
-                _ => {
-                    let mut pick = |slot: usize| loop {
-                        let states: Vec<Option<Entity>> = states(slot, spec.variables[slot]).collect();
-                        if let Some(entity) = states[rng.random_range(0..states.len())] {
-                            return (slot, entity);
-                        }
-                    };
-                    (0..1000).map(|_| spec.binders.iter().map(|binder| pick(binder.slot)).collect()).collect()
+            let reached = |variable: &Variable| variable.reach(kings) != 0;
+            if share == NONE || left[0] == Id::FALSE || !self.terms[at].plan.variables.iter().all(reached) {
+                signature.push(NO_ROW);
+                continue;
+            }
+            if !exact {
+                signature.extend([i64::from(share), i64::from(frame.number)]);
+                signature.extend(left.iter().map(|id| i64::from(id.number())));
+                continue;
+            }
+            let whole = self.spec.kept.is_some();
+            let key = (at, frame.number, if whole { share } else { 0 }, left);
+            let (value, number) = match self.known.get(&key) {
+                Some(known) => *known,
+                None => {
+                    let found = self.diagrams.term(&self.terms[at], &frame, &key.3, key.2);
+                    if self.diagrams.exhausted() {
+                        return None;
+                    }
+                    *self.known.entry(key).or_insert(found)
                 }
             };
-            let mut known: HashMap<u32, (Kings, Vec<Vec<u32>>)> = HashMap::new();
-            for own in 0..64u32 {
-                // One enemy king each; a table that does not read it must not care.
-                let enemy = (0..).map(|_| rng.random_range(0..64)).find(|enemy| !too_close(own, *enemy)).unwrap_or(0);
-                let mask = spec.orientation.mask(Square::new(own), Perspective::White);
-                let kings = Kings { own: own ^ mask, enemy: enemy ^ mask, mask };
-                let seen: Vec<Vec<u32>> = sample.iter().map(|assignment| rows(spec, &kings, assignment)).collect();
-                match known.entry(block.contexts().id(own, enemy)) {
-                    std::collections::hash_map::Entry::Occupied(same) => assert_eq!(same.get().1, seen, "{text}"),
-                    std::collections::hash_map::Entry::Vacant(new) => {
-                        new.insert((kings, seen));
-                    }
-                }
-            }
-            let found: Vec<&(Kings, Vec<Vec<u32>>)> = known.values().collect();
-            several += usize::from(found.len() > 1);
-            for (at, (kings, seen)) in found.iter().enumerate() {
-                for (other, elsewhere) in &found[..at] {
-                    let apart = |assignment| rows(spec, kings, &assignment) != rows(spec, other, &assignment);
-                    assert!(seen != elsewhere || every_assignment(spec).any(apart), "{kings:?} {other:?} {text}");
-                    pairs += 1;
-                }
+            match number {
+                DEAD => signature.push(NO_ROW),
+                _ => signature.extend([i64::from(number), value + if whole { 0 } else { i64::from(share) }]),
             }
         }
-        assert!(several > 80 && pairs > 10_000, "{several} {pairs}");
+        Some(signature)
+    }
+
+    fn share(&self, term: usize, kings: &Kings) -> u32 {
+        self.block.base(&self.block.terms[term], kings)
+    }
+
+    fn frame(&mut self, kings: &Kings) -> Frame {
+        let mut sources = [64; 2];
+        let variables = self.terms.iter().flat_map(TermPlan::variables);
+        for of in variables.filter_map(|variable| variable.origin?.of()) {
+            sources[of] = kings.men()[of].square;
+        }
+        let fresh = self.frames.len() as u32;
+        let number = *self.frames.entry([kings.mask, sources[0], sources[1]]).or_insert(fresh);
+        Frame { kings: *kings, number }
     }
 }

@@ -38,7 +38,7 @@ pub type Left = [u64; 16];
 #[derive(Debug)]
 pub struct CountPlan {
     pub spec: CountSpec,
-    stride: u32,
+    pub stride: u32,
     max: u32,
     /// Conditions over outer variables alone.
     gate: Vec<ConditionSpec>,

@@ -20,6 +20,8 @@ mod pieces;
 mod tables;
 mod view;
 
+use std::sync::OnceLock;
+
 use crate::chess::{Mirror, Orientation};
 
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
@@ -58,7 +60,9 @@ pub struct CompiledBlock {
     walk: Option<Walk>,
     /// Whether rows shared by pieces of one code are found once, and others are not shared.
     united: bool,
-    contexts: ContextTable,
+    /// Worked out when first asked for: encoding does without.
+    contexts: OnceLock<ContextTable>,
+    spec: BlockSpec,
 }
 
 /// What a block's bindings look like, which decides how it is encoded and how it follows a move.
@@ -136,7 +140,8 @@ impl CompiledBlock {
             injective: expansion.injective,
             walk: None,
             united: false,
-            contexts: ContextTable::default(),
+            contexts: OnceLock::new(),
+            spec: spec.clone(),
         };
         if block.gate.is_empty() {
             block.terms.iter_mut().for_each(Term::fix);
@@ -152,7 +157,6 @@ impl CompiledBlock {
             walk.own_kings = own_kings;
         }
         block.unite();
-        block.contexts = ContextTable::of(spec, &block);
         Ok(block)
     }
 
@@ -198,8 +202,12 @@ impl CompiledBlock {
         Needs { views: self.shape != Shape::Piece, attacks }
     }
 
+    pub fn spec(&self) -> &BlockSpec {
+        &self.spec
+    }
+
     pub fn contexts(&self) -> &ContextTable {
-        &self.contexts
+        self.contexts.get_or_init(|| ContextTable::of(&self.spec, self))
     }
 
     /// Upper bound on the active features of a legal position.
@@ -232,6 +240,6 @@ impl CompiledBlock {
         let entries: usize = self.terms.iter().map(Term::entries).sum();
         let walk = self.walk.as_ref().map_or(0, |walk| 5 * walk.table.len());
         let guards: usize = self.guards.iter().flat_map(Guard::counts).map(CountPlan::entries).sum();
-        (entries + guards + walk + levels::entries(&self.levels) + self.contexts.entries()) * size_of::<u32>()
+        (entries + guards + walk + levels::entries(&self.levels) + self.contexts().entries()) * size_of::<u32>()
     }
 }

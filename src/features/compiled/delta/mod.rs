@@ -176,7 +176,7 @@ impl CompiledBlock {
     /// The context of the squares of own and enemy king.
     pub fn context(&self, [own, enemy]: [u32; 2], pov: Perspective) -> u32 {
         let turned = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
-        self.contexts.id(own ^ turned, enemy ^ turned)
+        self.contexts().id(own ^ turned, enemy ^ turned)
     }
 
     /// Appends what the move removes and adds, shifted by `offset`.
