@@ -26,7 +26,8 @@ compgen -G "$runtime/librustc*asan*" >/dev/null ||
 
 cache=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/sanitize}
-export RUSTFLAGS="-Zsanitizer=address ${RUSTFLAGS:-}"
+# Besides, the standard library checks what its unsafe functions ask for: alignment, lengths, no overlap.
+export RUSTFLAGS="-Zsanitizer=address -Zub-checks=yes ${RUSTFLAGS:-}"
 # A finding ends the run; leaks are looked for when it ends.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1}
 # With --target build scripts and macros are built without the sanitizer.

@@ -28,15 +28,19 @@ impl Deref for Floats {
     type Target = [f32];
 
     fn deref(&self) -> &[f32] {
-        // SAFETY: `zeros` made a contiguous tensor of floats in the CPU's memory, and it lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.0.data_ptr().cast(), self.0.numel()) }
+        // SAFETY: `zeros` made a contiguous tensor of floats in the CPU's memory, and no handle of it writes now.
+        unsafe { numbers(&self.0) }
     }
 }
 
 impl DerefMut for Floats {
     fn deref_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as above, and there is no other handle of the tensor.
-        unsafe { std::slice::from_raw_parts_mut(self.0.data_ptr().cast(), self.0.numel()) }
+        let count = self.0.numel();
+        if count == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above; not empty, so that the pointer is not null, and there is no other handle of the tensor.
+        unsafe { std::slice::from_raw_parts_mut(self.0.data_ptr().cast(), count) }
     }
 }
 
@@ -56,7 +60,7 @@ impl Deref for Frozen {
 
     fn deref(&self) -> &[f32] {
         // SAFETY: as for `Floats`; handles of the tensor only read.
-        unsafe { std::slice::from_raw_parts(self.0.data_ptr().cast(), self.0.numel()) }
+        unsafe { numbers(&self.0) }
     }
 }
 
@@ -80,8 +84,20 @@ pub fn keep_freed_memory() {
 /// When libtorch fails.
 pub fn with_numbers<T>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> T) -> Result<T, TchError> {
     let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
-    // SAFETY: a contiguous tensor of floats in the CPU's memory, alive until `look` is done.
-    Ok(look(unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }))
+    // SAFETY: a contiguous tensor of floats in the CPU's memory, alive until `look` is done, which has no handle to write.
+    Ok(look(unsafe { numbers(&tensor) }))
+}
+
+/// A tensor's numbers. One without any may have no memory at all.
+///
+/// # Safety
+/// The tensor is contiguous, of floats, in the CPU's memory, and nothing writes to it meanwhile.
+unsafe fn numbers(tensor: &Tensor) -> &[f32] {
+    match tensor.numel() {
+        0 => &[],
+        // SAFETY: as promised by the caller.
+        count => unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), count) },
+    }
 }
 
 /// Copies a tensor's numbers to `out`, which has as many.

@@ -50,57 +50,52 @@ impl RowNumber for u32 {
 #[target_feature(enable = "avx512f")]
 fn add_rows_avx512<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
     let width = out.len();
-    let last = picked.iter().map(|number| number.row()).max().unwrap_or(0);
-    let count = rows.len() / width.max(1);
-    assert!(picked.is_empty() || last < count, "row {last} of {count}");
     let mut column = 0;
     while column < width {
-        // SAFETY: the columns `column..column + 16·N` lie in `out`, hence within the width of each picked row, all of
-        // which lie in `rows`; the function's caller has AVX-512F.
-        unsafe {
-            match width - column {
-                256.. => add_registers::<I, 16>(&mut out[column..], &rows[column..], picked, width),
-                128.. => add_registers::<I, 8>(&mut out[column..], &rows[column..], picked, width),
-                64.. => add_registers::<I, 4>(&mut out[column..], &rows[column..], picked, width),
-                16.. => add_registers::<I, 1>(&mut out[column..], &rows[column..], picked, width),
-                _ => {
-                    for (number, value) in out[column..].iter_mut().enumerate() {
-                        add_columns(std::array::from_mut(value), rows, picked, width, column + number);
-                    }
-                    return;
-                }
-            }
-        }
         column += match width - column {
-            256.. => 256,
-            128.. => 128,
-            64.. => 64,
-            _ => 16,
+            256.. => add_registers::<I, 16>(out, rows, picked, column),
+            128.. => add_registers::<I, 8>(out, rows, picked, column),
+            64.. => add_registers::<I, 4>(out, rows, picked, column),
+            16.. => add_registers::<I, 1>(out, rows, picked, column),
+            _ => {
+                add_columns(std::array::from_mut(&mut out[column]), rows, picked, width, column);
+                1
+            }
         };
     }
 }
 
-/// 16·N columns, from the first of `out` and `rows` on.
+/// 16·N columns, from `column` on; gives how many.
 ///
-/// # Safety
-/// `out` has so many columns, and so has `rows` from each picked row's beginning on.
+/// # Panics
+/// When there are not so many, or a picked row does not exist.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], picked: &[I], width: usize) {
-    use std::arch::x86_64::{_mm512_add_ps, _mm512_loadu_ps, _mm512_storeu_ps};
-    // SAFETY: as promised by the caller.
-    unsafe {
-        let mut sums: [_; N] = std::array::from_fn(|register| _mm512_loadu_ps(out.as_ptr().add(16 * register)));
-        for number in picked {
-            let row = rows.as_ptr().add(number.row() * width);
-            for (register, sum) in sums.iter_mut().enumerate() {
-                *sum = _mm512_add_ps(*sum, _mm512_loadu_ps(row.add(16 * register)));
-            }
-        }
-        for (register, sum) in sums.iter().enumerate() {
-            _mm512_storeu_ps(out.as_mut_ptr().add(16 * register), *sum);
+fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], picked: &[I], column: usize) -> usize {
+    use std::arch::x86_64::{__m512, _mm512_add_ps, _mm512_loadu_ps, _mm512_setzero_ps, _mm512_storeu_ps};
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load(from: &[f32; 16]) -> __m512 {
+        // SAFETY: 64 bytes, and any address will do.
+        unsafe { _mm512_loadu_ps(from.as_ptr()) }
+    }
+    let width = out.len();
+    let out = out[column..].as_chunks_mut::<16>().0.first_chunk_mut::<N>().expect("so many columns");
+    let mut sums = [_mm512_setzero_ps(); N];
+    for register in 0..N {
+        sums[register] = load(&out[register]);
+    }
+    for number in picked {
+        let row = rows[number.row() * width + column..].as_chunks::<16>().0.first_chunk::<N>().expect("a whole row");
+        for register in 0..N {
+            sums[register] = _mm512_add_ps(sums[register], load(&row[register]));
         }
     }
+    for register in 0..N {
+        // SAFETY: 64 bytes, and any address will do.
+        unsafe { _mm512_storeu_ps(out[register].as_mut_ptr(), sums[register]) };
+    }
+    16 * N
 }
 
 #[cfg(target_arch = "x86_64")]
