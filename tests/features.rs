@@ -13,7 +13,7 @@ use rand::RngExt;
 use shakmaty::Position;
 
 /// Sets nobody ships, for what the shipped ones leave out of the language.
-const OTHERS: [&str; 22] = [
+const OTHERS: [&str; 27] = [
     "square(K) * role(P) * color(P) * square(P) for P in pieces",
     "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
     "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
@@ -36,6 +36,13 @@ const OTHERS: [&str; 22] = [
     "piece + compact + king-piece",
     "(square(P) + file(P) * role(P)) * color(P) for P in pieces",
     "square(P) for P in pieces if color(P) == own and (role(P) == rook or role(P) == king)",
+    "square(P) * role(P) * color(P) * count(3 for A in pieces, M in attacks(A) if square(M) == square(P) and color(A) \
+     != color(P)) * count(2 for A in pieces, T in targets(A) if square(T) == square(P) and color(A) == color(P)) \
+     for P in pieces",
+    "square(P) * count(4 for M in moves(P)) * count(3 for T in targets(P) if color(T) != color(P)) for P in pieces",
+    "square(P) * count(7 for Q in pieces if file(Q) == file(P) and role(Q) == pawn) for P in pieces if role(P) == rook",
+    "square(P) * count(3 for A in pieces, N in next(A, north) if file(N) == file(P) and role(N) != king) for P in pieces",
+    "file(P) * count(3 for A in pieces, M in moves(A) if square(M) - square(P) == 8) for P in pieces",
 ];
 
 fn all_sets() -> Vec<FeatureSet> {

@@ -88,6 +88,17 @@ pub fn guarded(guards: &[Guard], view: &View, men: &mut [Man]) -> bool {
     guards.iter().all(|guard| guard.holds(view, men))
 }
 
+/// On what a count depends for a piece bound outside of it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// What that piece reaches.
+    Own(SourceSpec),
+    /// Which pieces there are.
+    Pieces,
+    /// What each piece reaches.
+    Reached(SourceSpec),
+}
+
 /// A block's or count's conditions by where they are decided.
 pub struct Conditions {
     /// Over no variable of the binders.
@@ -308,8 +319,34 @@ impl CountPlan {
 
     /// stride · min(bindings, max). The count's variables in `men` are overwritten.
     pub fn value(&self, view: &View, men: &mut [Man]) -> u32 {
-        let counts = self.max > 0 && holds(&self.gate, men);
-        self.stride * if counts { self.tally(0, view, men).min(self.max) } else { 0 }
+        if self.max == 0 || !holds(&self.gate, men) {
+            return 0;
+        }
+        let number = self.tally_from_the_end(view, men).unwrap_or_else(|| self.tally(0, view, men));
+        self.stride * number.min(self.max)
+    }
+
+    /// Bindings of a piece and what it reaches, where the variables outside leave few squares to be reached: counted from
+    /// those squares back. None where they leave more, or the levels are others.
+    fn tally_from_the_end(&self, view: &View, men: &[Man]) -> Option<u32> {
+        /// From more squares the pieces are not fewer.
+        const FEW: u32 = 3;
+        let [first, second] = &self.levels[..] else { return None };
+        let source = second.beyond(first)?;
+        let outside = second.pairs.iter().all(|pair| pair.with != first.slot);
+        if second.pairs.is_empty() || !outside || first.conditional() || second.conditional() {
+            return None;
+        }
+        let (mut room, mut firsts) = (None, None);
+        let firsts = first.left(men, &mut firsts);
+        let ends = second.reached(view, !0, &self.masks[1], second.left(men, &mut room)).map(|(_, bits)| bits);
+        let (mut few, mut number) = (FEW, 0);
+        for bits in ends {
+            few = few.checked_sub(bits.count_ones())?;
+            number +=
+                squares(bits).map(|square| view.count_reaching(source, &self.masks[0], firsts, square)).sum::<u32>();
+        }
+        Some(number)
     }
 
     /// Bindings of the levels from `depth`; counting stops early beyond the maximum.
@@ -355,6 +392,30 @@ impl CountPlan {
             [first, second] => first.source == SourceSpec::Pieces && second.source.of() == Some(first.slot),
             _ => false,
         }
+    }
+
+    /// On what the count depends for a piece bound outside, in `outer`; none where on more than its reach, the pieces and
+    /// what they reach.
+    pub fn trace(&self, outer: usize) -> Option<Trace> {
+        match &self.levels[..] {
+            [only] if only.source == SourceSpec::Pieces => Some(Trace::Pieces),
+            [only] if only.source.of() == Some(outer) => Some(Trace::Own(only.source)),
+            [first, second] => second.beyond(first).map(Trace::Reached),
+            _ => None,
+        }
+    }
+
+    /// Whether the variables bound outside leave the count's last one any of the squares `ends`, whatever stands there.
+    pub fn concerns(&self, men: &[Man], ends: u64) -> bool {
+        let Some((last, inner)) = self.levels.split_last() else { return false };
+        let outside = |pair: &&PairMask| inner.iter().all(|level| level.slot != pair.with);
+        let pairs = last.pairs.iter().filter(outside).map(|pair| pair.mask(men[pair.with]));
+        let left = pairs.fold([!0; 16], |mut left: Left, mask| {
+            left.iter_mut().zip(mask).for_each(|(left, mask)| *left &= mask);
+            left
+        });
+        let mask = &self.masks[self.levels.len() - 1];
+        mask.iter().any(|(code, allowed)| left[*code] & allowed & ends != 0)
     }
 
     pub fn levels(&self) -> &[Level] {

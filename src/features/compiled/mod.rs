@@ -74,6 +74,8 @@ enum Shape {
     Pair,
     /// No variable, but counts whose variables are found as those of `Piece` and `Pair`.
     Counts,
+    /// `P in pieces` with counts, each of which depends on P's reach, the pieces or what they reach.
+    Counted,
     /// Anything else.
     Other,
 }
@@ -84,6 +86,10 @@ impl Shape {
         let local = || terms.iter().flat_map(|term| &term.counts).all(CountPlan::local);
         match binders {
             [] if counts && local() => Shape::Counts,
+            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if counts => {
+                let mut all = terms.iter().flat_map(|term| &term.counts);
+                if all.all(|count| count.trace(*slot).is_some()) { Shape::Counted } else { Shape::Other }
+            }
             _ if counts => Shape::Other,
             [BinderSpec { source: SourceSpec::Pieces, .. }] => Shape::Piece,
             [_] => Shape::Pair,

@@ -6,6 +6,7 @@ use crate::chess::{Bitboard, Board, Color, PackedBoard, Perspective, Piece, Piec
 use crate::features::spec::{Entity, SourceSpec, VariableKind};
 use crate::features::syntax::Direction;
 
+use super::levels::Left;
 use super::tables::Mask;
 
 /// A board by [`PieceCode`] (White 0–5, Black 8–13), not turned: the pieces in a row and what blocks need besides.
@@ -296,6 +297,26 @@ impl View<'_> {
             _ => self.attacks_anew(Man { code, square }),
         };
         from & self.codes[code]
+    }
+
+    /// How many of the pieces that a mask allows and conditions leave have `square` in their reach; see
+    /// [`View::reaching`].
+    pub fn count_reaching(&self, source: SourceSpec, mask: &Mask, left: Option<&Left>, square: u32) -> u32 {
+        let allowed = |(code, allowed): &(usize, u64)| allowed & left.map_or(!0, |left| left[*code]);
+        if !matches!(source, SourceSpec::Attacks(_) | SourceSpec::Targets(_)) {
+            return mask.iter().map(|of| (self.reaching(source, of.0, square) & allowed(of)).count_ones()).sum();
+        }
+        let (at, occupied) = (Square::new(square), Bitboard(self.occupied()));
+        let (rook, bishop) = (attacks::rook_attacks(at, occupied).0, attacks::bishop_attacks(at, occupied).0);
+        let from = |code: usize| match code & 7 {
+            0 => attacks::pawn_attacks(Color::from_white(code > 7), at).0,
+            1 => attacks::knight_attacks(at).0,
+            2 => bishop,
+            3 => rook,
+            4 => rook | bishop,
+            _ => attacks::king_attacks(at).0,
+        };
+        mask.iter().map(|of| (from(of.0) & self.codes[of.0] & allowed(of)).count_ones()).sum()
     }
 
     /// The first square with a piece going in a direction; 0 when there is none.

@@ -3,6 +3,7 @@
 //! kings have changed, is encoded before and after the move and compared.
 
 mod between;
+mod counted;
 mod pairs;
 mod rows;
 
@@ -210,7 +211,10 @@ impl CompiledBlock {
                 self.touched_pairs(mv.boards(kings.mask, boards), &kings, offset, rows);
             }
             Shape::Counts if !self.counts_touched(mv.boards(kings.mask, boards)) => {}
-            Shape::Pair | Shape::Counts | Shape::Other => {
+            Shape::Counted if !self.shares_rows() => {
+                self.recounted(mv.boards(kings.mask, boards), &kings, offset, rows);
+            }
+            Shape::Pair | Shape::Counts | Shape::Counted | Shape::Other => {
                 self.search_both(mv.boards(kings.mask, boards), &kings, offset, rows);
             }
         }
