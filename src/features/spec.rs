@@ -91,6 +91,14 @@ pub enum SourceSpec {
 }
 
 impl SourceSpec {
+    /// Whether both sources find the same from one piece.
+    pub fn goes_as(self, other: SourceSpec) -> bool {
+        match (self, other) {
+            (SourceSpec::Next(_, one), SourceSpec::Next(_, another)) => one == another,
+            _ => std::mem::discriminant(&self) == std::mem::discriminant(&other),
+        }
+    }
+
     /// The slot whose piece the source starts from.
     pub const fn of(self) -> Option<usize> {
         match self {

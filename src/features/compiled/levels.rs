@@ -334,7 +334,8 @@ impl CountPlan {
         let [first, second] = &self.levels[..] else { return None };
         let source = second.beyond(first)?;
         let outside = second.pairs.iter().all(|pair| pair.with != first.slot);
-        if second.pairs.is_empty() || !outside || first.conditional() || second.conditional() {
+        let whole = first.conditional() || second.conditional() || !self.guards.is_empty();
+        if second.pairs.is_empty() || !outside || whole {
             return None;
         }
         let (mut room, mut firsts) = (None, None);
@@ -398,6 +399,7 @@ impl CountPlan {
     /// what they reach.
     pub fn trace(&self, outer: usize) -> Option<Trace> {
         match &self.levels[..] {
+            _ if !self.guards.is_empty() => None,
             [only] if only.source == SourceSpec::Pieces => Some(Trace::Pieces),
             [only] if only.source.of() == Some(outer) => Some(Trace::Own(only.source)),
             [first, second] => second.beyond(first).map(Trace::Reached),
@@ -405,17 +407,20 @@ impl CountPlan {
         }
     }
 
+    /// Whether both counts bind the same pieces first and the same kind of variable last.
+    pub fn reaches_as(&self, other: &CountPlan) -> bool {
+        let last = |count: &CountPlan| count.levels.last().map(|last| last.kind);
+        self.masks.first() == other.masks.first() && last(self) == last(other)
+    }
+
     /// Whether the variables bound outside leave the count's last one any of the squares `ends`, whatever stands there.
     pub fn concerns(&self, men: &[Man], ends: u64) -> bool {
         let Some((last, inner)) = self.levels.split_last() else { return false };
         let outside = |pair: &&PairMask| inner.iter().all(|level| level.slot != pair.with);
-        let pairs = last.pairs.iter().filter(outside).map(|pair| pair.mask(men[pair.with]));
-        let left = pairs.fold([!0; 16], |mut left: Left, mask| {
-            left.iter_mut().zip(mask).for_each(|(left, mask)| *left &= mask);
-            left
-        });
-        let mask = &self.masks[self.levels.len() - 1];
-        mask.iter().any(|(code, allowed)| left[*code] & allowed & ends != 0)
+        let left = |code: usize, bits: u64| {
+            last.pairs.iter().filter(outside).fold(bits, |bits, pair| bits & pair.mask(men[pair.with])[code])
+        };
+        self.masks[self.levels.len() - 1].iter().any(|(code, allowed)| left(*code, allowed & ends) != 0)
     }
 
     pub fn levels(&self) -> &[Level] {

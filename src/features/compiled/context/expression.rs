@@ -117,7 +117,7 @@ impl Expressions {
 
     /// What is left of an expression when a variable is bound.
     pub fn bind(&mut self, id: Id, slot: usize, entity: Entity) -> Id {
-        self.replace(id, bit(slot), &|properties, part| match part {
+        self.replace(id, bit(slot), &move |properties, part| match part {
             Part::Axis { property, slot: of } if *of == slot => Some(i64::from(properties[*property].of(entity))),
             _ => None,
         })
@@ -125,7 +125,7 @@ impl Expressions {
 
     /// What is left of an expression when a count is known.
     pub fn count(&mut self, id: Id, number: usize, value: u32) -> Id {
-        self.replace(id, count_bit(number), &|_, part| match part {
+        self.replace(id, count_bit(number), &move |_, part| match part {
             Part::Count { number: of, .. } if *of == number => Some(i64::from(value)),
             _ => None,
         })

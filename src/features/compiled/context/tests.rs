@@ -275,14 +275,14 @@ fn conditions_with_counts_tell_apart_what_is_counted() {
     check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) == 2", 8);
     // Always and never true.
     check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) < 4", 1);
-    check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) + file(P) > 10", 1);
+    check("file(P) for P in pieces if (count(3 for Q in pieces if file(Q) == file(K)) + file(P)) > 10", 1);
     // Some files and counts reach ten together.
-    check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) + file(P) > 9", 8);
+    check("file(P) for P in pieces if (count(3 for Q in pieces if file(Q) == file(K)) + file(P)) > 9", 8);
     // No square is so far away.
-    check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) - file(K) == 9) == 1", 1);
+    check("file(P) for P in pieces if count(3 for Q in pieces if (file(Q) - file(K)) == 9) == 1", 1);
     let inner = "count(1 for Q in pieces if square(Q) == square(M))";
     check(&format!("count(3 for M in moves(K) if rank(M) == 0 and {inner} == 0)"), 17);
-    check(&format!("role(P) for P in pieces if count(3 for M in moves(K) if rank(M) == 0 and {inner} < 1) > 1"), 17);
+    check(&format!("role(P) for P in pieces if count(3 for M in moves(K) if rank(M) == 0 and {inner} < 1) > 0"), 17);
     check("role(P) * file(K) for P in pieces if count(0 for Q in pieces) > 0", 1);
 }
 

@@ -41,6 +41,7 @@ impl CompiledBlock {
     fn concerned(&self, counts: &[CountPlan], boards: &Boards, men: &mut Men) -> u64 {
         let outer = self.levels[0].slot;
         let mut all = 0;
+        let mut known: Option<(&CountPlan, SourceSpec, u64)> = None;
         for count in counts {
             // Where the last variable may come or go.
             let ends = match count.trace(outer) {
@@ -50,7 +51,14 @@ impl CompiledBlock {
                     0
                 }
                 Some(Trace::Pieces) => boards.changed,
-                Some(Trace::Reached(source)) => self.ends(count, source, boards),
+                Some(Trace::Reached(source)) => match known {
+                    Some((other, of, ends)) if of.goes_as(source) && count.reaches_as(other) => ends,
+                    _ => {
+                        let ends = self.ends(count, source, boards);
+                        known = Some((count, source, ends));
+                        ends
+                    }
+                },
             };
             if ends == 0 {
                 continue;
@@ -64,6 +72,7 @@ impl CompiledBlock {
         }
         all
     }
+
     /// Squares that some piece reaches on one board and not on the other, or that one which moved reaches; with those on
     /// which a reached piece is another.
     fn ends(&self, count: &CountPlan, source: SourceSpec, boards: &Boards) -> u64 {
@@ -83,5 +92,53 @@ impl CompiledBlock {
             }
         }
         ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shakmaty::uci::UciMove;
+    use shakmaty::{CastlingMode, Position, fen::Fen};
+
+    use super::super::Move;
+    use super::*;
+    use crate::chess::{BoardChange, Chess, Perspective};
+    use crate::features::compiled::Shape;
+    use crate::features::definition;
+
+    /// Squares of the pieces that a move concerns besides those that move, for White.
+    fn check(features: &str, fen: &str, mv: &str, expected: &str) {
+        let spec = definition::parse(&format!("features = \"{features}\"")).expect("a definition").blocks.remove(0);
+        let block = CompiledBlock::new(&spec).expect("one term");
+        assert!(block.shape == Shape::Counted && !block.shares_rows());
+        let fen: Fen = fen.parse().expect("a FEN");
+        let position: Chess = fen.into_position(CastlingMode::Standard).expect("a position");
+        let mv = mv.parse::<UciMove>().expect("a move").to_move(&position).expect("a legal move");
+        let change = BoardChange::of(mv, position.turn());
+        let (before, after) = (position.board(), change.applied_to(position.board()));
+        let mv = Move::new(before, &change, &after).seen_by(Perspective::White);
+        let mut boards = None;
+        let boards = mv.boards(0, &mut boards);
+        let mut men = block.men(&Kings { own: 4, enemy: 60, mask: 0 });
+        let concerned = block.concerned(&block.terms[0].counts, boards, &mut men) & boards.before.occupied();
+        let squares: Vec<String> =
+            squares(concerned & !boards.changed).map(|square| shakmaty::Square::new(square).to_string()).collect();
+        assert_eq!(squares.join(" "), expected, "{features}");
+    }
+
+    #[test]
+    fn a_move_concerns_few_pieces() {
+        let opening = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2";
+        let attackers =
+            "square(P) * count(3 for A in pieces, M in attacks(A) if square(M) == square(P)) for P in pieces";
+        // The knight will protect e1, d2 and h2 and attack e5; the rook on h1 protects f1 then. What the knight leaves
+        // and what the queen does not reach any more are empty squares.
+        check(attackers, opening, "g1f3", "e1 f1 d2 h2 e5");
+        // Whoever reached g1, f3 or what lies behind.
+        let mobility = "square(P) * count(9 for M in moves(P)) for P in pieces";
+        check(mobility, opening, "g1f3", "d1 h1 f2 g2");
+        // Pawns are counted by file.
+        let files = "square(P) * count(7 for Q in pieces if role(Q) == pawn and file(Q) == file(P)) for P in pieces";
+        check(files, "4k3/p6p/8/8/8/8/P6P/R3K2R w - - 0 1", "a2a4", "a1 a7");
     }
 }
