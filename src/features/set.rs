@@ -28,8 +28,8 @@ pub struct Block {
 }
 
 impl Block {
-    fn new(spec: BlockSpec) -> Result<Block, FeatureError> {
-        let compiled = CompiledBlock::new(&spec).map_err(|error| {
+    fn new(spec: &BlockSpec) -> Result<Block, FeatureError> {
+        let compiled = CompiledBlock::new(spec).map_err(|error| {
             SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
         })?;
         let indices = spec.selected().map(|selected| {
@@ -160,7 +160,7 @@ impl FeatureSet {
 
     fn compile(definition: Definition) -> Result<FeatureSet, FeatureError> {
         let identity = Identity::of(&canonical(&definition.blocks));
-        let blocks = definition.blocks.into_iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
+        let blocks = definition.blocks.iter().map(Block::new).collect::<Result<Vec<Block>, FeatureError>>()?;
         let walks = blocks.iter().all(|block| block.spec().kept.is_none() && block.compiled.walks());
         Ok(FeatureSet {
             name: definition.name,
