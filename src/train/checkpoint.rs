@@ -237,12 +237,11 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
         let [old, new] = [&stored, &asked].map(|all| all.get(key).unwrap_or(&none));
         (old != new).then(|| format!("{key} is {old} there and {new} was asked for"))
     });
-    let differences: Vec<String> = differences.collect();
-    match (differences.is_empty(), data) {
-        (false, _) => Err(differences.join("; ")),
-        (true, Sources::Changed) => Err("its data hold something else now than when it began".into()),
-        (true, Sources::Same | Sources::Unknown) => Ok(()),
+    let mut differences: Vec<String> = differences.collect();
+    if data == Sources::Changed {
+        differences.push("its data hold something else now than when it began".into());
     }
+    if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
 /// A network's tensors under the names of the file format, after `prefix` and a dot.
