@@ -290,7 +290,10 @@ fn formats_without_games_are_judged_by_sample() {
         .collect();
     let half = fsbench::statistics::student_t_quantile(0.95, values.len() - 1) * by_game(&values).1.sqrt();
     close(bare.networks[0].interval.unwrap(), half, 0.1, "interval by sample");
-    assert_eq!(measure(&path, Some(100)).data.samples, 100);
+    let first = measure(&path, Some(100));
+    let games: std::collections::BTreeSet<u32> = samples[..100].iter().map(|sample| sample.game).collect();
+    assert_eq!((first.data.samples, first.data.games), (100, Some(games.len() as u64)));
+    assert!(games.len() < GAMES as usize);
 }
 
 fn fsbench(arguments: &[&str]) -> Output {

@@ -31,7 +31,7 @@ pub struct LossData {
     pub samples: u64,
     /// Those without: no score, no result, or not the one that λ asks for.
     pub without_target: u64,
-    /// None where the format has no games.
+    /// Games that the samples are of; none where the format has no games.
     pub games: Option<u64>,
 }
 

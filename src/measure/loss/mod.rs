@@ -93,6 +93,7 @@ pub fn loss(
     };
     let mut tally = Tally::new(networks.len());
     let (mut read, mut judged, mut without_target) = (0, 0, 0);
+    let mut games = Numbers::default();
     while let Some(mut block) = reader.next_block()? {
         block.truncate(usize::try_from(options.limit.unwrap_or(u64::MAX) - read).unwrap_or(usize::MAX));
         let chunks = block.par_chunks(CHUNK).enumerate();
@@ -106,6 +107,7 @@ pub fn loss(
                     continue;
                 };
                 parts.into_iter().for_each(|part| tally.add(cluster, part, &losses));
+                games.add(cluster);
                 judged += 1;
             }
         }
@@ -125,7 +127,7 @@ pub fn loss(
             score_unit,
             samples: judged,
             without_target,
-            games: (!samples.bare).then(|| reader.games()),
+            games: (!samples.bare).then(|| games.count()),
         },
         loss: options.loss,
         clusters: if samples.bare { Cluster::Sample } else { Cluster::Game },
@@ -159,6 +161,24 @@ fn pairs(networks: usize, tally: &Tally) -> Vec<LossPair> {
         LossPair { first, second, difference: mean, interval, by: tally.by_place(difference) }
     };
     each.map(pair).collect()
+}
+
+/// Which numbers were seen: a bit each.
+#[derive(Default)]
+struct Numbers(Vec<u64>);
+
+impl Numbers {
+    fn add(&mut self, number: u64) {
+        let word = (number / 64) as usize;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
 }
 
 /// A sample's cluster, parts and losses; none without a target.
