@@ -50,7 +50,7 @@ fn measures_take_every_format() {
         assert_eq!(counts(name), expected, "{name}");
     }
     for name in WITH_MOVES.into_iter().chain(["x.bullet", "x.bullet.zst"]) {
-        let arguments = ["select", "piece", "--top", "5", "--out", "top.idx", "--data", name];
+        let arguments = ["select", "piece", "--top", "5", "--out", "top.idx", "--force", "--data", name];
         let found = answer(&arguments, folder.path());
         assert_eq!(found["positions"], expected[1], "{name}");
     }
