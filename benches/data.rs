@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Pieces, Triplet};
+use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Pieces, Triplet, Usable};
 use fsbench::data::formats::{ConvertOptions, SampleReader, convert};
-use fsbench::data::{Fsd, Method, Record};
+use fsbench::data::{Fsd, Needs, Record};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -54,7 +54,7 @@ fn binpack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("binpack");
     group.throughput(Throughput::Elements(samples as u64));
     group.bench_function("decode, thread", |bencher| bencher.iter(decode));
-    let scan = || Pieces::scan(&path, Method::Eval, 1, &|_, _| {}).unwrap();
+    let scan = || Pieces::scan(&path, Usable::Eval(Needs::Any), 1, &|_, _| {}).unwrap();
     group.bench_function("scan, thread", |bencher| bencher.iter(scan));
     let pieces = scan();
     group.bench_function("decode what was scanned, thread", |bencher| {

@@ -83,6 +83,7 @@ mod bench {
         TrainConfig {
             set: set.into(),
             data: data.into(),
+            from_unit: None,
             source: Source::Auto,
             factor: true,
             method: Method::Eval,
@@ -92,6 +93,7 @@ mod bench {
             hidden: vec![L2],
             design,
             scheme: Scheme::stockfish().name,
+            pawn: 100,
             batch_size: BATCH,
             epochs: 3,
             epoch_samples: Some(EPOCH),

@@ -11,7 +11,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use fsbench::data::{Balance, Dedup, Fsd, Job, Method, Options, Part, PerGame, Record, Split, Target, Weighted, build};
+use fsbench::data::{
+    Balance, Dedup, Fsd, Job, Method, Needs, Options, Part, PerGame, Record, ScoreUnit, Split, Target, Weighted, build,
+};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -277,13 +279,73 @@ fn games_come_through_globs_and_standard_input() {
     assert!(String::from_utf8_lossy(&folder.stderr).contains("it is a folder"));
 }
 
+fn in_centipawns(path: &Path) -> Weighted {
+    Weighted { unit: Some(ScoreUnit::Centipawns), ..Weighted::whole(path) }
+}
+
+/// Half of the games lose their scores, a third their results.
+#[test]
+fn samples_need_what_lambda_asks_for() {
+    let fixture = Fixture::new(60);
+    let text = fs::read_to_string(&fixture.games).unwrap();
+    let games = text.split("[Event").filter(|part| !part.trim().is_empty()).enumerate().map(|(number, game)| {
+        let game = if number % 2 == 0 { game.replace("%eval", "%none") } else { game.to_owned() };
+        format!("[Event{}", if number % 3 == 0 { game.replace("[Result", "[Ending") } else { game })
+    });
+    fs::write(&fixture.games, games.collect::<String>()).unwrap();
+    let all = fixture.build(&Options { min_moves: 0, ..Options::new(Method::Pqr) }).0;
+    let kinds = [(Needs::Score, "no-score"), (Needs::Result, "no-result"), (Needs::Any, "no-label")];
+    for (needs, why) in kinds {
+        let (kept, dropped) = fixture.build(&Options { needs, ..everything() });
+        let expected: Vec<_> = all.iter().filter(|record| needs.met_by(record)).copied().collect();
+        assert_eq!(kept, expected, "{needs:?}");
+        assert_eq!(dropped, BTreeMap::from([(why.to_owned(), (all.len() - kept.len()) as u64)]));
+    }
+    let (kept, dropped) = fixture.build(&Options { needs: Needs::Both, ..everything() });
+    let expected: Vec<_> = all.iter().filter(|record| Needs::Both.met_by(record)).copied().collect();
+    assert_eq!(kept, expected);
+    assert!(dropped["no-score"] > 0 && dropped["no-result"] > 0, "{dropped:?}");
+    let refused = ["dataset", "build", "games.pgn", "--method", "pqr", "--needs", "result", "--out", "y.fsd"];
+    let refused = fsbench(&refused, fixture.folder.path(), b"");
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+}
+
+/// As cutechess and fastchess write them: the mover's view of the position it searched, nothing behind book moves.
+#[test]
+fn scores_of_the_players_searches_are_read() {
+    let fixture = Fixture::new(1);
+    let moves = "1. e4 {book} e5 {+0.31/14 0.25s} 2. Nf3 {-0.07/20 0.25s, n=1000} Nc6 {-M12/9 0.1s} 3. Bb5 {+M5/18 0.1s} \
+                 a6 4. Ba4 {[%eval 1.5]} Nf6 {+0.20/12 0s}";
+    let game = |moves: &str| format!("[Result \"1-0\"]\n\n{moves} 1-0\n\n");
+    // Read along, and the thorough way.
+    let variation = moves.replace("a6 ", "a6 (3... d6 {+9.00/2 0s}) ");
+    fs::write(&fixture.games, game(moves) + &game(&variation)).unwrap();
+    let (records, dropped) = fixture.build(&everything());
+    let found: Vec<_> = records.iter().map(|record| (record.game(), record.ply().0, record.score().unwrap())).collect();
+    // At the last ply the evaluation behind the move before goes first.
+    let of_one = [(1, 31), (2, -7), (3, -31_988), (4, 31_994), (7, -150)];
+    let expected: Vec<_> = [0, 1].into_iter().flat_map(|game| of_one.map(|(ply, score)| (game, ply, score))).collect();
+    assert_eq!(found, expected);
+    assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 2 * 3)]));
+    let (records, dropped) = fixture.build(&Options { max_score: Some(20), ..everything() });
+    assert_eq!(records.iter().map(|record| record.ply().0).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 6), ("decided".to_owned(), 8)]));
+    // Samples that need none have them all the same.
+    let all = fixture.build(&Options { min_moves: 0, ..Options::new(Method::Pqr) }).0;
+    let scored: Vec<_> =
+        all.iter().filter_map(|record| Some((record.game(), record.ply().0, record.score()?))).collect();
+    assert_eq!((scored, all.len()), (expected, 16));
+    let (records, dropped) = fixture.build(&Options { needs: Needs::Any, max_score: Some(20), ..everything() });
+    assert_eq!((records.len(), dropped), (8, BTreeMap::from([("decided".to_owned(), 8)])));
+}
+
 /// A `.fsd` file of everything is a source like games, and so is what it was converted to.
 #[test]
 fn samples_are_sifted_as_games_are() {
     let fixture = Fixture::new(20);
     let (all, text) = (fixture.path("all.fsd"), fixture.path("all.binpack"));
     let convert = |from: &Path, to: &Path| {
-        let arguments = ["dataset", "convert", from.to_str().unwrap(), to.to_str().unwrap()];
+        let arguments = ["dataset", "convert", from.to_str().unwrap(), to.to_str().unwrap(), "--to-unit", "cp"];
         let output = fsbench(&arguments, fixture.folder.path(), b"");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
@@ -298,7 +360,7 @@ fn samples_are_sifted_as_games_are() {
     for options in options {
         let (expected, dropped) = fixture.build(&options);
         assert_eq!(fixture.build_from(&[Weighted::whole(&all)], &options), (expected.clone(), dropped));
-        let (binpack, _) = fixture.build_from(&[Weighted::whole(&text)], &options);
+        let (binpack, _) = fixture.build_from(&[in_centipawns(&text)], &options);
         assert_eq!(binpack, expected);
     }
 }

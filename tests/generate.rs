@@ -366,7 +366,7 @@ fn stockfish_plays_the_same_games_whatever_the_concurrency() {
     bytes("x.fsd", random);
     bytes("x.binpack", random);
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
-    command.args(["dataset", "convert", "x.binpack", "back.fsd"]).current_dir(path);
+    command.args(["dataset", "convert", "x.binpack", "back.fsd", "--to-unit", "cp"]).current_dir(path);
     check(&command.output().unwrap(), 0, "");
     let fields = |name: &str| {
         let fsd = Fsd::open(&path.join(name)).unwrap();

@@ -176,6 +176,10 @@ fn one_bad_position_does_not_stop_the_others() {
     };
     assert_eq!(records.iter().filter(|record| expected(record) == 2207).count(), 1);
     check("exit 3", FailReason::EngineEnded, "ended while searching (exit status: 3)");
+    let said = "(exit status: 3); its last lines:\n  ";
+    let check_said = |trouble: &str, line: &str| check(trouble, FailReason::EngineEnded, &format!("{said}{line}"));
+    check_said("echo info string ERROR: no network; exit 3", "info string ERROR: no network");
+    check_said("echo no weights >&2; exit 3", "no weights");
     check("while read -r more; do :; done", FailReason::EngineSilent, "no answer within 0.7 s while searching");
     check("while :; do echo info string x; done", FailReason::EngineSilent, "no answer within 0.7 s");
     check("echo bestmove e2e5", FailReason::EngineNonsense, "that move is illegal");

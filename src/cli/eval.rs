@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{fen, lines};
@@ -44,16 +45,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if let Some(file) = &arguments.fens {
         return lines(file, |line| match arguments.format {
-            Format::Json => print_json_line(&score(line)?),
+            Format::Json => print_json_line(&Scored { fen: line.trim(), evaluation: &score(line)? }),
             Format::Text => Ok(outln!("{}", text(line, &score(line)?))?),
         });
     }
     let given = arguments.fen.as_deref().unwrap_or_default();
     let evaluation = score(given).map_err(Failure::Request)?;
     match arguments.format {
-        Format::Json => print_json(&evaluation),
+        Format::Json => print_json(&Scored { fen: given, evaluation: &evaluation }),
         Format::Text => Ok(outln!("{}", text(given, &evaluation))?),
     }
+}
+
+/// A position and its score.
+#[derive(Serialize)]
+struct Scored<'a> {
+    fen: &'a str,
+    #[serde(flatten)]
+    evaluation: &'a Evaluation,
 }
 
 fn text(fen: &str, evaluation: &Evaluation) -> String {

@@ -27,6 +27,7 @@ mod tables;
 mod threads;
 mod train;
 mod train_progress;
+mod units;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -6,8 +6,10 @@ use std::time::Duration;
 use indicatif::HumanDuration;
 
 use super::interrupt::Graceful;
+use super::units::note_assumed;
 use super::{Failure, Format, interrupt, report};
-use crate::data;
+use crate::data::formats::score_unit;
+use crate::data::{self, Method};
 use crate::experiment::keys;
 use crate::experiment::{Experiment, ExperimentError, Local, Options, Progress, Runner, Trained};
 use crate::train::EpochMetrics;
@@ -40,6 +42,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(failure(ExperimentError::NoTrainer));
     }
     let experiment = Experiment::read(&arguments.experiment).map_err(failure)?;
+    if experiment.rows.iter().any(|row| row.method == Method::Eval) {
+        let source = experiment.data_path().map_err(failure)?;
+        note_assumed(&source, score_unit(&source, None, experiment.from_unit).map_err(Failure::request)?);
+    }
     let data = data::default_cache().map_err(Failure::request)?;
     let options = Options {
         out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),

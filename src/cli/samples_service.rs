@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::dataset::{progress, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::Data;
+use super::units::note_assumed;
 use super::{Failure, Format, print_json_line};
-use crate::data::formats::binpack::Pieces;
-use crate::data::formats::{self, detect, is_compressed};
-use crate::data::{DataError, Method, Options, ScoreUnit, Split, default_cache, open_or_build_with};
+use crate::data::formats::binpack::{Pieces, Usable};
+use crate::data::formats::{self, detect, is_compressed, score_unit};
+use crate::data::{DataError, Method, Needs, Options, ScoreUnit, Split, default_cache, open_or_build_with};
 use crate::features::FeatureSet;
 use crate::service::{
     BenchReport, Layout, Naming, Prepared, Request, ServiceError, Shard, Source, bench, run as serve,
@@ -36,6 +37,13 @@ pub struct Arguments {
     /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
     #[arg(long, value_name = "PLY")]
     min_ply: Option<u16>,
+    /// Unit of the scores, where the data do not say it: cp, or internal:PAWN with an engine's units a pawn [default:
+    /// internal:208 of a binpack, else cp]; batches have them in centipawns
+    #[arg(long, value_name = "UNIT")]
+    from_unit: Option<ScoreUnit>,
+    /// eval: what a sample must hold [default: a score of what is built, a score or a result of samples]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    needs: Option<Needs>,
     /// How active features are written: offsets and indices, or one bit a feature
     #[arg(long, value_enum, default_value = "csr")]
     layout: Layout,
@@ -97,6 +105,8 @@ impl Arguments {
             source: self.source,
             method: self.method,
             min_ply: self.min_ply,
+            from_unit: self.from_unit,
+            needs: self.needs,
             layout: self.layout,
             batch_size: self.batch_size,
             slots: self.slots.unwrap_or(Request::default_slots(threads)),
@@ -153,13 +163,30 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
         Source::Auto | Source::Built => built(request, set)?,
     };
     if prepared.unusable > 0 {
-        note!("left out {} samples that this method cannot use", prepared.unusable);
+        note!("left out {} samples without {}", prepared.unusable, wanted(&prepared));
     }
     Ok(prepared)
 }
 
+fn wanted(prepared: &Prepared) -> &'static str {
+    let Request { method, needs, .. } = prepared.request();
+    match method {
+        Method::Eval => needs.unwrap_or(Needs::Any).describe(),
+        Method::Pqr => "a move and another legal one",
+    }
+}
+
 fn refused(error: DataError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
+}
+
+/// The unit of the data's scores; says so where it was only assumed.
+fn unit(request: &Request) -> Result<ScoreUnit, Failure> {
+    let known = score_unit(&request.data, None, request.from_unit).map_err(refused)?;
+    if request.method == Method::Eval {
+        note_assumed(&request.data, known);
+    }
+    Ok(known.unit)
 }
 
 fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
@@ -169,9 +196,11 @@ fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
         bar.set_position(done);
     };
     let cache = default_cache().ok();
-    let pieces = Pieces::open(&request.data, request.method, request.threads, cache.as_deref(), &show);
+    let usable = Usable::for_method(request.method, request.needs.unwrap_or(Needs::Any));
+    let pieces = Pieces::open(&request.data, usable, request.threads, cache.as_deref(), &show);
     bar.finish_and_clear();
-    Ok(Prepared::direct(request, set, pieces.map_err(refused)?, ScoreUnit::Centipawns.centipawns())?)
+    let unit = unit(&request)?;
+    Ok(Prepared::direct(request, set, pieces.map_err(refused)?, unit)?)
 }
 
 fn built_already(request: &Request, why: &str) -> Failure {
@@ -179,9 +208,11 @@ fn built_already(request: &Request, why: &str) -> Failure {
 }
 
 fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
-    let mut options = Options::new(request.method);
+    unit(&request)?;
+    let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
+    let mut options = Options { needs, ..Options::new(request.method) };
     options.min_ply = request.min_ply.unwrap_or(options.min_ply);
-    let data = open_or_build_with(&request.data, &options, None).map_err(refused)?;
+    let data = open_or_build_with(&request.data, request.from_unit, &options, None).map_err(refused)?;
     if request.min_ply.is_some() && data.path() == request.data {
         return Err(built_already(&request, "is built already; give it to `dataset build`"));
     }

@@ -7,8 +7,10 @@ use std::time::Duration;
 use super::print::StdoutError;
 use super::sample::Data;
 use super::train_progress::Progress;
+use super::units::note_assumed;
 use super::{Failure, Format, interrupt, print_json};
-use crate::data::Method;
+use crate::data::formats::score_unit;
+use crate::data::{Method, ScoreUnit};
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
 use crate::service::{Request, Source};
@@ -28,6 +30,10 @@ pub struct Arguments {
     set: Option<String>,
     #[command(flatten)]
     data: Data,
+    /// eval: unit of the data's scores, where they do not say it: cp, or internal:PAWN with an engine's units a pawn
+    /// [default: internal:208 of a binpack, else cp]
+    #[arg(long, value_name = "UNIT")]
+    from_unit: Option<ScoreUnit>,
     /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
     source: Source,
@@ -61,6 +67,9 @@ pub struct Arguments {
     /// in i16
     #[arg(long, value_name = "NAME", default_value = "stockfish")]
     scheme: String,
+    /// Internal score units a pawn of the network: Stockfish 12 to 15 take 208 for one, 15.1 361, 16 328, 16.1 356
+    #[arg(long, value_name = "UNITS", default_value_t = 100, value_parser = clap::value_parser!(i32).range(1..))]
+    pawn: i32,
     /// Passes over the training split
     #[arg(long, value_name = "N", default_value_t = 10)]
     epochs: u32,
@@ -190,6 +199,7 @@ impl Arguments {
         Ok(TrainConfig {
             set: set.into(),
             data: data.clone(),
+            from_unit: self.from_unit,
             source: self.source,
             factor: !self.no_factor,
             method: self.method,
@@ -199,6 +209,7 @@ impl Arguments {
             hidden: hidden.clone(),
             design: shape.as_ref().map_or(self.design, Design::of),
             scheme: self.scheme.clone(),
+            pawn: self.pawn,
             batch_size: self.batch_size,
             epochs: self.epochs,
             epoch_samples: self.epoch_samples,
@@ -209,6 +220,7 @@ impl Arguments {
             second: self.second.map(|method| Second {
                 method,
                 data: self.second_data.clone().unwrap_or(data),
+                from_unit: self.from_unit,
                 source: self.source,
                 weight: self.second_weight,
             }),
@@ -238,6 +250,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::request(TrainError::Config(format!("the seed {seed} stands twice"))));
     }
     let start = arguments.start()?;
+    note_units(&arguments.config(Seed(0), start.clone())?)?;
     let mut outcomes = Vec::with_capacity(seeds.len());
     for seed in seeds {
         let folder = match seeds.len() {
@@ -257,6 +270,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         (Format::Json, several) => print_json(&several)?,
     }
     Ok(())
+}
+
+/// Says what scores are taken for where only their format tells.
+fn note_units(config: &TrainConfig) -> Result<(), Failure> {
+    let mut noted: Vec<&Path> = Vec::new();
+    let tasks = config.tasks();
+    for task in tasks.iter().filter(|task| task.method == Method::Eval && task.data.exists()) {
+        let known = score_unit(task.data, None, task.from_unit).map_err(Failure::request)?;
+        if !noted.contains(&task.data) {
+            note_assumed(task.data, known);
+            noted.push(task.data);
+        }
+    }
+    match config.from_unit {
+        Some(_) if tasks.iter().all(|task| task.method == Method::Pqr) => {
+            Err(Failure::request(TrainError::Config("--from-unit says what scores mean, and pqr reads none".into())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<Outcome, Failure> {

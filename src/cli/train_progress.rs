@@ -48,6 +48,10 @@ impl Progress {
 }
 
 impl Observer for Progress {
+    fn noted(&mut self, text: &str) {
+        self.line(&format!("note: {text}"));
+    }
+
     fn started(&mut self, plan: &Plan<'_>) {
         (self.epochs, self.steps) = (plan.epochs, plan.steps_per_epoch * u64::from(plan.epochs));
         match (self.resume, plan.done) {

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::build::everything;
-use super::formats::{Format, SampleReader, SkippedSamples, detect};
+use super::formats::{Format, SaidBy, SampleReader, SkippedSamples, detect, score_unit};
 use super::input::Origin;
-use super::{DataError, Fsd, Header, Manifest, Skipped};
+use super::{DataError, Fsd, Header, Manifest, ScoreUnit, Skipped};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +20,9 @@ pub struct Info {
     pub games: u64,
     pub with_score: u64,
     pub with_result: u64,
+    /// What the scores are measured in, and who says so.
+    pub score_unit: ScoreUnit,
+    pub unit_said_by: SaidBy,
     /// blake3 of the samples as records.
     pub hash: String,
     /// Broken games, of a file of games.
@@ -35,14 +38,19 @@ pub struct Info {
     pub manifest: Option<Manifest>,
 }
 
+/// `unit`: of the scores, where the file does not say it itself.
+///
 /// # Errors
-/// When the file cannot be read to its end or is damaged.
-pub fn info(path: &Path, format: Option<Format>) -> Result<Info, DataError> {
-    match format.map_or_else(|| detect(path), Ok)? {
+/// When the file cannot be read to its end, is damaged, or says another unit than the one given.
+pub fn info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<Info, DataError> {
+    let format = format.map_or_else(|| detect(path), Ok)?;
+    let known = score_unit(path, Some(format), unit)?;
+    let info = match format {
         Format::Fsd => of_fsd(path),
         Format::Pgn => of_games(path),
         format => of_samples(path, format),
-    }
+    };
+    Ok(Info { score_unit: known.unit, unit_said_by: known.said_by, ..info? })
 }
 
 /// Records looked at at once.
@@ -74,6 +82,8 @@ fn of_fsd(path: &Path) -> Result<Info, DataError> {
         games: games.iter().map(|bits| u64::from(bits.count_ones())).sum(),
         with_score,
         with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
         hash: fsd.hash(),
         skipped: None,
         skipped_samples: None,
@@ -99,6 +109,8 @@ fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
         games: reader.games(),
         with_score,
         with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: None,
         skipped_samples: Some(reader.skipped()),
@@ -128,6 +140,8 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         games: found.games,
         with_score,
         with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: Some(found.skipped),
         skipped_samples: None,

@@ -15,7 +15,7 @@ pub struct Weighted {
     pub weight: f64,
     /// Told by its content and name where none is given.
     pub format: Option<Format>,
-    /// Unit of its scores, where the file does not say it itself; centipawns otherwise.
+    /// Unit of its scores, where the file does not say it itself; the usual one of its format otherwise.
     pub unit: Option<ScoreUnit>,
 }
 

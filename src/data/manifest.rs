@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::build::{Dropped, GameDropped};
-use super::formats::{Conversion, Format, SkippedSamples};
+use super::formats::{Conversion, FileUnit, Format, SkippedSamples};
 use super::generate::Generated;
 use super::label::Labelling;
 use super::{DataError, Options, Purpose, ScoreUnit, Skipped};
@@ -32,6 +32,17 @@ pub struct Source {
     /// How often each game was taken.
     #[serde(default = "once")]
     pub weight: f64,
+    /// What its scores were taken to be measured in; none of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_unit: Option<FileUnit>,
+    /// Scores that had to be cut to fit another unit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scores_cut: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 const fn once() -> f64 {

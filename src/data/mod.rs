@@ -27,7 +27,7 @@ mod writer;
 
 pub use build::{
     Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, LabelJob, Options, Part, PerGame, Phase, Progress,
-    Target, build, probability,
+    Target, build, probability, unit_of,
 };
 pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use content::content_hash;
@@ -66,6 +66,61 @@ impl Method {
             Method::Eval => "eval",
             Method::Pqr => "pqr",
         }
+    }
+}
+
+/// What a sample must hold for the method `eval`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Needs {
+    /// A score.
+    #[default]
+    Score,
+    /// The game's result: what λ = 0 learns from.
+    Result,
+    /// Both.
+    Both,
+    /// One of them.
+    Any,
+}
+
+impl Needs {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Needs::Score => "score",
+            Needs::Result => "result",
+            Needs::Both => "both",
+            Needs::Any => "any",
+        }
+    }
+
+    /// It in words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Needs::Score => "a score",
+            Needs::Result => "a game result",
+            Needs::Both => "a score and a game result",
+            Needs::Any => "a score or a game result",
+        }
+    }
+
+    /// Whether a record holds it.
+    #[inline]
+    #[must_use]
+    pub const fn met_by(self, record: &Record) -> bool {
+        let (score, result) = (record.score().is_some(), record.result().is_some());
+        match self {
+            Needs::Score => score,
+            Needs::Result => result,
+            Needs::Both => score && result,
+            Needs::Any => score || result,
+        }
+    }
+
+    const fn is_score(&self) -> bool {
+        matches!(self, Needs::Score)
     }
 }
 

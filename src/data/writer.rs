@@ -22,13 +22,15 @@
 //!
 //! Nothing follows: the length tells whether the file is whole.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataError, Purpose, Record};
+use super::{DataError, Eval, Purpose, Record};
 use crate::output::{OutputFile, SealedFile};
 use crate::units::Seed;
 
@@ -49,6 +51,9 @@ pub enum ScoreUnit {
 }
 
 impl ScoreUnit {
+    /// Stockfish's internal units up to version 15 (its PawnValueEg), in which its training data are written.
+    pub const STOCKFISH: ScoreUnit = ScoreUnit::Internal { pawn: 208 };
+
     /// Units a pawn.
     #[must_use]
     pub const fn pawn(self) -> u16 {
@@ -62,6 +67,46 @@ impl ScoreUnit {
     #[must_use]
     pub fn centipawns(self) -> f32 {
         100.0 / f32::from(self.pawn())
+    }
+
+    /// A score of this unit in centipawns. Mates, which lie beyond [`Eval::LARGEST`], are the same in every unit.
+    #[inline]
+    #[must_use]
+    pub fn in_centipawns(self, score: i16) -> f32 {
+        let factor = if i32::from(score).abs() > Eval::LARGEST { 1.0 } else { self.centipawns() };
+        f32::from(score) * factor
+    }
+
+    /// The unit in words.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            ScoreUnit::Centipawns => "centipawns".into(),
+            ScoreUnit::Internal { pawn } => format!("internal units, {pawn} a pawn"),
+        }
+    }
+}
+
+/// As the command line spells it: `cp`, `internal:208`.
+impl fmt::Display for ScoreUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScoreUnit::Centipawns => f.write_str("cp"),
+            ScoreUnit::Internal { pawn } => write!(f, "internal:{pawn}"),
+        }
+    }
+}
+
+impl FromStr for ScoreUnit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ScoreUnit, String> {
+        let pawn = text.strip_prefix("internal:").and_then(|pawn| pawn.parse().ok()).filter(|pawn| *pawn > 0);
+        match (text, pawn) {
+            ("cp", _) => Ok(ScoreUnit::Centipawns),
+            (_, Some(pawn)) => Ok(ScoreUnit::Internal { pawn }),
+            _ => Err("give `cp`, or `internal:PAWN` with the value of a pawn, 1 to 65535".into()),
+        }
     }
 }
 

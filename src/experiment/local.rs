@@ -29,8 +29,10 @@ impl Workbench for Local {
     }
 
     fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
-        let samples = data::open_or_build_with(&request.source, &request.options, self.data.as_deref())?;
-        Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash() })
+        let samples =
+            data::open_or_build_with(&request.source, request.from_unit, &request.options, self.data.as_deref())?;
+        let score_unit = samples.header().score_unit;
+        Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
     }
 
     fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {

@@ -191,6 +191,7 @@ impl PlannedRun {
         TrainConfig {
             set: set.request.clone(),
             data,
+            from_unit: None,
             source: Source::Built,
             factor: settings.factor,
             method: self.key.method,
@@ -201,6 +202,7 @@ impl PlannedRun {
             hidden: settings.hidden.clone(),
             design: settings.design,
             scheme: settings.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name),
+            pawn: 100,
             batch_size: settings.batch_size,
             epochs: settings.epochs,
             epoch_samples: settings.epoch_samples,

@@ -15,7 +15,7 @@ use super::plan::{Plan, PlannedRun, Step, study};
 use super::spec::{Experiment, NetMeasure};
 use super::store::{Key, Store};
 use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, Workbench};
-use crate::data::Method;
+use crate::data::{Method, ScoreUnit};
 use crate::record::{
     Environment, Machine, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, machine, read_json,
     write_atomically,
@@ -105,7 +105,11 @@ impl<'a> Runner<'a> {
     /// Opens or builds the samples of every method.
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for method in self.plan.methods() {
-            let request = DataRequest { source: self.source.clone(), options: self.experiment.dataset.options(method) };
+            let request = DataRequest {
+                source: self.source.clone(),
+                from_unit: self.experiment.from_unit,
+                options: self.experiment.dataset_options(method),
+            };
             let begun = Instant::now();
             let facts = self
                 .workbench
@@ -372,12 +376,16 @@ impl<'a> Runner<'a> {
 
     fn run_key(&self, run: &PlannedRun) -> Key {
         let set = &self.plan.sets[run.set];
-        let mut config = run.config(set, PathBuf::new());
+        let facts = self.data.get(&run.key.method);
+        let hash = facts.map(|facts| facts.hash.as_str());
+        // The same numbers in another unit are other scores; centipawns are left unsaid, as before there was a choice.
+        let unit = facts.map(|facts| facts.score_unit).filter(|unit| *unit != ScoreUnit::Centipawns);
+        let from_unit = unit.filter(|_| run.key.method == Method::Eval);
+        let mut config = TrainConfig { from_unit, ..run.config(set, PathBuf::new()) };
         // A file is known by what it defines, from whatever folder it is named.
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
-        let hash = self.data.get(&run.key.method).map(|facts| facts.hash.as_str());
         Key::of("run", &json!([config, set.facts.identity, set.facts.definition, hash]))
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::ExperimentError;
-use crate::data::{Filter, Method, Options, PerGame};
+use crate::data::{Filter, Method, Needs, Options, PerGame, ScoreUnit};
 use crate::features::is_name;
 use crate::net::Scheme;
 use crate::record::Results;
@@ -39,6 +39,8 @@ pub struct Experiment {
     pub about: String,
     /// As written.
     pub data: Spanned<String>,
+    /// Unit of its scores, where it does not say it itself.
+    pub from_unit: Option<ScoreUnit>,
     pub dataset: Dataset,
     pub seeds: Vec<Seed>,
     /// The folder that results go to, in one named as the experiment; relative to the current folder.
@@ -213,6 +215,8 @@ struct File {
     #[serde(default)]
     about: String,
     data: Spanned<String>,
+    #[serde(default)]
+    from_unit: Option<Spanned<String>>,
     #[serde(default = "no_dataset")]
     dataset: Spanned<Dataset>,
     seeds: Spanned<Vec<Seed>>,
@@ -273,6 +277,10 @@ impl Experiment {
         check_seeds(parsed.seeds.get_ref()).map_err(|message| reject(parsed.seeds.span().start, message))?;
         let dataset = parsed.dataset.get_ref();
         check_dataset(dataset).map_err(|message| reject(parsed.dataset.span().start, message))?;
+        let unit = parsed.from_unit.as_ref().map(|unit| {
+            unit.get_ref().parse().map_err(|message| reject(unit.span().start, format!("from_unit: {message}")))
+        });
+        let from_unit = unit.transpose()?;
         let shared = parsed.train.get_ref();
         check_settings(shared).map_err(|message| reject(parsed.train.span().start, message))?;
         let mut rows: Vec<Row> = Vec::new();
@@ -301,6 +309,7 @@ impl Experiment {
             name: parsed.name.into_inner(),
             about: parsed.about,
             data: parsed.data,
+            from_unit,
             dataset: parsed.dataset.into_inner(),
             seeds: parsed.seeds.into_inner(),
             results: parsed.results,
@@ -315,6 +324,16 @@ impl Experiment {
     #[must_use]
     pub fn location_of<T>(&self, value: &Spanned<T>) -> Location {
         location(&self.file, &self.text, value.span().start)
+    }
+
+    /// The data set's options for a method: what the rows' λ need, and what the experiment says.
+    #[must_use]
+    pub fn dataset_options(&self, method: Method) -> Options {
+        let mut needs = self.rows.iter().filter(|row| row.method == method).map(|row| row.settings.eval_loss.needs());
+        let first = needs.next().unwrap_or_default();
+        let all = if needs.all(|other| other == first) { first } else { Needs::Any };
+        let needs = if method == Method::Eval { all } else { Needs::default() };
+        Options { needs, ..self.dataset.options(method) }
     }
 
     /// The data file: relative to the experiment's folder, else to the current one.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
-use crate::data::Method;
+use crate::data::{Method, ScoreUnit};
 use crate::net::{Activation, BucketRule};
 use crate::record::{
     ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
@@ -91,7 +91,8 @@ impl Workbench for Fake {
 
     fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
         let games = std::fs::read_to_string(&request.source)?;
-        Ok(DataFacts { path: request.source.with_extension("fsd"), hash: format!("{games}{:?}", request.options) })
+        let (path, hash) = (request.source.with_extension("fsd"), format!("{games}{:?}", request.options));
+        Ok(DataFacts { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
     fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
@@ -322,13 +323,15 @@ fn a_change_redoes_what_it_touches() {
     check(&mut fake, &TEXT.replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), 9, "three trainings of a new seed");
     check(&mut fake, &TEXT.replace("l1            = 8", "l1 = 16"), 15, "another width is another network");
     check(&mut fake, TEXT, 15, "back to what is known");
+    let unit = TEXT.replace("seeds = [1, 2]", "seeds = [1, 2]\nfrom_unit = \"internal:208\"");
+    check(&mut fake, &unit, 19, "scores in another unit: the four trainings of eval");
     std::fs::write(bench.folder.path().join("games.pgn"), "1. d4 *").expect("written");
-    check(&mut fake, TEXT, 21, "other games");
+    check(&mut fake, TEXT, 25, "other games");
     let fresh = Options { fresh: true, ..bench.options() };
     Runner::run(&bench.experiment(TEXT).expect("an experiment"), &mut fake, &fresh, &mut Quiet::default())
         .expect("done");
     let count: u32 = trainings(&fake);
-    assert_eq!(count, 27, "fresh: everything again");
+    assert_eq!(count, 31, "fresh: everything again");
 }
 
 #[test]

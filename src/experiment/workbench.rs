@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::spec::SpeedMeasure;
-use crate::data::Options;
+use crate::data::{Options, ScoreUnit};
 use crate::features::Identity;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
@@ -25,6 +25,8 @@ pub struct SetFacts {
 #[derive(Clone, Debug)]
 pub struct DataRequest {
     pub source: PathBuf,
+    /// Of the scores, where the source does not say it.
+    pub from_unit: Option<ScoreUnit>,
     pub options: Options,
 }
 
@@ -35,6 +37,8 @@ pub struct DataFacts {
     pub path: PathBuf,
     /// Hash of the samples.
     pub hash: String,
+    /// What their scores are measured in.
+    pub score_unit: ScoreUnit,
 }
 
 /// One training, from the beginning or from where the folder's checkpoint stands.

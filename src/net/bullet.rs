@@ -37,8 +37,9 @@ pub enum BulletError {
     #[error("{size} bytes are more than any network has; files up to {limit} are read")]
     TooLarge { size: u64, limit: u64 },
     #[error(
-        "no accumulator width gives {size} bytes with {features} features, {activation:?} and {buckets} output buckets; \
-         was the copy cut short, or is the network another?"
+        "no accumulator width gives {size} bytes with {features} features, {} and {buckets} output buckets; \
+         was the copy cut short, or is the network another?",
+        activation.name()
     )]
     Size { size: usize, features: u32, activation: Activation, buckets: usize },
     #[error("{size} bytes fit accumulators of {widths:?}; say which with --l1")]
@@ -250,7 +251,7 @@ mod tests {
         let mut filled = whole.clone();
         *filled.last_mut().expect("bytes") ^= 1;
         check(&filled, layout, "no filling of bullet's follows");
-        check(&whole, Layout { buckets: 33, ..layout }, "with 64 features, Screlu and 33 output buckets");
+        check(&whole, Layout { buckets: 33, ..layout }, "with 64 features, screlu and 33 output buckets");
         check(&whole, Layout { l1: Some(usize::MAX / 2), ..layout }, "no accumulator width gives");
         let mut heavy = net.clone();
         heavy.stacks[0][0].weights[7] = 129;

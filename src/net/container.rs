@@ -20,6 +20,9 @@ pub(super) struct Header {
     pub(super) kind: Kind,
     #[serde(flatten)]
     pub(super) origin: Origin,
+    /// Of a network that came from a file with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) description: Option<String>,
     pub(super) shape: Shape,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) scheme: Option<Scheme>,

@@ -1,7 +1,7 @@
 //! From integers back to floats.
 
-use super::quant::QuantDense;
-use super::{Dense, FloatNet, QuantNet, Scheme};
+use super::quant::{QuantDense, quantise};
+use super::{Dense, FloatNet, NetError, QuantNet, Scheme};
 
 impl QuantNet {
     /// The float network whose quantisation under the same scheme this is. What rounding has taken away is gone.
@@ -28,6 +28,45 @@ impl QuantNet {
     }
 }
 
+impl QuantNet {
+    /// The network whose internal units are finer or coarser, so that a pawn is `pawn` of them: what makes the output is
+    /// scaled, everything before it keeps its integers.
+    ///
+    /// # Errors
+    /// When a weight of the last layer does not fit its integer any more, or `pawn` is not above 0.
+    pub fn with_pawn(&self, pawn: i32) -> Result<QuantNet, NetError> {
+        let scheme = Scheme { pawn_value: pawn, ..self.scheme.clone() };
+        scheme.validate()?;
+        let factor = f64::from(pawn) / f64::from(self.scheme.pawn_value);
+        quantise(&self.dequantised().with_output_times(factor as f32), &scheme)
+    }
+}
+
+impl FloatNet {
+    /// The network whose output is so many times this one's: its last layers, skip and PSQT values scaled.
+    #[must_use]
+    pub fn with_output_times(mut self, factor: f32) -> FloatNet {
+        let scale = |values: &mut [f32]| values.iter_mut().for_each(|value| *value *= factor);
+        let (l1, row) = (self.shape.l1, self.shape.row());
+        if row > l1 {
+            self.ft_weights.chunks_exact_mut(row).for_each(|columns| scale(&mut columns[l1..]));
+        }
+        for stack in &mut self.stacks {
+            if let Some(last) = stack.last_mut() {
+                scale(&mut last.weights);
+                scale(&mut last.biases);
+            }
+            if let (true, Some(first)) = (self.shape.skip, stack.first_mut()) {
+                // The skip output is the first layer's last.
+                let skip = first.weights.len() - first.inputs;
+                scale(&mut first.weights[skip..]);
+                first.biases.last_mut().into_iter().for_each(|bias| *bias *= factor);
+            }
+        }
+        self
+    }
+}
+
 fn scaled(value: impl Into<f64>, scale: f64) -> f32 {
     (value.into() / scale) as f32
 }
@@ -48,8 +87,31 @@ fn dequantised(layer: &QuantDense, last: bool, scheme: &Scheme) -> Dense {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{random_net, shape};
-    use super::super::{Activation, OutputBuckets, Shape, quantise};
+    use super::super::{Activation, OutputBuckets, Shape, forward};
     use super::*;
+
+    #[test]
+    fn another_pawn_scales_the_score_and_nothing_else() {
+        let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
+        let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
+        let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) };
+        for shape in [shape(50, 16, &[]), shape(50, 16, &[8, 4]), full] {
+            let (net, scheme) = (random_net(&shape, 8), Scheme::stockfish());
+            let times = net.clone().with_output_times(2.5);
+            for (bucket, own) in (0..shape.buckets.count).zip([[1, 2, 30], [4, 5, 6], [7, 40, 41]]) {
+                let [before, after] = [&net, &times].map(|net| forward(net, &scheme, bucket, &own, &[9, 10]));
+                assert!((after - 2.5 * before).abs() < 1e-4 && before.abs() > 1e-4, "{shape}: {before} {after}");
+            }
+            let quant = quantise(&net.with_output_times(0.3), &scheme).expect("fits");
+            assert_eq!(quant.with_pawn(100).expect("the same"), quant);
+            let finer = quant.with_pawn(250).expect("fits");
+            assert_eq!((finer.scheme.pawn_value, &finer.ft_weights), (250, &quant.ft_weights));
+            assert!(quant.with_pawn(0).is_err());
+        }
+        let large = quantise(&random_net(&shape(50, 16, &[]), 8), &Scheme::stockfish()).expect("fits");
+        let error = large.with_pawn(30_000).expect_err("too large").to_string();
+        assert!(error.contains("the weight of neuron"), "{error}");
+    }
 
     #[test]
     fn quantising_again_gives_the_same_integers() {

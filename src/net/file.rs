@@ -83,11 +83,20 @@ impl NetFile {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), NetError> {
+        self.save_described(path, None)
+    }
+
+    /// [`NetFile::save`], with what is to be said of the network ([`description`]).
+    ///
+    /// # Errors
+    /// As [`NetFile::save`].
+    pub fn save_described(&self, path: &Path, description: Option<&str>) -> Result<(), NetError> {
         let net = &self.net;
         let header = Header {
             version: VERSION,
             kind: Kind::Network,
             origin: self.origin.clone(),
+            description: description.map(str::to_owned),
             shape: net.shape.clone(),
             scheme: Some(net.scheme.clone()),
             training: serde_json::Value::Null,
@@ -170,6 +179,19 @@ impl NetFile {
     }
 }
 
+/// What a network file of fsbench's or a `.nnue` file says of its network, if anything.
+///
+/// # Errors
+/// As [`NetFile::load`].
+pub fn description(path: &Path) -> Result<Option<String>, NetError> {
+    if nnue::recognise(path)? {
+        let nnue = nnue::Nnue::load(path, None)?;
+        return Ok(Some(String::from_utf8_lossy(&nnue.description).into_owned()));
+    }
+    let bytes = read(path)?;
+    Ok(Opened::new(path, &bytes, Kind::Network)?.header.description)
+}
+
 /// Writes a checkpoint: the float network under the names of [`Shape::tensors`], and the trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
 ///
 /// # Errors
@@ -184,6 +206,7 @@ pub fn save_float(
         version: VERSION,
         kind: Kind::Checkpoint,
         origin: checkpoint.origin.clone(),
+        description: None,
         shape: net.shape.clone(),
         scheme: None,
         training: checkpoint.training.clone(),

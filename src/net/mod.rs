@@ -19,7 +19,7 @@ mod shape;
 mod whole;
 
 pub use error::NetError;
-pub use file::{Checkpoint, NetFile, Origin, load_float, save_float};
+pub use file::{Checkpoint, NetFile, Origin, description, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
 pub use quant::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
 pub use quantised::{Held, load_quantised};

@@ -262,6 +262,12 @@ impl Scheme {
         }
     }
 
+    /// Centipawns a float output of 1.0.
+    #[must_use]
+    pub fn float_centipawns(&self) -> f64 {
+        f64::from(self.nnue2score) * 100.0 / f64::from(self.pawn_value)
+    }
+
     /// Internal score units to centipawns, truncated toward zero.
     #[must_use]
     pub fn centipawns(&self, internal: i32) -> i32 {

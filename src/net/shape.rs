@@ -24,7 +24,8 @@ pub enum Activation {
 }
 
 impl Activation {
-    const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Activation::Relu => "relu",
             Activation::Crelu => "crelu",

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::serve::worker_panicked;
 use super::{Request, ServiceError};
-use crate::data::{Fsd, Method, Record, Split, SplitRule};
+use crate::data::{Fsd, Method, Needs, Record, Split, SplitRule};
 
 /// Records whose place in the split is looked at together; a multiple of 64.
 const LOOKED_AT: usize = 1 << 19;
@@ -61,6 +61,7 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
     if records > u32::MAX as usize {
         return bad(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
     }
+    let needs = request.needs.unwrap_or(Needs::Any);
     let rule = SplitRule::new(request.split_seed, request.validation);
     let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
     let (mut total, mut games, mut last, mut broken) = (0, 0usize, None, None);
@@ -87,7 +88,7 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
         total += ones(&words);
         match request.method {
             Method::Eval => {
-                keep(part, &mut words, |_, record| Ok(record.score().is_some() || record.result().is_some()))?;
+                keep(part, &mut words, |_, record| Ok(needs.met_by(record)))?;
             }
             Method::Pqr if triplets => {}
             Method::Pqr => keep_with_two_moves(part, (64 * bits.len()) as u32, &mut words, request.threads)?,
@@ -114,7 +115,7 @@ pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<
     let usable = Eligible::new(bits);
     if usable.count() == 0 {
         return bad(match request.method {
-            Method::Eval => format!("none of {data}'s {total} samples has a score or a result"),
+            Method::Eval => format!("none of {data}'s {total} samples has {}", needs.describe()),
             Method::Pqr => format!("none of {data}'s {total} samples has a move played and another legal one"),
         });
     }

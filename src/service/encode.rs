@@ -9,7 +9,7 @@ use super::shm::SlotWriter;
 use super::{Request, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::{NoTriplet, Triplet};
-use crate::data::{GameResult, Method, Record};
+use crate::data::{GameResult, Method, Record, ScoreUnit};
 use crate::features::{FeatureSet, RowBuffer, Scratch};
 use crate::units::{Draws, Seed};
 
@@ -23,16 +23,16 @@ pub(super) struct Source<'a> {
     pub(super) method: Method,
     pub(super) layout: Layout,
     pub(super) plan: &'a Plan,
-    /// Centipawns a unit of the file's scores.
-    pub(super) centipawns: f32,
+    /// Of the data's scores.
+    pub(super) unit: ScoreUnit,
     /// Picks the other move of a triplet.
     pub(super) draws: Draws,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(request: &Request, set: &'a FeatureSet, plan: &'a Plan, centipawns: f32) -> Source<'a> {
+    pub(super) fn new(request: &Request, set: &'a FeatureSet, plan: &'a Plan, unit: ScoreUnit) -> Source<'a> {
         let draws = other_moves(request.seed);
-        Source { set, method: request.method, layout: request.layout, plan, centipawns, draws }
+        Source { set, method: request.method, layout: request.layout, plan, unit, draws }
     }
 }
 
@@ -173,7 +173,7 @@ impl<'a> Encoder<'a> {
 
     fn positions(&mut self, records: &[Record]) {
         let (chunk, source) = (&mut self.chunk, self.source);
-        let score = |record: &Record| record.score().map_or(f32::NAN, |score| f32::from(score) * source.centipawns);
+        let score = |record: &Record| record.score().map_or(f32::NAN, |score| source.unit.in_centipawns(score));
         chunk.score.extend(records.iter().map(score));
         chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
         self.boards(records.iter().map(|record| (record.board(), Perspective::of(record.turn()))));

@@ -8,7 +8,7 @@ use super::windows::Windows;
 use super::{Description, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Pieces;
-use crate::data::{Fsd, Record};
+use crate::data::{Fsd, Record, ScoreUnit};
 use crate::features::FeatureSet;
 
 /// Slots for which the bound on active features needs no more than this many bytes use it; larger ones look at the data.
@@ -21,9 +21,9 @@ pub struct Prepared {
     pub(super) request: Request,
     pub(super) set: FeatureSet,
     pub(super) samples: Samples,
-    pub(super) centipawns: f32,
+    pub(super) unit: ScoreUnit,
     pub(super) plan: Plan,
-    /// Samples of the split left out: without a score and a result, or (pqr) without a second legal move.
+    /// Samples of the split left out: without what the request needs, or (pqr) without a second legal move.
     pub unusable: usize,
 }
 
@@ -38,7 +38,7 @@ impl Prepared {
         let probed = eligible.some(PROBES).map(|index| file.records()[index as usize].with_game(index));
         let probe = probe(&request, &set, probed)?;
         let plan = Plan::new(&request, &set, probe)?;
-        let centipawns = file.header().score_unit.centipawns();
+        let unit = file.header().score_unit;
         let order = Order::new(
             eligible,
             request.seed,
@@ -48,11 +48,10 @@ impl Prepared {
             request.epochs,
         );
         let samples = Samples::Mapped { file, order };
-        Ok(Prepared { request, set, samples, centipawns, plan, unusable })
+        Ok(Prepared { request, set, samples, unit, plan, unusable })
     }
 
-    /// Serves a binpack as it is, every sample the method can use; `centipawns`: what a unit of its scores
-    /// is worth.
+    /// Serves a binpack as it is, every sample the method can use; `unit`: of its scores.
     ///
     /// # Errors
     /// As [`Prepared::new`].
@@ -60,14 +59,19 @@ impl Prepared {
         request: Request,
         set: FeatureSet,
         pieces: Pieces,
-        centipawns: f32,
+        unit: ScoreUnit,
     ) -> Result<Prepared, ServiceError> {
         check(&request)?;
         let windows = Windows::new(&request, pieces)?;
         let probe = probe(&request, &set, windows.some(PROBES)?)?;
         let plan = Plan::new(&request, &set, probe)?;
         let unusable = windows.unusable();
-        Ok(Prepared { request, set, samples: Samples::Direct(windows), centipawns, plan, unusable })
+        Ok(Prepared { request, set, samples: Samples::Direct(windows), unit, plan, unusable })
+    }
+
+    #[must_use]
+    pub const fn request(&self) -> &Request {
+        &self.request
     }
 
     pub(super) fn describe(&self, shm: String) -> Description {
@@ -82,6 +86,7 @@ impl Prepared {
             method: request.method,
             identity: self.set.identity().clone(),
             num_features: self.set.num_features(),
+            score_unit: Some(self.unit),
             arrays: self.plan.arrays.clone(),
             header: Header::fields(),
             version: Description::VERSION,

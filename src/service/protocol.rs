@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError, Shard};
-use crate::data::Method;
+use crate::data::{Method, ScoreUnit};
 use crate::features::{FeatureSet, Identity, Multiplicity};
 
 /// How the active features of a batch are written down.
@@ -133,6 +133,9 @@ pub struct Description {
     pub method: Method,
     pub identity: Identity,
     pub num_features: u32,
+    /// What the data's scores are measured in; a batch has them in centipawns. None of older services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_unit: Option<ScoreUnit>,
     pub arrays: Vec<Array>,
     pub header: Vec<Field>,
     /// Version of this protocol.

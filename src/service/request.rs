@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{Layout, Naming, Shard};
-use crate::data::{Method, Split};
+use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::units::Seed;
 
 /// What stands between a file and its samples.
@@ -31,6 +31,10 @@ pub struct Request {
     pub method: Method,
     /// First ply of a game that makes samples, where the data are built; none = the method's default.
     pub min_ply: Option<u16>,
+    /// Unit of the scores, where the file does not say it itself; none = the usual one of its format.
+    pub from_unit: Option<ScoreUnit>,
+    /// What a sample of eval must hold; none = what the file was built for, anything of a file that was not.
+    pub needs: Option<Needs>,
     pub layout: Layout,
     /// Samples a batch (a pqr sample holds three positions).
     pub batch_size: usize,
@@ -64,6 +68,8 @@ impl Request {
             source: Source::Auto,
             method,
             min_ply: None,
+            from_unit: None,
+            needs: None,
             layout: Layout::Csr,
             batch_size: Request::BATCH_SIZE,
             slots: Request::default_slots(threads),
@@ -117,6 +123,12 @@ impl Request {
         option("method", spelt(&self.method));
         if let Some(ply) = self.min_ply {
             option("min-ply", ply.to_string().into());
+        }
+        if let Some(unit) = self.from_unit {
+            option("from-unit", unit.to_string().into());
+        }
+        if let Some(needs) = self.needs {
+            option("needs", spelt(&needs));
         }
         option("layout", spelt(&self.layout));
         option("batch-size", self.batch_size.to_string().into());

@@ -158,7 +158,7 @@ fn announce(line: &str, control: &Control, output: &mut impl Write, name: &mut O
 
 /// Runs `lead` beside the workers; they stop when the stream ends.
 pub(super) fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
-    let source = Source::new(&prepared.request, &prepared.set, &prepared.plan, prepared.centipawns);
+    let source = Source::new(&prepared.request, &prepared.set, &prepared.plan, prepared.unit);
     thread::scope(|scope| {
         let work = || work(&source, &prepared.samples, segment, control);
         let workers: Vec<_> = (0..prepared.request.threads).map(|_| scope.spawn(work)).collect();

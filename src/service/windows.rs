@@ -258,8 +258,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Method;
-    use crate::data::formats::binpack::random_games;
+    use crate::data::formats::binpack::{Usable, random_games};
+    use crate::data::{Method, Needs};
     use crate::units::Seed;
 
     /// Four windows of two pieces or so each, in batches of 1,000.
@@ -270,7 +270,7 @@ mod tests {
         let mut request =
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
-        let pieces = Pieces::scan(&path, Method::Eval, 2, &|_, _| {}).expect("a good file");
+        let pieces = Pieces::scan(&path, Usable::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
         let windows = Windows { window_samples: 6_000, ..Windows::new(&request, pieces).expect("samples") };
         (windows, records)
     }

@@ -10,6 +10,8 @@ use super::factor::Factored;
 use super::model::{Model, Sums};
 use super::slow::Slow;
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError};
+use crate::data::formats::{SaidBy, score_unit};
+use crate::data::{Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
 use crate::service::Description;
@@ -35,6 +37,9 @@ pub struct Progress {
     /// Hash of the factors that are trained, which no feature set's identity knows of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<String>,
+    /// What the data's scores are measured in, the first method's and the second's; none of older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_units: Option<Vec<ScoreUnit>>,
 }
 
 /// How far the second method has come; it takes as many steps as the first.
@@ -64,16 +69,24 @@ impl Progress {
             steps_per_epoch: data.batches_per_epoch,
             validation: None,
             factors,
+            score_units: std::iter::once(data).chain(second).map(|data| data.score_unit).collect(),
             second: second
                 .map(|data| SecondProgress { samples_per_epoch: data.samples_per_epoch, ..SecondProgress::default() }),
         }
     }
 
-    /// Whether the data still give as many samples as when the run began.
+    /// Whether the data still give as many samples, in the same unit, as when the run began.
     ///
     /// # Errors
     /// The difference, as text.
     pub fn same_data(&self, now: &Progress) -> Result<(), String> {
+        if let (Some(before), Some(now)) = (&self.score_units, &now.score_units)
+            && before != now
+        {
+            let words =
+                |units: &[ScoreUnit]| units.iter().map(|unit| unit.describe()).collect::<Vec<_>>().join(" and ");
+            return Err(format!("its scores were {}, those of the data now are {}", words(before), words(now)));
+        }
         let samples = |progress: &Progress| {
             (progress.samples_per_epoch, progress.second.map_or(0, |second| second.samples_per_epoch))
         };
@@ -223,6 +236,10 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
         let epochs = if knows_the_end { config.epochs } else { 0 };
         let device = DeviceChoice::default();
         let mut config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.clone() };
+        config.from_unit = unit_then(config.method, &config.data, config.from_unit);
+        if let Some(second) = &mut config.second {
+            second.from_unit = unit_then(second.method, &second.data, second.from_unit);
+        }
         if data == Sources::Same {
             config.data = PathBuf::new();
             config.second.iter_mut().for_each(|second| second.data = PathBuf::new());
@@ -242,6 +259,15 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
         differences.push("its data hold something else now than when it began".into());
     }
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
+}
+
+/// What a run's scores were measured in, where the data do not say it: centipawns before there was a choice.
+fn unit_then(method: Method, data: &Path, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
+    let silent = || score_unit(data, None, None).is_ok_and(|known| known.said_by == SaidBy::Nobody);
+    match method {
+        Method::Eval => recorded.or_else(|| silent().then_some(ScoreUnit::Centipawns)),
+        Method::Pqr => None,
+    }
 }
 
 /// A network's tensors under the names of the file format, after `prefix` and a dot.

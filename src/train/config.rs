@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Design, Recipe, TrainError};
-use crate::data::Method;
+use crate::data::formats::{FileUnit, SaidBy, score_unit};
+use crate::data::{DataError, Method, Needs, ScoreUnit};
 use crate::net::Scheme;
 use crate::service::Source;
 use crate::units::{Seed, Wdl};
@@ -16,6 +17,10 @@ pub struct TrainConfig {
     /// A name, a path or an expression, as on the command line.
     pub set: String,
     pub data: PathBuf,
+    /// Unit of the scores, where the data do not say it. What a run records is the unit that held: none means that the
+    /// data said it or, of runs before there was a choice, centipawns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_unit: Option<ScoreUnit>,
     /// Whether binpacks are filtered by the method first.
     #[serde(default = "built")]
     pub source: Source,
@@ -36,6 +41,9 @@ pub struct TrainConfig {
     /// Name of the quantisation scheme.
     #[serde(default = "stockfish")]
     pub scheme: String,
+    /// Internal score units a pawn of the network, which is trained in centipawns whatever they are.
+    #[serde(default = "hundred", skip_serializing_if = "is_hundred")]
+    pub pawn: i32,
     /// Samples a step (a pqr sample holds three positions).
     pub batch_size: usize,
     pub epochs: u32,
@@ -84,6 +92,15 @@ pub enum DeviceChoice {
     Cuda,
 }
 
+const fn hundred() -> i32 {
+    100
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_hundred(pawn: &i32) -> bool {
+    *pawn == 100
+}
+
 /// The scheme of runs before there was a choice.
 fn stockfish() -> String {
     Scheme::stockfish().name
@@ -94,6 +111,9 @@ fn stockfish() -> String {
 pub struct Second {
     pub method: Method,
     pub data: PathBuf,
+    /// As [`TrainConfig::from_unit`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_unit: Option<ScoreUnit>,
     pub source: Source,
     pub weight: f64,
 }
@@ -103,6 +123,7 @@ pub struct Second {
 pub struct Task<'a> {
     pub method: Method,
     pub data: &'a Path,
+    pub from_unit: Option<ScoreUnit>,
     pub source: Source,
     pub weight: f64,
     /// The first method's samples make the epochs; the second's come round and round.
@@ -118,7 +139,8 @@ impl TrainConfig {
     /// # Errors
     /// When there is no scheme of that name.
     pub fn scheme(&self) -> Result<Scheme, TrainError> {
-        Scheme::named(&self.scheme).ok_or_else(|| {
+        let scheme = Scheme::named(&self.scheme).map(|scheme| Scheme { pawn_value: self.pawn, ..scheme });
+        scheme.ok_or_else(|| {
             let names = Scheme::all().map(|scheme| scheme.name).join(", ");
             TrainError::Config(format!("there is no quantisation scheme `{}`; there are {names}", self.scheme))
         })
@@ -127,12 +149,33 @@ impl TrainConfig {
     /// The methods, the first one first.
     #[must_use]
     pub fn tasks(&self) -> Vec<Task<'_>> {
-        let first = Task { method: self.method, data: &self.data, source: self.source, weight: 1.0, first: true };
+        let TrainConfig { method, data, from_unit, source, .. } = self;
+        let first = Task { method: *method, data, from_unit: *from_unit, source: *source, weight: 1.0, first: true };
         let second = self.second.as_ref().map(|second| {
-            let Second { method, data, source, weight } = second;
-            Task { method: *method, data, source: *source, weight: *weight, first: false }
+            let Second { method, data, from_unit, source, weight } = second;
+            Task { method: *method, data, from_unit: *from_unit, source: *source, weight: *weight, first: false }
         });
         std::iter::once(first).chain(second).collect()
+    }
+
+    /// The same run with the unit of its scores settled ([`TrainConfig::from_unit`]).
+    ///
+    /// # Errors
+    /// When the data cannot be read, or say another unit than the one asked for.
+    pub fn settled(&self) -> Result<TrainConfig, DataError> {
+        let settle = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
+            if method == Method::Eval {
+                let FileUnit { unit, said_by } = score_unit(data, None, *from_unit)?;
+                *from_unit = (said_by != SaidBy::File).then_some(unit);
+            }
+            Ok::<(), DataError>(())
+        };
+        let mut settled = self.clone();
+        settle(settled.method, &settled.data, &mut settled.from_unit)?;
+        if let Some(second) = &mut settled.second {
+            settle(second.method, &second.data, &mut second.from_unit)?;
+        }
+        Ok(settled)
     }
 
     /// # Errors
@@ -141,6 +184,9 @@ impl TrainConfig {
         let wrong = |why: String| Err(TrainError::Config(why));
         if self.batch_size == 0 || self.epochs == 0 || self.threads == 0 || self.epoch_samples == Some(0) {
             return wrong("batch size, epochs, samples an epoch and threads are at least 1".into());
+        }
+        if self.pawn < 1 {
+            return wrong(format!("a pawn is at least 1 internal unit, not {}", self.pawn));
         }
         if !positive(self.learning_rate) || !positive(self.decay) {
             let (rate, decay) = (self.learning_rate, self.decay);
@@ -194,6 +240,18 @@ pub struct EvalLoss {
 }
 
 impl EvalLoss {
+    /// What a sample must hold to be learned from: a score unless λ is 0 throughout, a result where it is 0 at some time.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let ends = [self.lambda, self.lambda_end.unwrap_or(self.lambda)];
+        match self.form {
+            LossForm::Epsilon => Needs::Score,
+            LossForm::Power if ends == [0.0; 2] => Needs::Result,
+            LossForm::Power if ends.contains(&0.0) => Needs::Both,
+            LossForm::Power => Needs::Score,
+        }
+    }
+
     /// What is wrong with the numbers, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<String> {

@@ -20,7 +20,7 @@ pub struct Head<'a> {
     shape: &'a Shape,
     stacks: Vec<Vec<(Tensor, Tensor)>>,
     /// Centipawns an output of 1.0.
-    nnue2score: f64,
+    centipawns: f64,
     /// [`Scheme::product_scale`]
     scale: f64,
 }
@@ -40,7 +40,7 @@ impl<'a> Head<'a> {
         Ok(Head {
             shape: &net.shape,
             stacks: stacks.collect::<Result<_, TchError>>()?,
-            nnue2score: f64::from(scheme.nnue2score),
+            centipawns: scheme.float_centipawns(),
             scale: scheme.product_scale(),
         })
     }
@@ -53,7 +53,7 @@ impl<'a> Head<'a> {
         Head {
             shape: &net.shape,
             stacks: (0..net.shape.buckets.count).map(stack).collect(),
-            nnue2score: f64::from(scheme.nnue2score),
+            centipawns: scheme.float_centipawns(),
             scale: scheme.product_scale(),
         }
     }
@@ -74,7 +74,7 @@ impl<'a> Head<'a> {
         let out = if outputs.len() == 1 { outputs.remove(0) } else { Tensor::f_cat(&outputs, 0)? };
         let out = out.f_squeeze_dim(1)?;
         let out = input.psqt.map_or_else(|| Ok(out.shallow_clone()), |psqt| out.f_add(psqt))?;
-        out.f_mul_scalar(self.nnue2score)
+        out.f_mul_scalar(self.centipawns)
     }
 
     /// [positions, 1]

@@ -34,6 +34,8 @@ pub struct Step {
 
 /// Follows a run. Every method may be left out.
 pub trait Observer {
+    /// Something worth knowing.
+    fn noted(&mut self, _text: &str) {}
     fn started(&mut self, _plan: &Plan<'_>) {}
     fn stepped(&mut self, _step: &Step) {}
     /// The epoch's steps are done and its validation begins.

@@ -27,10 +27,16 @@ impl Run<'_> {
     /// # Errors
     /// See [`TrainError`]. Whatever happens, the folder holds whole files only and a run in it can be resumed.
     pub fn train(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        self.config.validate()?;
+        let config = &self.config.settled().map_err(ServiceError::from)?;
+        Run { config, ..*self }.go(observer)
+    }
+
+    fn go(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let config = self.config;
-        config.validate()?;
         // Whatever is wrong with the request is told before anything in the folder is touched.
         let ready = Ready::of(self)?;
+        ready.note.iter().for_each(|note| observer.noted(note));
         let folder = match self.resume {
             true => Folder::open(self.folder)?,
             false => Folder::create(self.folder, self.force)?,
@@ -111,7 +117,7 @@ impl<'a> Session<'a> {
         (sources, contents): (Sources, &Contents),
     ) -> Result<Session<'a>, TrainError> {
         let path = folder.path(CHECKPOINT);
-        let Ready { reduced, scheme, factors, device, network } = ready;
+        let Ready { reduced, scheme, factors, device, network, .. } = ready;
         let factors_hash = factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
             true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config, sources)?),
@@ -132,7 +138,7 @@ impl<'a> Session<'a> {
                 (model, Some(state.progress))
             }
             None => {
-                let network = network.map_or_else(|| reduced.network(config, &scheme), Ok)?;
+                let network = network.map_or_else(|| Ok(reduced.network(config, &scheme)?.0), Ok::<_, TrainError>)?;
                 (Model::new(network, factors, recipe, loss, &scheme, config.threads)?, None)
             }
         };

@@ -24,9 +24,16 @@ pub fn add_rows<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
     add_rows_in_blocks::<I, 32>(out, rows, picked);
 }
 
-/// A row's number, as batches (i32) and [`Transposed`] (u32) hold them.
-pub trait RowNumber: Copy {
+/// A row's number, as batches (i32) and [`Transposed`] (u32) hold them. Unsafe code asks twice for the same row and relies
+/// on the same answer, so nobody else can implement it.
+pub trait RowNumber: Copy + sealed::Sealed {
     fn row(self) -> usize;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i32 {}
+    impl Sealed for u32 {}
 }
 
 impl RowNumber for i32 {

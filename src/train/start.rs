@@ -19,6 +19,8 @@ pub struct Ready {
     pub device: Device,
     /// What a new run begins with; none where one may go on.
     pub network: Option<FloatNet>,
+    /// What was done to it.
+    pub note: Option<String>,
 }
 
 impl Ready {
@@ -42,9 +44,10 @@ impl Ready {
         let reduced = Reduced::of(config)?;
         reduced.shape(config, &scheme)?;
         let new = !(run.resume && run.folder.join(CHECKPOINT).exists());
-        let network = new.then(|| reduced.network(config, &scheme)).transpose()?;
+        let (network, note) = new.then(|| reduced.network(config, &scheme)).transpose()?.unzip();
+        let note = note.flatten();
         let factors = if config.factor { Factors::of(&reduced.set)? } else { None };
-        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.device)?, network })
+        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.device)?, network, note })
     }
 }
 
@@ -83,17 +86,17 @@ impl Reduced {
         Ok(Served { request, identity: self.set.identity().clone() })
     }
 
-    /// The network a new run begins with: what `--start` names, or seeded numbers.
+    /// The network a new run begins with: what `--start` names, or seeded numbers; and what was done to it.
     ///
     /// # Errors
     /// When the shape is impossible, or what was named cannot be read or is another network.
-    pub fn network(&self, config: &TrainConfig, scheme: &Scheme) -> Result<FloatNet, TrainError> {
+    pub fn network(&self, config: &TrainConfig, scheme: &Scheme) -> Result<(FloatNet, Option<String>), TrainError> {
         match (&config.start, &self.kept) {
-            (Some(start), _) => begun(start, &self.set, &self.shape(config, scheme)?),
-            (None, None) => Ok(init::fresh(&self.shape(config, scheme)?, config.seed)),
+            (Some(start), _) => begun(start, &self.set, &self.shape(config, scheme)?, scheme),
+            (None, None) => Ok((init::fresh(&self.shape(config, scheme)?, config.seed), None)),
             (None, Some(kept)) => {
                 let whole = Shape { features: self.whole, ..self.shape(config, scheme)? };
-                Ok(init::fresh(&whole, config.seed).keeping(kept))
+                Ok((init::fresh(&whole, config.seed).keeping(kept), None))
             }
         }
     }
@@ -106,13 +109,22 @@ impl Reduced {
 }
 
 /// The network of a file, of the same set and shape: another run's checkpoint, or integers as good as floats can say them.
-fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, TrainError> {
-    let (net, origin) = match net::load_float(path) {
-        Ok((net, checkpoint)) => (net, checkpoint.origin),
+/// Where a pawn is another number of internal units there, its output is scaled: centipawns stay what they were.
+fn begun(
+    path: &Path,
+    set: &FeatureSet,
+    shape: &Shape,
+    scheme: &Scheme,
+) -> Result<(FloatNet, Option<String>), TrainError> {
+    let (net, origin, pawn) = match net::load_float(path) {
+        Ok((net, checkpoint)) => {
+            let pawn = checkpoint.training["config"]["pawn"].as_i64().and_then(|pawn| i32::try_from(pawn).ok());
+            (net, checkpoint.origin, pawn.unwrap_or(Scheme::stockfish().pawn_value))
+        }
         // No checkpoint: a quantised network perhaps. When it is neither, the second error says what it should be.
         Err(NetError::Foreign { .. } | NetError::Container { .. }) => {
             let file = NetFile::load(path)?;
-            (file.net.dequantised(), file.origin)
+            (file.net.dequantised(), file.origin, file.net.scheme.pawn_value)
         }
         Err(error) => return Err(error.into()),
     };
@@ -123,5 +135,13 @@ fn begun(path: &Path, set: &FeatureSet, shape: &Shape) -> Result<FloatNet, Train
             "{path} cannot be gone on from: it is {found}, and {shape} was asked for"
         )));
     }
-    Ok(net)
+    if pawn == scheme.pawn_value {
+        return Ok((net, None));
+    }
+    let note = format!(
+        "a pawn is {pawn} internal units in {} and {} in this run: its output is scaled, so that centipawns stay what they were",
+        path.display(),
+        scheme.pawn_value
+    );
+    Ok((net.with_output_times((f64::from(scheme.pawn_value) / f64::from(pawn)) as f32), Some(note)))
 }

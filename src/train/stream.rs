@@ -148,9 +148,12 @@ impl Stream {
 
 fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
     let threads = config.threads;
+    let eval = task.method == Method::Eval;
     Request {
         source: task.source,
         min_ply: config.min_ply,
+        from_unit: task.from_unit.filter(|_| eval),
+        needs: eval.then(|| config.eval_loss.needs()),
         batch_size: config.batch_size,
         slots: Request::default_slots(threads),
         validation: config.validation,

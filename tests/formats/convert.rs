@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fsbench::data::formats::Format;
-use fsbench::data::{DataError, Fsd, GameResult, Method, Purpose, Record};
+use fsbench::data::formats::{FileUnit, Format, SaidBy};
+use fsbench::data::{DataError, Fsd, GameResult, Method, Purpose, Record, ScoreUnit};
 use serde_json::{Value, json as value};
 use tempfile::TempDir;
 
@@ -137,7 +137,7 @@ fn scores_change_their_unit() {
     let scores = |name: &str| -> Vec<i16> {
         read_all(&folder.path().join(name)).iter().map(|record| record.score().unwrap()).collect()
     };
-    let converted = convert(folder.path(), &["x.binpack", "x.fsd", "--to-unit", "internal:208"]);
+    let converted = convert(folder.path(), &["x.binpack", "x.fsd", "--from-unit", "cp", "--to-unit", "internal:208"]);
     assert_eq!((&converted["clamped"], scores("x.fsd")), (&1.into(), vec![208, -2, 6, 30_000, 31_998]));
     let header = *Fsd::open(&folder.path().join("x.fsd")).unwrap().header();
     assert_eq!((header.score_unit.pawn(), header.purpose), (208, Purpose::Any));
@@ -146,10 +146,73 @@ fn scores_change_their_unit() {
     assert_eq!(scores("x.txt"), [100, -1, 3, 14_423, 31_998]);
     let output = fsbench(&["dataset", "convert", "x.fsd", "y.fsd", "--from-unit", "cp"], folder.path());
     check(&output, 2, "x.fsd says itself that its scores have 208 units a pawn, not 100");
-    let output = fsbench(&["dataset", "convert", "x.fsd", "y.binpack"], folder.path());
-    check(&output, 0, "records no score unit: remember that a pawn is 208");
+    let output = fsbench(&["dataset", "convert", "x.fsd", "y.binpack", "--to-unit", "internal:361"], folder.path());
+    check(&output, 0, "binpack records no score unit: read the file with --from-unit internal:361");
     let output = fsbench(&["dataset", "convert", "x.fsd", "z.fsd", "--to-unit", "internal:0"], folder.path());
     check(&output, 2, "give `cp`");
+}
+
+/// What nobody says is assumed, told and recorded: internal units in a binpack, centipawns elsewhere.
+#[test]
+fn every_reader_takes_a_unit_and_says_which() {
+    let folder = TempDir::new().unwrap();
+    let scores = [208, -104, 31_998, -3].into_iter().cycle();
+    let records: Vec<Record> = samples(1, 50).into_iter().zip(scores).map(|(r, s)| r.with_score(Some(s))).collect();
+    write(&folder.path().join("x.binpack"), Format::Binpack, &records);
+    let stockfish = value!({ "internal": { "pawn": 208 } });
+    let check_unit = |arguments: &[&str], unit: &Value, said_by: &str| {
+        let document = json(&[&["dataset"], arguments].concat(), folder.path());
+        assert_eq!((&document["score_unit"], &document["unit_said_by"]), (unit, &said_by.into()), "{arguments:?}");
+        document
+    };
+    let document = check_unit(&["stats", "x.binpack"], &stockfish, "nobody");
+    assert_eq!(document["scores"], value!({ "100": 13, "-50": 12, "0": 12 }));
+    check_unit(&["stats", "x.binpack", "--from-unit", "cp"], &"centipawns".into(), "request");
+    check_unit(&["info", "x.binpack"], &stockfish, "nobody");
+    check_unit(&["info", "x.binpack", "--from-unit", "cp"], &"centipawns".into(), "request");
+    let text = fsbench(&["dataset", "info", "x.binpack"], folder.path());
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("internal units, 208 a pawn (assumed: the file does not say; --from-unit)"), "{text}");
+
+    let build = |more: &[&str]| {
+        let arguments = ["dataset", "build", "--method", "eval", "--min-ply", "0", "--force", "--out"];
+        let output = fsbench(&[&arguments, more].concat(), folder.path());
+        check(&output, 0, "");
+        let fsd = Fsd::open(&folder.path().join(more[0])).unwrap();
+        let scores: Vec<i16> = fsd.records().iter().take(4).map(|record| record.score().unwrap()).collect();
+        let recorded = (fsd.header().score_unit, fsd.manifest().unwrap().sources[0].score_unit.unwrap());
+        (scores, recorded.0, recorded.1, String::from_utf8(output.stderr).unwrap())
+    };
+    let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);
+    assert_eq!((scores, unit), (vec![208, -104, 31_998, -3], ScoreUnit::STOCKFISH));
+    assert_eq!(source, FileUnit { unit: ScoreUnit::STOCKFISH, said_by: SaidBy::Nobody });
+    assert!(said.contains("the scores of x.binpack are taken as internal units, 208 a pawn"), "{said}");
+    let (_, unit, source, said) = build(&["a.fsd", "x.binpack", "--from-unit", "cp"]);
+    assert_eq!((unit, source.said_by, said.as_str()), (ScoreUnit::Centipawns, SaidBy::Request, ""));
+    // Several units become one; a unit is for the files that do not say theirs.
+    let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd"]);
+    assert_eq!((scores, unit), (vec![100, -50, 31_998, -1], ScoreUnit::Centipawns));
+    let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd", "--from-unit", "internal:104"]);
+    assert_eq!((scores, unit), (vec![200, -100, 31_998, -3], ScoreUnit::Centipawns));
+    let output = fsbench(&["dataset", "info", "a.fsd", "--from-unit", "internal:104"], folder.path());
+    check(&output, 2, "a.fsd says itself that its scores have 100 units a pawn, not 104");
+}
+
+/// Formats that do not say it get the unit that they are read as: nothing is to be remembered.
+#[test]
+fn what_is_converted_comes_back_in_its_unit() {
+    let folder = TempDir::new().unwrap();
+    let records: Vec<Record> = samples(5, 80).into_iter().filter(|record| record.score().is_some()).collect();
+    write(&folder.path().join("x.fsd"), Format::Fsd, &records);
+    for name in ["x.binpack", "x.bullet", "x.txt"] {
+        let output = fsbench(&["dataset", "convert", "x.fsd", name], folder.path());
+        check(&output, 0, "");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("score unit"));
+        convert(folder.path(), &[name, "y.fsd", "--to-unit", "cp", "--force"]);
+        let scores = |records: &[Record]| records.iter().map(Record::score).collect::<Vec<_>>();
+        let back = read_all(&folder.path().join("y.fsd"));
+        assert_eq!(scores(&back), scores(&records), "{name}");
+    }
 }
 
 #[test]

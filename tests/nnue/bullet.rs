@@ -106,7 +106,8 @@ fn broken_raw_networks_are_bad_requests() {
     let mut stockfish = network();
     stockfish.net.scheme = Scheme::stockfish();
     stockfish.save(&own).unwrap();
-    refused(&["net", "convert", text(&own), text(&raw), "--to", "bullet"], "of scheme `simple`, not of `stockfish`");
+    let again = ["net", "convert", text(&own), text(&raw), "--to", "bullet", "--force"];
+    refused(&again, "of scheme `simple`, not of `stockfish`");
     std::fs::write(&raw, &whole[..whole.len() - 64]).unwrap();
     refused(&["net", "info", text(&raw), "--bullet", "chess768", "--buckets", "4"], "was the copy cut short");
 }

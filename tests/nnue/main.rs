@@ -3,6 +3,7 @@
 mod bullet;
 #[path = "../common/mod.rs"]
 mod common;
+mod convert;
 mod engines;
 mod equal;
 mod malformed;

@@ -97,7 +97,7 @@ fn what_was_trained_plays_in_stockfish_15_1() {
 }
 
 /// Numbers that leave activations and scores in their usual range.
-fn random_integers(architecture: Architecture) -> QuantNet {
+pub fn random_integers(architecture: Architecture) -> QuantNet {
     let mut rng = Seed(15).stream("integers", 0);
     let shape = architecture.shape();
     let rows = shape.features as usize;

@@ -1,7 +1,7 @@
 //! Binpacks served as they are.
 
-use fsbench::data::formats::{Format, SampleReader};
-use fsbench::data::{Method, Record, Split};
+use fsbench::data::formats::{Format, SampleReader, SampleWriter};
+use fsbench::data::{Method, Needs, Purpose, Record, ScoreUnit, Split};
 use fsbench::features::FeatureSet;
 use fsbench::service::{Client, Layout, Request, ServiceError};
 use shakmaty::Position;
@@ -42,6 +42,58 @@ fn every_sample_comes_once_an_epoch() {
         for mut epoch in epochs {
             epoch.sort_unstable();
             assert!(epoch.into_iter().eq(0..records.len() as u32));
+        }
+    }
+}
+
+/// Without a word a binpack's scores are an engine's internal units, decoded or built.
+#[test]
+fn the_unit_of_scores_can_be_told() {
+    let fixture = Fixture::new(Method::Eval);
+    let data = fixture.binpack();
+    let records = samples(&data);
+    for (from_unit, pawn) in
+        [(None, 208), (Some(ScoreUnit::Centipawns), 100), (Some(ScoreUnit::Internal { pawn: 361 }), 361)]
+    {
+        let request = Request { data: data.clone(), from_unit, ..fixture.request() };
+        for batch in all(&request) {
+            for (score, &index) in batch.scores.iter().zip(&batch.sample_indices) {
+                let known = f64::from(records[index as usize].score().expect("scored"));
+                let found = f64::from(f32::from_bits(*score));
+                assert!((found - known * 100.0 / f64::from(pawn)).abs() < 1e-3, "{from_unit:?}: {found} {known}");
+            }
+        }
+        let described = Client::spawn(program(), &request).expect("the service starts").description().score_unit;
+        assert_eq!(described.map(ScoreUnit::pawn), Some(pawn));
+    }
+    let wrong = Request { from_unit: Some(ScoreUnit::STOCKFISH), ..fixture.request() };
+    let error = Client::spawn(program(), &wrong).err().expect("refused").to_string();
+    assert!(error.contains("says itself that its scores have 100 units a pawn, not 208"), "{error}");
+}
+
+/// Samples without what is needed are left out; the indices served are those of the others.
+#[test]
+fn samples_need_what_is_asked_for() {
+    let fixture = Fixture::new(Method::Eval);
+    let (path, records) = (fixture.path.with_extension("part.fsd"), fixture.open().records().to_vec());
+    let partly: Vec<Record> =
+        records.iter().zip(0..).map(|(record, n)| if n % 3 == 0 { record.with_score(None) } else { *record }).collect();
+    let mut writer = SampleWriter::create(&path, Format::Fsd, false).expect("the folder is writable");
+    writer.push(&partly).expect("good");
+    writer.finish(Fixture::provenance(Purpose::Eval)).expect("the disk has room");
+    let binpack = path.with_extension("binpack");
+    let mut writer = SampleWriter::create(&binpack, Format::Binpack, true).expect("the folder is writable");
+    writer.push(&partly).expect("good");
+    writer.finish(Fixture::provenance(Purpose::Any)).expect("the disk has room");
+    let drawn = samples(&binpack);
+    for (data, known) in [(path, partly), (binpack, drawn)] {
+        for needs in [Needs::Score, Needs::Result, Needs::Both, Needs::Any] {
+            let request = Request { data: data.clone(), needs: Some(needs), ..fixture.request() };
+            let mut served = order(&all(&request), 0);
+            served.sort_unstable();
+            let expected: Vec<u32> =
+                (0..).zip(&known).filter(|(_, record)| needs.met_by(record)).map(|(index, _)| index).collect();
+            assert!(served == expected, "{needs:?} of {}", data.display());
         }
     }
 }

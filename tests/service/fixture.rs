@@ -39,10 +39,13 @@ impl Fixture {
         let path = self.path.with_extension("binpack");
         let mut writer = SampleWriter::create(&path, Format::Binpack, true).expect("the folder is writable");
         writer.push(self.open().records()).expect("the samples are good");
-        let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
-        let provenance = Provenance { purpose, score_unit, seed: Seed(0), games: 40, sources: [0; 32] };
-        writer.finish(provenance).expect("the disk has room");
+        writer.finish(Fixture::provenance(Purpose::Any)).expect("the disk has room");
         path
+    }
+
+    pub fn provenance(purpose: Purpose) -> Provenance {
+        let score_unit = ScoreUnit::Centipawns;
+        Provenance { purpose, score_unit, seed: Seed(0), games: 40, sources: [0; 32] }
     }
 
     pub fn open(&self) -> Fsd {
@@ -56,6 +59,7 @@ impl Fixture {
             slots: 3,
             seed: Seed(9),
             threads: 2,
+            from_unit: Some(ScoreUnit::Centipawns),
             ..Request::new("piece", &self.path, self.method)
         }
     }

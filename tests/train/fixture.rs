@@ -45,6 +45,7 @@ impl Bench {
         TrainConfig {
             set: "piece".into(),
             data: self.data(method),
+            from_unit: None,
             source: Source::Built,
             factor: true,
             method,
@@ -54,6 +55,7 @@ impl Bench {
             hidden: vec![8],
             design: Design::default(),
             scheme: "stockfish".into(),
+            pawn: 100,
             batch_size: 128,
             epochs: 4,
             epoch_samples: Some(700),

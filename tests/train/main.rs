@@ -6,4 +6,5 @@
 mod common;
 mod fixture;
 mod runs;
+mod scores;
 mod shapes;

@@ -112,7 +112,13 @@ fn two_methods_are_learned_in_one_run() {
     let bench = Bench::new();
     let trained = |name: &str, weight: f64| {
         let plain = bench.config(Method::Eval);
-        let second = Second { method: Method::Pqr, data: bench.data(Method::Pqr), source: plain.source, weight };
+        let second = Second {
+            method: Method::Pqr,
+            data: bench.data(Method::Pqr),
+            from_unit: None,
+            source: plain.source,
+            weight,
+        };
         let config = TrainConfig { second: Some(second), epochs: 6, ..plain };
         bench.run(&config, name, false, &mut Silent).expect("trained")
     };

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use indicatif::ProgressBar;
 
-use super::convert::unit;
 use super::engine::EngineArguments;
 use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_without_plies};
+use crate::cli::units::note_assumed;
 use crate::cli::{Failure, Format, print_json};
+use crate::data::formats::SaidBy;
 use crate::data::uci::Limit;
 use crate::data::{
     self, DataError, Dropped, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats,
@@ -39,8 +40,9 @@ pub struct Arguments {
     /// The inputs' format, where it cannot be told from their content and names
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the inputs' scores where the files do not say it: cp, or internal:PAWN [default: cp]
-    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    /// Unit of the inputs' scores where the files do not say it: cp, or internal:PAWN with an engine's units a pawn
+    /// [default: internal:208 of binpacks, else cp]; inputs in several units are brought to centipawns
+    #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     filters: Filters,
@@ -100,8 +102,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut inputs = data::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
         input.format = arguments.from;
-        input.unit = arguments.from_unit;
     }
+    give_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
     let command: Vec<String> = std::env::args().collect();
     let labels = arguments.labels.job()?;
     let job = Job { labels: labels.as_ref(), command: &command, ..Job::new(&inputs, &arguments.out, &options) };
@@ -114,6 +116,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.format {
         Format::Text => outln!("{}", text(&manifest, &arguments.out))?,
         Format::Json => print_json(&json(&manifest, &arguments.out))?,
+    }
+    Ok(())
+}
+
+/// Gives the unit to the inputs that do not say it themselves; where none is such, to all, which then refuse another.
+fn give_unit(inputs: &mut [Weighted], unit: Option<ScoreUnit>) -> Result<(), DataError> {
+    let mut silent = Vec::with_capacity(inputs.len());
+    for input in &*inputs {
+        silent.push(data::unit_of(input)?.said_by == SaidBy::Nobody);
+    }
+    let all = !silent.contains(&true);
+    for (input, _) in inputs.iter_mut().zip(silent).filter(|(_, silent)| all || *silent) {
+        input.unit = unit;
     }
     Ok(())
 }
@@ -158,6 +173,12 @@ fn show(bar: &ProgressBar, done: Progress) {
 
 fn warn_skipped(manifest: &Manifest) {
     for source in &manifest.sources {
+        if let Some(unit) = source.score_unit.filter(|_| manifest.labelling.is_none()) {
+            note_assumed(Path::new(&source.path), unit);
+        }
+        if source.scores_cut > 0 {
+            note!("warning: {} scores of {} were cut to what can be held", source.scores_cut, source.path);
+        }
         if source.skipped.total() > 0 {
             note!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
             for game in &source.skipped.examples {
@@ -189,6 +210,8 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
         "skipped_games": manifest.sources.iter().map(|source| source.skipped.total()).sum::<u64>(),
         "skipped": skipped,
         "labelling": manifest.labelling,
+        "score_unit": manifest.score_unit,
+        "source_units": manifest.sources.iter().map(|source| source.score_unit).collect::<Vec<_>>(),
         "hash": manifest.samples_hash,
     })
 }
@@ -202,6 +225,7 @@ fn text(manifest: &Manifest, out: &Path) -> String {
         format!("{}: {} samples for {}", out.display(), manifest.kept, manifest.method.name()),
         format!("games      {}", used(manifest.games_used(), manifest.games)),
         format!("positions  {}", used(manifest.positions_used(), manifest.positions)),
+        format!("scores     {}", manifest.score_unit.describe()),
     ];
     let dropped = manifest.dropped.iter().filter(|(why, _)| **why != Dropped::GameLeftOut);
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 
 use super::{Threads, failure, progress};
+use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::{self, ConvertOptions, Converted, convert, convert_stream};
 use crate::data::{DataError, ScoreUnit};
@@ -26,11 +27,12 @@ pub struct Arguments {
     /// The output's format, where its name does not tell
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<formats::Format>,
-    /// Unit of the input's scores: cp, or internal:PAWN with an engine's units a pawn [default: cp; a .fsd file's own]
-    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    /// Unit of the input's scores, where it does not say it itself: cp, or internal:PAWN with an engine's units a pawn
+    /// [default: internal:208 of a binpack, else cp]
+    #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
-    /// Unit of the output's scores [default: the input's; cp of text]
-    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    /// Unit of the output's scores [default: the input's in a .fsd file, internal:208 in a binpack, else cp]
+    #[arg(long, value_name = "UNIT")]
     to_unit: Option<ScoreUnit>,
     /// What a sample without a result counts as where the format wants one; otherwise such samples are left out
     #[arg(long, value_enum)]
@@ -48,15 +50,6 @@ pub struct Arguments {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum UnknownResult {
     Draw,
-}
-
-pub(super) fn unit(text: &str) -> Result<ScoreUnit, String> {
-    let pawn = text.strip_prefix("internal:").and_then(|pawn| pawn.parse().ok()).filter(|pawn| *pawn > 0);
-    match (text, pawn) {
-        ("cp", _) => Ok(ScoreUnit::Centipawns),
-        (_, Some(pawn)) => Ok(ScoreUnit::Internal { pawn }),
-        _ => Err("give `cp`, or `internal:PAWN` with the value of a pawn, 1 to 65535".into()),
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -117,10 +110,10 @@ fn warn(converted: &Converted, arguments: &Arguments) {
     if account.assumed_draws > 0 {
         note!("warning: {} unknown results became draws", account.assumed_draws);
     }
-    let recorded = *to == formats::Format::Fsd || score_units.to == ScoreUnit::Centipawns;
-    if !recorded {
-        let pawn = score_units.to.pawn();
-        note!("warning: {to_name} records no score unit: remember that a pawn is {pawn} there");
+    let usual = *to == formats::Format::Fsd || score_units.to == to.usual_unit();
+    if !usual {
+        let unit = score_units.to;
+        note!("warning: {to_name} records no score unit: read the file with --from-unit {unit}");
     }
     if skipped.total() > 0 {
         note!("warning: {} entries of {} were skipped", skipped.total(), arguments.input.display());
@@ -130,12 +123,19 @@ fn warn(converted: &Converted, arguments: &Arguments) {
     }
 }
 
+fn units(conversion: &formats::Conversion) -> String {
+    let formats::Rescale { from, to } = conversion.score_units;
+    let source = describe(from, conversion.unit_said_by.unwrap_or(formats::SaidBy::File));
+    if from == to { source } else { format!("{}, from {source}", to.describe()) }
+}
+
 fn text(converted: &Converted, output: &Path) -> String {
     let formats::Conversion { from, to, .. } = &converted.conversion;
     let mut lines = vec![
         format!("{}: {} samples, {} from {}", output.display(), converted.samples, to.name(), from.name()),
         format!("read     {}", converted.read),
         format!("games    {}", converted.games),
+        format!("scores   {}", units(&converted.conversion)),
     ];
     lines.extend(converted.hash.iter().map(|hash| format!("hash     {hash}")));
     lines.join("\n")

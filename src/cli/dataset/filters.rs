@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::data::{Balance, Dedup, Filter, Method, Options, Part, PerGame, Speed, Split, Target};
+use crate::data::{Balance, Dedup, Filter, Method, Needs, Options, Part, PerGame, Speed, Split, Target};
 use crate::units::Seed;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which positions")]
 pub struct Filters {
+    /// eval: what a sample must hold; games without scores can be trained on with --lambda 0, which needs results
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    needs: Needs,
     /// Samples a game: `all`, or so many drawn at random
     #[arg(long, value_name = "N", default_value = "all", value_parser = per_game)]
     per_game: PerGame,
@@ -102,6 +105,9 @@ impl Filters {
         if method == Method::Pqr && min_moves < 2 {
             bail!("--min-moves must be at least 2 for pqr: R needs a legal move beside the one played");
         }
+        if method == Method::Pqr && self.needs != Needs::default() {
+            bail!("--needs says what a sample of eval must hold; pqr learns from moves");
+        }
         let min_ply = self.min_ply.unwrap_or(defaults.min_ply);
         if self.max_ply.is_some_and(|last| last < min_ply) {
             bail!("--max-ply lies before the first ply, {min_ply}");
@@ -112,6 +118,7 @@ impl Filters {
         let part = self.split.map(|split| Part { split, validation: self.validation, seed: Seed(self.split_seed) });
         Ok(Options {
             method,
+            needs: self.needs,
             seed,
             per_game: self.per_game,
             min_ply,

@@ -157,6 +157,7 @@ fn text(summary: &Summary, arguments: &Arguments) -> String {
         format!("plies      {}", summary.plies),
     ];
     lines.extend(summary.samples.map(|samples| format!("samples    {samples}")));
+    lines.extend(summary.score_unit.map(|unit| format!("scores     {}", unit.describe())));
     if summary.resumed > 0 {
         lines.push(format!("resumed    {} games of an interrupted run", summary.resumed));
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Threads, failure};
+use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::{self, Info, formats};
+use crate::data::{self, Info, ScoreUnit, formats};
 
 /// Show what a file of games or samples holds
 #[derive(Debug, clap::Args)]
@@ -18,6 +19,10 @@ pub struct Arguments {
     from: Option<formats::Format>,
     #[command(flatten)]
     threads: Threads,
+    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
+    /// cp]
+    #[arg(long, value_name = "UNIT")]
+    from_unit: Option<ScoreUnit>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -25,14 +30,13 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info = data::info(&arguments.file, arguments.from).map_err(failure)?;
+    let info = data::info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
         Format::Json => {
             let mut document = serde_json::to_value(&info).map_err(Failure::work)?;
             if let (Some(header), Some(fields)) = (info.header, document.as_object_mut()) {
                 fields.insert("method".into(), json!(header.purpose));
-                fields.insert("score_unit".into(), json!(header.score_unit));
                 fields.insert("seed".into(), json!(header.seed));
             }
             print_json(&document)?;
@@ -48,10 +52,10 @@ fn text(info: &Info) -> String {
         format!("games        {}", info.games),
         format!("with score   {}", info.with_score),
         format!("with result  {}", info.with_result),
+        format!("score unit   {}", describe(info.score_unit, info.unit_said_by)),
     ];
     if let Some(header) = info.header {
         lines.push(format!("method       {}", header.purpose.name()));
-        lines.push(format!("score unit   {} a pawn", header.score_unit.pawn()));
         lines.push(format!("seed         {}", header.seed.0));
     }
     if let Some(skipped) = &info.skipped {

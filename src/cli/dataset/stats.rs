@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::convert::unit;
 use super::{Threads, failure, progress};
 use crate::cli::tables::{percent, table};
+use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{self, Histogram, Logistic, ScoreUnit, Stats, formats};
 use crate::record::{write_atomically, write_json};
@@ -23,8 +23,9 @@ pub struct Arguments {
     /// The file's format, where it cannot be told from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the scores where the file does not say it: cp, or internal:PAWN
-    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
+    /// cp]
+    #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
@@ -71,8 +72,11 @@ fn write(stats: &Stats, folder: &Path) -> Result<(), Failure> {
 
 fn text(stats: &Stats) -> String {
     let share = |count: u64| format!("{count} ({})", percent(count as f64 / stats.samples as f64));
+    let unit = stats.unit_said_by.filter(|_| stats.with_score > 0);
+    let unit =
+        unit.map(|said_by| format!("\nscore unit   {}", describe(stats.score_unit, said_by))).unwrap_or_default();
     let mut parts = vec![format!(
-        "{}: {} samples of {} games ({})\nwith score   {}\nwith result  {}\nwith move    {}",
+        "{}: {} samples of {} games ({})\nwith score   {}\nwith result  {}\nwith move    {}{unit}",
         stats.path,
         stats.samples,
         stats.games,

@@ -42,11 +42,10 @@ struct Info {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = load(&arguments.file, &arguments.told)?;
     let net = &loaded.file.net;
-    let (architecture, description) = loaded.nnue.unzip();
     let info = Info {
         format: loaded.format,
-        architecture: architecture.map(Architecture::name),
-        description,
+        architecture: loaded.architecture.map(Architecture::name),
+        description: loaded.description,
         name: loaded.file.origin.name.clone(),
         identity: loaded.file.origin.identity.clone(),
         text: net.shape.to_string(),

@@ -11,7 +11,9 @@ use super::Failure;
 use crate::features::FeatureSet;
 use crate::measure::Network;
 use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, load_float, load_quantised};
+use crate::net::{
+    Activation, Held, NetError, NetFile, Scheme, bullet, description, load_float, load_quantised,
+};
 use crate::train::folder;
 
 /// Look into network files and convert them
@@ -85,8 +87,10 @@ impl Told {
 pub(super) struct Loaded {
     pub(super) file: NetFile,
     pub(super) format: &'static str,
-    /// Of a `.nnue` file: architecture and description.
-    pub(super) nnue: Option<(Architecture, String)>,
+    /// Of a `.nnue` file.
+    pub(super) architecture: Option<Architecture>,
+    /// What the file says of itself.
+    pub(super) description: Option<String>,
 }
 
 /// Reads a network, or a checkpoint as a network in floating point. With --bullet what is of fsbench's or Stockfish's own
@@ -114,16 +118,19 @@ pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
         if let Some(set) = &told.bullet {
             let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
             let layout = bullet::Layout { activation: told.activation, buckets: told.buckets as usize, l1: told.l1 };
-            return Ok(Loaded { file: bullet::load(path, &set, layout)?, format: "bullet", nnue: None });
+            let file = bullet::load(path, &set, layout)?;
+            return Ok(Loaded { file, format: "bullet", architecture: None, description: None });
         }
         if !recognise(path)? {
             let (file, held) = load_quantised(path, scheme.as_ref())?;
             let format = if held == Held::Floats { "checkpoint, quantised" } else { "fsbench" };
-            return Ok(Loaded { file, format, nnue: None });
+            let description = if held == Held::Floats { None } else { description(path)? };
+            return Ok(Loaded { file, format, architecture: None, description });
         }
         let nnue = Nnue::load(path, told.arch)?;
-        let described = (nnue.architecture, String::from_utf8_lossy(&nnue.description).into_owned());
-        Ok(Loaded { file: nnue.into_file()?, format: "nnue", nnue: Some(described) })
+        let architecture = Some(nnue.architecture);
+        let description = Some(String::from_utf8_lossy(&nnue.description).into_owned());
+        Ok(Loaded { file: nnue.into_file()?, format: "nnue", architecture, description })
     };
     read().map_err(Failure::request)
 }

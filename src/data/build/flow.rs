@@ -8,7 +8,7 @@ use super::sieve::Sifted;
 use super::spool::Spool;
 use super::tally::{Dropped, GameDropped, Tally};
 use super::unlikely::probability;
-use crate::data::{DataError, FsdWriter, Record, Split, SplitRule};
+use crate::data::{DataError, FsdWriter, Record, ScoreUnit, Split, SplitRule};
 use crate::units::{Draws, Seed};
 
 /// Where samples go.
@@ -45,8 +45,7 @@ struct Source {
     /// Games of the sources before this.
     first_game: u64,
     weight: f64,
-    /// Factor from its score unit to centipawns.
-    centipawns: f32,
+    unit: ScoreUnit,
 }
 
 impl Flow {
@@ -58,7 +57,7 @@ impl Flow {
             part,
             unlikely: (options.skip_unlikely && !scores_later).then(|| options.seed.draws("unlikely")),
             weights: options.seed.draws("weight"),
-            source: Source { first_game: 0, weight: 1.0, centipawns: 1.0 },
+            source: Source { first_game: 0, weight: 1.0, unit: ScoreUnit::Centipawns },
             pending: None,
             tally: Tally::default(),
             kept: 0,
@@ -67,8 +66,8 @@ impl Flow {
     }
 
     /// Another source begins.
-    pub fn begin(&mut self, weight: f64, centipawns: f32) {
-        self.source = Source { first_game: self.tally.games, weight, centipawns };
+    pub fn begin(&mut self, weight: f64, unit: ScoreUnit) {
+        self.source = Source { first_game: self.tally.games, weight, unit };
     }
 
     /// The source is read; `games` of it, also those without samples.
@@ -113,7 +112,7 @@ impl Flow {
         }
         if let Some(draws) = self.unlikely {
             let before = records.len();
-            records.retain(|record| is_likely(record, number, self.source.centipawns, draws));
+            records.retain(|record| is_likely(record, number, self.source.unit, draws));
             self.tally.drop(Dropped::Unlikely, (before - records.len()) as u64);
         }
         if let PerGame::At(count) = self.per_game {
@@ -138,20 +137,20 @@ impl Flow {
 
     fn copies(&self, number: u32) -> u64 {
         let whole = self.source.weight.floor();
-        let more = unit(self.weights.at(u64::from(number))) < self.source.weight - whole;
+        let more = share(self.weights.at(u64::from(number))) < self.source.weight - whole;
         whole as u64 + u64::from(more)
     }
 }
 
 /// Whether a sample survives the draw by its result's probability; without a score or a result it does.
-pub fn is_likely(record: &Record, number: u32, centipawns: f32, draws: Draws) -> bool {
+pub fn is_likely(record: &Record, number: u32, unit: ScoreUnit, draws: Draws) -> bool {
     let (Some(score), Some(result)) = (record.score(), record.result()) else { return true };
-    let probability = probability(result, f64::from(score) * f64::from(centipawns), record.ply());
-    unit(draws.at(u64::from(number) << 16 | u64::from(record.ply().0))) < probability
+    let probability = probability(result, f64::from(unit.in_centipawns(score)), record.ply());
+    share(draws.at(u64::from(number) << 16 | u64::from(record.ply().0))) < probability
 }
 
 /// In [0, 1).
-fn unit(bits: u64) -> f64 {
+fn share(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 

@@ -33,14 +33,14 @@ pub fn score(
         let records: &[Record] = bytemuck::cast_slice(bytes);
         label(records, &by.settings, &by.work, &journal, &fingerprint, &mut told).map_err(Box::new)?
     };
-    let sieve = Sieve::new(options.clone(), false, ScoreUnit::Centipawns.centipawns());
+    let sieve = Sieve::new(options.clone(), false, ScoreUnit::Centipawns);
     let draws = options.skip_unlikely.then(|| options.seed.draws("unlikely"));
     let look = |number: u64, record: Record| {
         let label = labels.get(number as usize).ok_or(Dropped::NotLabelled)?;
         let record = if record.has_move() { label.apply_score(record) } else { label.apply(record) };
         sieve.look_at_score(record.score())?;
         match draws {
-            Some(draws) if !is_likely(&record, record.game(), 1.0, draws) => Err(Dropped::Unlikely),
+            Some(draws) if !is_likely(&record, record.game(), ScoreUnit::Centipawns, draws) => Err(Dropped::Unlikely),
             _ => Ok(record),
         }
     };

@@ -31,6 +31,7 @@ use supply::{Supply, ahead};
 use tally::Tally;
 
 pub use options::{Balance, Dedup, Filter, Options, Part, PerGame, Target};
+pub use supply::unit_of;
 pub use tally::{Dropped, GameDropped};
 pub use unlikely::probability;
 
@@ -143,14 +144,10 @@ fn read(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Vec<Source>, ScoreUnit), DataError> {
     let mut sources: Vec<Source> = Vec::new();
-    let mut units = None;
+    let unit = common_unit(job.inputs)?;
     for input in job.inputs {
-        let supply = Supply::open(input, job.options, job.labels.is_some())?;
-        if *units.get_or_insert(supply.score_unit()) != supply.score_unit() {
-            let reason = "its scores are in another unit than those before it; convert it first (`dataset convert`)";
-            return Err(DataError::Input { input: input.origin.path().display().to_string(), reason: reason.into() });
-        }
-        flow.begin(input.weight, supply.score_unit().centipawns());
+        let supply = Supply::open(input, unit, job.options, job.labels.is_some())?;
+        flow.begin(input.weight, unit);
         let before = total(&sources);
         let supply = ahead(supply, |batch, bytes| {
             batch.into_iter().try_for_each(|(number, sifted)| flow.add(number, sifted))?;
@@ -161,7 +158,14 @@ fn read(
         flow.finish(supply.games())?;
         sources.push(supply.source()?);
     }
-    Ok((sources, units.unwrap_or(ScoreUnit::Centipawns)))
+    Ok((sources, unit))
+}
+
+/// The unit of what is built: that of all inputs; centipawns where they differ.
+fn common_unit(inputs: &[Weighted]) -> Result<ScoreUnit, DataError> {
+    let units = inputs.iter().map(|input| Ok(unit_of(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
+    let same = units.windows(2).all(|pair| pair[0] == pair[1]);
+    Ok(units.first().copied().filter(|_| same).unwrap_or(ScoreUnit::Centipawns))
 }
 
 /// What needs all samples, but not their scores.
@@ -271,7 +275,7 @@ pub(super) fn everything(
     mut each: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<Everything, DataError> {
     let input = Weighted { format: Some(Format::Pgn), ..Weighted::of(input.clone(), 1.0) };
-    let mut supply = Supply::open(&input, &Options::everything(), true)?;
+    let mut supply = Supply::open(&input, ScoreUnit::Centipawns, &Options::everything(), true)?;
     let mut positions = 0;
     'read: while let Some(batch) = supply.batch()? {
         for (number, mut sifted) in batch {

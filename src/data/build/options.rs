@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Method, Speed, Split};
+use crate::data::{Method, Needs, Speed, Split};
 use crate::units::Seed;
 
 /// How many samples a game gives.
@@ -65,6 +65,9 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     pub method: Method,
+    /// eval: what a sample must hold.
+    #[serde(default, skip_serializing_if = "Needs::is_score")]
+    pub needs: Needs,
     pub seed: Seed,
     pub per_game: PerGame,
     pub min_ply: u16,
@@ -114,6 +117,7 @@ impl Options {
         };
         Options {
             method,
+            needs: Needs::Score,
             seed: Seed(0),
             per_game: PerGame::All,
             min_ply,

@@ -7,7 +7,7 @@ use shakmaty::{Chess, Move, Position};
 use super::options::{Filter, Options};
 use super::tally::{Dropped, GameDropped, Tally};
 use crate::data::pgn::{Eval, Head, Scribe, first_ply};
-use crate::data::{GameResult, Method, Record, RecordError};
+use crate::data::{GameResult, Method, Needs, Record, RecordError, ScoreUnit};
 use crate::units::Ply;
 
 /// The filters that need no other sample.
@@ -16,8 +16,7 @@ pub struct Sieve {
     options: Options,
     /// An engine gives the scores later: now a sample needs none, and the scores there are say nothing.
     scores_later: bool,
-    /// Factor from the source's score unit to centipawns.
-    centipawns: f32,
+    unit: ScoreUnit,
 }
 
 /// The samples of a game or a part of one, and what became of the rest.
@@ -28,8 +27,8 @@ pub struct Sifted {
 }
 
 impl Sieve {
-    pub fn new(options: Options, scores_later: bool, centipawns: f32) -> Sieve {
-        Sieve { options, scores_later, centipawns }
+    pub fn new(options: Options, scores_later: bool, unit: ScoreUnit) -> Sieve {
+        Sieve { options, scores_later, unit }
     }
 
     /// Passes a position with the number of its legal moves (0 where nobody asks for it), or says why not.
@@ -67,11 +66,32 @@ impl Sieve {
 
     /// What the score alone decides.
     pub fn look_at_score(&self, score: Option<i16>) -> Result<(), Dropped> {
-        if self.options.method == Method::Eval && score.is_none() {
+        let needed = matches!(self.options.needs, Needs::Score | Needs::Both);
+        if self.options.method == Method::Eval && needed && score.is_none() {
             return Err(Dropped::NoScore);
         }
-        let beyond = |cap: u16| score.is_some_and(|score| f32::from(score).abs() * self.centipawns > f32::from(cap));
+        let beyond = |cap: u16| score.is_some_and(|score| self.unit.in_centipawns(score).abs() > f32::from(cap));
         if self.options.max_score.is_some_and(beyond) { Err(Dropped::Decided) } else { Ok(()) }
+    }
+
+    /// Leaves out the samples that lack what λ asks for, now that the game's result is known.
+    fn look_at_results(&self, sifted: &mut Sifted) {
+        let options = &self.options;
+        let (why, kept): (_, fn(&Record) -> bool) = match options.needs {
+            Needs::Result | Needs::Both => (Dropped::NoResult, |record| record.result().is_some()),
+            Needs::Any if !self.scores_later => (Dropped::NoLabel, |record| Needs::Any.met_by(record)),
+            Needs::Any | Needs::Score => return,
+        };
+        if options.method == Method::Eval {
+            let before = sifted.records.len();
+            sifted.records.retain(kept);
+            sifted.tally.drop(why, (before - sifted.records.len()) as u64);
+        }
+    }
+
+    /// What a score found out later decides of a position that is kept.
+    fn look_at_kept(&self, score: Option<i16>) -> Result<(), Dropped> {
+        if self.scores_later { Ok(()) } else { self.look_at_score(score) }
     }
 
     /// Whether the position itself must be looked at, not only its numbers.
@@ -99,6 +119,7 @@ impl Sieve {
                 Err(why) => sifted.tally.drop(why, 1),
             }
         }
+        self.look_at_results(&mut sifted);
         Ok(sifted)
     }
 }
@@ -109,6 +130,43 @@ pub struct Page {
     ply: u16,
     /// White's view of the current position.
     eval: Option<Eval>,
+    newest: Newest,
+}
+
+/// What became of the newest move's position, as far as a score could still change it.
+enum Newest {
+    Settled,
+    /// The last record, which has no score.
+    Kept,
+    /// It would pass with a score, perhaps.
+    Unscored(Box<(Chess, Move, u16)>),
+}
+
+impl Page {
+    /// Nothing more is said of the newest move.
+    fn settle(&mut self) {
+        if let Newest::Unscored(_) = std::mem::replace(&mut self.newest, Newest::Settled) {
+            self.sifted.tally.drop(Dropped::NoScore, 1);
+        }
+    }
+
+    /// Keeps a position that passed, or counts why it did not.
+    fn keep(&mut self, before: &Chess, mv: Move, ply: u16, score: Option<i16>, looked: Result<u16, Dropped>) -> Newest {
+        let packed = looked.and_then(|moves| {
+            let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
+            record.map(|record| record.with_scratch(moves)).map_err(|_| Dropped::TooManyPieces)
+        });
+        match packed {
+            Ok(record) => {
+                self.sifted.records.push(record);
+                if score.is_none() { Newest::Kept } else { Newest::Settled }
+            }
+            Err(why) => {
+                self.sifted.tally.drop(why, 1);
+                Newest::Settled
+            }
+        }
+    }
 }
 
 impl Scribe for Sieve {
@@ -126,7 +184,12 @@ impl Scribe for Sieve {
             // With evaluations a move takes some 28 bytes; longer texts hold more than moves.
             let records = Vec::with_capacity((length / 24).min(500));
             let sifted = Sifted { records, tally: Tally::of_a_game() };
-            return ControlFlow::Continue(Page { sifted, ply: first_ply(&head.start).0, eval: None });
+            return ControlFlow::Continue(Page {
+                sifted,
+                ply: first_ply(&head.start).0,
+                eval: None,
+                newest: Newest::Settled,
+            });
         };
         let mut sifted = Sifted { records: Vec::new(), tally: Tally::of_a_game() };
         sifted.tally.drop_game(why);
@@ -139,20 +202,36 @@ impl Scribe for Sieve {
         page.sifted.tally.positions += 1;
         let turn = before.turn();
         let score = page.eval.take().map(|eval| turn.fold_wb(eval, eval.reversed()).centipawns());
-        match self.look(before, Some(mv), ply, score) {
-            Ok(moves) => match Record::of(before, 0, Ply(ply), Some(mv), score, None) {
-                Ok(record) => page.sifted.records.push(record.with_scratch(moves)),
-                Err(_) => page.sifted.tally.drop(Dropped::TooManyPieces, 1),
-            },
-            Err(why) => page.sifted.tally.drop(why, 1),
-        }
+        page.settle();
+        page.newest = match self.look(before, Some(mv), ply, score) {
+            Err(Dropped::NoScore) => Newest::Unscored(Box::new((before.clone(), mv, ply))),
+            looked => page.keep(before, mv, ply, score, looked),
+        };
     }
 
     fn eval(&self, page: &mut Page, eval: Eval) {
         page.eval = Some(eval);
     }
 
-    fn close(&self, page: Page, _: Head, result: Option<GameResult>) -> Sifted {
+    fn searched(&self, page: &mut Page, eval: Eval) {
+        let score = Some(eval.centipawns());
+        match std::mem::replace(&mut page.newest, Newest::Settled) {
+            Newest::Settled => {}
+            Newest::Kept => match (self.look_at_kept(score), page.sifted.records.pop()) {
+                (Ok(()), Some(record)) => page.sifted.records.push(record.with_score(score)),
+                (Err(why), _) => page.sifted.tally.drop(why, 1),
+                (Ok(()), None) => {}
+            },
+            Newest::Unscored(position) => {
+                let (before, mv, ply) = *position;
+                let looked = self.look(&before, Some(mv), ply, score);
+                page.newest = page.keep(&before, mv, ply, score, looked);
+            }
+        }
+    }
+
+    fn close(&self, mut page: Page, _: Head, result: Option<GameResult>) -> Sifted {
+        page.settle();
         let mut sifted = page.sifted;
         if let Some(result) = result {
             for record in &mut sifted.records {
@@ -160,6 +239,7 @@ impl Scribe for Sieve {
                 *record = record.with_result(Some(own));
             }
         }
+        self.look_at_results(&mut sifted);
         sifted
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::options::Options;
 use super::sieve::{Sieve, Sifted};
-use crate::data::formats::{Format, SampleReader, decoders, detect};
+use crate::data::formats::{FileUnit, Format, Rescale, SampleReader, decoders, detect, file_unit, rescale, score_unit};
 use crate::data::input::{Input, Origin};
 use crate::data::manifest::Source;
 use crate::data::pgn::Reading;
@@ -23,8 +23,22 @@ pub type Batch = Vec<(u64, Sifted)>;
 pub struct Supply {
     content: Content,
     sieve: Sieve,
-    score_unit: ScoreUnit,
+    unit: FileUnit,
+    rescale: Rescale,
+    /// Scores that were cut by that.
+    cut: u64,
     weight: f64,
+}
+
+/// What an input's scores are measured in.
+///
+/// # Errors
+/// When the input cannot be read, or says another unit than the one given.
+pub fn unit_of(input: &Weighted) -> Result<FileUnit, DataError> {
+    match &input.origin {
+        Origin::File(path) => score_unit(path, input.format, input.unit),
+        Origin::Stdin => file_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
+    }
 }
 
 enum Content {
@@ -33,9 +47,11 @@ enum Content {
 }
 
 impl Supply {
+    /// `to`: the unit that scores are brought into.
+    ///
     /// # Errors
     /// When the input cannot be read or is of no kind that is supported.
-    pub fn open(input: &Weighted, options: &Options, scores_later: bool) -> Result<Supply, DataError> {
+    pub fn open(input: &Weighted, to: ScoreUnit, options: &Options, scores_later: bool) -> Result<Supply, DataError> {
         let origin = &input.origin;
         let format = match (input.format, origin) {
             (Some(format), _) => format,
@@ -44,24 +60,24 @@ impl Supply {
             (None, Origin::Stdin) => Format::Pgn,
         };
         let options = if format.has_ply() { options.clone() } else { options.of_any_ply() };
-        let sieve = |unit: ScoreUnit| Sieve::new(options.clone(), scores_later, unit.centipawns());
-        if format == Format::Pgn {
-            let score_unit = ScoreUnit::Centipawns;
-            let reading = Box::new(Reading::new(Input::open(origin)?, sieve(score_unit)));
-            let content = Content::Games { reading, read: 0, decoders: decoders(&origin.path())? };
-            return Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight });
-        }
-        let reader = match origin {
-            Origin::File(path) => SampleReader::open(path, Some(format), input.unit)?,
-            Origin::Stdin => SampleReader::from_reader(Box::new(std::io::stdin()), &origin.path(), format, input.unit)?,
+        let unit = unit_of(input)?;
+        let rescale = Rescale { from: unit.unit, to };
+        let sieve = Sieve::new(options, scores_later, to);
+        let content = match origin {
+            _ if format == Format::Pgn => {
+                let reading = Box::new(Reading::new(Input::open(origin)?, sieve.clone()));
+                Content::Games { reading, read: 0, decoders: decoders(&origin.path())? }
+            }
+            Origin::File(path) => {
+                Content::Samples { reader: Box::new(SampleReader::open(path, Some(format), input.unit)?), read: 0 }
+            }
+            Origin::Stdin => {
+                let stdin = Box::new(std::io::stdin());
+                let reader = SampleReader::from_reader(stdin, &origin.path(), format, input.unit)?;
+                Content::Samples { reader: Box::new(reader), read: 0 }
+            }
         };
-        let score_unit = reader.score_unit();
-        let content = Content::Samples { reader: Box::new(reader), read: 0 };
-        Ok(Supply { content, sieve: sieve(score_unit), score_unit, weight: input.weight })
-    }
-
-    pub const fn score_unit(&self) -> ScoreUnit {
-        self.score_unit
+        Ok(Supply { content, sieve, unit, rescale, cut: 0, weight: input.weight })
     }
 
     /// The next samples; none at the end.
@@ -77,7 +93,8 @@ impl Supply {
                 Ok(Some((first..).zip(games).collect()))
             }
             Content::Samples { reader, read } => {
-                let Some(block) = reader.next_block()? else { return Ok(None) };
+                let Some(mut block) = reader.next_block()? else { return Ok(None) };
+                self.cut += rescale(&mut block, self.rescale);
                 let games = sift(&self.sieve, &block);
                 let first = *read;
                 *read += block.len() as u64;
@@ -169,6 +186,8 @@ impl Supply {
             skipped: self.skipped(),
             skipped_samples,
             weight: self.weight,
+            score_unit: Some(self.unit),
+            scores_cut: self.cut,
         })
     }
 }

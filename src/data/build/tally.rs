@@ -14,6 +14,10 @@ pub enum Dropped {
     Late,
     /// No score.
     NoScore,
+    /// No result of the game.
+    NoResult,
+    /// Neither a score nor a result.
+    NoLabel,
     /// No move.
     NoMove,
     /// A score beyond `max_score`.
@@ -39,10 +43,12 @@ pub enum Dropped {
 }
 
 impl Dropped {
-    const ALL: [Dropped; 14] = [
+    const ALL: [Dropped; 16] = [
         Dropped::Early,
         Dropped::Late,
         Dropped::NoScore,
+        Dropped::NoResult,
+        Dropped::NoLabel,
         Dropped::NoMove,
         Dropped::Decided,
         Dropped::FewMoves,
@@ -62,6 +68,8 @@ impl Dropped {
             Dropped::Early => "before the first ply",
             Dropped::Late => "after the last ply",
             Dropped::NoScore => "no score",
+            Dropped::NoResult => "no result",
+            Dropped::NoLabel => "no score and no result",
             Dropped::NoMove => "no move",
             Dropped::Decided => "score beyond the cap",
             Dropped::FewMoves => "too few legal moves",

@@ -3,16 +3,15 @@
 use std::io::Read;
 use std::path::Path;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::detect::by_name;
 use super::losses::Account;
 use super::skipped::SkippedSamples;
-use super::units::{Rescale, convert_score};
+use super::units::{FileUnit, Rescale, SaidBy, rescale};
 use super::{Format, SampleReader, SampleWriter};
 use crate::data::manifest::{Manifest, Source};
-use crate::data::{DataError, Provenance, Purpose, Record, ScoreUnit, Skipped};
+use crate::data::{DataError, Provenance, Purpose, ScoreUnit, Skipped};
 use crate::units::Seed;
 
 /// How to convert. What is not given is taken from the files.
@@ -20,9 +19,9 @@ use crate::units::Seed;
 pub struct ConvertOptions {
     pub from: Option<Format>,
     pub to: Option<Format>,
-    /// Unit of the source's scores; centipawns, or what a `.fsd` file says itself.
+    /// Unit of the source's scores, where the file does not say it itself; the usual one of its format.
     pub from_unit: Option<ScoreUnit>,
-    /// Unit of the target's scores; the source's, of text centipawns.
+    /// Unit of the target's scores; of a `.fsd` file the source's, else the usual one of its format.
     pub to_unit: Option<ScoreUnit>,
     /// Samples without a result count as draws where the format wants a result.
     pub unknown_is_draw: bool,
@@ -34,6 +33,9 @@ pub struct Conversion {
     pub from: Format,
     pub to: Format,
     pub score_units: Rescale,
+    /// Who says what the source's scores are measured in; none of older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_said_by: Option<SaidBy>,
     #[serde(flatten)]
     pub account: Account,
     pub skipped: SkippedSamples,
@@ -113,8 +115,8 @@ fn run(
     command: &[String],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Converted, DataError> {
-    let from_unit = reader.score_unit();
-    let own = if to == Format::Text { ScoreUnit::Centipawns } else { from_unit };
+    let FileUnit { unit: from_unit, said_by } = reader.unit();
+    let own = if to == Format::Fsd { from_unit } else { to.usual_unit() };
     let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(own) };
     let mut writer = SampleWriter::create(output, to, options.unknown_is_draw)?;
     let (mut read, mut clamped) = (0, 0);
@@ -126,7 +128,14 @@ fn run(
     }
     let mut account = writer.account();
     account.clamped += clamped;
-    let conversion = Conversion { from: reader.format(), to, score_units: units, account, skipped: reader.skipped() };
+    let conversion = Conversion {
+        from: reader.format(),
+        to,
+        score_units: units,
+        unit_said_by: Some(said_by),
+        account,
+        skipped: reader.skipped(),
+    };
     if writer.samples() == 0 {
         let why = describe(&conversion);
         return Err(DataError::Empty { path: reader.path().into(), format: to.name(), why });
@@ -151,6 +160,8 @@ fn run(
             skipped: Skipped::default(),
             skipped_samples: conversion.skipped.clone(),
             weight: 1.0,
+            score_unit: Some(reader.unit()),
+            scores_cut: clamped,
         };
         let manifest = Manifest {
             fsbench: env!("CARGO_PKG_VERSION").into(),
@@ -174,20 +185,6 @@ fn run(
     }
     file.persist()?;
     Ok(Converted { read, samples: written.samples, games, hash: written.hash, conversion })
-}
-
-/// The scores in another unit; how many had to be cut.
-fn rescale(block: &mut [Record], units: Rescale) -> u64 {
-    if units.is_none() {
-        return 0;
-    }
-    let one = |record: &mut Record| {
-        let Some(score) = record.score() else { return 0 };
-        let (score, clamped) = convert_score(score, units);
-        *record = record.with_score(Some(score));
-        u64::from(clamped)
-    };
-    block.par_iter_mut().with_min_len(4096).map(one).sum()
 }
 
 fn describe(conversion: &Conversion) -> String {

@@ -26,7 +26,8 @@ pub use losses::{Account, LeftOut, Lost};
 pub use numbers::GameNumbers;
 pub use reader::SampleReader;
 pub use skipped::{SkippedSample, SkippedSamples};
-pub use units::{Rescale, convert_score};
+pub use units::{FileUnit, Rescale, SaidBy, convert_score, score_unit};
+pub(in crate::data) use units::{file_unit, rescale};
 pub use verify::{Problem, Verdict, verify};
 pub use writer::{SampleWriter, Written};
 

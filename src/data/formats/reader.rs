@@ -11,7 +11,7 @@ use super::numbers::GameNumbers;
 use super::sink::{BLOCK, Block, Message, Shared, Sink};
 use super::skipped::SkippedSamples;
 use super::stream::Tee;
-use super::{Format, binpack, bullet, decoders, detect, pgn, text};
+use super::{FileUnit, Format, binpack, bullet, decoders, detect, file_unit, pgn, text};
 use crate::data::input::hash_file;
 use crate::data::{DataError, Fsd, Header, Record, ScoreUnit};
 
@@ -24,7 +24,7 @@ const QUEUE: usize = 4;
 pub struct SampleReader {
     path: PathBuf,
     format: Format,
-    score_unit: ScoreUnit,
+    unit: FileUnit,
     header: Option<Header>,
     length: Option<u64>,
     shared: Arc<Shared>,
@@ -35,11 +35,11 @@ pub struct SampleReader {
 type Run = Box<dyn FnOnce(&mut Sink) -> Result<(), DataError> + Send>;
 
 impl SampleReader {
-    /// Opens a file; the format is detected where none is given. The score unit is the file's own (.fsd), else the one
-    /// given, else centipawns.
+    /// Opens a file; the format is detected where none is given. The score unit is the file's own (.fsd, PGN),
+    /// else the one given, else the usual one of the format.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no `.fsd` file though it should be one.
+    /// When the file cannot be read, is no `.fsd` file though it should be one, or says another unit than the one given.
     pub fn open(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<SampleReader, DataError> {
         let format = format.map_or_else(|| detect(path), Ok)?;
         let file = File::open(path).map_err(DataError::read(path))?;
@@ -49,16 +49,16 @@ impl SampleReader {
             Format::Fsd => {
                 let fsd = Fsd::open(path)?;
                 let header = *fsd.header();
-                if let Some(given) = unit.filter(|unit| *unit != header.score_unit) {
-                    return Err(DataError::Unit { path: path.into(), found: header.score_unit, given });
-                }
-                let mut reader = SampleReader::start(path, format, Some(header.score_unit), move |_| {
-                    Box::new(move |sink| from_fsd(&fsd, sink))
-                })?;
+                let unit = file_unit(path, format, Some(header.score_unit), unit)?;
+                let run = move |_| -> Run { Box::new(move |sink| from_fsd(&fsd, sink)) };
+                let mut reader = SampleReader::start(path, format, unit, run)?;
                 reader.header = Some(header);
                 reader
             }
-            Format::Pgn => SampleReader::start(path, format, None, |_| Box::new(move |sink| pgn::run(&owned, sink)))?,
+            Format::Pgn => {
+                let unit = file_unit(path, format, None, unit)?;
+                SampleReader::start(path, format, unit, |_| Box::new(move |sink| pgn::run(&owned, sink)))?
+            }
             Format::Binpack | Format::Bullet | Format::Text => {
                 SampleReader::from_reader(Box::new(file), path, format, unit)?
             }
@@ -81,6 +81,7 @@ impl SampleReader {
         if matches!(format, Format::Fsd | Format::Pgn) {
             return Err(DataError::NoStream { path, format: format.name() });
         }
+        let unit = file_unit(name, format, None, unit)?;
         SampleReader::start(name, format, unit, |shared| {
             let reader = Tee::new(reader, shared);
             match format {
@@ -94,7 +95,7 @@ impl SampleReader {
     fn start(
         path: &Path,
         format: Format,
-        unit: Option<ScoreUnit>,
+        unit: FileUnit,
         source: impl FnOnce(Arc<Shared>) -> Run,
     ) -> Result<SampleReader, DataError> {
         let shared = Arc::new(Shared::default());
@@ -111,7 +112,7 @@ impl SampleReader {
         Ok(SampleReader {
             path: path.into(),
             format,
-            score_unit: unit.unwrap_or(ScoreUnit::Centipawns),
+            unit,
             header: None,
             length: None,
             shared,
@@ -160,7 +161,13 @@ impl SampleReader {
 
     #[must_use]
     pub const fn score_unit(&self) -> ScoreUnit {
-        self.score_unit
+        self.unit.unit
+    }
+
+    /// What the scores are measured in, and who says so.
+    #[must_use]
+    pub const fn unit(&self) -> FileUnit {
+        self.unit
     }
 
     /// Of a `.fsd` file.

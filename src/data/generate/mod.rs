@@ -24,7 +24,7 @@ use thiserror::Error;
 use super::formats::Account;
 use super::journal::{Journal, JournalError, journal_path};
 use super::uci::{Engine, Identity, UciError};
-use super::{DataError, GameResult};
+use super::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use book::Book;
 use output::{Facts, Sink};
@@ -49,6 +49,9 @@ pub struct Summary {
     /// Samples written, to a file of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+    /// What their scores are measured in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_unit: Option<ScoreUnit>,
     /// What the format could not hold of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
@@ -262,6 +265,7 @@ impl Finished {
             again: 0,
             plies,
             samples: written.as_ref().map(|written| written.samples),
+            score_unit: written.as_ref().map(|written| written.score_unit),
             account: written.map(|written| written.account).filter(|account| *account != Account::default()),
             results,
             scores,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::played::{Played, samples_of};
 use super::{GenerateError, Generated, Work};
-use crate::data::formats::{Account, Format, SampleWriter};
+use crate::data::formats::{Account, Format, Rescale, SampleWriter, rescale};
 use crate::data::{DataError, Manifest, Method, Provenance, ScoreUnit, manifest_path};
 use crate::output::OutputFile;
 
@@ -40,18 +40,21 @@ impl Kind {
 pub enum Sink {
     Pgn(OutputFile),
     CompressedPgn(zstd::Encoder<'static, OutputFile>),
-    Samples(Format, Box<SampleWriter>),
+    /// And how many scores were cut to what fits the format's unit.
+    Samples(Format, Box<SampleWriter>, u64),
 }
 
 /// The strongest that is no slower than engines play.
 const ZSTD_LEVEL: i32 = 19;
 
 /// What was written to a file of samples.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub samples: u64,
     /// What the format could not hold.
     pub account: Account,
+    /// What the scores are measured in.
+    pub score_unit: ScoreUnit,
 }
 
 impl Sink {
@@ -66,7 +69,7 @@ impl Sink {
                 });
                 Sink::CompressedPgn(encoder.map_err(failed)?)
             }
-            Kind::Samples(format) => Sink::Samples(format, Box::new(SampleWriter::create(output, format, false)?)),
+            Kind::Samples(format) => Sink::Samples(format, Box::new(SampleWriter::create(output, format, false)?), 0),
         })
     }
 
@@ -77,9 +80,11 @@ impl Sink {
             Sink::CompressedPgn(encoder) => {
                 encoder.write_all(game.pgn(names).as_bytes()).map_err(DataError::write(output))?;
             }
-            Sink::Samples(_, writer) => {
+            Sink::Samples(format, writer, cut) => {
                 let broken = |reason: String| GenerateError::Game { game: game.number, reason };
-                writer.push(&samples_of(game).map_err(|error| broken(error.to_string()))?)?;
+                let mut samples = samples_of(game).map_err(|error| broken(error.to_string()))?;
+                *cut += rescale(&mut samples, Rescale { from: ScoreUnit::Centipawns, to: format.usual_unit() });
+                writer.push(&samples)?;
             }
         }
         Ok(())
@@ -90,8 +95,10 @@ impl Sink {
         match self {
             Sink::Pgn(file) => file.finish()?,
             Sink::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
-            Sink::Samples(format, writer) => {
-                return finish_samples(format, *writer, output, work, facts).map(Some);
+            Sink::Samples(format, writer, cut) => {
+                let mut written = finish_samples(format, *writer, output, work, facts)?;
+                written.account.clamped += cut;
+                return Ok(Some(written));
             }
         }
         Ok(None)
@@ -115,7 +122,7 @@ fn finish_samples(
     if writer.samples() == 0 {
         return Err(GenerateError::Request("no position was searched: nothing but random moves was played".into()));
     }
-    let (method, score_unit) = (Method::Eval, ScoreUnit::Centipawns);
+    let (method, score_unit) = (Method::Eval, format.usual_unit());
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
     let source = blake3::hash(&serde_json::to_vec(facts.generated).map_err(failed)?);
@@ -148,5 +155,5 @@ fn finish_samples(
         manifest.seal(output)?.persist()?;
     }
     data.persist()?;
-    Ok(Written { samples: written.samples, account: written.account })
+    Ok(Written { samples: written.samples, account: written.account, score_unit })
 }

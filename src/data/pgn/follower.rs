@@ -7,7 +7,7 @@ use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
 use shakmaty::san::{San, SanPlus, Suffix};
 use shakmaty::{CastlingSide, Chess, File, Outcome, Position, Rank, Role};
 
-use super::eval::in_comment;
+use super::eval::{in_comment, of_search};
 use super::outline::{ends_token, is_blank};
 use super::player::{Scribe, game_result, read_tag};
 use super::san::resolve;
@@ -164,8 +164,12 @@ impl<S: Scribe> Visitor for Follower<'_, S> {
         // The reader looked for the same brace, but not only in this text.
         or_closer((self.rest().len() > comment.len()).then(|| self.at += comment.len()))?;
         or_closer(self.pass(b"}"))?;
-        if let Some(eval) = in_comment(comment).filter(|_| movetext.moved) {
-            self.scribe.eval(&mut movetext.page, or_closer(eval.ok())?);
+        if !movetext.moved {
+            return ControlFlow::Continue(());
+        }
+        match in_comment(comment) {
+            Some(eval) => self.scribe.eval(&mut movetext.page, or_closer(eval.ok())?),
+            None => of_search(comment).into_iter().for_each(|eval| self.scribe.searched(&mut movetext.page, eval)),
         }
         ControlFlow::Continue(())
     }

@@ -8,7 +8,7 @@ use pgn_reader::{RawComment, RawTag, Reader, Skip, Visitor};
 use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, Chess, Color, KnownOutcome, Move, Outcome, Position};
 
-use super::eval::in_comment;
+use super::eval::{in_comment, of_search};
 use super::outline::{Kind, Mark, Outline, Trouble};
 use super::san::resolve;
 use super::tags::{Head, Speed, is_standard, rating, start_position};
@@ -29,6 +29,8 @@ pub trait Scribe: Sync {
     fn ply(&self, page: &mut Self::Page, before: &Chess, mv: Move);
     /// White's view of the position after the newest move.
     fn eval(&self, page: &mut Self::Page, eval: Eval);
+    /// The newest move's player's view of the position it was played in, by the player's own search.
+    fn searched(&self, _page: &mut Self::Page, _eval: Eval) {}
     /// White's view of the result; none where neither a tag nor the end of the moves tells one.
     fn close(&self, page: Self::Page, head: Head, result: Option<GameResult>) -> Self::Kept;
 }
@@ -89,6 +91,9 @@ impl<'a, S: Scribe> Player<'a, S> {
         match in_comment(comment).filter(|_| movetext.moved) {
             Some(Ok(eval)) => self.scribe.eval(&mut movetext.page, eval),
             Some(Err(())) => return broken(SkipReason::MalformedEval, at),
+            None if movetext.moved => {
+                of_search(comment).into_iter().for_each(|eval| self.scribe.searched(&mut movetext.page, eval));
+            }
             None => {}
         }
         ControlFlow::Continue(())

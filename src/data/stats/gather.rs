@@ -99,7 +99,7 @@ impl Gathered {
             Some(given) if i32::from(given) > Eval::LARGEST => self.mates[0] += 1,
             Some(given) if i32::from(given) < -Eval::LARGEST => self.mates[1] += 1,
             Some(given) => {
-                let centipawns = (f32::from(given) * unit.centipawns()).round() as i32;
+                let centipawns = unit.in_centipawns(given).round() as i32;
                 score = Some(centipawns.clamp(-SCORE_CUT, SCORE_CUT));
             }
             None => {}
@@ -155,6 +155,7 @@ impl Gathered {
             with_result: totals.results.count(),
             with_move: self.with_move,
             score_unit: reader.score_unit(),
+            unit_said_by: Some(reader.unit().said_by),
             results: totals.results,
             plies: totals.plies,
             pieces: histogram(&self.pieces),

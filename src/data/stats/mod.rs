@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::formats::{Format, SampleReader};
+use super::formats::{Format, SaidBy, SampleReader};
 use super::{DataError, Record, ScoreUnit};
 use distinct::Distinct;
 use gather::Gathered;
@@ -33,6 +33,9 @@ pub struct Stats {
     pub with_move: u64,
     /// The file's score unit; all scores below are in centipawns.
     pub score_unit: ScoreUnit,
+    /// Who says so; none of older documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_said_by: Option<SaidBy>,
     /// Wins, draws and losses of the side to move.
     pub results: Outcomes,
     pub plies: Histogram,

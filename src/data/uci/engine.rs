@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use shakmaty::fen::Fen;
@@ -14,6 +14,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{Chess, EnPassantMode};
 
 use super::lines::{Offer, near, score};
+use super::tail::{Tail, wait_for};
 use super::{Answer, EngineSpec, Identity, Limit, UciError};
 
 /// A running engine. Dropping it ends the process.
@@ -23,6 +24,9 @@ pub struct Engine {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
+    tail: Tail,
+    /// Reads stderr.
+    stderr: JoinHandle<()>,
     patience: Duration,
 }
 
@@ -31,6 +35,8 @@ const LONGEST_LINE: u64 = 1 << 14;
 const WAITING_LINES: usize = 256;
 const BUSY_TRIES: u32 = 20;
 const BUSY_WAIT: Duration = Duration::from_millis(10);
+/// How long its last words are waited for when an engine has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// No engine has more.
 const MOST_OPTIONS: usize = 10_000;
 
@@ -43,7 +49,7 @@ impl Engine {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
         let spawn = |path: &Path| {
             let mut command = Command::new(path);
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // A program that was written a moment ago can still be open in a process that another thread is starting.
             for _ in 0..BUSY_TRIES {
                 match command.spawn() {
@@ -61,13 +67,16 @@ impl Engine {
             }
             started => started.map_err(failed)?,
         };
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(failed(io::Error::other("its pipes are missing")));
         };
         let (sender, lines) = sync_channel(WAITING_LINES);
-        thread::spawn(move || forward(stdout, &sender));
+        let tail = Tail::default();
+        let (stderr, kept) = (tail.follow(stderr), tail.clone());
+        thread::spawn(move || forward(stdout, &sender, &kept));
         let identity = Identity { name: String::new(), options: BTreeMap::new(), hash: None };
-        let mut engine = Engine { path: spec.path.clone(), identity, child, stdin, lines, patience };
+        let mut engine = Engine { path: spec.path.clone(), identity, child, stdin, lines, tail, stderr, patience };
         engine.handshake(spec)?;
         Ok(engine)
     }
@@ -212,7 +221,12 @@ impl Engine {
                 Err(error) => break error.to_string(),
             }
         };
-        UciError::Ended { engine: self.path.clone(), doing: doing.into(), status }
+        // What waits in the pipe, until it is closed.
+        let patience = Instant::now() + LAST_WORDS;
+        while self.lines.recv_timeout(patience.saturating_duration_since(Instant::now())).is_ok() {}
+        wait_for(&self.stderr, LAST_WORDS);
+        let said = self.tail.indented();
+        UciError::Ended { engine: self.path.clone(), doing: doing.into(), status, said }
     }
 }
 
@@ -225,12 +239,13 @@ impl Drop for Engine {
 }
 
 /// Hands on what the engine writes until it closes its output or nobody listens.
-fn forward(output: ChildStdout, lines: &SyncSender<String>) {
+fn forward(output: ChildStdout, lines: &SyncSender<String>, tail: &Tail) {
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     while reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim().to_owned();
         line.clear();
+        tail.add(&text);
         if lines.send(text).is_err() {
             return;
         }

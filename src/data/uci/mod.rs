@@ -3,6 +3,7 @@
 mod engine;
 mod lines;
 mod spec;
+mod tail;
 
 use std::io;
 use std::path::PathBuf;
@@ -29,8 +30,14 @@ pub struct Answer {
 pub enum UciError {
     #[error("cannot start the engine {}: {cause}; give its path with --engine", engine.display())]
     Start { engine: PathBuf, cause: io::Error },
-    #[error("the engine {} ended while {doing} ({status})", engine.display())]
-    Ended { engine: PathBuf, doing: String, status: String },
+    #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_words(said))]
+    Ended {
+        engine: PathBuf,
+        doing: String,
+        status: String,
+        /// Its last lines, each after a line feed.
+        said: String,
+    },
     #[error("the engine {} gave no answer within {seconds} s while {doing}", engine.display())]
     Silent { engine: PathBuf, doing: String, seconds: f64 },
     #[error("the engine {} answered {answer:?} while {doing}: {why}", engine.display())]
@@ -47,6 +54,10 @@ impl UciError {
     pub const fn is_request(&self) -> bool {
         matches!(self, UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. })
     }
+}
+
+fn last_words(said: &str) -> &'static str {
+    if said.is_empty() { "" } else { "; its last lines:" }
 }
 
 fn suggestion(near: &[String]) -> String {

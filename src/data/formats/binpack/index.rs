@@ -17,8 +17,8 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::Piece;
-use crate::data::{DataError, Method};
+use super::{Piece, Usable};
+use crate::data::DataError;
 use crate::output::OutputFile;
 
 const MAGIC: &[u8; 8] = b"FSBPIECE";
@@ -30,7 +30,7 @@ const VERSION: u32 = 1;
 const LOOKS: u64 = 64;
 const LOOK_BYTES: u64 = 4_096;
 
-/// What pieces are known by: a hash of the file's length, its time of change, blocks from all over it, the method and
+/// What pieces are known by: a hash of the file's length, its time of change, blocks from all over it, what is usable and
 /// [`VERSION`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
@@ -38,11 +38,11 @@ pub struct Key(blake3::Hash);
 impl Key {
     /// # Errors
     /// When the file cannot be read.
-    pub fn of(file: &File, method: Method) -> io::Result<Key> {
+    pub fn of(file: &File, usable: Usable) -> io::Result<Key> {
         let about = file.metadata()?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&VERSION.to_le_bytes());
-        hasher.update(method.name().as_bytes());
+        hasher.update(usable.name().as_bytes());
         let length = about.len();
         for number in [length.cast_signed(), about.mtime(), about.mtime_nsec()] {
             hasher.update(&number.to_le_bytes());
@@ -113,6 +113,7 @@ pub fn store(folder: &Path, key: &Key, pieces: &[Piece]) -> Result<(), DataError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Needs;
 
     fn pieces() -> Vec<Piece> {
         (0..9).map(|n| Piece { offset: 8 + 100 * n, bytes: 100, samples: 40, usable: 30 + n as u32 }).collect()
@@ -124,17 +125,20 @@ mod tests {
         let path = folder.path().join("games.binpack");
         fs::write(&path, vec![7; 1_000_000]).expect("writable");
         let open = || File::open(&path).expect("just written");
-        let (cache, key) = (folder.path().join("not/there/yet"), Key::of(&open(), Method::Eval).expect("readable"));
+        let (cache, key) =
+            (folder.path().join("not/there/yet"), Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable"));
         assert_eq!(load(&cache, &key, 1_000_000), None);
         store(&cache, &key, &pieces()).expect("writable");
         assert_eq!(load(&cache, &key, 1_000_000), Some(pieces()));
-        assert_eq!(Key::of(&open(), Method::Eval).expect("readable"), key);
-        assert_ne!(Key::of(&open(), Method::Pqr).expect("readable"), key);
+        assert_eq!(Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable"), key);
+        for other in [Usable::Pqr, Usable::Eval(Needs::Score), Usable::Eval(Needs::Result), Usable::Eval(Needs::Both)] {
+            assert_ne!(Key::of(&open(), other).expect("readable"), key);
+        }
         let changed = open().metadata().expect("readable").modified().expect("a time");
         let rewrite = |bytes: Vec<u8>, modified| {
             fs::write(&path, bytes).expect("writable");
             File::options().append(true).open(&path).and_then(|file| file.set_modified(modified)).expect("writable");
-            Key::of(&open(), Method::Eval).expect("readable")
+            Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable")
         };
         assert_eq!(rewrite(vec![7; 1_000_000], changed), key);
         assert_ne!(rewrite(vec![7; 1_000_000], changed + std::time::Duration::from_nanos(1)), key);
@@ -148,7 +152,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         fs::write(&path, b"BINP").expect("writable");
-        let key = Key::of(&File::open(&path).expect("just written"), Method::Eval).expect("readable");
+        let key = Key::of(&File::open(&path).expect("just written"), Usable::Eval(Needs::Any)).expect("readable");
         store(folder.path(), &key, &pieces()).expect("writable");
         let stored = key.path(folder.path());
         let good = fs::read(&stored).expect("just written");

@@ -28,7 +28,7 @@ pub use choice::{NoTriplet, Triplet};
 pub use error::{ChunkError, StemError, TextError};
 #[cfg(test)]
 pub(crate) use pieces::tests::games as random_games;
-pub use pieces::{Piece, Pieces};
+pub use pieces::{Piece, Pieces, Usable};
 pub use position::Position;
 pub use read::{Broken, Chunk, Chunks, Decoder};
 pub(super) use source::run;

@@ -14,13 +14,56 @@ use super::choice::has_triplet;
 use super::read::{Chunk, Decoder};
 use super::{ChunkError, HEADER_BYTES, index};
 use crate::data::formats::numbers::GameNumbers;
-use crate::data::{DataError, Method, Record};
+use crate::data::{DataError, Method, Needs, Record};
 
 /// Samples after which a piece ends at the next game.
 const PIECE_SAMPLES: usize = 4_096;
 
 /// Pieces of smaller files are not kept: finding them takes no time.
 const KEPT_FROM_BYTES: u64 = 4 << 20;
+
+/// What makes a sample usable.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Usable {
+    /// For eval: what it must hold.
+    Eval(Needs),
+    /// For pqr: a move and another legal one.
+    Pqr,
+}
+
+impl Usable {
+    /// By `method`.
+    #[must_use]
+    pub const fn for_method(method: Method, needs: Needs) -> Usable {
+        match method {
+            Method::Eval => Usable::Eval(needs),
+            Method::Pqr => Usable::Pqr,
+        }
+    }
+
+    /// Names it in the key of an index.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Usable::Pqr => "pqr",
+            Usable::Eval(Needs::Any) => "eval",
+            Usable::Eval(needs) => needs.name(),
+        }
+    }
+
+    const fn method(self) -> Method {
+        match self {
+            Usable::Eval(_) => Method::Eval,
+            Usable::Pqr => Method::Pqr,
+        }
+    }
+
+    fn holds(self, record: &Record) -> bool {
+        match self {
+            Usable::Eval(needs) => needs.met_by(record),
+            Usable::Pqr => has_triplet(record),
+        }
+    }
+}
 
 /// Called with the bytes scanned and those of the whole file.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -42,7 +85,7 @@ pub struct Piece {
 pub struct Pieces {
     path: PathBuf,
     file: File,
-    method: Method,
+    wanted: Usable,
     pieces: Vec<Piece>,
     /// Number of each piece's first sample in the file.
     first: Vec<u32>,
@@ -63,7 +106,7 @@ impl Pieces {
     /// As [`Pieces::scan`].
     pub fn open(
         path: &Path,
-        method: Method,
+        wanted: Usable,
         threads: usize,
         cache: Option<&Path>,
         progress: Progress<'_>,
@@ -71,46 +114,45 @@ impl Pieces {
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         let Some(cache) = cache.filter(|_| length >= KEPT_FROM_BYTES) else {
-            return Pieces::found(path, file, method, threads, progress);
+            return Pieces::found(path, file, wanted, threads, progress);
         };
-        let key = index::Key::of(&file, method).map_err(DataError::read(path))?;
+        let key = index::Key::of(&file, wanted).map_err(DataError::read(path))?;
         if let Some(known) = index::load(cache, &key, length) {
-            return Pieces::of(path, file, method, known);
+            return Pieces::of(path, file, wanted, known);
         }
-        let pieces = Pieces::found(path, file, method, threads, progress)?;
+        let pieces = Pieces::found(path, file, wanted, threads, progress)?;
         // A file that changed meanwhile has another key. Pieces that cannot be kept are found anew.
-        if index::Key::of(&pieces.file, method).is_ok_and(|after| after == key) {
+        if index::Key::of(&pieces.file, wanted).is_ok_and(|after| after == key) {
             let _ = index::store(cache, &key, &pieces.pieces);
         }
         Ok(pieces)
     }
 
-    /// Reads the whole file once, on `threads` threads. `method`: what counts as usable. eval: samples with a score or a
-    /// result; pqr: samples with a move and another legal one.
+    /// Reads the whole file once, on `threads` threads.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged, holds nothing that can be used, or more than 2^32 − 1 samples.
-    pub fn scan(path: &Path, method: Method, threads: usize, progress: Progress<'_>) -> Result<Pieces, DataError> {
+    pub fn scan(path: &Path, wanted: Usable, threads: usize, progress: Progress<'_>) -> Result<Pieces, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
-        Pieces::found(path, file, method, threads, progress)
+        Pieces::found(path, file, wanted, threads, progress)
     }
 
     fn found(
         path: &Path,
         file: File,
-        method: Method,
+        wanted: Usable,
         threads: usize,
         progress: Progress<'_>,
     ) -> Result<Pieces, DataError> {
         let places = places(&file, path)?;
         let mut pieces: Vec<Piece> = Vec::new();
-        for scanned in each_chunk(&file, path, method, &places, threads, progress) {
+        for scanned in each_chunk(&file, path, wanted, &places, threads, progress) {
             pieces.extend(scanned?);
         }
-        Pieces::of(path, file, method, pieces)
+        Pieces::of(path, file, wanted, pieces)
     }
 
-    fn of(path: &Path, file: File, method: Method, pieces: Vec<Piece>) -> Result<Pieces, DataError> {
+    fn of(path: &Path, file: File, wanted: Usable, pieces: Vec<Piece>) -> Result<Pieces, DataError> {
         let input = |reason: &str| DataError::Input { input: path.display().to_string(), reason: reason.into() };
         let mut first = Vec::with_capacity(pieces.len());
         let mut samples = 0u32;
@@ -121,9 +163,9 @@ impl Pieces {
         }
         if pieces.iter().all(|piece| piece.usable == 0) {
             let dropped = format!(": none of its {samples} samples can be used");
-            return Err(DataError::NoSamples { path: path.into(), method, dropped });
+            return Err(DataError::NoSamples { path: path.into(), method: wanted.method(), dropped });
         }
-        Ok(Pieces { path: path.into(), file, method, pieces, first })
+        Ok(Pieces { path: path.into(), file, wanted, pieces, first })
     }
 
     #[must_use]
@@ -167,7 +209,7 @@ impl Pieces {
         let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
         *bytes = decoder.into_bytes();
         if usable < samples {
-            out.retain(|record| is_usable(record, self.method));
+            out.retain(|record| self.wanted.holds(record));
         }
         if (read, out.len()) == (samples as usize, usable as usize) {
             return Ok(());
@@ -203,7 +245,7 @@ type Scanned = Result<Vec<Piece>, DataError>;
 fn each_chunk(
     file: &File,
     path: &Path,
-    method: Method,
+    wanted: Usable,
     places: &[Place],
     threads: usize,
     progress: Progress<'_>,
@@ -220,7 +262,7 @@ fn each_chunk(
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     places.get(number).zip(found.get(number))
                 } {
-                    let pieces = scan_chunk(file, path, method, *place, &mut scratch);
+                    let pieces = scan_chunk(file, path, wanted, *place, &mut scratch);
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(pieces);
                     progress(done.fetch_add(bytes(place), Ordering::Relaxed) + bytes(place), total);
                 }
@@ -230,7 +272,7 @@ fn each_chunk(
     found.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-fn scan_chunk(file: &File, path: &Path, method: Method, place: Place, records: &mut Vec<Record>) -> Scanned {
+fn scan_chunk(file: &File, path: &Path, wanted: Usable, place: Place, records: &mut Vec<Record>) -> Scanned {
     let mut chunk = Chunk { offset: place.offset, bytes: vec![0; place.bytes as usize] };
     file.read_exact_at(&mut chunk.bytes, place.offset).map_err(DataError::read(path))?;
     let broken = |problem| DataError::Chunk { path: path.into(), chunk: place.offset - HEADER_BYTES as u64, problem };
@@ -251,16 +293,8 @@ fn scan_chunk(file: &File, path: &Path, method: Method, place: Place, records: &
         if let Some(piece) = pieces.last_mut() {
             piece.bytes += (decoder.at() - at) as u32;
             piece.samples += records.len() as u32;
-            piece.usable += records.iter().filter(|record| is_usable(record, method)).count() as u32;
+            piece.usable += records.iter().filter(|record| wanted.holds(record)).count() as u32;
         }
-    }
-}
-
-/// Whether a decoded sample teaches what the method learns.
-fn is_usable(record: &Record, method: Method) -> bool {
-    match method {
-        Method::Eval => record.score().is_some() || record.result().is_some(),
-        Method::Pqr => has_triplet(record),
     }
 }
 
@@ -313,7 +347,7 @@ pub(crate) mod tests {
         assert_eq!(checked.read(expected.len() + 1, &mut one), Ok(expected.len()));
         assert!(one == expected);
         for threads in [1, 3] {
-            let pieces = Pieces::scan(&path, Method::Eval, threads, &|_, _| {}).expect("a good file");
+            let pieces = Pieces::scan(&path, Usable::Eval(Needs::Any), threads, &|_, _| {}).expect("a good file");
             assert!(pieces.pieces().len() > 3, "{}", pieces.pieces().len());
             assert_eq!(pieces.samples(), expected.len() as u64);
             let (mut bytes, mut decoded, mut all) = (Vec::new(), Vec::new(), Vec::new());
@@ -341,7 +375,7 @@ pub(crate) mod tests {
                 scanned.fetch_max(done, Ordering::Relaxed);
                 assert_eq!(total, (bytes.len() * times) as u64);
             };
-            Pieces::open(&path, Method::Eval, 2, Some(&cache), &count).expect("a good file")
+            Pieces::open(&path, Usable::Eval(Needs::Any), 2, Some(&cache), &count).expect("a good file")
         };
         let first = open();
         assert_eq!(first.samples(), (one.len() * times) as u64);
@@ -352,7 +386,7 @@ pub(crate) mod tests {
         let mut broken = bytes.repeat(times);
         *broken.last_mut().expect("not empty") ^= 0xff;
         std::fs::write(&path, &broken[..broken.len() - 1]).expect("writable");
-        assert!(Pieces::open(&path, Method::Eval, 2, Some(&cache), &|_, _| {}).is_err());
+        assert!(Pieces::open(&path, Usable::Eval(Needs::Any), 2, Some(&cache), &|_, _| {}).is_err());
     }
 
     #[test]
@@ -363,7 +397,7 @@ pub(crate) mod tests {
         let whole = std::fs::read(&path).expect("just written");
         let check = |bytes: &[u8], expected: &str| {
             std::fs::write(&path, bytes).expect("writable");
-            let error = Pieces::scan(&path, Method::Eval, 2, &|_, _| {}).expect_err("damaged").to_string();
+            let error = Pieces::scan(&path, Usable::Eval(Needs::Any), 2, &|_, _| {}).expect_err("damaged").to_string();
             assert!(error.contains(expected), "{error}");
         };
         check(&whole[..whole.len() - 1], "cut off");
@@ -371,7 +405,7 @@ pub(crate) mod tests {
         check(&[&whole[..], b"BINX0000"].concat(), "no binpack");
         check(b"", "yields no sample");
         std::fs::write(&path, &whole).expect("writable");
-        let pieces = Pieces::scan(&path, Method::Eval, 1, &|_, _| {}).expect("whole again");
+        let pieces = Pieces::scan(&path, Usable::Eval(Needs::Any), 1, &|_, _| {}).expect("whole again");
         std::fs::write(&path, &whole[..whole.len() / 2]).expect("writable");
         let error = pieces.decode(pieces.pieces().len() - 1, &mut Vec::new(), &mut Vec::new()).expect_err("cut off");
         assert!(error.to_string().contains("changed while it was read"), "{error}");
@@ -385,7 +419,7 @@ pub(crate) mod tests {
         let others = |record: &Record| record.position().expect("legal").legal_moves().len() - 1;
         let expected = all.iter().filter(|record| record.has_move() && others(record) > 0).count();
         assert!(expected < all.len() && expected > 0, "{expected} of {}", all.len());
-        let pieces = Pieces::scan(&path, Method::Pqr, 2, &|_, _| {}).expect("a good file");
+        let pieces = Pieces::scan(&path, Usable::Pqr, 2, &|_, _| {}).expect("a good file");
         let mut found = 0;
         for piece in 0..pieces.pieces().len() {
             let mut decoded = Vec::new();

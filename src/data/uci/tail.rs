@@ -1,0 +1,83 @@
+//! The last lines an engine wrote that are no part of the protocol: what it says before it gives up.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Lines kept, and characters of each.
+const LINES: usize = 8;
+const WIDTH: usize = 200;
+/// Bytes after which a line is cut.
+const LONGEST_LINE: u64 = 1 << 14;
+
+#[derive(Clone, Debug, Default)]
+pub struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    /// Keeps a line, unless it is an answer as UCI has them.
+    pub fn add(&self, line: &str) {
+        let mut words = line.split_ascii_whitespace();
+        let protocol = match words.next() {
+            None => true,
+            Some("info") => words.next() != Some("string"),
+            Some(word) => matches!(word, "id" | "option" | "uciok" | "readyok" | "bestmove"),
+        };
+        if protocol {
+            return;
+        }
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.chars().take(WIDTH).map(|c| if c.is_control() { ' ' } else { c }).collect());
+    }
+
+    /// What was kept, each line indented on one of its own; empty where there is nothing.
+    pub fn indented(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(|line| format!("\n  {line}")).collect()
+    }
+
+    /// Reads the engine's stderr to its end, in a thread.
+    pub fn follow(&self, stderr: impl Read + Send + 'static) -> JoinHandle<()> {
+        let tail = self.clone();
+        thread::spawn(move || {
+            let (mut reader, mut line) = (BufReader::new(stderr), Vec::new());
+            while reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                tail.add(String::from_utf8_lossy(&line).trim());
+                line.clear();
+            }
+        })
+    }
+}
+
+/// Waits until the thread is done, `longest` at most: a child of the engine's may hold its stderr open.
+pub fn wait_for(thread: &JoinHandle<()>, longest: Duration) {
+    let deadline = Instant::now() + longest;
+    while !thread.is_finished() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_that_are_no_answers_are_kept() {
+        let tail = Tail::default();
+        for line in ["id name X", "option name Y", "uciok", "info depth 3 score cp 5", "bestmove e2e4", "", " "] {
+            tail.add(line);
+        }
+        assert_eq!(tail.indented(), "");
+        (0..20).for_each(|number| tail.add(&format!("info string {number}")));
+        let thread = tail.follow(&b"Assertion failed\x07\n\nno newline"[..]);
+        wait_for(&thread, Duration::from_secs(10));
+        let expected: String = (14..20).map(|number| format!("\n  info string {number}")).collect();
+        assert_eq!(tail.indented(), expected + "\n  Assertion failed \n  no newline");
+        tail.add(&"x".repeat(10_000));
+        assert!(tail.indented().len() < 2_000);
+    }
+}

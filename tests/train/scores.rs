@@ -1,0 +1,98 @@
+//! What scores are measured in, and samples that have none.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fsbench::data::formats::{Format, SampleWriter};
+use fsbench::data::{Fsd, Method, Provenance, Purpose, Record, ScoreUnit};
+use fsbench::train::{EvalLoss, Silent, TrainConfig, TrainError, folder};
+use fsbench::units::Seed;
+use serde_json::Value;
+
+use super::fixture::{Bench, error_of};
+
+/// The samples in another file, changed.
+fn changed(bench: &Bench, name: &str, format: Format, change: impl Fn(usize, Record) -> Record) -> PathBuf {
+    let fsd = Fsd::open(&bench.data(Method::Eval)).expect("samples");
+    let records: Vec<Record> = fsd.records().iter().enumerate().map(|(n, record)| change(n, *record)).collect();
+    let path = bench.path(name);
+    let mut writer = SampleWriter::create(&path, format, true).expect("writable");
+    writer.push(&records).expect("good");
+    let (purpose, score_unit, games) = (Purpose::Eval, ScoreUnit::Centipawns, fsd.header().games);
+    writer.finish(Provenance { purpose, score_unit, seed: Seed(0), games, sources: [0; 32] }).expect("written");
+    path
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON")
+}
+
+#[test]
+fn a_run_records_its_unit_and_goes_on_with_no_other() {
+    let bench = Bench::new();
+    let data = changed(&bench, "games.binpack", Format::Binpack, |_, record| record);
+    let config = TrainConfig { data, epochs: 2, ..bench.config(Method::Eval) };
+    let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
+    assert_eq!(outcome.config.from_unit, Some(ScoreUnit::STOCKFISH));
+    let recorded = json(&bench.path("run").join(folder::CONFIG));
+    assert_eq!(recorded["from_unit"], serde_json::json!({ "internal": { "pawn": 208 } }));
+
+    let other = |from_unit, epochs| TrainConfig { from_unit, epochs, ..config.clone() };
+    for epochs in [2, 3] {
+        let cp = other(Some(ScoreUnit::Centipawns), epochs);
+        let error = bench.run(&cp, "run", true, &mut Silent).expect_err("another unit");
+        assert!(matches!(error, TrainError::Mismatch { .. }) && error.to_string().contains("from_unit"), "{error}");
+    }
+    let more = bench.run(&other(Some(ScoreUnit::STOCKFISH), 3), "run", true, &mut Silent).expect("the same unit");
+    assert_eq!(more.epochs.len(), 3);
+
+    // The unit is no label: another one gives other targets.
+    let cp = bench.run(&other(Some(ScoreUnit::Centipawns), 2), "cp", false, &mut Silent).expect("trained");
+    assert!((cp.baseline_loss - outcome.baseline_loss).abs() > 1e-4, "{} {}", cp.baseline_loss, outcome.baseline_loss);
+    // Data that say it themselves need no record.
+    let fsd = bench.run(&TrainConfig { epochs: 1, ..bench.config(Method::Eval) }, "fsd", false, &mut Silent);
+    assert_eq!(fsd.expect("trained").config.from_unit, None);
+}
+
+#[test]
+fn results_alone_can_be_learned_from() {
+    let bench = Bench::new();
+    let pgn = fs::read_to_string(bench.path("games.pgn")).expect("games");
+    fs::write(bench.path("plain.pgn"), pgn.replace("%eval", "%none")).expect("written");
+    let loss = |lambda| EvalLoss { lambda, ..EvalLoss::default() };
+    let config = |lambda| TrainConfig {
+        data: bench.path("plain.pgn"),
+        eval_loss: loss(lambda),
+        epochs: 1,
+        ..bench.config(Method::Eval)
+    };
+    let outcome = bench.run(&config(0.0), "results", false, &mut Silent).expect("trained on results");
+    // All games are drawn.
+    assert!(outcome.baseline_loss < 1e-9, "{}", outcome.baseline_loss);
+    let error = bench.run(&config(1.0), "scores", false, &mut Silent).expect_err("no scores").to_string();
+    assert!(error.contains("no score"), "{error}");
+}
+
+#[test]
+fn samples_without_a_score_are_left_out_and_counted_where_lambda_asks_for_one() {
+    let bench = Bench::new();
+    let third = |n: usize, record: Record| if n.is_multiple_of(3) { record.with_score(None) } else { record };
+    let data = changed(&bench, "part.fsd", Format::Fsd, third);
+    let all = Fsd::open(&data).expect("samples").records().len() as u64;
+    let run = |name: &str, lambda: &str| {
+        let arguments = ["--epochs", "1", "--lambda", lambda, "--format", "json", "--data"];
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fsbench"));
+        command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2", "--threads", "1"]);
+        command.args(arguments).arg(&data).arg("--out").arg(bench.path(name));
+        let output = command.output().expect("runs");
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", error_of(&output)));
+        let samples = outcome["training_samples"].as_u64().zip(outcome["validation_samples"].as_u64());
+        (samples.map(|(training, validation)| training + validation), error_of(&output))
+    };
+    let (samples, said) = run("scores", "0.5");
+    assert_eq!(samples, Some(all - all.div_ceil(3)));
+    assert!(said.contains("samples without a score"), "{said}");
+    let (samples, said) = run("results", "0");
+    assert_eq!(samples, Some(all));
+    assert!(!said.contains("left out"), "{said}");
+}
