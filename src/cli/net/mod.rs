@@ -11,9 +11,7 @@ use super::Failure;
 use crate::features::FeatureSet;
 use crate::measure::Network;
 use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{
-    Activation, Held, NetError, NetFile, Scheme, bullet, description, load_float, load_quantised,
-};
+use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, description, load_float, load_quantised};
 use crate::train::folder;
 
 /// Look into network files and convert them
