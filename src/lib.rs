@@ -30,6 +30,8 @@ pub mod train;
 
 pub mod record;
 
+pub mod search;
+
 pub mod measure;
 
 pub mod play;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// From the bottom up.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "units",
     "statistics",
     "text",
@@ -17,6 +17,7 @@ const ORDER: [&str; 17] = [
     "engine",
     "train",
     "record",
+    "search",
     "measure",
     "play",
     "experiment",
@@ -25,7 +26,7 @@ const ORDER: [&str; 17] = [
 ];
 
 /// What `report` never sees, though it comes after them.
-const HIDDEN_FROM_REPORT: [&str; 7] = ["data", "service", "net", "engine", "train", "measure", "play"];
+const HIDDEN_FROM_REPORT: [&str; 8] = ["data", "service", "net", "engine", "train", "search", "measure", "play"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -5,6 +5,7 @@
 #[macro_use]
 mod print;
 
+mod bench;
 mod dataset;
 mod define;
 mod delta;
@@ -27,6 +28,7 @@ mod tables;
 mod threads;
 mod train;
 mod train_progress;
+mod uci;
 mod units;
 
 use std::path::Path;
@@ -85,6 +87,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Bench(bench::Arguments),
     Dataset(dataset::Arguments),
     Define(define::Arguments),
     Delta(delta::Arguments),
@@ -101,6 +104,7 @@ enum Verb {
     Select(select::Arguments),
     Show(show::Arguments),
     Train(train::Arguments),
+    Uci(uci::Arguments),
 }
 
 /// The rule of all verbs that write a file: what stands there is replaced with `--force` alone.
@@ -131,6 +135,7 @@ pub fn main() -> ExitCode {
         note!("cannot listen to signals: {error}");
     }
     let outcome = match arguments.verb {
+        Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Dataset(arguments) => dataset::run(&arguments),
         Verb::Define(arguments) => define::run(&arguments),
         Verb::Delta(arguments) => delta::run(&arguments),
@@ -147,6 +152,7 @@ pub fn main() -> ExitCode {
         Verb::Select(arguments) => select::run(&arguments),
         Verb::Show(arguments) => show::run(&arguments),
         Verb::Train(arguments) => train::run(&arguments),
+        Verb::Uci(arguments) => uci::run(&arguments),
     };
     // A verb that ended early may have left threads at work.
     remove_unfinished();

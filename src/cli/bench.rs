@@ -1,0 +1,85 @@
+//! `fsbench bench`: the search's signature and speed.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::net::Told;
+use super::{Failure, Format, print_json};
+use crate::engine::{BackEnd, Model};
+use crate::search::{BENCH_DEPTH, BENCH_FENS, Searcher, TranspositionTable, bench};
+
+/// Search fixed positions to a fixed depth: the node count is a signature, the same on every CPU
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    #[arg(long, value_name = "FILE")]
+    net: PathBuf,
+    #[command(flatten)]
+    told: Told,
+    /// Depth of every search
+    #[arg(long, default_value_t = BENCH_DEPTH, value_parser = clap::value_parser!(u32).range(1..=30))]
+    depth: u32,
+    /// Size of the transposition table in megabytes; the signature depends on it
+    #[arg(long, value_name = "MB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
+        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MOST_MEGABYTES as i64))]
+    hash: u32,
+    /// Run on every back end this CPU has, one after the other, and fail where signatures differ
+    #[arg(long)]
+    all_back_ends: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Document {
+    nodes: u64,
+    nps: u64,
+    /// The node count, as text that can be compared.
+    signature: String,
+    back_end: &'static str,
+    depth: u32,
+    positions: usize,
+    /// Factor from the network's internal units to the search's centipawns.
+    eval_scale: f64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let file = super::net::load(&arguments.net, &arguments.told)?.file;
+    let place = || format!("{}", arguments.net.display());
+    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
+    let model = Model::new(&file.net);
+    let back_ends = if arguments.all_back_ends { BackEnd::available() } else { vec![BackEnd::best()] };
+    let mut documents = Vec::new();
+    for back_end in back_ends {
+        let searcher = Searcher::new(&set, &model, back_end, arguments.hash as usize);
+        let mut searcher = searcher.with_context(place).map_err(Failure::Request)?;
+        let result = bench(&mut searcher, arguments.depth);
+        let document = Document {
+            nodes: result.nodes,
+            nps: result.nps(),
+            signature: result.nodes.to_string(),
+            back_end: back_end.name(),
+            depth: arguments.depth,
+            positions: BENCH_FENS.len(),
+            eval_scale: searcher.scale().factor(),
+        };
+        if arguments.format == Format::Text {
+            outln!("{} nodes {} nps ({})", document.nodes, document.nps, document.back_end)?;
+        }
+        documents.push(document);
+    }
+    if documents.windows(2).any(|pair| pair[0].nodes != pair[1].nodes) {
+        return Err(Failure::Work(anyhow::anyhow!("back ends disagree on the signature")));
+    }
+    match (arguments.format, documents.pop()) {
+        (Format::Json, Some(document)) => print_json(&document),
+        (Format::Text, Some(document)) => {
+            outln!("{} nodes {} nps", document.nodes, document.nps)?;
+            Ok(())
+        }
+        (_, None) => Ok(()),
+    }
+}

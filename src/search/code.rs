@@ -1,0 +1,51 @@
+//! Moves in 16 bits, for tables.
+
+use shakmaty::{Move, Role};
+
+/// A move as origin (6 bits), target (6 bits; the rook's square when castling) and promotion (3 bits; 0 = none).
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct MoveCode(u16);
+
+impl MoveCode {
+    /// No move: a1a1.
+    pub(super) const NONE: MoveCode = MoveCode(0);
+
+    pub(super) fn of(mv: Move) -> MoveCode {
+        let from = mv.from().map_or(0, |square| square as u16);
+        let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
+        MoveCode(from | (mv.to() as u16) << 6 | promotion << 12)
+    }
+
+    pub(super) const fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Origin and target as one number below 4,096.
+    pub(super) const fn squares(self) -> usize {
+        (self.0 & 0xfff) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shakmaty::fen::Fen;
+    use shakmaty::{CastlingMode, Chess, Position};
+
+    /// Every legal move of positions with promotions, castling and en passant has a code of its own.
+    #[test]
+    fn codes_are_distinct() {
+        for fen in
+            ["r3k2r/1P4P1/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"]
+        {
+            let position: Chess =
+                fen.parse::<Fen>().expect("a FEN").into_position(CastlingMode::Standard).expect("legal");
+            let mut codes: Vec<u16> = position.legal_moves().iter().map(|mv| MoveCode::of(*mv).0).collect();
+            let count = codes.len();
+            codes.sort_unstable();
+            codes.dedup();
+            assert_eq!(codes.len(), count);
+            assert!(!codes.contains(&MoveCode::NONE.0));
+        }
+    }
+}

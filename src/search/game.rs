@@ -1,0 +1,174 @@
+//! A game as the search sees it: a position, and the keys of those before it.
+
+use shakmaty::zobrist::{Zobrist64, ZobristValue};
+use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Move, Position};
+use thiserror::Error;
+
+use crate::chess::BoardChange;
+
+/// Why a move cannot be added to a game.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum GameError {
+    #[error("move {number}, {text}: not a legal move in {fen}")]
+    Move { number: usize, text: String, fen: String },
+}
+
+/// A position with the keys of the positions that led to it, for draws by repetition.
+#[derive(Clone, Debug)]
+pub struct Game {
+    position: Chess,
+    /// Of every position since the game's start, the present one last.
+    keys: Vec<u64>,
+}
+
+impl Game {
+    /// A game that starts here.
+    #[must_use]
+    pub fn new(position: Chess) -> Game {
+        let keys = vec![key_of(&position)];
+        Game { position, keys }
+    }
+
+    #[must_use]
+    pub fn position(&self) -> &Chess {
+        &self.position
+    }
+
+    /// Plays a legal move.
+    pub fn play(&mut self, mv: Move) {
+        self.position.play_unchecked(mv);
+        self.keys.push(key_of(&self.position));
+    }
+
+    /// Plays moves in UCI notation; castling as e1g1 or king takes rook.
+    ///
+    /// # Errors
+    /// At the first move that is not legal; those before it are played.
+    pub fn play_uci<'a>(&mut self, moves: impl IntoIterator<Item = &'a str>) -> Result<(), GameError> {
+        for (number, text) in moves.into_iter().enumerate() {
+            let mv = text.parse::<shakmaty::uci::UciMove>().ok().and_then(|uci| uci.to_move(&self.position).ok());
+            let Some(mv) = mv else {
+                let fen = shakmaty::fen::Fen::from_position(&self.position, EnPassantMode::Legal).to_string();
+                return Err(GameError::Move { number: number + 1, text: text.into(), fen });
+            };
+            self.play(mv);
+        }
+        Ok(())
+    }
+
+    pub(super) fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
+    /// How often the present position has stood on the board, this time included.
+    #[must_use]
+    pub fn repetitions(&self) -> usize {
+        let Some((last, before)) = self.keys.split_last() else { return 0 };
+        // Nothing before the last capture or pawn move can come back.
+        let reversible = self.position.halfmoves() as usize;
+        1 + before.iter().rev().take(reversible).filter(|key| *key == last).count()
+    }
+
+    /// Whether the rules end the game in a draw: stalemate, insufficient material, threefold repetition or fifty moves
+    /// without capture and pawn move.
+    #[must_use]
+    pub fn is_draw(&self) -> bool {
+        self.repetitions() >= 3
+            || self.position.is_insufficient_material()
+            || self.position.is_stalemate()
+            || (self.position.halfmoves() >= 100 && !self.position.is_checkmate())
+    }
+}
+
+/// The Zobrist key of a position: pieces, side to move, castling rights, and en passant where it is legal.
+pub(super) fn key_of(position: &Chess) -> u64 {
+    position.zobrist_hash::<Zobrist64>(EnPassantMode::Legal).0
+}
+
+/// The key after a move, from the key before it.
+pub(super) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &Chess) -> u64 {
+    let mut key = key ^ Zobrist64::zobrist_for_white_turn().0;
+    for (square, piece) in change.removed().chain(change.added()) {
+        key ^= Zobrist64::zobrist_for_piece(square, piece).0;
+    }
+    key ^ castling_key(before) ^ castling_key(after) ^ en_passant_key(before) ^ en_passant_key(after)
+}
+
+/// The key after a null move: the other side is to move and nobody captures en passant.
+pub(super) fn key_after_null(key: u64, before: &Chess) -> u64 {
+    key ^ Zobrist64::zobrist_for_white_turn().0 ^ en_passant_key(before)
+}
+
+fn castling_key(position: &Chess) -> u64 {
+    let castles = position.castles();
+    if castles.is_empty() {
+        return 0;
+    }
+    let mut key = 0;
+    for color in Color::ALL {
+        for side in CastlingSide::ALL {
+            if castles.has(color, side) {
+                key ^= Zobrist64::zobrist_for_castling_right(color, side).0;
+            }
+        }
+    }
+    key
+}
+
+fn en_passant_key(position: &Chess) -> u64 {
+    if position.maybe_ep_square().is_none() {
+        return 0;
+    }
+    let square = position.legal_ep_square();
+    square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    /// Over random games the key that follows the moves is the one computed from scratch.
+    #[test]
+    fn keys_follow_moves() {
+        for game in 0..200 {
+            let mut rng = Seed(3).stream("keys", game);
+            let mut position = Chess::default();
+            let mut key = key_of(&position);
+            for _ in 0..150 {
+                let moves = position.legal_moves();
+                if moves.is_empty() {
+                    break;
+                }
+                let mv = moves[rng.random_range(0..moves.len())];
+                let change = BoardChange::of(mv, position.turn());
+                let before = position.clone();
+                position.play_unchecked(mv);
+                key = key_after(key, &before, &change, &position);
+                assert_eq!(key, key_of(&position), "{mv:?}");
+                if let Ok(passed) = position.clone().swap_turn() {
+                    assert_eq!(key_after_null(key, &position), key_of(&passed));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn repetitions_are_counted() {
+        let mut game = Game::new(Chess::default());
+        let round = ["g1f3", "g8f6", "f3g1", "f6g8"];
+        game.play_uci(round).expect("legal");
+        assert_eq!((game.repetitions(), game.is_draw()), (2, false));
+        game.play_uci(round).expect("legal");
+        assert_eq!((game.repetitions(), game.is_draw()), (3, true));
+        game.play_uci(["e2e4"]).expect("legal");
+        assert_eq!((game.repetitions(), game.is_draw()), (1, false));
+    }
+
+    #[test]
+    fn illegal_moves_are_named() {
+        let error = Game::new(Chess::default()).play_uci(["e2e4", "e2e4"]).expect_err("the pawn is gone");
+        assert!(error.to_string().starts_with("move 2, e2e4: not a legal move in rnbqkbnr/"), "{error}");
+    }
+}

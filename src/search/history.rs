@@ -1,0 +1,129 @@
+//! What moves did before: tables that order moves by the cutoffs they gave.
+
+use shakmaty::{Color, Move};
+
+use super::code::MoveCode;
+
+/// Bound of an entry: the gravity update keeps values within it.
+const BOUND: i32 = 16_384;
+const PIECE_SQUARES: usize = 12 * 64;
+
+/// A moved piece and its target: 12 pieces × 64 squares.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct PieceTo(u16);
+
+impl PieceTo {
+    pub(super) fn of(mv: Move, turn: Color) -> PieceTo {
+        let piece = turn as usize * 6 + mv.role() as usize - 1;
+        PieceTo((piece * 64 + mv.to() as usize) as u16)
+    }
+}
+
+/// History of quiet moves by squares and by the moves before, and of captures.
+pub(super) struct Histories {
+    /// By colour, origin and target.
+    quiet: Box<[i16]>,
+    /// By moved piece and target of an earlier move and of this one.
+    continuation: Box<[i16]>,
+    /// By moved piece, target and captured role.
+    capture: Box<[i16]>,
+    /// By moved piece and target of the move before: the quiet move that refuted it.
+    counter: Box<[MoveCode]>,
+}
+
+/// How many plies back a continuation looks.
+pub(super) const CONTINUATIONS: [usize; 3] = [1, 2, 4];
+
+impl Histories {
+    pub(super) fn new() -> Histories {
+        Histories {
+            quiet: vec![0; 2 * 4096].into(),
+            continuation: vec![0; PIECE_SQUARES * PIECE_SQUARES].into(),
+            capture: vec![0; PIECE_SQUARES * 6].into(),
+            counter: vec![MoveCode::NONE; PIECE_SQUARES].into(),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.quiet.fill(0);
+        self.continuation.fill(0);
+        self.capture.fill(0);
+        self.counter.fill(MoveCode::NONE);
+    }
+
+    /// The sum over the tables for a quiet move; `earlier`: the moves [`CONTINUATIONS`] plies before.
+    pub(super) fn quiet(&self, mv: Move, turn: Color, earlier: &[Option<PieceTo>; 3]) -> i32 {
+        let to = PieceTo::of(mv, turn);
+        let continued = |before: &PieceTo| i32::from(self.continuation[continuation_index(*before, to)]);
+        i32::from(self.quiet[quiet_index(mv, turn)]) + earlier.iter().flatten().map(continued).sum::<i32>()
+    }
+
+    pub(super) fn capture(&self, mv: Move, turn: Color) -> i32 {
+        i32::from(self.capture[capture_index(mv, turn)])
+    }
+
+    /// The quiet move that last refuted `before`.
+    pub(super) fn counter(&self, before: Option<PieceTo>) -> MoveCode {
+        before.map_or(MoveCode::NONE, |before| self.counter[before.0 as usize])
+    }
+
+    pub(super) fn set_counter(&mut self, before: Option<PieceTo>, mv: Move) {
+        if let Some(before) = before {
+            self.counter[before.0 as usize] = MoveCode::of(mv);
+        }
+    }
+
+    pub(super) fn update_quiet(&mut self, mv: Move, turn: Color, earlier: &[Option<PieceTo>; 3], bonus: i32) {
+        gravity(&mut self.quiet[quiet_index(mv, turn)], bonus);
+        let to = PieceTo::of(mv, turn);
+        for before in earlier.iter().flatten() {
+            gravity(&mut self.continuation[continuation_index(*before, to)], bonus);
+        }
+    }
+
+    pub(super) fn update_capture(&mut self, mv: Move, turn: Color, bonus: i32) {
+        gravity(&mut self.capture[capture_index(mv, turn)], bonus);
+    }
+}
+
+/// What a cutoff at this depth is worth.
+pub(super) fn bonus(depth: i32) -> i32 {
+    (16 * depth * depth + 128 * depth).min(2_000)
+}
+
+/// Moves an entry towards the bonus's sign, the less the closer it is to the bound.
+fn gravity(entry: &mut i16, bonus: i32) {
+    let old = i32::from(*entry);
+    *entry = (old + bonus - old * bonus.abs() / BOUND) as i16;
+}
+
+fn quiet_index(mv: Move, turn: Color) -> usize {
+    turn as usize * 4096 + MoveCode::of(mv).squares()
+}
+
+fn continuation_index(before: PieceTo, to: PieceTo) -> usize {
+    before.0 as usize * PIECE_SQUARES + to.0 as usize
+}
+
+fn capture_index(mv: Move, turn: Color) -> usize {
+    let captured = mv.capture().map_or(0, |role| role as usize - 1);
+    PieceTo::of(mv, turn).0 as usize * 6 + captured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_stay_within_their_bound() {
+        let mut entry = 0;
+        for _ in 0..1_000 {
+            gravity(&mut entry, bonus(20));
+        }
+        assert!(entry > 15_000 && i32::from(entry) <= BOUND, "{entry}");
+        for _ in 0..1_000 {
+            gravity(&mut entry, -bonus(20));
+        }
+        assert!(entry < -15_000 && i32::from(entry) >= -BOUND, "{entry}");
+    }
+}

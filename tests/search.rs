@@ -1,0 +1,265 @@
+//! The search: one signature on every back end, exact node limits, mates, draws.
+
+mod common;
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use fsbench::engine::{BackEnd, Model};
+use fsbench::features::FeatureSet;
+use fsbench::net::{FloatNet, Scheme, quantise};
+use fsbench::search::{Game, Limits, PlayingNetwork, Score, SearchResult, Searcher, bench, uci};
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess, Move, Position};
+
+struct Player {
+    set: FeatureSet,
+    model: Model,
+}
+
+impl Player {
+    fn new(set: &str, l1: usize, hidden: &[usize]) -> Player {
+        let set = FeatureSet::resolve(set).expect("a set");
+        let net: FloatNet = common::random_net(set.num_features(), l1, hidden, 14);
+        let net = quantise(&net, &Scheme::stockfish()).expect("quantised");
+        Player { set, model: Model::new(&net) }
+    }
+
+    fn searcher(&self, back_end: BackEnd) -> Searcher<'_> {
+        Searcher::new(&self.set, &self.model, back_end, 1).expect("a network of the set")
+    }
+}
+
+fn game(fen: &str) -> Game {
+    let position: Chess = fen.parse::<Fen>().expect(fen).into_position(CastlingMode::Standard).expect(fen);
+    Game::new(position)
+}
+
+fn search(game: &Game, limits: &Limits) -> SearchResult {
+    let player = Player::new("piece", 16, &[8]);
+    player.searcher(BackEnd::best()).search(game, limits, |_| ())
+}
+
+fn notation(mv: Option<Move>) -> String {
+    mv.map_or("none".into(), |mv| mv.to_uci(CastlingMode::Standard).to_string())
+}
+
+/// Same nodes on scalar, AVX2 and AVX-512, for three networks of different features and shapes.
+#[test]
+fn one_signature_on_every_back_end() {
+    for (set, l1, hidden) in [("piece", 32, &[16, 8][..]), ("half-ka-v2-hm", 48, &[8]), ("compact", 64, &[])] {
+        let player = Player::new(set, l1, hidden);
+        let signatures: Vec<u64> =
+            BackEnd::available().into_iter().map(|back_end| bench(&mut player.searcher(back_end), 4).nodes).collect();
+        assert!(signatures[0] > 10_000, "{set}: {signatures:?}");
+        assert!(signatures.iter().all(|nodes| *nodes == signatures[0]), "{set}: {signatures:?}");
+    }
+}
+
+/// A searcher that was cleared finds what a new one finds.
+#[test]
+fn nothing_is_left_after_clearing() {
+    let player = Player::new("piece", 16, &[8]);
+    let mut searcher = player.searcher(BackEnd::best());
+    let first = bench(&mut searcher, 4).nodes;
+    searcher.clear();
+    assert_eq!(bench(&mut searcher, 4).nodes, first);
+}
+
+#[test]
+fn node_limits_are_exact() {
+    let position = game("r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4");
+    for nodes in [1, 2, 50, 1_000, 7_777] {
+        let result = search(&position, &Limits { nodes: Some(nodes), ..Limits::default() });
+        assert_eq!(result.nodes, nodes);
+        assert!(position.position().legal_moves().contains(&result.best.expect("a move")));
+    }
+}
+
+#[test]
+fn mates_are_found() {
+    let check = |fen: &str, depth: u32, moves: i32, first: &[&str]| {
+        let result = search(&game(fen), &Limits { depth: Some(depth), ..Limits::default() });
+        assert_eq!(result.score, Score::Mate(moves), "{fen}");
+        assert!(first.contains(&notation(result.best).as_str()), "{fen}: {:?}", result.best);
+    };
+    check("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 3, 1, &["d1d8"]);
+    // Two rooks on a bare king.
+    check("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 10, 2, &["a2a7", "b1b7"]);
+    // A smothered mate: the queen is given for the knight's last check.
+    check("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 10, 2, &["b3g8"]);
+    // The side to move is mated in one whatever it does.
+    let result = search(&game("7k/8/8/8/8/8/1R6/R5K1 b - - 0 1"), &Limits { depth: Some(6), ..Limits::default() });
+    assert!(matches!(result.score, Score::Mate(moves) if moves < 0), "{:?}", result.score);
+}
+
+#[test]
+fn games_that_are_over_have_no_move() {
+    let result = |fen| search(&game(fen), &Limits { depth: Some(3), ..Limits::default() });
+    let mated = result("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1");
+    assert_eq!((mated.best, mated.score), (None, Score::Mate(0)));
+    let stalemate = result("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1");
+    assert_eq!((stalemate.best, stalemate.score), (None, Score::Cp(0)));
+}
+
+/// A queen down, the side to move saves itself by perpetual check, and by nothing else.
+#[test]
+fn perpetual_check_is_a_draw() {
+    let position = game("6k1/5pp1/8/8/8/7Q/1q4PK/q7 w - - 0 1");
+    let result = search(&position, &Limits { depth: Some(10), ..Limits::default() });
+    assert_eq!(result.score, Score::Cp(0));
+}
+
+/// With ninety-nine plies on the clock every quiet move draws; mate on the last ply wins.
+#[test]
+fn fifty_moves() {
+    let limits = Limits { depth: Some(4), ..Limits::default() };
+    let quiet = search(&game("7k/8/8/8/8/8/Q7/6K1 w - - 99 80"), &limits);
+    assert_eq!(quiet.score, Score::Cp(0));
+    let mate = search(&game("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 99 80"), &limits);
+    assert_eq!((mate.score, notation(mate.best)), (Score::Mate(1), "d1d8".into()));
+}
+
+#[test]
+fn only_the_moves_asked_for_are_searched() {
+    let position = game("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
+    let wanted = "h2h4".parse::<shakmaty::uci::UciMove>().expect("UCI").to_move(position.position()).expect("legal");
+    let limits = Limits { depth: Some(3), search_moves: vec![wanted], ..Limits::default() };
+    assert_eq!(search(&position, &limits).best, Some(wanted));
+}
+
+#[test]
+fn a_stop_ends_the_search() {
+    let player = Player::new("piece", 16, &[8]);
+    let mut searcher = player.searcher(BackEnd::best());
+    let stop = searcher.stop_flag();
+    let position = game("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
+    // Without a limit: only the stop, sent after the third iteration, ends it.
+    let result = searcher.search(&position, &Limits::default(), |iteration| {
+        if iteration.depth == 3 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(result.best.is_some() && result.depth >= 3, "{result:?}");
+}
+
+/// Gives an engine commands one by one and waits for its answers.
+struct Session {
+    input: std::io::PipeWriter,
+    output: std::io::Lines<std::io::BufReader<std::io::PipeReader>>,
+    engine: std::thread::JoinHandle<std::io::Result<()>>,
+}
+
+impl Session {
+    fn new() -> Session {
+        let (reader, input) = std::io::pipe().expect("a pipe");
+        let (output, writer) = std::io::pipe().expect("a pipe");
+        let engine = std::thread::spawn(move || {
+            let load = |path: &Path| match path.to_str() {
+                Some("net") => {
+                    let Player { set, model } = Player::new("piece", 16, &[8]);
+                    Ok(PlayingNetwork { set, model })
+                }
+                _ => Err(format!("{}: no such file", path.display())),
+            };
+            uci(std::io::BufReader::new(reader), writer, &load, Some("net".into()))
+        });
+        Session { input, output: std::io::BufReader::new(output).lines(), engine }
+    }
+
+    fn send(&mut self, command: &str) {
+        writeln!(self.input, "{command}").expect("the engine reads");
+    }
+
+    /// The first line that starts so.
+    fn wait(&mut self, start: &str) -> String {
+        loop {
+            let line = self.output.next().expect("the engine answers").expect("text");
+            if line.starts_with(start) {
+                return line;
+            }
+        }
+    }
+
+    fn quit(mut self) {
+        self.send("quit");
+        self.engine.join().expect("no panic").expect("its input was read");
+    }
+}
+
+#[test]
+fn uci_answers() {
+    let mut session = Session::new();
+    session.send("uci");
+    session.wait("option name EvalFile");
+    session.wait("uciok");
+    session.send("isready");
+    session.wait("readyok");
+    session.send("position startpos moves e2e4 e7e5");
+    session.send("d");
+    session.wait("rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2");
+    session.send("go nodes 2000");
+    let info = session.wait("info depth 1 ");
+    assert!(
+        ["seldepth", "score cp", "nodes", "nps", "hashfull", "time", "pv"].iter().all(|word| info.contains(word)),
+        "{info}"
+    );
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.send("go wtime 100 btime 100 winc 10 binc 10");
+    session.wait("bestmove ");
+    session.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    session.send("go depth 4");
+    session.wait("info depth 4 seldepth");
+    assert!(session.wait("bestmove").starts_with("bestmove d1d8"));
+    session.send("bench 1");
+    let line = session.wait("");
+    assert!(line.contains(" nodes ") && line.ends_with(" nps"), "{line}");
+    session.quit();
+}
+
+#[test]
+fn uci_stops_what_has_no_end() {
+    let mut session = Session::new();
+    session.send("go infinite");
+    session.wait("info depth 2 ");
+    // Answered although the search goes on.
+    session.send("isready");
+    session.wait("readyok");
+    session.send("stop");
+    session.wait("bestmove ");
+    session.send("go ponder wtime 50 btime 50");
+    session.wait("info depth 2 ");
+    session.send("ponderhit");
+    session.wait("bestmove ");
+    session.send("go infinite");
+    // The end of the input ends the search too.
+    session.quit();
+}
+
+#[test]
+fn uci_says_what_is_wrong_and_goes_on() {
+    let mut session = Session::new();
+    let mut check = |command: &str, expected: &str| {
+        session.send(command);
+        let line = session.wait("info string error");
+        assert!(line.contains(expected), "{command}: {line}");
+    };
+    check("castle", "unknown command \"castle\"");
+    check("go depth x", "go depth takes a number, not \"x\"");
+    check("go quickly", "go does not know \"quickly\"");
+    check("position fen 8/8/8 w - - 0 1", "position fen 8/8/8");
+    check("position startpos moves e2e5", "move 1, e2e5: not a legal move");
+    check("setoption name Threads value 4", "from 1 to 1");
+    check("setoption name Hash value many", "option Hash takes a number");
+    check("setoption name UCI_Chess960 value true", "Chess960 is not played");
+    check("setoption name Contempt value 1", "no option \"Contempt\"");
+    check("setoption name EvalFile value missing.nnue", "missing.nnue: no such file");
+    // The network is gone; the engine is not.
+    check("go depth 2", "no network is loaded");
+    assert_eq!(session.wait("bestmove "), "bestmove (none)");
+    session.send("setoption name EvalFile value net");
+    session.send("go depth 2");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.quit();
+}
