@@ -75,7 +75,7 @@ pub struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 0)]
     start_batch: u64,
     /// Encoding threads [default: one a core]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = super::threads::parse)]
     threads: Option<usize>,
     /// Keep the order of the file
     #[arg(long)]

@@ -113,7 +113,7 @@ pub struct Arguments {
     #[arg(long, value_name = "S", default_value_t = 0)]
     split_seed: u64,
     /// Threads of the trainer; the samples service has as many of its own [default: all cores]
-    #[arg(long)]
+    #[arg(long, value_name = "T", value_parser = super::threads::parse)]
     threads: Option<usize>,
     /// Where to train; auto: on a GPU where there is one
     #[arg(long, value_enum, default_value_t)]
@@ -195,6 +195,9 @@ impl Arguments {
             None => (self.l1, &self.hidden.0),
         };
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
+        // One option for either method; what only one of them reads is not given to the other.
+        let (both, output_scale) =
+            (self.second.is_some_and(|second| second != self.method), EvalLoss::default().output_scale);
         let data = self.data.path()?;
         Ok(TrainConfig {
             set: set.into(),
@@ -229,13 +232,16 @@ impl Arguments {
             eval_loss: EvalLoss {
                 power: self.power,
                 score_scale: self.score_scale,
-                output_scale: self.output_scale,
+                output_scale: if both || self.method == Method::Eval { self.output_scale } else { output_scale },
                 lambda: self.lambda,
                 lambda_end: self.lambda_end,
                 form: self.loss,
                 epsilon: self.epsilon,
             },
-            pqr_loss: PqrLoss { kappa: self.kappa, output_scale: self.output_scale },
+            pqr_loss: PqrLoss {
+                kappa: self.kappa,
+                output_scale: if both || self.method == Method::Pqr { self.output_scale } else { output_scale },
+            },
             compact_dead: self.compact_dead,
             threads: self.threads.unwrap_or_else(Request::available_threads),
             device: self.device,

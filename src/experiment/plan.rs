@@ -4,9 +4,7 @@ use super::ExperimentError;
 use super::spec::{Experiment, NetMeasure, Row, TrainSettings};
 use super::workbench::{SetFacts, Workbench};
 use crate::data::Method;
-use crate::net::Scheme;
-use crate::record::{PlannedRow, RunKey, Study, machine};
-use crate::service::Source;
+use crate::record::{PlannedRow, RunKey, Study};
 use crate::train::TrainConfig;
 use crate::units::Seed;
 
@@ -187,38 +185,8 @@ fn resolve_sets(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Ve
 impl PlannedRun {
     /// The trainer's configuration of this run.
     pub(super) fn config(&self, set: &PlannedSet, data: std::path::PathBuf) -> TrainConfig {
-        let settings = &self.settings;
-        TrainConfig {
-            set: set.request.clone(),
-            data,
-            from_unit: None,
-            source: Source::Built,
-            factor: settings.factor,
-            method: self.key.method,
-            // The data are built already.
-            min_ply: None,
-            seed: self.key.seed,
-            l1: settings.l1,
-            hidden: settings.hidden.clone(),
-            design: settings.design,
-            scheme: settings.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name),
-            pawn: 100,
-            batch_size: settings.batch_size,
-            epochs: settings.epochs,
-            epoch_samples: settings.epoch_samples,
-            learning_rate: settings.learning_rate,
-            decay: settings.decay,
-            recipe: settings.recipe,
-            start: None,
-            second: None,
-            validation: settings.validation,
-            split_seed: settings.split_seed.unwrap_or_default(),
-            eval_loss: settings.eval_loss,
-            pqr_loss: settings.pqr_loss,
-            compact_dead: settings.compact_dead,
-            threads: settings.threads.unwrap_or_else(machine::cores),
-            device: settings.device,
-        }
+        // Shared settings that this run does not heed are not part of it.
+        self.settings.config(set.request.clone(), data, self.key.method, self.key.seed).effective()
     }
 }
 

@@ -10,8 +10,9 @@ use super::ExperimentError;
 use crate::data::{Filter, Method, Needs, Options, PerGame, ScoreUnit};
 use crate::features::is_name;
 use crate::net::Scheme;
-use crate::record::Results;
-use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe};
+use crate::record::{Results, machine};
+use crate::service::Source;
+use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe, Second, TrainConfig};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -282,13 +283,14 @@ impl Experiment {
         });
         let from_unit = unit.transpose()?;
         let shared = parsed.train.get_ref();
-        check_settings(shared).map_err(|message| reject(parsed.train.span().start, message))?;
+        let methods: Vec<Method> = parsed.runs.get_ref().iter().map(|runs| runs.method).collect();
+        check_shared(shared, &methods).map_err(|message| reject(parsed.train.span().start, message))?;
         let mut rows: Vec<Row> = Vec::new();
         for runs in parsed.runs.get_ref() {
             let settings = match &runs.train {
                 None => shared.clone(),
                 Some(own) => overridden(shared, own.get_ref())
-                    .and_then(|settings| check_settings(&settings).map(|()| settings))
+                    .and_then(|settings| check_own(&settings, own.get_ref(), runs.method).map(|()| settings))
                     .map_err(|message| reject(own.span().start, message))?,
             };
             for set in &runs.sets {
@@ -552,31 +554,69 @@ fn check_seeds(seeds: &[Seed]) -> Result<(), String> {
     }
 }
 
-fn check_settings(settings: &TrainSettings) -> Result<(), String> {
-    let checks = [
-        (
-            settings.scheme.as_deref().is_none_or(|name| Scheme::named(name).is_some()),
-            "there are the schemes stockfish and simple",
-        ),
-        (settings.l1 > 0, "l1 must be at least 1"),
-        (settings.hidden.len() <= 2, "hidden takes at most two layers"),
-        (settings.hidden.iter().all(|&width| width > 0), "a hidden layer needs at least one neuron"),
-        (settings.batch_size > 0, "batch_size must be at least 1"),
-        (settings.epochs > 0, "epochs must be at least 1"),
-        (settings.epoch_samples != Some(0), "epoch_samples must be at least 1 (leave it out for all)"),
-        (settings.learning_rate.is_finite() && settings.learning_rate > 0.0, "learning_rate must be above 0"),
-        (settings.decay > 0.0 && settings.decay <= 1.0, "decay must be above 0 and at most 1"),
-        (settings.validation > 0.0 && settings.validation < 1.0, "validation must lie between 0 and 1"),
-        (settings.threads != Some(0), "threads must be at least 1 (leave it out for all cores)"),
-    ];
-    if let Some((_, message)) = checks.iter().find(|(holds, _)| !holds) {
-        return Err((*message).to_owned());
+impl TrainSettings {
+    /// The trainer's configuration of a run.
+    pub(super) fn config(&self, set: String, data: PathBuf, method: Method, seed: Seed) -> TrainConfig {
+        TrainConfig {
+            set,
+            data,
+            from_unit: None,
+            source: Source::Built,
+            factor: self.factor,
+            method,
+            // The data are built already.
+            min_ply: None,
+            seed,
+            l1: self.l1,
+            hidden: self.hidden.clone(),
+            design: self.design,
+            scheme: self.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name),
+            pawn: 100,
+            batch_size: self.batch_size,
+            epochs: self.epochs,
+            epoch_samples: self.epoch_samples,
+            learning_rate: self.learning_rate,
+            decay: self.decay,
+            recipe: self.recipe,
+            start: None,
+            second: None,
+            validation: self.validation,
+            split_seed: self.split_seed.unwrap_or_default(),
+            eval_loss: self.eval_loss,
+            pqr_loss: self.pqr_loss,
+            compact_dead: self.compact_dead,
+            threads: self.threads.unwrap_or_else(machine::cores),
+            device: self.device,
+        }
     }
-    let losses = settings.eval_loss.problem().or_else(|| settings.pqr_loss.problem());
-    if let Some(problem) = settings.recipe.problem().or(losses) {
-        return Err(problem);
+
+    /// That of a run by several methods, for its checks alone.
+    fn checked(&self, methods: &[Method]) -> TrainConfig {
+        let first = methods.first().copied().unwrap_or(Method::Eval);
+        let config = self.config(String::new(), PathBuf::new(), first, Seed(0));
+        let other = methods.iter().find(|method| **method != first);
+        let second = other.map(|method| Second {
+            method: *method,
+            data: PathBuf::new(),
+            from_unit: None,
+            source: Source::Built,
+            weight: 1.0,
+        });
+        TrainConfig { second, ..config }
     }
-    let shape = settings.design.shape(1, settings.l1, &settings.hidden);
-    let scheme = settings.scheme.as_deref().and_then(Scheme::named).unwrap_or_default();
-    shape.and_then(|shape| scheme.admits(&shape)).map_err(|error| error.to_string())
+}
+
+/// The trainer's own checks; settings that no run heeds are refused.
+fn check_shared(settings: &TrainSettings, methods: &[Method]) -> Result<(), String> {
+    let config = settings.checked(methods);
+    let idle = || config.idle().into_iter().next().map(|idle| idle.why);
+    config.problem().or_else(idle).map_or(Ok(()), Err)
+}
+
+/// As [`check_shared`], of what a table of runs says itself.
+fn check_own(settings: &TrainSettings, own: &toml::Table, method: Method) -> Result<(), String> {
+    let config = settings.checked(&[method]);
+    let said = |key: &str| own.contains_key(key.split('.').next().unwrap_or(key));
+    let idle = || config.idle().into_iter().find(|idle| said(&idle.key)).map(|idle| idle.why);
+    config.problem().or_else(idle).map_or(Ok(()), Err)
 }

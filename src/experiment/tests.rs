@@ -15,7 +15,7 @@ use crate::net::{Activation, BucketRule};
 use crate::record::{
     ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
 };
-use crate::train::{Design, DeviceChoice, EpochMetrics, Optimiser, Outcome, Recipe, Schedule};
+use crate::train::{Design, DeviceChoice, EpochMetrics, EvalLoss, Optimiser, Outcome, PqrLoss, Recipe, Schedule};
 
 const TEXT: &str = r#"
 name  = "small"
@@ -378,6 +378,20 @@ fn wrong_experiments_are_refused_at_their_place() {
     check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "twice");
     check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
     check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
+    check(
+        "epochs        = 2",
+        "epochs = 2\nrecipe = { weight_decay = 0.5 }",
+        "5:1",
+        "weight_decay (0.5) has no effect",
+    );
+    check(
+        "method = \"eval\"",
+        "method = \"eval\"\ntrain = { decay = 1.5 }",
+        "15:9",
+        "decay must be above 0 and at most 1",
+    );
+    let own = "method = \"eval\"\ntrain = { pqr_loss = { kappa = 0.5 } }";
+    check("method = \"eval\"", own, "15:9", "this run does not learn by pqr");
     check("\"piece\", \"compact\"", "\"piece\", \"piece\"", "15:20", "twice");
     check("method = \"eval\"", "method = \"evil\"", "14:10", "evil");
     check("l1            = 8\n", "", "5:1", "l1");
@@ -421,7 +435,9 @@ fn settings_reach_the_configuration() {
     let recipe = Recipe { schedule: Schedule::Cosine, warm_up: 100, ..Recipe::default() };
     assert_eq!(eval.recipe, recipe);
     assert_eq!(pqr.recipe, Recipe { optimiser: Optimiser::Ranger, ..recipe });
-    assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, eval.pqr_loss.kappa), (0.5, 2.0, 0.25));
+    assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, pqr.pqr_loss.kappa), (0.5, 2.0, 0.25));
+    // A method's loss is no part of the other's runs.
+    assert_eq!((pqr.eval_loss, eval.pqr_loss), (EvalLoss::default(), PqrLoss::default()));
     assert!(eval.compact_dead && !eval.factor && eval.device == DeviceChoice::Cpu);
     assert_eq!((eval.threads, eval.epoch_samples, &eval.scheme[..]), (3, Some(77), "stockfish"));
     assert_eq!((eval.epochs, pqr.epochs, pqr.data), (2, 9, PathBuf::from("data.fsd")));

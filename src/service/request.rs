@@ -58,6 +58,9 @@ pub struct Request {
 }
 
 impl Request {
+    /// More than any machine's cores: what is above is a slip of the pen.
+    pub const MOST_THREADS: usize = 1024;
+
     /// One epoch of everything, with the command's defaults.
     #[must_use]
     pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {

@@ -1,6 +1,5 @@
 //! A run's whole state in one file: weights, Adam's moments and how far the run has come.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::factor::Factored;
 use super::model::{Model, Sums};
 use super::slow::Slow;
+use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError};
 use crate::data::formats::{SaidBy, score_unit};
 use crate::data::{Method, ScoreUnit};
@@ -235,7 +235,7 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
         let knows_the_end = config.recipe.knows_the_end() || config.eval_loss.lambda_end.is_some();
         let epochs = if knows_the_end { config.epochs } else { 0 };
         let device = DeviceChoice::default();
-        let mut config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.clone() };
+        let mut config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.effective() };
         config.from_unit = unit_then(config.method, &config.data, config.from_unit);
         if let Some(second) = &mut config.second {
             second.from_unit = unit_then(second.method, &second.data, second.from_unit);
@@ -244,17 +244,12 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
             config.data = PathBuf::new();
             config.second.iter_mut().for_each(|second| second.data = PathBuf::new());
         }
-        serde_json::to_value(config).unwrap_or_default()
+        as_json(&config)
     };
     let (stored, asked) = (neutral(stored), neutral(asked));
-    let none = serde_json::Value::Null;
-    let keys: BTreeSet<&String> =
-        [&stored, &asked].into_iter().filter_map(|all| all.as_object()).flat_map(|all| all.keys()).collect();
-    let differences = keys.into_iter().filter_map(|key| {
-        let [old, new] = [&stored, &asked].map(|all| all.get(key).unwrap_or(&none));
-        (old != new).then(|| format!("{key} is {old} there and {new} was asked for"))
-    });
-    let mut differences: Vec<String> = differences.collect();
+    let differences = differences(&stored, &asked).into_iter();
+    let told = |(key, old, new)| format!("{key} is {old} there and {new} was asked for");
+    let mut differences: Vec<String> = differences.map(told).collect();
     if data == Sources::Changed {
         differences.push("its data hold something else now than when it began".into());
     }

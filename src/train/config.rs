@@ -177,38 +177,9 @@ impl TrainConfig {
         }
         Ok(settled)
     }
-
-    /// # Errors
-    /// When a number makes no sense.
-    pub fn validate(&self) -> Result<(), TrainError> {
-        let wrong = |why: String| Err(TrainError::Config(why));
-        if self.batch_size == 0 || self.epochs == 0 || self.threads == 0 || self.epoch_samples == Some(0) {
-            return wrong("batch size, epochs, samples an epoch and threads are at least 1".into());
-        }
-        if self.pawn < 1 {
-            return wrong(format!("a pawn is at least 1 internal unit, not {}", self.pawn));
-        }
-        if !positive(self.learning_rate) || !positive(self.decay) {
-            let (rate, decay) = (self.learning_rate, self.decay);
-            return wrong(format!("learning rate and decay are above 0, not {rate} and {decay}"));
-        }
-        if !(self.validation > 0.0 && self.validation < 1.0) {
-            return wrong(format!("the validation share lies between 0 and 1, not at {}", self.validation));
-        }
-        if let Some(weight) = self.second.as_ref().map(|second| second.weight).filter(|weight| !positive(*weight)) {
-            return wrong(format!("the weight of the second method is above 0, not {weight}"));
-        }
-        if let Some(problem) = self.recipe.problem() {
-            return wrong(problem);
-        }
-        match self.eval_loss.problem().or_else(|| self.pqr_loss.problem()) {
-            Some(problem) => wrong(problem),
-            None => Ok(()),
-        }
-    }
 }
 
-fn positive(value: f64) -> bool {
+pub(super) fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 

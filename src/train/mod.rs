@@ -8,6 +8,7 @@ pub mod folder;
 mod metrics;
 mod observer;
 mod recipe;
+mod validate;
 
 #[cfg(feature = "train")]
 mod accumulators;
@@ -66,6 +67,7 @@ pub use error::TrainError;
 pub use metrics::{EpochMetrics, Neurons, Outcome, SecondMetrics, WeightHistogram};
 pub use observer::{Observer, Plan, Silent, Step};
 pub use recipe::{Length, Optimiser, Recipe, Schedule};
+pub use validate::Idle;
 
 use std::path::Path;
 use std::time::Duration;

@@ -280,7 +280,9 @@ fn what_cannot_go_on_is_refused() {
     check(&["--epochs", "1"], 2, &["already holds a run", "--resume"]);
     check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
-    check(&["--force", "--lr", "0"], 2, &["learning rate and decay are above 0, not 0 and 0.8"]);
+    check(&["--force", "--lr", "0"], 2, &["the learning rate must be above 0, not 0"]);
+    check(&["--force", "--kappa", "0.5"], 2, &["kappa (0.5) has no effect: this run does not learn by pqr"]);
+    check(&["--force", "--threads", "5000"], 2, &["--threads", "it must be 1 to 1024"]);
     check(&["--force", "--lambda", "2"], 2, &["λ lies in 0 to 1"]);
     check(
         &["--force", "--epochs", "2", "--lr", "1e39"],
@@ -352,6 +354,17 @@ fn ended(mut child: Child, signal: &str) -> (Option<i32>, String) {
     (output.status.code(), error_of(&output))
 }
 
+/// A command in a process that ignores `ignored` and no other signal, however these tests were started.
+fn heeding(command: &Command, ignored: &[&str]) -> Command {
+    let mut own = Command::new("env");
+    own.arg("--default-signal=INT,TERM,HUP");
+    own.args(ignored.iter().map(|signal| format!("--ignore-signal={signal}")));
+    own.arg(command.get_program()).args(command.get_args());
+    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.stderr(Stdio::piped());
+    own
+}
+
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
 /// The service waits for data that never come: a pipe that nobody writes to.
@@ -365,7 +378,8 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
     for (signal, status) in SIGNALS {
         let mut command = Command::new(PROGRAM);
         command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
-        let child = command.env("FSBENCH_CACHE", bench.path("cache")).stderr(Stdio::piped()).spawn().expect("runs");
+        command.env("FSBENCH_CACHE", bench.path("cache"));
+        let child = heeding(&command, &[]).spawn().expect("runs");
         let service = service_of(child.id());
         let (found, text) = ended(child, signal);
         assert_eq!(found, Some(status), "{signal}: {text}");
@@ -373,6 +387,15 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         assert!(!Path::new(&format!("/proc/{service}/exe")).exists(), "{signal}: the service still runs");
         // The same command begins again.
         assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
+        if signal != "-HUP" {
+            // As under `nohup`.
+            let child = heeding(&command, &["HUP"]).spawn().expect("runs");
+            service_of(child.id());
+            assert!(
+                Command::new("kill").args(["-HUP", &child.id().to_string()]).status().expect("kill runs").success()
+            );
+            assert_eq!(ended(child, signal).0, Some(status), "{signal} after a signal that is ignored");
+        }
     }
     drop(writer);
 }
@@ -401,7 +424,7 @@ fn a_signal_ends_training_with_its_state_saved() {
         let metrics = bench.path("cut").join(folder::METRICS);
         let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
         let before = lines();
-        let child = bench.command("cut", &more).stderr(Stdio::piped()).spawn().expect("runs");
+        let child = heeding(&bench.command("cut", &more), &[]).spawn().expect("runs");
         let deadline = Instant::now() + Duration::from_secs(60);
         while lines() < before + 2 {
             assert!(Instant::now() < deadline, "no epoch ended");
