@@ -491,7 +491,7 @@ fn the_command_scores_positions() {
         let seen = |pov| set.reference(position.board(), pov);
         let internal = forward_integer(&file.net, 0, &seen(stm), &seen(stm.other())).sum() / 16;
         let expected = serde_json::json!({
-            "score_internal": internal, "score_cp": internal, "bucket": 0,
+            "fen": fen, "score_internal": internal, "score_cp": internal, "bucket": 0,
             "buckets": [{ "psqt": 0, "positional": internal }],
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), expected);

@@ -18,6 +18,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ("name", "required", "letters, digits, - and _: names the results folder"),
             ("about", "\"\"", "a line for the report"),
             ("data", "required", "games or samples, beside the experiment's file or from the current folder"),
+            ("from_unit", "", "unit of the data's scores where the file does not say it, \"cp\" or \"internal:PAWN\""),
             ("seeds", "required", "every row is trained once for each, as in [1, 2, 3]"),
             ("results", "\"results\"", "the folder that results go to, in one named as the experiment"),
             ("dataset", "", "tables, see [dataset.eval]"),

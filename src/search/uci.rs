@@ -48,8 +48,10 @@ pub fn uci(
         let worker =
             Worker { shared: &shared, load, network, game: Game::new(Chess::default()), options: Options::new() };
         scope.spawn(move || worker.run(&queue));
-        let outcome = Reader { shared: &shared, commands, planned: None }.run(input);
-        shared.stop.store(true, Ordering::Relaxed);
+        let mut reader = Reader { shared: &shared, commands, searches: Vec::new(), planned: None };
+        let outcome = reader.run(input);
+        reader.stop();
+        shared.quit.store(true, Ordering::Relaxed);
         outcome
     })
 }
@@ -57,8 +59,8 @@ pub fn uci(
 /// What both threads see.
 struct Shared<W> {
     output: Mutex<W>,
-    /// Ends the search that runs.
-    stop: Arc<AtomicBool>,
+    /// The engine is to end, and a bench with it.
+    quit: Arc<AtomicBool>,
     /// Searches asked for and not answered yet.
     searching: AtomicU64,
     /// The output is gone.
@@ -69,7 +71,7 @@ impl<W: Write> Shared<W> {
     fn new(output: W) -> Shared<W> {
         Shared {
             output: Mutex::new(output),
-            stop: Arc::default(),
+            quit: Arc::default(),
             searching: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
@@ -79,7 +81,7 @@ impl<W: Write> Shared<W> {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
             self.closed.store(true, Ordering::Relaxed);
-            self.stop.store(true, Ordering::Relaxed);
+            self.quit.store(true, Ordering::Relaxed);
         }
     }
 
@@ -94,8 +96,12 @@ enum Command {
     IsReady,
     NewGame,
     Position(String),
-    Go(GoCommand),
-    SetOption { name: String, value: String },
+    /// A search, and the flag that ends it.
+    Go(GoCommand, Arc<AtomicBool>),
+    SetOption {
+        name: String,
+        value: String,
+    },
     Bench(u32),
     Eval,
     Display,
@@ -123,12 +129,14 @@ struct GoCommand {
 struct Reader<'s, W> {
     shared: &'s Shared<W>,
     commands: Sender<Command>,
-    /// What a pondering search may take once the opponent has played the move expected.
+    /// The flags of the searches asked for. Each has its own: a stop never meets a search that was asked for later.
+    searches: Vec<Arc<AtomicBool>>,
+    /// What the last search, which ponders, may take once the opponent has played the move expected.
     planned: Option<GoCommand>,
 }
 
 impl<W: Write + Send> Reader<'_, W> {
-    fn run(mut self, input: impl BufRead) -> io::Result<()> {
+    fn run(&mut self, input: impl BufRead) -> io::Result<()> {
         for line in input.split(b'\n') {
             let line = line?;
             if !self.obey(String::from_utf8_lossy(&line).trim()) || self.shared.closed.load(Ordering::Relaxed) {
@@ -145,7 +153,7 @@ impl<W: Write + Send> Reader<'_, W> {
         let rest = line[verb.len()..].trim();
         match verb {
             "quit" => return false,
-            "stop" => self.shared.stop.store(true, Ordering::Relaxed),
+            "stop" => self.stop(),
             "ponderhit" => self.ponder_hit(),
             "isready" if self.shared.searching.load(Ordering::Acquire) > 0 => self.shared.say("readyok"),
             "isready" => self.send(Command::IsReady),
@@ -171,14 +179,20 @@ impl<W: Write + Send> Reader<'_, W> {
         let _ = self.commands.send(command);
     }
 
+    fn stop(&mut self) {
+        self.searches.drain(..).for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
     fn go(&mut self, words: SplitWhitespace<'_>) {
         match GoCommand::parse(words) {
             Ok(go) => {
                 self.planned = go.ponder.then(|| go.clone());
-                if self.shared.searching.fetch_add(1, Ordering::AcqRel) == 0 {
-                    self.shared.stop.store(false, Ordering::Relaxed);
-                }
-                self.send(Command::Go(go));
+                // A search that is done has dropped its flag.
+                self.searches.retain(|flag| Arc::strong_count(flag) > 1);
+                let stop = Arc::new(AtomicBool::new(false));
+                self.searches.push(Arc::clone(&stop));
+                self.shared.searching.fetch_add(1, Ordering::AcqRel);
+                self.send(Command::Go(go, stop));
             }
             Err(problem) => self.shared.error(&problem),
         }
@@ -186,8 +200,7 @@ impl<W: Write + Send> Reader<'_, W> {
 
     /// The opponent has played the move expected: the search that runs gets its time from now on.
     fn ponder_hit(&mut self) {
-        let Some(go) = self.planned.take() else { return };
-        let stop = Arc::clone(&self.shared.stop);
+        let (Some(go), Some(stop)) = (self.planned.take(), self.searches.last().cloned()) else { return };
         // Either colour's clock: the searcher knows whose turn it is, the reader takes the shorter one.
         let now = Instant::now();
         let clocks = [Color::White, Color::Black].into_iter().filter_map(|turn| go.clock(turn, now, MOVE_OVERHEAD));
@@ -324,9 +337,6 @@ impl<W: Write> Worker<'_, W> {
 
     /// Obeys until another network is asked for, whose file is returned, or until the reader is gone.
     fn serve(&mut self, queue: &Receiver<Command>, mut searcher: Option<Searcher<'_>>) -> Option<PathBuf> {
-        if let Some(searcher) = &mut searcher {
-            searcher.stop_with(Arc::clone(&self.shared.stop));
-        }
         while let Ok(command) = queue.recv() {
             match command {
                 Command::Uci => self.identify(),
@@ -339,7 +349,7 @@ impl<W: Write> Worker<'_, W> {
                     Ok(game) => self.game = game,
                     Err(problem) => self.shared.error(&problem),
                 },
-                Command::Go(go) => self.go(searcher.as_mut(), &go),
+                Command::Go(go, stop) => self.go(searcher.as_mut(), &go, &stop),
                 Command::SetOption { name, value } => {
                     if name.eq_ignore_ascii_case("EvalFile") {
                         return Some(PathBuf::from(value));
@@ -347,6 +357,7 @@ impl<W: Write> Worker<'_, W> {
                     self.set_option(searcher.as_mut(), &name, &value);
                 }
                 Command::Bench(depth) => self.with(searcher.as_mut(), |shared, searcher, _| {
+                    searcher.stop_with(Arc::clone(&shared.quit));
                     let result = bench(searcher, depth);
                     shared.say(&format!("{} nodes {} nps", result.nodes, result.nps()));
                 }),
@@ -413,23 +424,29 @@ impl<W: Write> Worker<'_, W> {
         }
     }
 
-    fn go(&self, searcher: Option<&mut Searcher<'_>>, go: &GoCommand) {
+    fn go(&self, searcher: Option<&mut Searcher<'_>>, go: &GoCommand, stop: &Arc<AtomicBool>) {
         let best = match searcher {
             None => {
                 self.shared.error(NO_NETWORK);
                 "(none)".into()
             }
-            Some(searcher) => self.search(searcher, go),
+            Some(searcher) => {
+                searcher.stop_with(Arc::clone(stop));
+                let best = self.search(searcher, go, stop);
+                searcher.stop_with(Arc::default());
+                best
+            }
         };
         // GUIs do not expect an answer before they end an infinite search.
-        while (go.infinite || go.ponder) && !self.shared.stop.load(Ordering::Relaxed) {
+        while (go.infinite || go.ponder) && !stop.load(Ordering::Relaxed) && !self.shared.closed.load(Ordering::Relaxed)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.shared.say(&format!("bestmove {best}"));
         self.shared.searching.fetch_sub(1, Ordering::AcqRel);
+        self.shared.say(&format!("bestmove {best}"));
     }
 
-    fn search(&self, searcher: &mut Searcher<'_>, go: &GoCommand) -> String {
+    fn search(&self, searcher: &mut Searcher<'_>, go: &GoCommand, stop: &AtomicBool) -> String {
         let limits = match self.limits(go) {
             Ok(limits) => limits,
             Err(problem) => {
@@ -438,8 +455,12 @@ impl<W: Write> Worker<'_, W> {
             }
         };
         let start = go.start.unwrap_or_else(Instant::now);
-        let result =
-            searcher.search(&self.game, &limits, |iteration| self.shared.say(&info(iteration, start.elapsed())));
+        let result = searcher.search(&self.game, &limits, |iteration| {
+            self.shared.say(&info(iteration, start.elapsed()));
+            if self.shared.closed.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
         let SearchResult { best, ponder, .. } = result;
         let text = |mv: Move| mv.to_uci(CastlingMode::Standard).to_string();
         match (best, ponder) {

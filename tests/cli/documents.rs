@@ -108,6 +108,7 @@ fn documents_about_networks() {
     let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
     file.save(&bench.path("net.safetensors")).unwrap();
     check(&bench, "net-info", &["net", "info", "net.safetensors"]);
+    check(&bench, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
     check(&bench, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&bench, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
     check(&bench, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);

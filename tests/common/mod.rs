@@ -4,6 +4,7 @@
 pub mod skip;
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use fsbench::chess::{Chess, Move};
 use fsbench::features::FeatureSet;
@@ -102,4 +103,13 @@ pub fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
         *count < 0
     };
     left.iter().filter(gone).copied().collect()
+}
+
+/// A file of a few megabytes that unpacks to gigabytes of games: reading it takes minutes.
+pub fn write_many_games(path: &Path) {
+    const FRAMES: usize = 4_000;
+    let text =
+        "[Event \"test\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 *\n\n".repeat(10_000);
+    let frame = zstd::encode_all(text.as_bytes(), 1).expect("compressed");
+    std::fs::write(path, frame.repeat(FRAMES)).expect("written");
 }

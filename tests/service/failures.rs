@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fsbench::data::Method;
 use fsbench::service::{Client, Description, END, FAILED, Layout, Naming, Request, Shard};
 
+use super::common::write_many_games;
 use super::fixture::{Copied, Fixture, program};
 use super::skip::skip;
 
@@ -168,10 +169,11 @@ fn a_killed_service_is_an_error_at_once() {
 #[test]
 fn a_service_killed_before_its_first_line_is_an_error() {
     let fixture = Fixture::new(Method::Eval);
-    // The data never come: the service waits for a writer that does not write.
-    let pipe = fixture.path.with_extension("pgn");
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo exists").success());
-    let mut raw = Raw::spawn(&Request { data: pipe.clone(), ..fixture.request() });
+    let many = fixture.path.with_extension("pgn.zst");
+    write_many_games(&many);
+    let request = Request { data: many, ..fixture.request() };
+    let cache = fixture.path.with_file_name("cache");
+    let mut raw = Raw::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", cache));
     std::thread::sleep(Duration::from_millis(200));
     assert!(raw.child.try_wait().expect("our child").is_none());
     kill(raw.child.id());

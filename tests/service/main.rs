@@ -2,6 +2,8 @@
 
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod content;
 mod direct;
 mod failures;
@@ -10,5 +12,4 @@ mod foreign;
 mod named;
 mod python;
 mod shards;
-#[path = "../common/skip.rs"]
-mod skip;
+use common::skip;

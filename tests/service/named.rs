@@ -1,16 +1,14 @@
 //! Shared memory with a name, and requests that end while their data are prepared.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use fsbench::data::Method;
 use fsbench::service::{Client, END, Layout, Naming, Request};
 
+use super::common::write_many_games;
 use super::failures::{Raw, is_gone, kill, names_of, signal, soon, wait};
-use super::fixture::{Fixture, all, games, program};
+use super::fixture::{Fixture, all, program};
 
 fn named(fixture: &Fixture) -> Request {
     Request { shm: Naming::Named, epochs: 0, ..fixture.request() }
@@ -97,40 +95,22 @@ fn a_client_removes_the_name_of_a_service_that_was_killed_under_it() {
     assert!(names_of(process).is_empty());
 }
 
-/// A service that builds its data set of a pipe that never ends.
+/// A service that builds its data set of more games than it can read while the test lasts.
 #[test]
 fn a_service_that_ends_while_it_builds_leaves_nothing() {
     let check = |end: &dyn Fn(&mut Raw), status: i32| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (data, cache) = (folder.path().join("games.pgn"), folder.path().join("cache"));
-        assert!(Command::new("mkfifo").arg(&data).status().expect("mkfifo exists").success());
+        let (data, cache) = (folder.path().join("games.pgn.zst"), folder.path().join("cache"));
+        write_many_games(&data);
         let request = Request { threads: 2, ..Request::new("piece", &data, Method::Eval) };
         let mut raw = Raw::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", &cache));
-        let (built, over) = (cache.join("data"), AtomicBool::new(false));
+        let built = cache.join("data");
         let files = || -> Vec<PathBuf> {
             std::fs::read_dir(&built).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
         };
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                // Every look at the file gets it whole; the one that builds waits for more.
-                let games = games(200);
-                while !over.load(Ordering::Relaxed) {
-                    let Ok(mut pipe) = std::fs::File::options().write(true).open(&data) else { return };
-                    // Who looks at the beginning alone closes the pipe.
-                    let whole = pipe.write_all(games.as_bytes()).is_ok();
-                    while whole && !files().is_empty() && !over.load(Ordering::Relaxed) {
-                        std::thread::sleep(Duration::from_millis(5));
-                    }
-                }
-            });
-            soon("it does not build", || !files().is_empty());
-            end(&mut raw);
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wait(&mut raw.child)));
-            over.store(true, Ordering::Relaxed);
-            // The writer may wait for a reader.
-            drop(std::fs::File::options().read(true).write(true).open(&data));
-            assert_eq!(ended.expect("it ended"), status, "{}", raw.errors());
-        });
+        soon("it does not build", || !files().is_empty());
+        end(&mut raw);
+        assert_eq!(wait(&mut raw.child), status, "{}", raw.errors());
         assert!(files().is_empty(), "{:?}", files());
     };
     check(&|raw| drop(raw.input.take()), 0);

@@ -367,14 +367,12 @@ fn heeding(command: &Command, ignored: &[&str]) -> Command {
 
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
-/// The service waits for data that never come: a pipe that nobody writes to.
+/// The service reads more games than it can while the test lasts.
 #[test]
 fn a_signal_ends_a_run_whose_data_are_being_prepared() {
     let bench = Bench::new();
-    let games = bench.path("endless.pgn");
-    assert!(Command::new("mkfifo").arg(&games).status().expect("mkfifo runs").success());
-    // Open for both, so that whoever opens it to read is not kept from it.
-    let writer = fs::OpenOptions::new().read(true).write(true).open(&games).expect("a pipe");
+    let games = bench.path("many.pgn.zst");
+    common::write_many_games(&games);
     for (signal, status) in SIGNALS {
         let mut command = Command::new(PROGRAM);
         command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
@@ -397,7 +395,6 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
             assert_eq!(ended(child, signal).0, Some(status), "{signal} after a signal that is ignored");
         }
     }
-    drop(writer);
 }
 
 /// The process number of the one child of a process, as soon as it has one.
