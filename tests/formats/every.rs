@@ -157,6 +157,8 @@ fn interrupted(arguments: &[&str], signal: &str, status: i32) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.args(arguments).current_dir(folder.path()).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
+    // `wait` would close it, and the end of the input could be met before the signal.
+    let input = child.stdin.take();
     while !names(folder.path()).iter().any(|name| name.ends_with(".part")) {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(Duration::from_millis(5));
@@ -164,6 +166,7 @@ fn interrupted(arguments: &[&str], signal: &str, status: i32) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
+    drop(input);
     assert_eq!(names(folder.path()), [] as [&str; 0]);
 }
 
