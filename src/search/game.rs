@@ -46,14 +46,18 @@ impl Game {
     /// At the first move that is not legal; those before it are played.
     pub fn play_uci<'a>(&mut self, moves: impl IntoIterator<Item = &'a str>) -> Result<(), GameError> {
         for (number, text) in moves.into_iter().enumerate() {
-            let mv = text.parse::<shakmaty::uci::UciMove>().ok().and_then(|uci| uci.to_move(&self.position).ok());
-            let Some(mv) = mv else {
+            let Some(mv) = self.legal_uci(text) else {
                 let fen = shakmaty::fen::Fen::from_position(&self.position, EnPassantMode::Legal).to_string();
                 return Err(GameError::Move { number: number + 1, text: text.into(), fen });
             };
             self.play(mv);
         }
         Ok(())
+    }
+
+    /// The legal move that a text in UCI notation names.
+    pub(super) fn legal_uci(&self, text: &str) -> Option<Move> {
+        text.parse::<shakmaty::uci::UciMove>().ok()?.to_move(&self.position).ok()
     }
 
     pub(super) fn keys(&self) -> &[u64] {

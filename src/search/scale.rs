@@ -17,8 +17,8 @@ pub struct EvalScale(i32);
 impl EvalScale {
     const ONE: f64 = 65_536.0;
 
-    /// Mean |score| in centipawns that a network's scores are brought to, over the positions of [`EvalScale::of`]: about
-    /// that of Stockfish 15.1's network, nn-ad9b42354671, in its own centipawns.
+    /// Mean |score| that a network's scores are brought to over the positions of [`EvalScale::of`], in centipawns of the
+    /// search's margins. A convention: a round number, not measured from a reference network.
     pub const REFERENCE_MEAN: f64 = 150.0;
 
     /// Internal units as they are.

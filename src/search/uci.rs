@@ -473,8 +473,7 @@ impl<W: Write> Worker<'_, W> {
     fn limits(&self, go: &GoCommand) -> Result<Limits, String> {
         let position = self.game.position();
         let legal = |text: &String| {
-            let mv = text.parse::<shakmaty::uci::UciMove>().ok().and_then(|uci| uci.to_move(position).ok());
-            mv.ok_or_else(|| format!("go searchmoves {text}: not a legal move here"))
+            self.game.legal_uci(text).ok_or_else(|| format!("go searchmoves {text}: not a legal move here"))
         };
         let search_moves = go.search_moves.iter().map(legal).collect::<Result<Vec<Move>, String>>()?;
         let start = go.start.unwrap_or_else(Instant::now);
