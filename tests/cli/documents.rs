@@ -98,6 +98,25 @@ fn documents_about_data() {
     }
 }
 
+/// Plays knights out and back, which repeats positions.
+#[cfg(unix)]
+#[test]
+fn documents_about_generated_games() {
+    const SHUFFLE: &str = r#"set -- $moves
+    case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
+    echo "info depth 1 score cp 20"; echo "bestmove $m""#;
+    let bench = bench();
+    for name in ["one", "two"] {
+        super::engines::Script::new(SHUFFLE).write(&bench.path(name));
+    }
+    bench.write("book.epd", &format!("{START}\n"));
+    let common = ["dataset", "generate", "--engine", "./one", "--nodes", "5", "--games", "2", "--random-plies", "0..0"];
+    check(&bench, "dataset-generate", &[&common[..], &["--out", "games.binpack"]].concat());
+    let pair = ["--engine", "./two", "--book", "book.epd", "--out", "pair.pgn"];
+    let document = check(&bench, "dataset-generate", &[&common[..], &pair].concat());
+    assert_eq!(document["scores"].as_array().unwrap().len(), 2);
+}
+
 #[test]
 fn documents_about_networks() {
     use fsbench::features::FeatureSet;
@@ -108,6 +127,7 @@ fn documents_about_networks() {
     let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
     file.save(&bench.path("net.safetensors")).unwrap();
     check(&bench, "net-info", &["net", "info", "net.safetensors"]);
+    check(&bench, "net-convert", &["net", "convert", "net.safetensors", "copy.safetensors", "--pawn", "200"]);
     check(&bench, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
     check(&bench, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&bench, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);

@@ -3,6 +3,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(unix)]
+#[path = "../engines/mod.rs"]
+mod engines;
 
 mod documents;
 mod elsewhere;

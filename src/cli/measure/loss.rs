@@ -7,7 +7,9 @@ use super::progress::Progress;
 use super::{Data, Failure, Format, Told, failure, table};
 use crate::cli::net::load_or_float;
 use crate::cli::print_json;
-use crate::data::formats;
+use crate::cli::units::note_assumed;
+use crate::data::ScoreUnit;
+use crate::data::formats::{self, score_unit};
 use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, PartLoss};
 use crate::train::{EvalLoss, LossForm};
@@ -33,6 +35,10 @@ pub struct Arguments {
     /// The data's format, where it cannot be told from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
+    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
+    /// cp]
+    #[arg(long, value_name = "UNIT")]
+    from_unit: Option<ScoreUnit>,
     /// Take the first so many samples only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     positions: Option<u64>,
@@ -85,8 +91,14 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let options =
-        LossOptions { loss: arguments.eval_loss()?, format: arguments.from, unit: None, limit: arguments.positions };
+    let data = arguments.data.path()?;
+    note_assumed(&data, score_unit(&data, arguments.from, arguments.from_unit).map_err(Failure::request)?);
+    let options = LossOptions {
+        loss: arguments.eval_loss()?,
+        format: arguments.from,
+        unit: arguments.from_unit,
+        limit: arguments.positions,
+    };
     let mut progress = Progress::new();
     progress.show(None, "reading the networks");
     let named = |path: &PathBuf| Ok((path.display().to_string(), load_or_float(path, &arguments.told)?));
@@ -98,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         progress.show(counts, &format!("{} samples", done.samples));
     };
-    let (record, skipped) = loss(&networks, &arguments.data.path()?, &options, &mut show).map_err(failure)?;
+    let (record, skipped) = loss(&networks, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
     if skipped.total() > 0 {
         note!("note: passed over {} broken samples", skipped.total());
