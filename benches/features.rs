@@ -11,7 +11,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch, shipped_names};
+use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, shipped_names};
 use shakmaty::Position;
 
 /// Positions taken from the start of the games.
@@ -90,7 +90,7 @@ fn encode(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for board in &boards {
-                    set.active_packed(board, &mut active);
+                    set.encoder().encode_packed(board, &mut active);
                     black_box(&active);
                 }
             });
@@ -104,13 +104,13 @@ fn append(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("append");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
-        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), Scratch::default());
+        let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for boards in boards.chunks(64) {
                     sides.iter_mut().for_each(RowBuffer::clear);
                     let turns = Perspective::ALL.into_iter().cycle();
-                    set.append_boards(boards.iter().zip(turns), &mut sides, &mut scratch);
+                    set.encoder().append_batch(boards.iter().zip(turns), &mut sides, &mut scratch);
                     black_box(&sides);
                 }
             });
@@ -127,7 +127,7 @@ fn delta(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 for step in &steps {
-                    set.deltas(&step.before, &step.change, &step.after, &mut delta);
+                    set.encoder().diff_both(&step.before, &step.change, &step.after, &mut delta);
                     black_box(&delta);
                 }
             });

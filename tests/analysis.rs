@@ -225,7 +225,7 @@ fn dead_features_stay_dead() {
         positions += 1;
         for (set, dead) in sets.iter().zip(&dead) {
             for pov in Perspective::ALL {
-                set.active(board, pov, &mut active);
+                set.encoder().encode(board, pov, &mut active);
                 let found = active.iter().find(|index| dead.binary_search(index).is_ok());
                 assert_eq!(found, None, "{} {board:?}", set.definition());
             }

@@ -51,7 +51,7 @@ fn compare(text: &str, by_hand: impl Fn(&Board) -> Vec<u32>) -> usize {
         let mut expected = by_hand(&board);
         expected.sort_unstable();
         let mut active = Vec::new();
-        set.active(&board, Perspective::White, &mut active);
+        set.encoder().encode(&board, Perspective::White, &mut active);
         active.sort_unstable();
         assert_eq!(active, expected, "{board:?}");
         assert_eq!(set.reference(&board, Perspective::White), expected, "{board:?}");

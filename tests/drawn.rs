@@ -57,7 +57,7 @@ fn follow(set: &FeatureSet, number: u64, analysis: &Analysis, compared: &mut Com
         compared.encodings += seen.len();
         for (pov, known) in Perspective::ALL.into_iter().zip(known.iter().flatten()) {
             let mut delta = Delta::default();
-            set.delta(&before, &change, position.board(), pov, &mut delta);
+            set.encoder().diff(&before, &change, position.board(), pov, &mut delta);
             let new = &seen[pov.index()];
             assert_eq!(delta.added, without(new, known), "{mv:?} {before:?}\n{}", set.definition());
             assert_eq!(delta.removed, without(known, new), "{mv:?} {before:?}\n{}", set.definition());
@@ -70,7 +70,7 @@ fn follow(set: &FeatureSet, number: u64, analysis: &Analysis, compared: &mut Com
 fn encoding(set: &FeatureSet, board: &Board, pov: Perspective, dead: &[u32]) -> Vec<u32> {
     let expected = set.reference(board, pov);
     let mut active = Vec::new();
-    set.active(board, pov, &mut active);
+    set.encoder().encode(board, pov, &mut active);
     active.sort_unstable();
     assert_eq!(active, expected, "{pov:?} {board:?}\n{}", set.definition());
     let wrong = active.iter().find(|index| dead.binary_search(index).is_ok());

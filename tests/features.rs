@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use common::without;
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
-use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch, shipped_names};
+use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, shipped_names};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
@@ -98,23 +98,19 @@ fn compiled_equals_reference() {
         for set in &sets {
             for pov in Perspective::ALL {
                 let expected = set.reference(position.board(), pov);
-                set.active(position.board(), pov, &mut out);
+                set.encoder().encode(position.board(), pov, &mut out);
                 out.sort_unstable();
                 assert_eq!(out, expected, "{} {pov:?} {:?}", set.definition(), position.board());
                 assert!(expected.iter().all(|index| *index < set.num_features()));
                 assert!(expected.len() <= set.max_active(), "{}", set.name());
-                set.active_packed(&PackedBoard::pack(position.board()).unwrap(), &mut packed);
+                set.encoder().encode_packed(&PackedBoard::pack(position.board()).unwrap(), &mut packed);
                 packed[pov].sort_unstable();
                 assert_eq!(packed[pov], expected, "packed {}", set.name());
                 // Side to move first, behind what stands there already.
                 let mut sides = [RowBuffer::default(), RowBuffer::default()];
                 sides[0].extend(&[7, 7]);
-                set.append_packed(
-                    &PackedBoard::pack(position.board()).unwrap(),
-                    pov,
-                    &mut sides,
-                    &mut Scratch::default(),
-                );
+                let board = PackedBoard::pack(position.board()).unwrap();
+                set.encoder().append_batch([(&board, pov)].into_iter(), &mut sides, &mut EncodeScratch::default());
                 let mut appended = sides[0].rows().to_vec();
                 appended[2..].sort_unstable();
                 assert_eq!(appended, [&[7, 7], &expected[..]].concat(), "appended {}", set.name());
@@ -142,14 +138,16 @@ fn deltas_are_the_difference_and_apply_to_every_move() {
         let change = BoardChange::of(mv, position.turn());
         for set in &sets {
             for pov in Perspective::ALL {
-                set.delta(position.board(), &change, after.board(), pov, &mut delta);
+                set.encoder().diff(position.board(), &change, after.board(), pov, &mut delta);
                 let before = set.reference(position.board(), pov);
                 let now = set.reference(after.board(), pov);
                 assert_eq!(delta.added, without(&now, &before), "{} {pov:?} {mv:?}", set.definition());
                 assert_eq!(delta.removed, without(&before, &now), "{} {pov:?} {mv:?}", set.definition());
                 let blocks = 0..set.blocks().len();
-                let changed =
-                    |block| set.context(block, position.board(), pov) != set.context(block, after.board(), pov);
+                let changed = |block| {
+                    set.encoder().context(block, position.board(), pov)
+                        != set.encoder().context(block, after.board(), pov)
+                };
                 assert_eq!(delta.refresh, blocks.into_iter().any(changed), "{}", set.name());
             }
         }
@@ -172,10 +170,10 @@ fn boards_of_one_context_are_told_apart() {
         for (number, set) in sets.iter().enumerate() {
             let blocks: Vec<usize> = (0..set.blocks().len()).collect();
             for pov in Perspective::ALL {
-                let contexts = blocks.iter().map(|block| set.context(*block, now, pov)).collect();
+                let contexts = blocks.iter().map(|block| set.encoder().context(*block, now, pov)).collect();
                 let Some(before) = known.insert((number, pov.index(), contexts), now.clone()) else { continue };
                 compared[number] += 1;
-                set.between(&blocks, &before, now, pov, &mut delta);
+                set.encoder().diff_boards(&blocks, &before, now, pov, &mut delta);
                 delta.added.sort_unstable();
                 delta.removed.sort_unstable();
                 let [before, now] = [&before, now].map(|board| set.reference(board, pov));
@@ -209,8 +207,8 @@ fn both_perspectives_agree() {
 fn mirrored(board: &Board, set: &FeatureSet) -> Board {
     let mut turned = board.clone();
     match set.blocks()[0].spec().orientation.black {
-        fsbench::chess::BlackView::Flip => turned.flip_vertical(),
-        fsbench::chess::BlackView::Rotate => turned.rotate_180(),
+        fsbench::chess::BlackOrientation::Flip => turned.flip_vertical(),
+        fsbench::chess::BlackOrientation::Rotate => turned.rotate_180(),
     }
     turned.swap_colors();
     turned

@@ -8,9 +8,9 @@ mod generator;
 use std::collections::BTreeMap;
 
 use common::without;
-use fsbench::chess::{BlackView, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
+use fsbench::chess::{BlackOrientation, Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, FeatureSet, RowBuffer, Scratch};
+use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::units::Seed;
 use generator::{Generated, Taste};
 use rand::RngExt;
@@ -86,14 +86,15 @@ impl<'a> Follower<'a> {
         self.tally.positions += 1;
         let packed = PackedBoard::pack(board).unwrap();
         let mut sides = [RowBuffer::default(), RowBuffer::default()];
-        set.append_packed(&packed, Perspective::White, &mut sides, &mut Scratch::default());
-        set.active_packed(&packed, &mut self.packed);
+        let batch = std::iter::once((&packed, Perspective::White));
+        set.encoder().append_batch(batch, &mut sides, &mut EncodeScratch::default());
+        set.encoder().encode_packed(&packed, &mut self.packed);
         ByPerspective::new_with(|pov| {
             let expected = set.reference(board, pov);
             let context = || format!("{pov:?} {board:?}\n{}", set.definition());
             assert!(expected.last().is_none_or(|index| *index < set.num_features()), "{}", context());
             assert!(expected.len() <= set.max_active(), "{} > {} {}", expected.len(), set.max_active(), context());
-            set.active(board, pov, &mut self.active);
+            set.encoder().encode(board, pov, &mut self.active);
             self.active.sort_unstable();
             assert_eq!(self.active, expected, "{}", context());
             self.packed[pov].sort_unstable();
@@ -116,14 +117,14 @@ impl<'a> Follower<'a> {
         *self.tally.kinds.entry(kind).or_default() += 1;
         let old = self.known.take().unwrap();
         let new = self.encodings(after);
-        set.deltas(before, change, after, &mut self.deltas);
-        set.updates(before, change, after, &mut self.updates);
+        set.encoder().diff_both(before, change, after, &mut self.deltas);
+        set.encoder().diff_or_refresh(before, change, after, &mut self.updates);
         for pov in Perspective::ALL {
             let context = || format!("{pov:?} {mv:?} {before:?}\n{}", set.definition());
-            set.delta(before, change, after, pov, &mut self.delta);
+            set.encoder().diff(before, change, after, pov, &mut self.delta);
             assert_eq!(self.delta.added, without(&new[pov], &old[pov]), "{}", context());
             assert_eq!(self.delta.removed, without(&old[pov], &new[pov]), "{}", context());
-            let changed = |block| set.context(block, before, pov) != set.context(block, after, pov);
+            let changed = |block| set.encoder().context(block, before, pov) != set.encoder().context(block, after, pov);
             assert_eq!(self.delta.refresh, (0..set.blocks().len()).any(changed), "{}", context());
             let expected = match (0..set.blocks().len()).all(changed) {
                 true => &Delta { refresh: true, ..Delta::default() },
@@ -131,7 +132,7 @@ impl<'a> Follower<'a> {
             };
             assert_eq!(self.updates[pov], *expected, "updates {}", context());
             assert_eq!(self.delta, self.deltas[pov]);
-            assert_eq!(self.delta.refresh, set.refreshes(before, change, after, pov));
+            assert_eq!(self.delta.refresh, set.encoder().refreshes(before, change, after, pov));
             self.tally.refreshes += u64::from(self.delta.refresh);
             self.tally.changes += u64::from(!self.delta.added.is_empty());
         }
@@ -145,7 +146,8 @@ impl<'a> Follower<'a> {
         for pov in Perspective::ALL {
             let context = || format!("{pov:?} {board:?}\n{}", set.definition());
             assert_eq!(set.reference(board, pov), set.reference(&turned, pov.other()), "{}", context());
-            let contexts = |board, pov| (0..set.blocks().len()).map(|b| set.context(b, board, pov)).collect::<Vec<_>>();
+            let contexts =
+                |board, pov| (0..set.blocks().len()).map(|b| set.encoder().context(b, board, pov)).collect::<Vec<_>>();
             assert_eq!(contexts(board, pov), contexts(&turned, pov.other()), "{}", context());
         }
     }
@@ -154,8 +156,8 @@ impl<'a> Follower<'a> {
 fn seen_from_the_other_side(board: &Board, set: &FeatureSet) -> Board {
     let mut turned = board.clone();
     match set.blocks()[0].spec().orientation.black {
-        BlackView::Flip => turned.flip_vertical(),
-        BlackView::Rotate => turned.rotate_180(),
+        BlackOrientation::Flip => turned.flip_vertical(),
+        BlackOrientation::Rotate => turned.rotate_180(),
     }
     turned.swap_colors();
     turned
@@ -291,7 +293,7 @@ fn same_features(left: &FeatureSet, right: &FeatureSet, number: u64) {
         for pov in Perspective::ALL {
             let features = [left, right].map(|set| {
                 let mut active = Vec::new();
-                set.active(position.board(), pov, &mut active);
+                set.encoder().encode(position.board(), pov, &mut active);
                 active.sort_unstable();
                 assert_eq!(active, set.reference(position.board(), pov), "{}", set.definition());
                 active

@@ -241,7 +241,7 @@ fn features_are_explained() {
 #[test]
 fn selected_features_are_explained() {
     let whole = set("axis-h");
-    let kept = whole.keeping(&[51, 3]).unwrap();
+    let kept = whole.select(&[51, 3]).unwrap();
     assert_eq!(kept.describe(0).unwrap().values, whole.describe(51).unwrap().values);
     assert_eq!(kept.describe(1).unwrap().values, whole.describe(3).unwrap().values);
     assert_eq!(kept.describe(2), None);

@@ -67,7 +67,7 @@ impl Direct {
         let blocks = 0..set.blocks().len();
         for pov in Perspective::ALL {
             for block in blocks.clone() {
-                let key = (pov.index(), block, set.context(block, position.board(), pov));
+                let key = (pov.index(), block, set.encoder().context(block, position.board(), pov));
                 cache.insert(key, block_set(set, block, position.board(), pov));
             }
         }
@@ -106,8 +106,8 @@ fn compare(set: &FeatureSet, before: &Chess, after: &Chess, pov: Perspective, ca
     for block in 0..set.blocks().len() {
         let (a, b) = (block_set(set, block, before.board(), pov), block_set(set, block, after.board(), pov));
         let delta = a.symmetric_difference(&b).count() as f64;
-        let context = set.context(block, after.board(), pov);
-        let changed = set.context(block, before.board(), pov) != context;
+        let context = set.encoder().context(block, after.board(), pov);
+        let changed = set.encoder().context(block, before.board(), pov) != context;
         counts[0] += b.difference(&a).count() as f64;
         counts[1] += a.difference(&b).count() as f64;
         counts[2] = if changed { 1.0 } else { counts[2] };

@@ -77,12 +77,12 @@ fn check_game(base: &FeatureSet, set: &FeatureSet, kept: &[u32], game: u64) {
         let after = change.applied_to(position.board());
         for pov in Perspective::ALL {
             let expected = renumbered(&base.reference(position.board(), pov), kept);
-            set.active(position.board(), pov, &mut active);
+            set.encoder().encode(position.board(), pov, &mut active);
             active.sort_unstable();
             assert_eq!(active, expected, "{}", set.definition());
             assert_eq!(set.reference(position.board(), pov), expected);
-            set.delta(position.board(), &change, &after, pov, &mut delta);
-            base.delta(position.board(), &change, &after, pov, &mut full);
+            set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
+            base.encoder().diff(position.board(), &change, &after, pov, &mut full);
             assert_eq!(delta.added, renumbered(&full.added, kept));
             assert_eq!(delta.removed, renumbered(&full.removed, kept));
             assert_eq!(delta.refresh, full.refresh);
@@ -132,7 +132,7 @@ fn blocks_exchange_places_under_a_selection() {
             moves += 1.0;
             for pov in Perspective::ALL {
                 let [old, new] = [&before, &position].map(|position| squares_then_file(position.board(), pov));
-                set.active(before.board(), pov, &mut listed);
+                set.encoder().encode(before.board(), pov, &mut listed);
                 assert!(listed.len() == old.len() && listed.iter().all(|index| old.contains(index)));
                 active_sum += old.len() as f64;
                 let changed = old.symmetric_difference(&new).count() as f64;

@@ -10,23 +10,24 @@ pub type Placed = (Square, Piece);
 /// The pieces a move takes off the board and puts on it: at most two of each (castling moves king and rook).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct BoardChange {
-    /// [`PieceCode`] · 64 + square, or [`BoardChange::NOBODY`].
+    /// [`PieceCode`] · 64 + square, or [`BoardChange::NO_PIECE`].
     removed: [u16; 2],
     added: [u16; 2],
 }
 
 impl BoardChange {
     /// What stands for no piece: the greatest of all states, with a code no piece has.
-    pub const NOBODY: u16 = 1023;
+    pub const NO_PIECE: u16 = 1023;
 
-    pub const NOTHING: BoardChange = BoardChange { removed: [BoardChange::NOBODY; 2], added: [BoardChange::NOBODY; 2] };
+    pub const EMPTY: BoardChange =
+        BoardChange { removed: [BoardChange::NO_PIECE; 2], added: [BoardChange::NO_PIECE; 2] };
 
     /// The change made by a legal move of `turn`.
     #[must_use]
     pub fn of(mv: Move, turn: Color) -> BoardChange {
         let own = |role: Role, square: Square| state(Piece { color: turn, role }, square);
         let their = |role: Role, square: Square| state(Piece { color: turn.other(), role }, square);
-        let nobody = BoardChange::NOBODY;
+        let nobody = BoardChange::NO_PIECE;
         match mv {
             Move::Normal { role, from, capture, to, promotion } => BoardChange {
                 removed: [own(role, from), capture.map_or(nobody, |taken| their(taken, to))],
@@ -43,7 +44,7 @@ impl BoardChange {
                     added: [own(Role::King, side.king_to(turn)), own(Role::Rook, side.rook_to(turn))],
                 }
             }
-            Move::Put { role, to } => BoardChange { added: [own(role, to), nobody], ..BoardChange::NOTHING },
+            Move::Put { role, to } => BoardChange { added: [own(role, to), nobody], ..BoardChange::EMPTY },
         }
     }
 
@@ -56,7 +57,7 @@ impl BoardChange {
     }
 
     /// What is removed and what is added as it is kept, for loops that must not branch: each [`PieceCode`] · 64 + square,
-    /// or [`BoardChange::NOBODY`].
+    /// or [`BoardChange::NO_PIECE`].
     #[must_use]
     pub const fn states(&self) -> [[u16; 2]; 2] {
         [self.removed, self.added]
@@ -65,7 +66,7 @@ impl BoardChange {
     /// How many pieces are removed and how many added.
     #[must_use]
     pub fn counts(&self) -> [usize; 2] {
-        self.states().map(|states| states.iter().filter(|state| **state != BoardChange::NOBODY).count())
+        self.states().map(|states| states.iter().filter(|state| **state != BoardChange::NO_PIECE).count())
     }
 
     /// The board after the change.

@@ -4,13 +4,13 @@
 mod change;
 mod mobility;
 mod packed;
-mod view;
+mod perspective;
 
 pub use change::BoardChange;
 pub use mobility::mobility;
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
+pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
-pub use view::{BlackView, ByPerspective, Mirror, Orientation, Perspective};
 
 /// Whether two squares are one, or side by side: kings never stand so.
 #[must_use]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::threads::Threads;
 use super::{Failure, Format, print_json, put};
 use crate::features::analysis::{Activity, Analysis, Budget, Lossless, Tally};
-use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, Listed, runs, shipped_sets};
+use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, ShippedSet, index_ranges, shipped_sets};
 use crate::text;
 
 /// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
@@ -147,7 +147,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn list(format: Format) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct List {
-        sets: Vec<Listed>,
+        sets: Vec<ShippedSet>,
     }
     let sets = shipped_sets().map_err(Failure::request)?;
     if format == Format::Json {
@@ -212,7 +212,7 @@ fn describe<'a>(
         active,
         go_on: false,
         density: mean.map(|mean| mean / f64::from(set.num_features())),
-        table_bytes: set.table_bytes(),
+        table_bytes: set.encoder().table_bytes(),
         virtual_inputs: None,
         warnings: Vec::new(),
         blocks: blocks.map(|(at, block)| describe_block(block, analysis.block_tally(at))).collect(),
@@ -222,19 +222,17 @@ fn describe<'a>(
 }
 
 fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
-    let product = &block.spec().product;
-    let axis =
-        |(factor, stride): (&'a FactorSpec, u32)| DescribedAxis { name: &factor.name, size: factor.size, stride };
+    let axis = |axis: &'a FactorSpec| DescribedAxis { name: &axis.name, size: axis.size, stride: axis.stride };
     DescribedBlock {
         name: &block.name,
         offset: block.offset,
         size: block.size,
-        runs: block.range().is_none().then(|| runs(block.indices())),
+        runs: block.range().is_none().then(|| index_ranges(block.indices())),
         contexts: block.contexts(),
         contexts_bound: block.contexts_are_a_bound(),
         dead,
         formula: formula(&block.spec().written),
-        axes: product.strides().map(axis).collect(),
+        axes: block.axes().iter().map(axis).collect(),
     }
 }
 
@@ -329,7 +327,7 @@ fn lossless(set: &Described<'_>) -> String {
 
 /// Runs of indices, `4..7` for 4, 5 and 6.
 fn ranges(indices: &[u32]) -> String {
-    runs(indices.iter().copied()).into_iter().map(written_run).collect::<Vec<_>>().join(" ")
+    index_ranges(indices.iter().copied()).into_iter().map(written_run).collect::<Vec<_>>().join(" ")
 }
 
 fn written_run((first, last): (u32, u32)) -> String {

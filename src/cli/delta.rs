@@ -82,7 +82,7 @@ fn change(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Change
     let after = change.applied_to(position.board());
     let view = |pov| {
         let mut delta = Delta::default();
-        set.delta(position.board(), &change, &after, pov, &mut delta);
+        set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
         ChangedView { added: delta.added, removed: delta.removed, refresh: delta.refresh }
     };
     let (white, black) = (view(Perspective::White), view(Perspective::Black));

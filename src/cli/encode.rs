@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> Encoded {
     let active = |pov| {
         let mut indices = Vec::new();
-        set.active(position.board(), pov, &mut indices);
+        set.encoder().encode(position.board(), pov, &mut indices);
         indices.sort_unstable();
         indices
     };

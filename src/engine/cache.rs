@@ -62,10 +62,11 @@ impl RefreshCache {
         accumulator: &mut [i16],
     ) -> Refreshed {
         self.contexts.clear();
-        self.contexts.extend(self.blocks.iter().map(|block| set.context(*block, board, pov).unwrap_or(NO_KINGS)));
+        self.contexts
+            .extend(self.blocks.iter().map(|block| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS)));
         if let Some(entry) = self.entries[pov].get_mut(&self.contexts[..]) {
             let delta = &mut self.delta;
-            set.between(&self.blocks, &entry.board, board, pov, delta);
+            set.encoder().diff_boards(&self.blocks, &entry.board, board, pov, delta);
             let rows = delta.added.len() + delta.removed.len();
             let active = entry.active + delta.added.len() - delta.removed.len();
             if rows <= active {
@@ -77,7 +78,7 @@ impl RefreshCache {
             }
         }
         match parts {
-            None => set.active(board, pov, &mut self.active),
+            None => set.encoder().encode(board, pov, &mut self.active),
             Some((parts, _)) => parts.moving(set, board, pov, &mut self.active),
         }
         let active = self.active.len();

@@ -225,7 +225,7 @@ impl<'a> Evaluator<'a> {
 
     /// Updates the present accumulators in place.
     fn follow(&mut self, before: &Board, change: &BoardChange, after: &Board) {
-        self.set.updates(before, change, after, &mut self.deltas);
+        self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
         for pov in Perspective::ALL {
             self.update_still(pov);
             let delta = &self.deltas[pov];
@@ -281,7 +281,7 @@ impl<'a> Evaluator<'a> {
         let (mut first, mut context) = (self.top, None);
         while let Some(change) = &self.plies[first].change {
             let (before, after) = (&self.plies[first - 1].board, &self.plies[first].board);
-            if context.is_none() && self.set.refreshes(before, change, after, pov) {
+            if context.is_none() && self.set.encoder().refreshes(before, change, after, pov) {
                 context = Some(first);
                 if self.parts.is_none() {
                     break;
@@ -303,7 +303,7 @@ impl<'a> Evaluator<'a> {
             let (before, ply) = (&made[at - 1], &mut rest[0]);
             let Some(change) = &ply.change else { continue };
             let delta = &mut self.deltas[pov];
-            self.set.delta(&before.board, change, &ply.board, pov, delta);
+            self.set.encoder().diff(&before.board, change, &ply.board, pov, delta);
             if let Some(parts) = &self.parts {
                 parts.split(&delta.added, &mut self.still.added);
                 parts.split(&delta.removed, &mut self.still.removed);
@@ -359,7 +359,7 @@ impl<'a> Evaluator<'a> {
         }
         match parts {
             None => {
-                self.set.active(board, pov, &mut self.active);
+                self.set.encoder().encode(board, pov, &mut self.active);
                 self.model.refresh(self.back_end, accumulator, &self.active);
             }
             Some((parts, still)) => {

@@ -50,5 +50,5 @@ impl Parts {
 
 fn active(set: &FeatureSet, blocks: &[usize], board: &Board, pov: Perspective, out: &mut Vec<u32>) {
     out.clear();
-    blocks.iter().for_each(|block| set.active_block(*block, board, pov, out));
+    blocks.iter().for_each(|block| set.encoder().append_block(*block, board, pov, out));
 }

@@ -8,7 +8,7 @@ use super::library::shipped_names;
 
 /// A shipped set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct ShippedSet {
     /// The name to ask for it by.
     pub name: String,
     pub num_features: u32,
@@ -21,10 +21,10 @@ pub struct Listed {
 ///
 /// # Errors
 /// When one of the files is no definition.
-pub fn shipped_sets() -> Result<Vec<Listed>, FeatureError> {
+pub fn shipped_sets() -> Result<Vec<ShippedSet>, FeatureError> {
     let listed = |name: String| {
         let definition = definition::load(&name)?;
-        Ok(Listed { name, num_features: definition.size, about: definition.about, source: definition.comment })
+        Ok(ShippedSet { name, num_features: definition.size, about: definition.about, source: definition.comment })
     };
     shipped_names().into_iter().map(listed).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use crate::chess::{BlackView, Mirror, Orientation};
+use crate::chess::{BlackOrientation, Mirror, Orientation};
 
 use super::buckets::{self, BucketTable};
 use super::error::{ExpressionText, FeatureError, SourceText};
@@ -28,7 +28,7 @@ struct Keys {
     name: Option<String>,
     about: Option<String>,
     features: Spanned<String>,
-    black: Option<Spanned<BlackView>>,
+    black: Option<Spanned<BlackOrientation>>,
     mirror: Option<Spanned<Mirror>>,
     multiplicity: Option<Spanned<Multiplicity>>,
     #[serde(default)]
@@ -61,7 +61,7 @@ struct Carried {
     about: Option<String>,
     features: String,
     #[serde(default)]
-    black: BlackView,
+    black: BlackOrientation,
     #[serde(default)]
     mirror: Mirror,
     #[serde(default)]
@@ -173,7 +173,7 @@ impl Loader {
             name: Some(name.clone()),
             about: None,
             features: text.to_owned(),
-            black: BlackView::default(),
+            black: BlackOrientation::default(),
             mirror: Mirror::default(),
             multiplicity: Multiplicity::default(),
             buckets: BTreeMap::new(),

@@ -38,7 +38,7 @@ impl FeatureSet {
     /// ```
     #[must_use]
     pub fn describe(&self, index: u32) -> Option<FeatureText> {
-        let block = self.blocks().iter().find(|block| block.has(index))?;
+        let block = self.blocks().iter().find(|block| block.contains(index))?;
         let spec = block.spec();
         let element = match &spec.kept {
             None => index.checked_sub(spec.offset)?,
@@ -63,8 +63,8 @@ pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explai
 
 /// The axis values of an element of a product.
 fn values(product: &ProductSpec, element: u32) -> String {
-    let value = |(factor, stride): (&FactorSpec, u32)| self::value(factor, element / stride % factor.size);
-    product.strides().map(value).collect::<Vec<_>>().join(", ")
+    let value = |factor: &FactorSpec| self::value(factor, element / factor.stride % factor.size);
+    product.factors.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
 fn value(factor: &FactorSpec, element: u32) -> String {

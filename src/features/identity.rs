@@ -1,17 +1,20 @@
-//! What a feature set is, whatever it is called.
+//! The identity of a feature set: a hash of its meaning, whatever it is called.
 
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
+use super::spec::{BlockSpec, DROPPED};
+
 /// Hash (BLAKE3) of a set's canonical expansion: expression, orientation, multiplicity, buckets and selection; not its
-/// name, description or factor. Equal identities number the same features the same way. 64 hex digits.
+/// name, description or factor. Sets of equal identity number the same features the same way. 64 hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Identity(String);
 
 impl Identity {
-    pub(super) fn of(canonical: &str) -> Identity {
+    pub(super) fn of(blocks: &[BlockSpec]) -> Identity {
+        let canonical: String = blocks.iter().map(canonical_line).collect();
         Identity(blake3::hash(canonical.as_bytes()).to_hex().to_string())
     }
 
@@ -20,6 +23,16 @@ impl Identity {
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
+}
+
+/// The text that a block contributes to the hash.
+fn canonical_line(block: &BlockSpec) -> String {
+    let tables: String = block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
+    let selected = block.kept.as_ref().map_or_else(String::new, |kept| {
+        let kept = kept.iter().enumerate().filter(|(_, index)| **index != DROPPED);
+        format!(" selected {} {:?}", block.offset, kept.collect::<Vec<_>>())
+    });
+    format!("{:?} {:?} {}{tables}{selected}\n", block.orientation, block.multiplicity, block.text)
 }
 
 impl Display for Identity {

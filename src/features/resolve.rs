@@ -193,7 +193,7 @@ impl<'a> Resolver<'a> {
         let size = factors.iter().try_fold(1u64, |size, factor| {
             size.checked_mul(u64::from(factor.size)).filter(|size| *size <= MAX_FEATURES)
         });
-        Ok(ProductSpec { factors, size: within(size, &product.span)? })
+        Ok(ProductSpec::new(factors, within(size, &product.span)?))
     }
 
     fn factor(&mut self, factor: &Factor) -> Resolved<FactorSpec> {
@@ -212,7 +212,7 @@ impl<'a> Resolver<'a> {
             Factor::Reserved(size, _) => (FactorKind::Reserved, *size),
             Factor::Count(count) => (FactorKind::Count(self.count(count)?), count.max + 1),
         };
-        Ok(FactorSpec { name: factor_text(factor), kind, size })
+        Ok(FactorSpec { name: factor_text(factor), kind, size, stride: 0 })
     }
 
     fn count(&mut self, count: &Count) -> Resolved<CountSpec> {

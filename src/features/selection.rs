@@ -1,23 +1,29 @@
-//! `select`: the indices of a definition's block sum that are kept, renumbered from 0 in the order they are listed.
+//! Selections: some indices of a definition's block sum, renumbered from 0 in the order they are listed. The key `select`
+//! reads one from a file; [`FeatureSet::select`] makes one from a set.
 
 use std::sync::Arc;
 
+use super::analysis;
 use super::error::{ExpressionText, FeatureError, SourceText};
 use super::library::Found;
+use super::set::FeatureSet;
 use super::spec::{BlockSpec, DROPPED};
 use super::syntax::Span;
 
 /// Most features a definition may have before selection: the renumbering is a table.
 const MAX_BEFORE: u32 = 1 << 24;
 
-/// Kept indices in their new order, and where each is written.
+/// The name of the complete set inside the definition of a selection.
+const COMPLETE: &str = "whole";
+
+/// The selected indices in their new order, each with its span in the text.
 pub struct Selection {
     indices: Vec<(u32, Span)>,
     text: ExpressionText,
 }
 
 impl Selection {
-    /// From a file with one index a line; empty lines and what follows `#` are passed over.
+    /// Reads a file with one index per line; empty lines and text after `#` are skipped.
     ///
     /// # Errors
     /// When the file cannot be read or a line holds no index.
@@ -25,12 +31,12 @@ impl Selection {
         let text = ExpressionText { source: SourceText::new(file.origin(), &*file.text()?), offset: 0 };
         let content = text.source.text.clone();
         let mut indices = Vec::new();
-        let mut at = 0;
+        let mut line_start = 0;
         for line in content.split_inclusive('\n') {
-            let written = line.split('#').next().unwrap_or_default();
-            let start = at + written.len() - written.trim_start().len();
-            let word = written.trim();
-            at += line.len();
+            let uncommented = line.split('#').next().unwrap_or_default();
+            let start = line_start + uncommented.len() - uncommented.trim_start().len();
+            let word = uncommented.trim();
+            line_start += line.len();
             if !word.is_empty() {
                 let span = start..start + word.len();
                 let index = word.parse().map_err(|_| text.at(format!("`{word}` is no index"), span.clone()))?;
@@ -40,26 +46,26 @@ impl Selection {
         Selection { indices, text }.nonempty()
     }
 
-    /// From the form that [`Selection::ranges`] gives.
+    /// Parses what [`Selection::ranges`] prints.
     ///
     /// # Errors
-    /// When it is not of that form.
+    /// When the text has another form.
     pub fn parse(content: &str, text: ExpressionText) -> Result<Selection, FeatureError> {
         let mut indices = Vec::new();
-        let mut at = 0;
+        let mut word_start = 0;
         for word in content.split_inclusive(' ') {
             let range = word.trim();
-            let span = at..at + range.len();
-            at += word.len();
+            let span = word_start..word_start + range.len();
+            word_start += word.len();
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let wrong = || text.at(format!("`{range}` is no range of indices"), span.clone());
-            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { return Err(wrong()) };
+            let error = || text.at(format!("`{range}` is no range of indices"), span.clone());
+            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { return Err(error()) };
             if first > last || last >= MAX_BEFORE {
-                return Err(wrong());
+                return Err(error());
             }
             indices.extend((first..=last).map(|index| (index, span.clone())));
             if indices.len() > MAX_BEFORE as usize {
-                return Err(wrong());
+                return Err(error());
             }
         }
         Selection { indices, text }.nonempty()
@@ -72,10 +78,10 @@ impl Selection {
         }
     }
 
-    /// Renumbers the blocks of a definition with `size` features; gives the number of features left.
+    /// Renumbers the blocks of a definition with `size` features; returns the number of features selected.
     ///
     /// # Errors
-    /// When an index is not below `size` or is listed twice, or there are too many features to choose from.
+    /// When an index is not below `size` or is listed twice, or when `size` is too large.
     pub fn apply(&self, blocks: &mut [BlockSpec], size: u64) -> Result<u32, FeatureError> {
         if size > u64::from(MAX_BEFORE) {
             let message = format!("a selection is made from at most {MAX_BEFORE} features; here are {size}");
@@ -103,29 +109,77 @@ impl Selection {
         Ok(self.indices.len() as u32)
     }
 
-    /// The indices in order, runs as `first-last`, between blanks.
+    /// The indices in order, separated by spaces; consecutive ones as `first-last`.
     pub fn ranges(&self) -> String {
         ranges(self.indices.iter().map(|(index, _)| *index))
     }
 }
 
-/// Runs of indices that follow on each other, first and last.
-pub fn runs(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
+/// First and last index of every run of consecutive indices.
+pub fn index_ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
     for index in indices {
-        match runs.last_mut() {
+        match ranges.last_mut() {
             Some((_, last)) if last.checked_add(1) == Some(index) => *last = index,
-            _ => runs.push((index, index)),
+            _ => ranges.push((index, index)),
         }
     }
-    runs
+    ranges
 }
 
-/// As [`Selection::ranges`].
-pub fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
-    let run = |(first, last): (u32, u32)| match first == last {
+fn ranges(indices: impl IntoIterator<Item = u32>) -> String {
+    let range = |(first, last): (u32, u32)| match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
     };
-    runs(indices).into_iter().map(run).collect::<Vec<_>>().join(" ")
+    index_ranges(indices).into_iter().map(range).collect::<Vec<_>>().join(" ")
+}
+
+impl FeatureSet {
+    /// The set with only these features, renumbered in this order.
+    ///
+    /// # Errors
+    /// When the list is empty, holds an index twice or one that does not exist, or the set is too large to select from.
+    pub fn select(&self, indices: &[u32]) -> Result<FeatureSet, FeatureError> {
+        let entry = |key: &str, value: &str| (key.to_owned(), toml::Value::String(value.to_owned()));
+        let complete: toml::Table = toml::from_str(self.definition())
+            .map_err(|error| SourceText::new(self.name(), self.definition()).error(error.message(), 0..0, None))?;
+        let mut table = toml::Table::from_iter([
+            entry("name", self.name()),
+            entry("features", COMPLETE),
+            entry("selected", &ranges(indices.iter().copied())),
+        ]);
+        table.extend(self.about().map(|about| entry("about", about)));
+        let definitions = toml::Table::from_iter([(COMPLETE.to_owned(), toml::Value::Table(complete))]);
+        table.insert("definitions".into(), toml::Value::Table(definitions));
+        FeatureSet::from_definition(&table.to_string())
+    }
+
+    /// The features that are not proved dead, ascending: no other row can ever matter.
+    pub fn not_dead(&self) -> Vec<u32> {
+        let dead = analysis::dead(self);
+        (0..self.num_features()).filter(|index| dead.binary_search(index).is_err()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::{Board, Perspective};
+
+    #[test]
+    fn a_selection_is_the_complete_set_renumbered() {
+        let complete = FeatureSet::resolve("piece").expect("shipped");
+        let indices = complete.not_dead();
+        assert_eq!(indices.len(), 768 - 32);
+        let set = complete.select(&indices).expect("a set");
+        assert_eq!((set.name(), set.about(), set.num_features()), (complete.name(), complete.about(), 736));
+        assert_ne!(set.identity(), complete.identity());
+        let board = Board::default();
+        let active = set.reference(&board, Perspective::Black).into_iter().map(|index| indices[index as usize]);
+        assert_eq!(active.collect::<Vec<_>>(), complete.reference(&board, Perspective::Black));
+        assert!([&[][..], &[768], &[3, 3]].into_iter().all(|indices| complete.select(indices).is_err()));
+        let nested = set.select(&[5, 4]).expect("a selection of a selection");
+        assert_eq!(nested.num_features(), 2);
+    }
 }

@@ -123,6 +123,8 @@ pub struct FactorSpec {
     pub name: String,
     pub kind: FactorKind,
     pub size: u32,
+    /// An element's value of the factor is (element ÷ stride) mod size; set by [`ProductSpec::new`].
+    pub stride: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -257,13 +259,15 @@ impl BlockSpec {
 }
 
 impl ProductSpec {
-    /// Each factor with its stride: an element's part of it is (element ÷ stride) mod the factor's size.
-    pub fn strides(&self) -> impl Iterator<Item = (&FactorSpec, u32)> {
-        self.factors.iter().scan(self.size, |stride, factor| {
+    /// The product of factors, whose strides are filled in; `size` is the product of their sizes.
+    pub fn new(mut factors: Vec<FactorSpec>, size: u32) -> ProductSpec {
+        let mut stride = size;
+        for factor in &mut factors {
             // A product without elements has no strides.
-            *stride = stride.checked_div(factor.size).unwrap_or(0);
-            Some((factor, *stride))
-        })
+            stride = stride.checked_div(factor.size).unwrap_or(0);
+            factor.stride = stride;
+        }
+        ProductSpec { factors, size }
     }
 
     /// Whether an axis or difference reads the slot.

@@ -92,8 +92,8 @@ fn listed(names: &[String]) -> String {
 fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<bool> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let mut differ = |a: &Board, b: &Board| {
-        set.active(a, Perspective::White, &mut with);
-        set.active(b, Perspective::White, &mut without);
+        set.encoder().encode(a, Perspective::White, &mut with);
+        set.encoder().encode(b, Perspective::White, &mut without);
         with.sort_unstable();
         without.sort_unstable();
         with != without

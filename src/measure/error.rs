@@ -114,8 +114,8 @@ impl Pair<'_> {
         line.positions(|board, turn, step| {
             follow(&mut evaluator, board, step);
             let pov = Perspective::of(turn);
-            self.set.active(board, pov, &mut stm);
-            self.set.active(board, pov.other(), &mut nstm);
+            self.set.encoder().encode(board, pov, &mut stm);
+            self.set.encoder().encode(board, pov.other(), &mut nstm);
             let bucket = self.file.net.shape.buckets.of(board.occupied().count());
             let output = forward(self.float, scheme, bucket, &stm, &nstm);
             let exact = Wdl::from_score(output * centipawns, self.scale);

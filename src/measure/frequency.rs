@@ -29,7 +29,7 @@ pub fn frequencies(set: &FeatureSet, data: &Path, limit: Option<u64>) -> Result<
         line.positions(|board, _, _| {
             *positions += 1;
             for pov in Perspective::ALL {
-                set.active(board, pov, &mut active);
+                set.encoder().encode(board, pov, &mut active);
                 for feature in &active {
                     counts[*feature as usize].fetch_add(1, Ordering::Relaxed);
                 }

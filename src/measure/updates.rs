@@ -163,7 +163,7 @@ impl<'a> Counter<'a> {
             for block in 0..set.blocks().len() {
                 let active = sorted_block(set, block, start, pov);
                 view.sizes.push(active.len());
-                view.cache.insert((block, set.context(block, start, pov)), active);
+                view.cache.insert((block, set.encoder().context(block, start, pov)), active);
             }
             view
         };
@@ -212,7 +212,7 @@ impl<'a> Counter<'a> {
     /// Everything but the cache. Leaves the change in `self.delta`.
     fn changes(&mut self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> Rows {
         let set = self.set;
-        set.delta(before, change, after, pov, &mut self.delta);
+        set.encoder().diff(before, change, after, pov, &mut self.delta);
         let (added, removed) = (self.delta.added.len(), self.delta.removed.len());
         let mut rows = Rows {
             added: added as u64,
@@ -224,7 +224,7 @@ impl<'a> Counter<'a> {
             let (added, removed) = block_delta(set, block, &self.delta);
             let after_size = size + added - removed;
             rows.refresh += after_size as u64;
-            rows.update += match set.context(block, before, pov) == set.context(block, after, pov) {
+            rows.update += match set.encoder().context(block, before, pov) == set.encoder().context(block, after, pov) {
                 true => added + removed,
                 false => after_size,
             } as u64;
@@ -243,13 +243,13 @@ impl<'a> Counter<'a> {
             if played {
                 *kept_size = size;
             }
-            let context = set.context(block, after, pov);
-            if set.context(block, before, pov) == context {
+            let context = set.encoder().context(block, after, pov);
+            if set.encoder().context(block, before, pov) == context {
                 rows += added + removed;
                 continue;
             }
             self.active.clear();
-            set.active_block(block, after, pov, &mut self.active);
+            set.encoder().append_block(block, after, pov, &mut self.active);
             self.active.sort_unstable();
             let cached = view.cache.get(&(block, context));
             rows += cached.map_or(size, |cached| difference(cached, &self.active).min(size));
@@ -263,7 +263,7 @@ impl<'a> Counter<'a> {
 
 fn sorted_block(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) -> Vec<u32> {
     let mut active = Vec::new();
-    set.active_block(block, board, pov, &mut active);
+    set.encoder().append_block(block, board, pov, &mut active);
     active.sort_unstable();
     active
 }
@@ -271,7 +271,7 @@ fn sorted_block(set: &FeatureSet, block: usize, board: &Board, pov: Perspective)
 /// How many of a delta's added and removed features belong to a block.
 fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) {
     let block = &set.blocks()[block];
-    let inside = |features: &[u32]| features.iter().filter(|index| block.has(**index)).count();
+    let inside = |features: &[u32]| features.iter().filter(|index| block.contains(**index)).count();
     (inside(&delta.added), inside(&delta.removed))
 }
 

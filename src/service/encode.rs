@@ -10,7 +10,7 @@ use super::{Request, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::{NoTriplet, Triplet};
 use crate::data::{GameResult, Method, Record, ScoreUnit};
-use crate::features::{FeatureSet, RowBuffer, Scratch};
+use crate::features::{EncodeScratch, FeatureSet, RowBuffer};
 use crate::units::{Draws, Seed};
 
 /// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop: their arrays
@@ -51,7 +51,7 @@ pub(super) struct Encoder<'a> {
     boards: Vec<(PackedBoard, Perspective)>,
     /// One position's active features.
     active: ByPerspective<Vec<u32>>,
-    scratch: Scratch,
+    scratch: EncodeScratch,
     header: Header,
     offsets: Offsets,
 }
@@ -127,7 +127,7 @@ impl<'a> Encoder<'a> {
             records: Vec::new(),
             boards: Vec::new(),
             active: ByPerspective::default(),
-            scratch: Scratch::default(),
+            scratch: EncodeScratch::default(),
             header: Header::default(),
             offsets,
         }
@@ -202,10 +202,10 @@ impl<'a> Encoder<'a> {
         let (chunk, set) = (&mut self.chunk, self.source.set);
         chunk.piece_count.extend(boards.clone().map(|(board, _)| board.count() as u8));
         match self.source.layout {
-            Layout::Csr => set.append_boards(boards, &mut chunk.indices, &mut self.scratch),
+            Layout::Csr => set.encoder().append_batch(boards, &mut chunk.indices, &mut self.scratch),
             Layout::Bitset => {
                 for (board, stm) in boards {
-                    set.active_packed(board, &mut self.active);
+                    set.encoder().encode_packed(board, &mut self.active);
                     for (bits, pov) in chunk.bits.iter_mut().zip([stm, stm.other()]) {
                         let start = bits.len();
                         bits.resize(start + self.source.plan.words_per_position, 0);

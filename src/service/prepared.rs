@@ -132,7 +132,7 @@ fn probe(request: &Request, set: &FeatureSet, some: impl IntoIterator<Item = Rec
         let board = record.board().unpack();
         let board = board.map_err(|error| ServiceError::Record { index: record.game(), source: error.into() })?;
         for pov in Perspective::ALL {
-            set.active(&board, pov, &mut active);
+            set.encoder().encode(&board, pov, &mut active);
             most = most.max(active.len());
         }
     }

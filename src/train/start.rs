@@ -67,7 +67,7 @@ impl Reduced {
         let set = FeatureSet::resolve(&config.set)?;
         let whole = set.num_features();
         let kept = config.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
-        let set = kept.as_ref().map_or(Ok(None), |kept| set.keeping(kept).map(Some))?.unwrap_or(set);
+        let set = kept.as_ref().map_or(Ok(None), |kept| set.select(kept).map(Some))?.unwrap_or(set);
         Ok(Reduced { set, kept, whole })
     }
 

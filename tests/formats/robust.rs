@@ -8,7 +8,7 @@ use fsbench::chess::Perspective;
 use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_TEXT_BYTES, Triplet};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{DataError, Fsd, Record};
-use fsbench::features::{FeatureSet, RowBuffer, Scratch};
+use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -78,7 +78,7 @@ fn known_bytes_with_a_flipped_bit_do_no_harm() {
     encoder.push(&records, &mut bytes).unwrap();
     encoder.finish(&mut bytes).unwrap();
     let sets = ["half-ka-v2-hm", "half-kp", "piece"].map(|name| FeatureSet::resolve(name).unwrap());
-    let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), Scratch::default());
+    let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
     let chunk = &mut bytes[8..];
     let mut errors = 0;
     for bit in 0..8 * chunk.len() {
@@ -94,7 +94,7 @@ fn known_bytes_with_a_flipped_bit_do_no_harm() {
         for set in &sets {
             sides.iter_mut().for_each(RowBuffer::clear);
             let boards = found.iter().map(|record| (record.board(), Perspective::of(record.turn())));
-            set.append_boards(boards, &mut sides, &mut scratch);
+            set.encoder().append_batch(boards, &mut sides, &mut scratch);
             for side in &sides {
                 assert_eq!(side.ends().len(), found.len());
                 assert!(side.rows().iter().all(|row| *row < set.num_features()), "bit {bit}");

@@ -41,7 +41,7 @@ impl Activity {
                     break;
                 }
                 for pov in Perspective::ALL {
-                    set.active(position.board(), pov, &mut active);
+                    set.encoder().encode(position.board(), pov, &mut active);
                     sum += active.len();
                     max = max.max(active.len());
                 }

@@ -46,7 +46,7 @@ pub fn pair(set: &FeatureSet, budget: Budget) -> Option<[Witness; 2]> {
     let mut encode = |board: &Board| {
         let seen = Perspective::ALL.map(|pov| {
             let mut active = Vec::new();
-            set.active(board, pov, &mut active);
+            set.encoder().encode(board, pov, &mut active);
             active.sort_unstable();
             active
         });

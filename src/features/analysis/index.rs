@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             }
             FactorKind::Reserved => Factor::Reserved,
         };
-        let factors = product.strides().map(|(spec, stride)| (stride, factor(&spec.kind))).collect();
+        let factors = product.factors.iter().map(|spec| (spec.stride, factor(&spec.kind))).collect();
         Reader { factors, size: product.size }
     }
 

@@ -115,7 +115,7 @@ impl Analysis {
             total += u64::from(block.spec().product.size);
             if total <= MAX_EXAMINED {
                 let screen = |witness: &Witness, out: &mut Vec<u32>| {
-                    set.active_block(at, witness.board(), Perspective::White, out);
+                    set.encoder().append_block(at, witness.board(), Perspective::White, out);
                     out.iter_mut().for_each(|index| *index = examined.element(*index).unwrap_or(0));
                 };
                 let mut tell = |pending| progress(at, pending);

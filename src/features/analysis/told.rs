@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use crate::chess::{BlackView, Mirror, Orientation, Perspective, Square};
+use crate::chess::{BlackOrientation, Mirror, Orientation, Perspective, Square};
 use crate::features::FeatureSet;
 use crate::features::reference;
 use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
@@ -59,7 +59,7 @@ fn argued(block: &BlockSpec) -> bool {
 
 /// The state one perspective sees where the other sees this one.
 fn turned(entity: Entity, orientation: Orientation) -> Entity {
-    debug_assert!(orientation.black == BlackView::Flip || orientation.black == BlackView::Rotate);
+    debug_assert!(orientation.black == BlackOrientation::Flip || orientation.black == BlackOrientation::Rotate);
     let mask = orientation.mask(Square::A1, Perspective::Black);
     Entity { square: entity.square ^ mask, color: 1 - entity.color, ..entity }
 }

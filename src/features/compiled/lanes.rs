@@ -257,13 +257,13 @@ mod tests {
     fn check(definition: &str, expected: bool) {
         let set = FeatureSet::resolve(definition).or_else(|_| FeatureSet::from_definition(definition)).expect("a set");
         for block in set.blocks() {
-            assert_eq!(block.compiled().sums(), expected, "{definition}");
+            assert_eq!(block.compiled.sums(), expected, "{definition}");
         }
         let Some(lanes) = Lanes::detect().filter(|_| expected) else { return };
         let boards = boards();
         for stm in Perspective::ALL {
             let (mut walked, mut found) = (<[RowBuffer; 2]>::default(), <[RowBuffer; 2]>::default());
-            let blocks = || set.blocks().iter().map(|block| (block.compiled(), block.offset));
+            let blocks = || set.blocks().iter().map(|block| (&block.compiled, block.offset));
             for board in &boards {
                 let mut list = PieceList::default();
                 list.fill(board);

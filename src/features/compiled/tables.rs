@@ -195,8 +195,8 @@ pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limi
 
 fn expand(product: &ProductSpec, scale: u32, limit: usize) -> Option<Vec<Sketch>> {
     let mut sketches = vec![Sketch::default()];
-    for (factor, stride) in product.strides() {
-        let summands = summands(&factor.kind, stride * scale, limit)?;
+    for factor in &product.factors {
+        let summands = summands(&factor.kind, factor.stride * scale, limit)?;
         if sketches.len() * summands.len() > limit {
             return None;
         }

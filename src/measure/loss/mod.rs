@@ -261,8 +261,8 @@ impl Judge<'_> {
             }
             Judge::Float { net, scheme, set, active: [stm, nstm] } => {
                 let pov = Perspective::of(turn);
-                set.active(board, pov, stm);
-                set.active(board, pov.other(), nstm);
+                set.encoder().encode(board, pov, stm);
+                set.encoder().encode(board, pov.other(), nstm);
                 let bucket = net.shape.buckets.of(board.occupied().count());
                 let output = f64::from(forward(net, scheme, bucket, stm, nstm));
                 output * f64::from(scheme.nnue2score) * 100.0 / f64::from(scheme.pawn_value)

@@ -10,7 +10,7 @@ impl<'a> Move<'a> {
     /// From one board to another, as White sees it, whatever happened between them: only for [`CompiledBlock::between`].
     pub fn between(before: &'a Board, after: &'a Board) -> Move<'a> {
         let kings = kings_of(before).zip(kings_of(after)).map(<[_; 2]>::from);
-        Move { before, after, change: &BoardChange::NOTHING, pov: Perspective::White, kings, kings_stay: false }
+        Move { before, after, change: &BoardChange::EMPTY, pov: Perspective::White, kings, kings_stay: false }
     }
 }
 

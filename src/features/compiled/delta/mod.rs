@@ -52,7 +52,7 @@ pub struct Boards {
 /// The entries of a table, ascending, those there are first.
 #[inline(always)]
 fn entries(states: [u16; 2], table: &[u32; 1024], exchange: u16) -> [u32; 2] {
-    // No table has an entry for NOBODY, whatever is exchanged.
+    // No table has an entry for NO_PIECE, whatever is exchanged.
     let [a, b] = states.map(|state| table[usize::from(state ^ exchange) & 1023]);
     // "No entry" is the greatest number.
     [a.min(b), a.max(b)]
@@ -107,7 +107,7 @@ impl<'a> Move<'a> {
 
     fn seen(&self, states: [u16; 2]) -> impl Iterator<Item = u16> + use<> {
         let exchange = (self.pov.index() << 9) as u16;
-        states.into_iter().filter(|state| *state != BoardChange::NOBODY).map(move |state| state ^ exchange)
+        states.into_iter().filter(|state| *state != BoardChange::NO_PIECE).map(move |state| state ^ exchange)
     }
 
     fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {

@@ -84,7 +84,7 @@ impl<T> IndexMut<Perspective> for ByPerspective<T> {
 /// How Black's view turns the board so that Black, too, plays upwards.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BlackView {
+pub enum BlackOrientation {
     /// Ranks are exchanged, files stay: `square ^ 56`.
     #[default]
     Flip,
@@ -107,7 +107,7 @@ pub enum Mirror {
 /// The rule that turns a board into a perspective's view of it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Orientation {
-    pub black: BlackView,
+    pub black: BlackOrientation,
     pub mirror: Mirror,
 }
 
@@ -117,8 +117,8 @@ impl Orientation {
     pub const fn mask(self, own_king: Square, pov: Perspective) -> u32 {
         let turned = match (pov, self.black) {
             (Perspective::White, _) => 0,
-            (Perspective::Black, BlackView::Flip) => 56,
-            (Perspective::Black, BlackView::Rotate) => 63,
+            (Perspective::Black, BlackOrientation::Flip) => 56,
+            (Perspective::Black, BlackOrientation::Rotate) => 63,
         };
         let king_file = (own_king as u32 ^ turned) & 7;
         let mirrored = match self.mirror {
@@ -139,7 +139,7 @@ mod tests {
         let check = |black, mirror, king, pov, expected| {
             assert_eq!(Orientation { black, mirror }.mask(king, pov), expected, "{black:?} {mirror:?} {king} {pov:?}");
         };
-        use {BlackView::*, Mirror::*, Perspective::*};
+        use {BlackOrientation::*, Mirror::*, Perspective::*};
         check(Flip, None, Square::E1, White, 0);
         check(Flip, None, Square::E8, Black, 56);
         check(Rotate, None, Square::E8, Black, 63);

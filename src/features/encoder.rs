@@ -1,0 +1,260 @@
+//! The encoder of a feature set: the active features of a board, and what changes between two boards.
+//!
+//! [`Encoder`] is the one surface; how a block is encoded or followed is decided in [`super::compiled`]. Every method
+//! agrees with [`FeatureSet::reference`](super::FeatureSet::reference) (`tests/features.rs`, `tests/generated.rs`).
+
+use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
+
+#[cfg(target_arch = "x86_64")]
+use super::compiled::Lanes;
+use super::compiled::{Move, Needs, PieceList, Placement, RowBuffer, Rows};
+use super::set::Block;
+
+/// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
+///
+/// ```
+/// use fsbench::chess::{Board, Perspective};
+/// use fsbench::features::FeatureSet;
+///
+/// let set = FeatureSet::resolve("square(P) * role(P) * color(P) for P in pieces")?;
+/// let mut active = Vec::new();
+/// set.encoder().encode(&Board::default(), Perspective::White, &mut active);
+/// assert_eq!(active.len(), 32);
+/// # Ok::<(), fsbench::features::FeatureError>(())
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    blocks: Vec<Block>,
+    needs: Needs,
+    /// Whether some block is under a selection.
+    has_selection: bool,
+    /// Whether every block is a piece table and none is under a selection.
+    all_piece_tables: bool,
+    /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Lanes>,
+}
+
+/// The change of one perspective's active features between two boards. Indices ascend.
+///
+/// ```
+/// use fsbench::chess::{BoardChange, Chess, Perspective};
+/// use fsbench::features::{Delta, FeatureSet};
+/// use shakmaty::{Position, uci::UciMove};
+///
+/// let set = FeatureSet::resolve("square(P) for P in pieces")?;
+/// let start = Chess::default();
+/// let mv = "g1f3".parse::<UciMove>().unwrap().to_move(&start).unwrap();
+/// let change = BoardChange::of(mv, start.turn());
+/// let after = change.applied_to(start.board());
+/// let mut delta = Delta::default();
+/// set.encoder().diff(start.board(), &change, &after, Perspective::White, &mut delta);
+/// assert_eq!(delta, Delta { added: vec![21], removed: vec![6], refresh: false });
+/// # Ok::<(), fsbench::features::FeatureError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// Active after and not before; under `bag` once per binding added.
+    pub added: Vec<u32>,
+    /// Active before and not after.
+    pub removed: Vec<u32>,
+    /// Whether some block's context changed.
+    pub refresh: bool,
+}
+
+impl Delta {
+    fn clear(&mut self) {
+        self.added.clear();
+        self.removed.clear();
+        self.refresh = false;
+    }
+}
+
+/// Buffers that [`Encoder::append_batch`] reuses from call to call.
+#[derive(Clone, Debug, Default)]
+pub struct EncodeScratch {
+    active: ByPerspective<Vec<u32>>,
+    pieces: PieceList,
+}
+
+impl Encoder {
+    pub(super) fn new(blocks: Vec<Block>) -> Encoder {
+        let all_piece_tables = blocks.iter().all(|block| block.spec().kept.is_none() && block.compiled.walks());
+        Encoder {
+            needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
+            has_selection: blocks.iter().any(|block| block.spec().kept.is_some()),
+            all_piece_tables,
+            #[cfg(target_arch = "x86_64")]
+            lanes: Lanes::detect().filter(|_| all_piece_tables && blocks.iter().all(|block| block.compiled.sums())),
+            blocks,
+        }
+    }
+
+    pub(super) fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Bytes of the encoder's tables.
+    pub fn table_bytes(&self) -> usize {
+        self.blocks.iter().map(|block| block.compiled.table_bytes()).sum()
+    }
+
+    /// Writes the active features of a board as `pov` sees it to `out`, block by block. A board without both kings has
+    /// no active features.
+    pub fn encode(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+        out.clear();
+        self.append(&Placement::of(board, self.needs), pov, out);
+    }
+
+    /// [`Encoder::encode`] for both perspectives of a packed board.
+    pub fn encode_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
+        let placement = Placement::packed(board, self.needs);
+        for pov in Perspective::ALL {
+            out[pov].clear();
+            self.append(&placement, pov, &mut out[pov]);
+        }
+    }
+
+    /// Appends one block's active features to `out`, as indices of the whole set.
+    pub fn append_block(&self, block: usize, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+        let block = &self.blocks[block];
+        block.append(&Placement::of(board, block.compiled.needs()), pov, out);
+    }
+
+    /// Appends the active features of boards, each with its side to move: those of the side to move to `sides[0]`, those
+    /// of the other side to `sides[1]`. Marks the end of every board in both.
+    pub fn append_batch<'a>(
+        &self,
+        boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
+        sides: &mut [RowBuffer; 2],
+        scratch: &mut EncodeScratch,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(lanes) = self.lanes {
+            let blocks = self.blocks.iter().map(|block| (&block.compiled, block.offset));
+            return lanes.append(&blocks, boards, sides);
+        }
+        for (board, stm) in boards {
+            if self.all_piece_tables {
+                scratch.pieces.fill(board);
+                for block in &self.blocks {
+                    block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
+                }
+            } else {
+                self.encode_packed(board, &mut scratch.active);
+                for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+                    side.extend(&scratch.active[pov]);
+                }
+            }
+            sides.iter_mut().for_each(RowBuffer::end);
+        }
+    }
+
+    fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
+        for block in &self.blocks {
+            block.append(placement, pov, out);
+        }
+    }
+
+    /// The number of a block's context; boards of equal context need no refresh between them. `None` without both kings.
+    pub fn context(&self, block: usize, board: &Board, pov: Perspective) -> Option<u32> {
+        let king = |pov: Perspective| board.king_of(pov.own()).map(u32::from);
+        Some(self.blocks[block].compiled.context([king(pov)?, king(pov.other())?], pov))
+    }
+
+    /// Whether a move changes some block's context.
+    pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
+        let mv = Move::new(before, change, after).seen_by(pov);
+        self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
+    }
+
+    /// The exact change that a move makes for one perspective, listed also when there is a refresh.
+    pub fn diff(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
+        self.follow(&Move::new(before, change, after).seen_by(pov), out);
+    }
+
+    /// [`Encoder::diff`] for both perspectives.
+    pub fn diff_both(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
+        let mv = Move::new(before, change, after);
+        if !self.follow_pieces(change, mv.kings_staying(), out) {
+            for pov in Perspective::ALL {
+                self.follow(&mv.seen_by(pov), &mut out[pov]);
+            }
+        }
+    }
+
+    /// [`Encoder::diff_both`] for callers that recompute a perspective on a refresh: the lists stay empty where the
+    /// contexts of all blocks change.
+    pub fn diff_or_refresh(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
+        let mv = Move::new(before, change, after);
+        if self.follow_pieces(change, mv.kings_staying(), out) {
+            return;
+        }
+        for pov in Perspective::ALL {
+            let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
+            if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
+                out.clear();
+                out.refresh = true;
+            } else {
+                self.follow(&mv, out);
+            }
+        }
+    }
+
+    /// The change between any two boards, over blocks (by number) whose contexts are equal on both. The indices are in no
+    /// order and `refresh` stays false.
+    pub fn diff_boards(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
+        let boards = Move::between(before, after).seen_by(pov);
+        out.clear();
+        let Delta { added, removed, .. } = out;
+        for block in blocks {
+            let block = &self.blocks[*block];
+            let from = [removed.len(), added.len()];
+            block.compiled.between(&boards, block.first_element(), &mut Rows { removed, added });
+            block.select(removed, from[0]);
+            block.select(added, from[1]);
+        }
+    }
+
+    /// Follows a move for both perspectives where all blocks are piece tables and neither king moves; otherwise returns
+    /// false and leaves `out` alone. `kings`: the squares of White's and Black's king, where they stay.
+    #[inline(always)]
+    fn follow_pieces(&self, change: &BoardChange, kings: Option<[u32; 2]>, out: &mut ByPerspective<Delta>) -> bool {
+        let (true, Some([white, black])) = (self.all_piece_tables, kings) else { return false };
+        // Not a loop: compiled for each perspective, it takes less time.
+        self.follow_pieces_of(change, Perspective::White, [white, black], &mut out.white);
+        self.follow_pieces_of(change, Perspective::Black, [black, white], &mut out.black);
+        true
+    }
+
+    #[inline(always)]
+    fn follow_pieces_of(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], out: &mut Delta) {
+        out.clear();
+        let Delta { added, removed, .. } = out;
+        for block in &self.blocks {
+            block.compiled.moved(change, pov, kings, block.offset, &mut Rows { removed, added });
+        }
+    }
+
+    fn follow(&self, mv: &Move<'_>, out: &mut Delta) {
+        out.clear();
+        let Delta { added, removed, refresh } = out;
+        let mut boards = None;
+        for block in &self.blocks {
+            *refresh |= block.compiled.refreshes(mv);
+            if self.has_selection {
+                let from = [removed.len(), added.len()];
+                block.compiled.delta(mv, &mut boards, block.first_element(), &mut Rows { removed, added });
+                block.select(removed, from[0]);
+                block.select(added, from[1]);
+            } else {
+                block.compiled.delta(mv, &mut boards, block.offset, &mut Rows { removed, added });
+            }
+        }
+        if self.has_selection {
+            // Blocks under one selection share a range of indices.
+            removed.sort_unstable();
+            added.sort_unstable();
+        }
+    }
+}
