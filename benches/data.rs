@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fsbench::data::formats::SampleReader;
 use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Pieces, Triplet, Usable};
-use fsbench::data::formats::{ConvertOptions, SampleReader, convert};
 use fsbench::data::{Fsd, Needs, Record};
+use fsbench::pipeline::convert::{ConvertOptions, convert};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fsbench::data::{Job, Method, Options, Weighted, build};
+use fsbench::data::Method;
+use fsbench::pipeline::{Job, Options, Weighted, build};
 use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
 use rayon::ThreadPoolBuilder;
 use shakmaty::{Chess, Position};

@@ -20,6 +20,8 @@ pub mod features;
 
 pub mod data;
 
+pub mod pipeline;
+
 pub mod service;
 
 pub mod net;

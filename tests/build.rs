@@ -11,9 +11,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use fsbench::data::{
-    Balance, Dedup, Fsd, Job, Method, Needs, Options, Part, PerGame, Record, ScoreUnit, Split, Target, Weighted, build,
-};
+use fsbench::data::{Fsd, Method, Needs, Record, ScoreUnit, Split};
+use fsbench::pipeline::build::{Balance, Dedup, Part, PerGame, Target};
+use fsbench::pipeline::{Job, Options, Weighted, build};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -353,7 +353,7 @@ fn samples_are_sifted_as_games_are() {
     convert(&all, &text);
     let options = [
         Options { per_game: PerGame::At(3), ..everything() },
-        Options { filter: fsbench::data::Filter::Quiet, min_moves: 5, ..everything() },
+        Options { filter: fsbench::pipeline::build::Filter::Quiet, min_moves: 5, ..everything() },
         Options { min_ply: 10, max_score: Some(250), dedup: Some(Dedup::Move), ..everything() },
         Options::new(Method::Pqr),
     ];

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fsbench::data::{DataError, Fsd, GameResult, Method, games, manifest_path, open_or_build};
+use fsbench::data::{DataError, Fsd, GameResult, Method, games};
+use fsbench::pipeline::{BuildError, Manifest, manifest_path, open_or_build};
 use tempfile::TempDir;
 
 const GAME: &str = "[Event \"a\"]\n[Result \"1-0\"]\n\n1. e4 { [%eval 0.3] } 1... e5 { [%eval 0.35] } \
@@ -65,9 +66,9 @@ fn samples_carry_the_score_of_their_own_position() {
     assert_eq!(samples.iter().map(|sample| sample.ply.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(samples[0].result, Some(GameResult::Loss));
     assert_eq!(samples[1].result, Some(GameResult::Win));
-    assert_eq!(samples[5].mv.map(fsbench::data::uci::uci_move).as_deref(), Some("h5f7"));
+    assert_eq!(samples[5].mv.map(fsbench::pipeline::uci::uci_move).as_deref(), Some("h5f7"));
 
-    let manifest = fsd.manifest().unwrap();
+    let manifest = Manifest::of(&fsd).unwrap();
     assert_eq!((manifest.kept, manifest.games, manifest.samples_hash.as_str()), (6, 1, fsd.hash().as_str()));
     assert_eq!(manifest.sources[0].path, "games.pgn");
     assert!(manifest.command.contains(&"build".to_owned()));
@@ -253,7 +254,7 @@ fn a_manifest_of_other_samples_is_refused() {
     let hash = Fsd::open(&path).unwrap().hash();
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace(&hash, &"0".repeat(64))).unwrap();
-    assert!(matches!(Fsd::open(&path).unwrap().manifest(), Err(DataError::Manifest { .. })));
+    assert!(matches!(Manifest::of(&Fsd::open(&path).unwrap()), Err(DataError::Manifest { .. })));
 }
 
 #[test]
@@ -266,7 +267,7 @@ fn games_are_built_once_into_the_cache() {
     assert_eq!(open(&games, Method::Pqr).unwrap(), first);
     assert_eq!(fs::metadata(&first).unwrap().modified().unwrap(), written);
     assert_eq!(open(&first, Method::Pqr).unwrap(), first);
-    assert!(matches!(open(&first, Method::Eval), Err(DataError::Method { .. })));
+    assert!(matches!(open(&first, Method::Eval), Err(BuildError::Data(DataError::Method { .. }))));
     // Damage in the cache is repaired, changed games are other games.
     fs::write(&first, b"damaged").unwrap();
     assert_eq!(open(&games, Method::Pqr).unwrap(), first);

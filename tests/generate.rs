@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
 use fsbench::data::{Fsd, Game, Record, games};
+use fsbench::pipeline::Manifest;
 use shakmaty::Position;
 use tempfile::TempDir;
 
@@ -324,7 +325,7 @@ fn samples_are_those_built_from_the_games() {
     assert_eq!(built, without_first);
 
     let fsd = Fsd::open(&path.join("x.fsd")).unwrap();
-    let manifest = fsd.manifest().unwrap();
+    let manifest = Manifest::of(&fsd).unwrap();
     assert_eq!((manifest.kept, manifest.positions, manifest.games), (48, 48, 6));
     let text = fs::read_to_string(path.join("x.fsd.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
-use fsbench::data::label::{Effort, FailReason, LabelError, Labelling, Settings, Work, label};
-use fsbench::data::uci::{EngineSpec, Limit, uci_move};
 use fsbench::data::{Eval, Record, Sample};
+use fsbench::pipeline::label::{Effort, FailReason, LabelError, Labelling, Settings, Work, label};
+use fsbench::pipeline::uci::{EngineSpec, Limit, uci_move};
 use fsbench::units::{Centipawn, Ply};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};

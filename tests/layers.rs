@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// From the bottom up.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "units",
     "statistics",
     "text",
@@ -12,6 +12,7 @@ const ORDER: [&str; 18] = [
     "chess",
     "features",
     "data",
+    "pipeline",
     "service",
     "net",
     "engine",
@@ -26,7 +27,8 @@ const ORDER: [&str; 18] = [
 ];
 
 /// What `report` never sees, though it comes after them.
-const HIDDEN_FROM_REPORT: [&str; 8] = ["data", "service", "net", "engine", "train", "search", "measure", "play"];
+const HIDDEN_FROM_REPORT: [&str; 9] =
+    ["data", "pipeline", "service", "net", "engine", "train", "search", "measure", "play"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fsbench::chess::{Chess, Perspective};
-use fsbench::data::formats::{ConvertOptions, convert};
 use fsbench::data::{FsdWriter, GameResult, Provenance, Purpose, Record, Sample, ScoreUnit};
 use fsbench::features::FeatureSet;
 use fsbench::measure::{LossOptions, Network, loss};
 use fsbench::net::{
     Checkpoint, FloatNet, NetFile, Origin, Scheme, bullet, forward, forward_integer, quantise, save_float,
 };
+use fsbench::pipeline::convert::{ConvertOptions, convert};
 use fsbench::record::{Cluster, LossRecord, PartLoss};
 use fsbench::train::{EvalLoss, LossForm};
 use fsbench::units::{Ply, Seed};

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
-use fsbench::data::{Job, Method, Options, Weighted, build};
+use fsbench::data::Method;
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
 use fsbench::measure::{ErrorOptions, Reading, SpeedOptions, activity, arrange, error, speed, updates};
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, forward_integer, quantise,
 };
+use fsbench::pipeline::{Job, Options, Weighted, build};
 use fsbench::record::{BucketActivity, MoveCounts, SpeedRecord};
 use shakmaty::Position;
 

@@ -8,10 +8,11 @@ use indicatif::HumanDuration;
 use super::interrupt::Graceful;
 use super::units::note_assumed;
 use super::{Failure, Format, interrupt, report};
+use crate::data::Method;
 use crate::data::formats::score_unit;
-use crate::data::{self, Method};
 use crate::experiment::keys;
 use crate::experiment::{Experiment, ExperimentError, Local, Options, Progress, Runner, Trained};
+use crate::pipeline;
 use crate::train::EpochMetrics;
 
 /// Do an experiment: build its data, train and measure everything it lists, report
@@ -46,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let source = experiment.data_path().map_err(failure)?;
         note_assumed(&source, score_unit(&source, None, experiment.from_unit).map_err(Failure::request)?);
     }
-    let data = data::default_cache().map_err(Failure::request)?;
+    let data = pipeline::default_cache().map_err(Failure::request)?;
     let options = Options {
         out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
         work: work(&data),

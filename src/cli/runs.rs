@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::run::{failure, work};
 use super::tables::table;
 use super::{Failure, Format, print_json, put};
-use crate::data;
 use crate::experiment::{KeptRun, kept_runs, remove_unused_runs};
+use crate::pipeline;
 
 /// List the runs that experiments keep: folder, size and who uses them; remove those nobody uses
 ///
@@ -38,7 +38,7 @@ struct Kept {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = work(&data::default_cache().map_err(Failure::request)?);
+    let folder = work(&pipeline::default_cache().map_err(Failure::request)?);
     let mut runs = kept_runs(&folder).map_err(failure)?;
     let unused: Vec<&KeptRun> = runs.iter().filter(|run| run.used_by.is_empty()).collect();
     let mut removed = Vec::new();

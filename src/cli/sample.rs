@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::Failure;
-use crate::data::{DataError, sample_games};
+use crate::data::DataError;
+use crate::pipeline::sample_games;
 
 /// Games or samples of any format, or the sample that comes with fsbench.
 #[derive(Clone, Debug, clap::Args)]

@@ -10,8 +10,9 @@ use super::units::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::binpack::{Pieces, Usable};
 use crate::data::formats::{self, detect, is_compressed, score_unit};
-use crate::data::{DataError, Method, Needs, Options, ScoreUnit, Split, default_cache, open_or_build_with};
+use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
+use crate::pipeline::{BuildError, Manifest, Options, default_cache, open_or_build_with};
 use crate::service::{
     BenchReport, Layout, Naming, Prepared, Request, ServiceError, Shard, Source, bench, run as serve,
 };
@@ -176,7 +177,8 @@ fn wanted(prepared: &Prepared) -> &'static str {
     }
 }
 
-fn refused(error: DataError) -> Failure {
+fn refused(error: impl Into<BuildError>) -> Failure {
+    let error = error.into();
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
@@ -217,13 +219,13 @@ fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
         return Err(built_already(&request, "is built already; give it to `dataset build`"));
     }
     // Whoever validates trains, too, and was told then.
-    if let Ok(manifest) = data.manifest()
+    if let Ok(manifest) = Manifest::of(&data)
         && request.split != Split::Validation
     {
         warn_without_plies(&manifest);
     }
     // Built to hold positions with at least two legal moves: no need to look at each.
-    let triplets = data.manifest().is_ok_and(|manifest| {
+    let triplets = Manifest::of(&data).is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
     });
     Ok(Prepared::new(request, set, data, triplets)?)

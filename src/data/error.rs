@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::formats::binpack::ChunkError;
-use super::label::LabelError;
 use super::{Method, Purpose, RecordError, ScoreUnit};
 use crate::output::OutputError;
 
@@ -88,8 +87,6 @@ pub enum DataError {
     Manifest { path: PathBuf, reason: String },
     #[error("{} exists already; give --force to replace it", path.display())]
     Exists { path: PathBuf },
-    #[error(transparent)]
-    Label(#[from] Box<LabelError>),
     #[error("no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
 }
@@ -101,11 +98,11 @@ impl From<OutputError> for DataError {
 }
 
 impl DataError {
-    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
+    pub(crate) fn read(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
         move |cause| DataError::Read { path: path.to_path_buf(), cause }
     }
 
-    pub(super) fn write(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> DataError + '_ {
         move |cause| DataError::Write { path: path.to_path_buf(), cause }
     }
 
@@ -113,10 +110,6 @@ impl DataError {
     /// failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        match self {
-            DataError::Write { .. } | DataError::Broken { .. } => false,
-            DataError::Label(error) => error.is_request(),
-            _ => true,
-        }
+        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
     }
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
-use super::manifest::Manifest;
 use super::writer::HEADER_BYTES;
 use super::{DataError, Header, Method, Record};
 
@@ -39,7 +38,7 @@ impl Fsd {
     }
 
     /// As [`open`](Fsd::open), but the records may be damaged.
-    pub(super) fn open_unchecked(path: &Path) -> Result<Fsd, DataError> {
+    pub(crate) fn open_unchecked(path: &Path) -> Result<Fsd, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         if length < HEADER_BYTES as u64 {
@@ -82,7 +81,7 @@ impl Fsd {
     }
 
     /// Every damaged block, in order.
-    pub(super) fn damages(&self) -> Vec<DataError> {
+    pub(crate) fn damages(&self) -> Vec<DataError> {
         self.damaged(usize::MAX).into_iter().map(|block| self.damage(block)).collect()
     }
 
@@ -158,7 +157,7 @@ impl Fsd {
     }
 
     /// Where a record stands in the file.
-    pub(super) const fn offset(record: usize) -> u64 {
+    pub(crate) const fn offset(record: usize) -> u64 {
         HEADER_BYTES as u64 + record as u64 * Record::BYTES as u64
     }
 
@@ -181,14 +180,6 @@ impl Fsd {
     #[must_use]
     pub fn hash(&self) -> String {
         blake3::Hash::from_bytes(self.header.hash).to_hex().to_string()
-    }
-
-    /// How the samples came about, from the JSON file beside this one.
-    ///
-    /// # Errors
-    /// When there is none, it cannot be read, or it tells of other samples.
-    pub fn manifest(&self) -> Result<Manifest, DataError> {
-        Manifest::load(&self.path, &self.hash())
     }
 }
 

@@ -1,49 +1,31 @@
-//! From games to training samples: PGN and other formats in, `.fsd` files out.
+//! The store of games and samples: reading PGN and every sample format, reading and writing `.fsd` files.
 //!
-//! [`games`] reads games; [`build`] turns them into samples in a `.fsd` file, which [`Fsd`] maps into memory;
-//! [`open_or_build`] does whichever is needed. [`generate`] has engines play games; [`label`] has an engine score
-//! positions.
+//! [`games`] reads games; [`Fsd`] maps a `.fsd` file into memory; [`formats`] reads and writes the other formats. What is
+//! made of these (building, labelling, generating) stands in [`pipeline`](crate::pipeline).
 
-mod build;
-mod cache;
 mod content;
 mod cut_off;
 mod error;
 pub mod formats;
 mod fsd;
-pub mod generate;
-mod info;
 mod input;
-mod inputs;
-mod journal;
-pub mod label;
-mod manifest;
 mod pgn;
 mod record;
-mod sample;
-mod stats;
-pub mod uci;
 mod writer;
 
-pub use build::{
-    Balance, Built, Dedup, Dropped, Filter, GameDropped, Job, LabelJob, Options, Part, PerGame, Phase, Progress,
-    Target, build, probability, unit_of,
-};
-pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use content::content_hash;
 pub use cut_off::tell_when_cut_off;
 pub use error::DataError;
 pub use fsd::Fsd;
-pub use info::{Info, info};
 pub use input::{Compression, Origin};
-pub use inputs::{Weighted, inputs};
-pub use journal::{JournalError, journal_path};
-pub use manifest::{Manifest, Source, manifest_path};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
-pub use sample::sample_games;
-pub use stats::{Duplicates, Histogram, LegalMoves, Logistic, Mobility, Outcomes, SCORE_CUT, ScoreBin, Stats, stats};
 pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
+
+pub(crate) use input::{Input, hash_file};
+pub(crate) use pgn::{Head, Reading, Scribe, first_ply};
+pub(crate) use record::pack_move;
+pub(crate) use writer::VERSION as FSD_VERSION;
 
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +101,7 @@ impl Needs {
         }
     }
 
-    const fn is_score(&self) -> bool {
+    pub(crate) const fn is_score(&self) -> bool {
         matches!(self, Needs::Score)
     }
 }

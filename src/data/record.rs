@@ -318,19 +318,19 @@ impl Record {
 
     /// A number noted in the last two bytes while samples are being made; zero in files.
     #[must_use]
-    pub(super) const fn scratch(&self) -> u16 {
+    pub(crate) const fn scratch(&self) -> u16 {
         u16::from_le_bytes(self.zero)
     }
 
     #[must_use]
-    pub(super) const fn with_scratch(self, number: u16) -> Record {
+    pub(crate) const fn with_scratch(self, number: u16) -> Record {
         Record { zero: number.to_le_bytes(), ..self }
     }
 
     /// The same for two records of the same board, side to move, castling rights and en passant square (and move);
     /// different for others, as far as 64 bits go.
     #[must_use]
-    pub(super) fn key(&self, with_move: bool) -> u64 {
+    pub(crate) fn key(&self, with_move: bool) -> u64 {
         let mut bytes = [0u8; 28];
         bytes[..24].copy_from_slice(bytemuck::bytes_of(&self.board));
         bytes[24] = self.flags;
@@ -355,7 +355,7 @@ impl Record {
 
     /// The same sample with another move, packed.
     #[must_use]
-    pub(super) fn with_move(self, mv: u16) -> Record {
+    pub(crate) fn with_move(self, mv: u16) -> Record {
         Record { mv: mv.to_le_bytes(), ..self }
     }
 
@@ -450,7 +450,7 @@ const fn home_rook(color: Color, side: CastlingSide) -> Square {
 }
 
 /// As bytes 30–31 hold it.
-pub(super) fn pack_move(mv: Move) -> u16 {
+pub(crate) fn pack_move(mv: Move) -> u16 {
     let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
     mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12
 }

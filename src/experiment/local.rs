@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::spec::SpeedMeasure;
 use super::workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};
-use crate::data;
 use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
+use crate::pipeline;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, Observer, Outcome, Run, TrainError};
 
@@ -30,7 +30,7 @@ impl Workbench for Local {
 
     fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
         let samples =
-            data::open_or_build_with(&request.source, request.from_unit, &request.options, self.data.as_deref())?;
+            pipeline::open_or_build_with(&request.source, request.from_unit, &request.options, self.data.as_deref())?;
         let score_unit = samples.header().score_unit;
         Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
     }

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::ExperimentError;
-use crate::data::{Filter, Method, Needs, Options, PerGame, ScoreUnit};
+use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::is_name;
 use crate::net::Scheme;
+use crate::pipeline::Options;
+use crate::pipeline::build::{Filter, PerGame};
 use crate::record::{Results, machine};
 use crate::service::Source;
 use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe, Second, TrainConfig};

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::spec::SpeedMeasure;
-use crate::data::{Options, ScoreUnit};
+use crate::data::ScoreUnit;
 use crate::features::Identity;
+use crate::pipeline::Options;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, Outcome, TrainConfig};
 

@@ -9,7 +9,8 @@ mod results;
 mod run;
 mod speed;
 
-pub use crate::data::{Histogram, LegalMoves, Logistic, Method, Mobility, ScoreBin, Stats as DatasetStats};
+pub use crate::data::Method;
+pub use crate::pipeline::stats::{Histogram, LegalMoves, Logistic, Mobility, ScoreBin, Stats as DatasetStats};
 pub use environment::{Environment, Stages, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use loss::{Arithmetic, ByPlace, Cluster, LossData, LossPair, LossRecord, NetworkLoss, PartLoss};

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use fsbench::data::formats::{FileUnit, Format, SaidBy};
 use fsbench::data::{DataError, Fsd, GameResult, Method, Purpose, Record, ScoreUnit};
+use fsbench::pipeline::Manifest;
 use serde_json::{Value, json as value};
 use tempfile::TempDir;
 
@@ -180,7 +181,7 @@ fn every_reader_takes_a_unit_and_says_which() {
         check(&output, 0, "");
         let fsd = Fsd::open(&folder.path().join(more[0])).unwrap();
         let scores: Vec<i16> = fsd.records().iter().take(4).map(|record| record.score().unwrap()).collect();
-        let recorded = (fsd.header().score_unit, fsd.manifest().unwrap().sources[0].score_unit.unwrap());
+        let recorded = (fsd.header().score_unit, Manifest::of(&fsd).unwrap().sources[0].score_unit.unwrap());
         (scores, recorded.0, recorded.1, String::from_utf8(output.stderr).unwrap())
     };
     let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);
@@ -239,7 +240,7 @@ fn games_and_streams_are_sources_too() {
     let output = streamed(&["--from", "binpack"]);
     check(&output, 0, "");
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["hash"], expected);
-    let manifest = Fsd::open(&folder.path().join("s.fsd")).unwrap().manifest().unwrap();
+    let manifest = Manifest::of(&Fsd::open(&folder.path().join("s.fsd")).unwrap()).unwrap();
     let bytes = fs::read(folder.path().join("x.binpack")).unwrap();
     assert_eq!(manifest.sources[0].blake3, blake3::hash(&bytes).to_hex().to_string());
     check(&streamed(&[]), 2, "cannot be read as a file of unknown format from a stream");
@@ -273,7 +274,7 @@ fn a_converted_file_tells_where_it_comes_from_and_is_for_no_method() {
     write(&folder.path().join("x.binpack"), Format::Binpack, &samples(5, 60));
     convert(folder.path(), &["x.binpack", "x.fsd"]);
     let path = folder.path().join("x.fsd");
-    let manifest = Fsd::open(&path).unwrap().manifest().unwrap();
+    let manifest = Manifest::of(&Fsd::open(&path).unwrap()).unwrap();
     assert_eq!((manifest.method, manifest.options), (Purpose::Any, None));
     assert_eq!(manifest.conversion.unwrap().from, Format::Binpack);
     assert!(manifest.command.contains(&"convert".to_owned()));

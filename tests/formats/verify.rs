@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use fsbench::data::formats::Format;
-use fsbench::data::manifest_path;
+use fsbench::pipeline::manifest_path;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use fsbench::data::formats::{Format, SampleWriter};
-use fsbench::data::{self, Fsd, Job, Method, Options, Provenance, Purpose, ScoreUnit, Weighted};
+use fsbench::data::{Fsd, Method, Provenance, Purpose, ScoreUnit};
+use fsbench::pipeline::{self, Job, Options, Weighted};
 use fsbench::service::{Batch, Client, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -30,7 +31,7 @@ impl Fixture {
         let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
         std::fs::write(&games, self::games(40)).expect("the folder is writable");
         let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
-        data::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
+        pipeline::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
     }
 

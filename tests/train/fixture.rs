@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fsbench::data::{Method, open_or_build};
+use fsbench::data::Method;
+use fsbench::pipeline::open_or_build;
 use fsbench::service::Source;
 use fsbench::train::{
     Design, DeviceChoice, EvalLoss, Observer, Outcome, PqrLoss, Recipe, Run, Step, TrainConfig, TrainError, folder,

@@ -11,11 +11,10 @@ use super::{Threads, failure, progress, style, warn_without_plies};
 use crate::cli::units::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::SaidBy;
-use crate::data::uci::Limit;
-use crate::data::{
-    self, DataError, Dropped, Job, LabelJob, Manifest, Method, Origin, Phase, Progress, ScoreUnit, Weighted, formats,
-    label,
-};
+use crate::data::{DataError, Method, Origin, ScoreUnit, formats};
+use crate::pipeline::build::{Dropped, LabelJob, Phase, Progress, unit_of};
+use crate::pipeline::uci::Limit;
+use crate::pipeline::{self, Job, Manifest, Weighted, label};
 use crate::units::Seed;
 
 /// Build a .fsd file from games and samples
@@ -99,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
     check(arguments)?;
-    let mut inputs = data::inputs(&arguments.games).map_err(failure)?;
+    let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
         input.format = arguments.from;
     }
@@ -108,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let labels = arguments.labels.job()?;
     let job = Job { labels: labels.as_ref(), command: &command, ..Job::new(&inputs, &arguments.out, &options) };
     let bar = bar(&inputs);
-    let built = data::build(&job, &mut |done| show(&bar, done));
+    let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
     let manifest = built.map_err(failure)?.manifest;
     warn_skipped(&manifest);
@@ -124,7 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn give_unit(inputs: &mut [Weighted], unit: Option<ScoreUnit>) -> Result<(), DataError> {
     let mut silent = Vec::with_capacity(inputs.len());
     for input in &*inputs {
-        silent.push(data::unit_of(input)?.said_by == SaidBy::Nobody);
+        silent.push(unit_of(input)?.said_by == SaidBy::Nobody);
     }
     let all = !silent.contains(&true);
     for (input, _) in inputs.iter_mut().zip(silent).filter(|(_, silent)| all || *silent) {

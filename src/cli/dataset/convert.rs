@@ -7,8 +7,9 @@ use anyhow::anyhow;
 use super::{Threads, failure, progress};
 use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::formats::{self, ConvertOptions, Converted, convert, convert_stream};
+use crate::data::formats;
 use crate::data::{DataError, ScoreUnit};
+use crate::pipeline::convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
 
 /// Convert samples from one format to another
 ///
@@ -70,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let command: Vec<String> = std::env::args().collect();
     let bar = progress(None, "{spinner} {elapsed} {msg}");
-    let mut report = |progress: formats::Progress| {
+    let mut report = |progress: Progress| {
         let share = progress.length.filter(|length| *length > 0 && progress.bytes > 0);
         let share = share.map(|length| format!(", {:.0}%", 100.0 * progress.bytes as f64 / length as f64));
         bar.set_message(format!("{} samples{}", progress.samples, share.unwrap_or_default()));
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn warn(converted: &Converted, arguments: &Arguments) {
-    let formats::Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
+    let Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &account.left_out {
         note!("warning: {count} samples {} were left out: {to_name} cannot hold them", why.name());
@@ -123,14 +124,14 @@ fn warn(converted: &Converted, arguments: &Arguments) {
     }
 }
 
-fn units(conversion: &formats::Conversion) -> String {
+fn units(conversion: &Conversion) -> String {
     let formats::Rescale { from, to } = conversion.score_units;
     let source = describe(from, conversion.unit_said_by.unwrap_or(formats::SaidBy::File));
     if from == to { source } else { format!("{}, from {source}", to.describe()) }
 }
 
 fn text(converted: &Converted, output: &Path) -> String {
-    let formats::Conversion { from, to, .. } = &converted.conversion;
+    let Conversion { from, to, .. } = &converted.conversion;
     let mut lines = vec![
         format!("{}: {} samples, {} from {}", output.display(), converted.samples, to.name(), from.name()),
         format!("read     {}", converted.read),

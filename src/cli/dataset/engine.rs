@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use crate::cli::Failure;
-use crate::data::uci::EngineSpec;
+use crate::pipeline::uci::EngineSpec;
 
 /// How engines are set up and used, whatever for.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::data::{Balance, Dedup, Filter, Method, Needs, Options, Part, PerGame, Speed, Split, Target};
+use crate::data::{Method, Needs, Speed, Split};
+use crate::pipeline::Options;
+use crate::pipeline::build::{Balance, Dedup, Filter, Part, PerGame, Target};
 use crate::units::Seed;
 
 #[derive(Debug, clap::Args)]

@@ -6,10 +6,10 @@ use super::engine::EngineArguments;
 use super::{failure, progress};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
-use crate::data::generate::{
+use crate::pipeline::generate::{
     Adjudication, BookOrder, BookSpec, GenerateError, Score, Settings, Summary, Work, generate,
 };
-use crate::data::uci::Limit;
+use crate::pipeline::uci::Limit;
 use crate::units::Seed;
 
 /// Have UCI engines play games

@@ -7,7 +7,8 @@ use serde_json::json;
 use super::{Threads, failure};
 use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::{self, Info, ScoreUnit, formats};
+use crate::data::{ScoreUnit, formats};
+use crate::pipeline::{self, Info};
 
 /// Show what a file of games or samples holds
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info = data::info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
+    let info = pipeline::info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
         Format::Json => {

@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
 use super::threads::Threads;
-use crate::data::{DataError, Manifest, Options};
+use crate::pipeline::{BuildError, Manifest, Options};
 
 /// Make, build and look at training data
 #[derive(Debug, clap::Args)]
@@ -46,7 +46,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn failure(error: DataError) -> Failure {
+fn failure(error: impl Into<BuildError>) -> Failure {
+    let error = error.into();
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 

@@ -8,7 +8,8 @@ use super::{Threads, failure, progress};
 use crate::cli::tables::{percent, table};
 use crate::cli::units::describe;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::{self, Histogram, Logistic, ScoreUnit, Stats, formats};
+use crate::data::{ScoreUnit, formats};
+use crate::pipeline::stats::{self, Histogram, Logistic, Stats};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
 
@@ -40,7 +41,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
-    let stats = data::stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
+    let stats = stats::stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
         bar.set_position(bytes);
         let of = length.map(|length| format!(", {}", percent(bytes as f64 / length.max(1) as f64))).unwrap_or_default();
         bar.set_message(format!("{samples} samples{of}"));

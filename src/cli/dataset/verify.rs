@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::{Threads, failure, progress};
 use crate::cli::{Failure, Format, print_json};
-use crate::data::formats::{self, Verdict, verify};
+use crate::data::formats;
+use crate::pipeline::verify::{Verdict, verify};
 
 /// Read a whole file of samples or games and check all in it
 ///

@@ -48,7 +48,7 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
 }
 
 /// What a file's ending says; also of a file that is still to be written.
-pub(super) fn by_name(path: &Path) -> Option<Format> {
+pub(crate) fn by_name(path: &Path) -> Option<Format> {
     if named_compressed(path) {
         return by_name(Path::new(path.file_stem()?));
     }

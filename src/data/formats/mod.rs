@@ -1,9 +1,8 @@
 //! The sample formats beside PGN: `.fsd`, Stockfish's `.binpack`, bulletformat and lines of text. One way to read them
-//! all ([`SampleReader`]), one to write them ([`SampleWriter`]); [`convert`] and [`verify`] are made of these.
+//! all ([`SampleReader`]), one to write them ([`SampleWriter`]).
 
 pub mod binpack;
 mod bullet;
-mod convert;
 mod decoders;
 mod detect;
 mod losses;
@@ -15,20 +14,19 @@ mod skipped;
 mod stream;
 mod text;
 mod units;
-mod verify;
 mod writer;
 
-pub(super) use decoders::decoders;
+pub(crate) use decoders::decoders;
+pub(crate) use detect::by_name;
+pub(crate) use pgn::all_positions;
+pub(crate) use units::{file_unit, rescale};
 
-pub use convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
 pub use detect::{detect, is_compressed};
 pub use losses::{Account, LeftOut, Lost};
 pub use numbers::GameNumbers;
 pub use reader::SampleReader;
 pub use skipped::{SkippedSample, SkippedSamples};
 pub use units::{FileUnit, Rescale, SaidBy, convert_score, score_unit};
-pub(in crate::data) use units::{file_unit, rescale};
-pub use verify::{Problem, Verdict, verify};
 pub use writer::{SampleWriter, Written};
 
 use serde::{Deserialize, Serialize};

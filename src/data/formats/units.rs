@@ -54,7 +54,7 @@ pub fn score_unit(path: &Path, format: Option<Format>, given: Option<ScoreUnit>)
 }
 
 /// As [`score_unit`]; `header`: what a `.fsd` file says.
-pub(in crate::data) fn file_unit(
+pub(crate) fn file_unit(
     path: &Path,
     format: Format,
     header: Option<ScoreUnit>,
@@ -73,7 +73,7 @@ pub(in crate::data) fn file_unit(
 }
 
 /// Brings records' scores into another unit; how many had to be cut.
-pub(in crate::data) fn rescale(records: &mut [Record], units: Rescale) -> u64 {
+pub(crate) fn rescale(records: &mut [Record], units: Rescale) -> u64 {
     if units.is_none() {
         return 0;
     }

@@ -126,7 +126,7 @@ impl SampleWriter {
     }
 
     /// As [`finish`](SampleWriter::finish); the file still needs its name.
-    pub(in crate::data) fn seal(self, provenance: Provenance) -> Result<(SealedFile, Written), DataError> {
+    pub(crate) fn seal(self, provenance: Provenance) -> Result<(SealedFile, Written), DataError> {
         let mut hash = None;
         let file = match self.target {
             Target::Fsd(writer) => {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::keys::SECTIONS;
 use super::*;
-use crate::data::Options as DataOptions;
 use crate::measure::SpeedOptions;
+use crate::pipeline::Options as DataOptions;
 use crate::train::{EvalLoss, PqrLoss};
 
 /// A key that no table has.

@@ -1,0 +1,317 @@
+//! Books of openings: positions (EPD or FEN, one a line) or games (PGN), plain or compressed.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use shakmaty::fen::Fen;
+use shakmaty::uci::UciMove;
+use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
+
+use super::GenerateError;
+use crate::data::{DataError, Input, Origin, games};
+use crate::pipeline::uci::uci_move;
+use crate::units::Seed;
+
+/// Which book, and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BookSpec {
+    /// What stands in the file counts, not where it stands.
+    #[serde(skip)]
+    pub path: PathBuf,
+    pub order: BookOrder,
+    /// Moves taken from a game of a PGN book; all where there is no number.
+    pub plies: Option<u16>,
+}
+
+/// The order in which a book's openings are played.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum BookOrder {
+    /// Shuffled by the seed, anew each time the book has been played through.
+    Random,
+    /// As they stand in the file, and from the beginning again.
+    Sequential,
+}
+
+/// What a book holds, for the record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BookFacts {
+    pub openings: u64,
+    /// Broken games and openings that end the game, passed over.
+    pub skipped: u64,
+    /// Of the openings, in hexadecimal.
+    pub blake3: String,
+}
+
+/// The openings of a book. They lie in a temporary file without a name: a book may be larger than the memory.
+pub struct Book {
+    file: Mutex<File>,
+    /// Where each opening begins in the file, and where the last one ends.
+    offsets: Vec<u64>,
+    pub facts: BookFacts,
+}
+
+/// An opening as the file has it: `FEN;move move …`, the moves in UCI.
+fn write_opening(start: &Chess, moves: &[Move]) -> String {
+    let moves: Vec<String> = moves.iter().map(|mv| uci_move(*mv)).collect();
+    format!("{};{}", Fen::from_position(start, EnPassantMode::Legal), moves.join(" "))
+}
+
+fn read_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
+    let (fen, words) = text.split_once(';')?;
+    let start: Chess = fen.parse::<Fen>().ok()?.into_position(CastlingMode::Standard).ok()?;
+    let (mut position, mut moves) = (start.clone(), Vec::new());
+    for word in words.split_ascii_whitespace() {
+        let mv = word.parse::<UciMove>().ok()?.to_move(&position).ok()?;
+        position.play_unchecked(mv);
+        moves.push(mv);
+    }
+    Some((start, moves))
+}
+
+/// Collects openings.
+struct Collector {
+    file: BufWriter<File>,
+    hasher: blake3::Hasher,
+    offsets: Vec<u64>,
+}
+
+impl Collector {
+    fn add(&mut self, start: &Chess, moves: &[Move]) -> std::io::Result<()> {
+        let text = write_opening(start, moves);
+        self.file.write_all(text.as_bytes())?;
+        self.hasher.update(text.as_bytes()).update(b"\n");
+        let end = self.offsets.last().copied().unwrap_or(0) + text.len() as u64;
+        self.offsets.push(end);
+        Ok(())
+    }
+}
+
+impl Book {
+    /// Reads a book.
+    ///
+    /// # Errors
+    /// When it cannot be read, a line holds no position that can be played, or there is no opening.
+    pub fn open(spec: &BookSpec) -> Result<Book, GenerateError> {
+        let path = &spec.path;
+        let file = tempfile::tempfile().map_err(spool)?;
+        let mut collector = Collector { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
+        let skipped = if holds_positions(path)? {
+            if spec.plies.is_some() {
+                let reason = "it holds positions, not games: --book-plies means nothing for it".into();
+                return Err(GenerateError::Book { path: path.clone(), line: None, reason });
+            }
+            read_positions(path, &mut collector)?;
+            0
+        } else {
+            read_games(path, spec.plies, &mut collector)?
+        };
+        let Collector { file, hasher, offsets } = collector;
+        let openings = offsets.len() as u64 - 1;
+        if openings == 0 {
+            let reason = format!("it holds no opening that can be played ({skipped} were passed over)");
+            return Err(GenerateError::Book { path: path.clone(), line: None, reason });
+        }
+        let file = Mutex::new(file.into_inner().map_err(|error| spool(error.into_error()))?);
+        let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
+        Ok(Book { file, offsets, facts })
+    }
+
+    /// The opening of an encounter: a start position and moves from there, after which the game is not over.
+    ///
+    /// # Errors
+    /// When the temporary file breaks.
+    pub fn opening(&self, encounter: u64, order: BookOrder, seed: Seed) -> Result<(Chess, Vec<Move>), GenerateError> {
+        let openings = self.facts.openings;
+        let place = match order {
+            BookOrder::Sequential => encounter % openings,
+            BookOrder::Random => shuffled(encounter % openings, openings, encounter / openings, seed),
+        } as usize;
+        let mut text = String::new();
+        let mut read = || {
+            // Nothing panics while the lock is held.
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(self.offsets[place]))?;
+            (&*file).take(self.offsets[place + 1] - self.offsets[place]).read_to_string(&mut text)
+        };
+        read().map_err(spool)?;
+        read_opening(&text).ok_or_else(|| spool(std::io::Error::other("an opening in it has changed")))
+    }
+}
+
+fn spool(cause: std::io::Error) -> GenerateError {
+    GenerateError::Spool { folder: std::env::temp_dir(), cause }
+}
+
+const LONGEST_LINE: usize = 4096;
+
+/// Whether the first line that says something begins with a board.
+fn holds_positions(path: &Path) -> Result<bool, DataError> {
+    let mut input = Input::open(&Origin::File(path.into()))?;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.line(LONGEST_LINE, &mut line).map_err(DataError::read(path))? == 0 {
+            return Ok(true);
+        }
+        let text = String::from_utf8_lossy(&line);
+        if says_something(&text) {
+            let board = text.split_ascii_whitespace().next().unwrap_or_default();
+            return Ok(board.matches('/').count() == 7);
+        }
+    }
+}
+
+fn says_something(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}').trim();
+    !(line.is_empty() || line.starts_with('#'))
+}
+
+fn read_positions(path: &Path, collector: &mut Collector) -> Result<(), GenerateError> {
+    let mut input = Input::open(&Origin::File(path.into()))?;
+    let (mut line, mut number) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let read = input.line(LONGEST_LINE, &mut line).map_err(DataError::read(path))?;
+        if read == 0 {
+            return Ok(());
+        }
+        number += 1;
+        let bad = |reason: String| GenerateError::Book { path: path.into(), line: Some(number), reason };
+        let text = std::str::from_utf8(&line).map_err(|error| bad(error.to_string()))?;
+        if read == LONGEST_LINE {
+            return Err(bad(format!("it is longer than {LONGEST_LINE} bytes")));
+        }
+        if says_something(text) {
+            let start = epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
+            collector.add(&start, &[]).map_err(spool)?;
+        }
+    }
+}
+
+/// The position of an EPD line: four fields, then the two counters of a FEN or operations, of which `hmvc` (rule-50
+/// counter) and `fmvn` (move number) count.
+fn epd(line: &str) -> Result<Chess, String> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [board, turn, castling, ep, ..] = words[..] else {
+        return Err("it has not the four fields of a position".into());
+    };
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = words[4..].join(" ");
+    let operation = |name: &str| {
+        let mut operations = rest.split(';').map(str::trim);
+        operations.find_map(|text| text.strip_prefix(name)?.strip_prefix(' ').filter(is_number).map(str::to_owned))
+    };
+    let counter = |place: usize, name: &str, default: &str| {
+        let plain =
+            words.get(4).filter(|word| is_number(word)).and(words.get(4 + place)).filter(|word| is_number(word));
+        plain.map(|word| (*word).to_owned()).or_else(|| operation(name)).unwrap_or_else(|| default.to_owned())
+    };
+    let fen = format!("{board} {turn} {castling} {ep} {} {}", counter(0, "hmvc", "0"), counter(1, "fmvn", "1"));
+    let fen: Fen = fen.parse().map_err(|error| format!("{fen:?} is no position: {error}"))?;
+    let position: Chess = match fen.into_position(CastlingMode::Standard) {
+        Ok(position) => position,
+        Err(error) => error.ignore_invalid_ep_square().map_err(|error| error.to_string())?,
+    };
+    match is_playable(&position) {
+        true => Ok(position),
+        false => Err("the game is over in this position".into()),
+    }
+}
+
+/// The openings of a PGN book; how many games were passed over.
+fn read_games(path: &Path, plies: Option<u16>, collector: &mut Collector) -> Result<u64, GenerateError> {
+    let mut ended = 0;
+    let mut book = games(path)?;
+    for game in book.by_ref() {
+        let game = game?;
+        let plies = plies.map_or(usize::MAX, usize::from).min(game.moves.len());
+        let moves: Vec<Move> = game.moves[..plies].iter().map(|played| played.mv).collect();
+        let mut position = game.start.clone();
+        moves.iter().for_each(|mv| position.play_unchecked(*mv));
+        if is_playable(&position) && !repeats(&game.start, &moves) {
+            collector.add(&game.start, &moves).map_err(spool)?;
+        } else {
+            ended += 1;
+        }
+    }
+    Ok(book.skipped().total() + ended)
+}
+
+/// Whether a game can go on from here, and a record holds it.
+fn is_playable(position: &Chess) -> bool {
+    !position.is_game_over() && position.halfmoves() < 100 && position.board().occupied().count() <= 32
+}
+
+/// Whether a position comes twice: a third time would end the game, perhaps in the opening already.
+fn repeats(start: &Chess, moves: &[Move]) -> bool {
+    let mut position = start.clone();
+    let mut seen = HashSet::from([super::line::hash(&position)]);
+    moves.iter().any(|mv| {
+        position.play_unchecked(*mv);
+        !seen.insert(super::line::hash(&position))
+    })
+}
+
+/// Where `place` of `0..count` goes in the shuffle numbered `pass`: a permutation of the numbers below a power of four (a
+/// Feistel network of four rounds), walked until it meets one below `count`.
+fn shuffled(place: u64, count: u64, pass: u64, seed: Seed) -> u64 {
+    let draws = seed.draws("book");
+    let half = (64 - (count - 1).leading_zeros()).div_ceil(2).max(1);
+    let mask = (1u64 << half) - 1;
+    let mut at = place;
+    loop {
+        let (mut left, mut right) = (at >> half, at & mask);
+        for round in 0..4 {
+            let key = draws.at(pass.wrapping_mul(4).wrapping_add(round));
+            (left, right) = (right, left ^ (draws.at(right ^ key) & mask));
+        }
+        at = left << half | right;
+        if at < count {
+            return at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shuffles_play_every_opening_once() {
+        for count in [1, 2, 3, 5, 16, 17, 1000] {
+            let order = |pass, seed| (0..count).map(|place| shuffled(place, count, pass, seed)).collect::<Vec<_>>();
+            let first = order(0, Seed(1));
+            let mut sorted = first.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            if count > 10 {
+                assert!(first != order(1, Seed(1)) && first != order(0, Seed(2)) && first != sorted, "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_with_counters_and_operations() {
+        let check = |line: &str, expected: Result<&str, &str>| {
+            let found = epd(line).map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                (found, _) => panic!("{line}: {found:?}"),
+            }
+        };
+        check("4k3/8/8/8/8/8/4P3/4K3 w - - bm e4; id \"x\";", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
+        check("4k3/8/8/8/8/8/4P3/4K3 b - - 5 12", Ok("4k3/8/8/8/8/8/4P3/4K3 b - - 5 12"));
+        check("4k3/8/8/8/8/8/4P3/4K3 w - - hmvc 3; fmvn 9;", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 3 9"));
+        check("4k3/8/8/8/8/8/4P3/4K3 w - e6", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
+        check("4k3/8/8/8/8/8/4P3/4K3", Err("four fields"));
+        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is no position"));
+        check("8/8/8/8/8/8/4P3/4K3 w - -", Err("missing king"));
+        check("7k/6Q1/6K1/8/8/8/8/8 b - -", Err("the game is over"));
+    }
+}

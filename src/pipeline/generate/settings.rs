@@ -1,0 +1,121 @@
+//! What is asked of a generation: the settings that determine the games, and the work that does not.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::GenerateError;
+use super::book::BookSpec;
+use crate::pipeline::uci::{EngineSpec, Limit};
+use crate::units::Seed;
+
+/// What determines a game, beside its number and the engines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    pub limit: Limit,
+    pub seed: Seed,
+    /// Where games begin; the initial position without a book.
+    pub book: Option<BookSpec>,
+    /// Fewest and most random moves a game goes on with.
+    pub random_plies: (u16, u16),
+    /// Chance that a later move is random too; its position is searched all the same.
+    pub random_move_rate: f64,
+    /// So many moves after a game's start position there are no more random ones.
+    pub random_move_until: Option<u16>,
+    pub adjudication: Adjudication,
+}
+
+impl Settings {
+    /// From the initial position, 4 to 10 random moves and none after that.
+    #[must_use]
+    pub fn new(limit: Limit, seed: Seed) -> Settings {
+        Settings {
+            limit,
+            seed,
+            book: None,
+            random_plies: (4, 10),
+            random_move_rate: 0.0,
+            random_move_until: None,
+            adjudication: Adjudication::default(),
+        }
+    }
+}
+
+/// When a game ends before the rules end it. Plies are counted from the game's start position.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjudication {
+    /// Longer games are draws.
+    pub max_plies: u16,
+    /// A win after `win_plies` scores in a row of at least `win_score` centipawns for the same side.
+    pub win_score: u16,
+    pub win_plies: u16,
+    /// A draw after `draw_plies` scores in a row of at most `draw_score` centipawns, from ply `draw_from` on.
+    pub draw_score: u16,
+    pub draw_plies: u16,
+    pub draw_from: u16,
+}
+
+impl Default for Adjudication {
+    fn default() -> Adjudication {
+        Adjudication { max_plies: 300, win_score: 1000, win_plies: 5, draw_score: 10, draw_plies: 10, draw_from: 70 }
+    }
+}
+
+/// How the work is done; changes nothing in the games.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Who plays: one against itself, or each pair of them (see [`Pairing`](super::Pairing)).
+    pub engines: Vec<EngineSpec>,
+    pub games: u32,
+    /// Games played at once, with an engine process for each engine that plays in them.
+    pub concurrency: usize,
+    /// Longest wait for an engine's answer.
+    pub patience: Duration,
+    /// Goes into the manifest of a `.fsd` file.
+    pub command: Vec<String>,
+}
+
+impl Work {
+    /// The most games at once.
+    pub const MOST: usize = 1024;
+
+    /// One game at a time.
+    #[must_use]
+    pub fn new(engines: Vec<EngineSpec>, games: u32) -> Work {
+        Work { engines, games, concurrency: 1, patience: Duration::from_secs(60), command: Vec::new() }
+    }
+}
+
+/// Longer games' moves would not fit a pipe, and an engine that hangs could then hang its user.
+const LONGEST_GAME: u16 = 10_000;
+
+/// Whether the request makes sense.
+pub fn check(settings: &Settings, work: &Work) -> Result<(), GenerateError> {
+    let request = |text: String| Err(GenerateError::Request(text));
+    let Settings { limit, random_plies, random_move_rate, adjudication, .. } = settings;
+    if !limit.reproducible() {
+        return request("games are to be reproducible: limit the searches by nodes or depth, not by time".into());
+    }
+    if limit.is_empty() {
+        return request("a search needs at least one node or ply".into());
+    }
+    if !(0.0..=1.0).contains(random_move_rate) {
+        return request("--random-move-rate must lie between 0 and 1".into());
+    }
+    if random_plies.0 > random_plies.1 {
+        return request("--random-plies A..B needs A at most B".into());
+    }
+    if random_plies.1 > adjudication.max_plies {
+        return request("--random-plies must not exceed --max-plies".into());
+    }
+    if adjudication.max_plies > LONGEST_GAME {
+        return request(format!("--max-plies goes up to {LONGEST_GAME}"));
+    }
+    if work.games == 0 {
+        return request("--games must be at least 1".into());
+    }
+    if work.engines.is_empty() {
+        return request("give an engine with --engine".into());
+    }
+    Ok(())
+}

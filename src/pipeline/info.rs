@@ -1,0 +1,150 @@
+//! What a file of games or samples holds.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Manifest;
+use crate::data::formats::{Format, SaidBy, SampleReader, SkippedSamples, all_positions, detect, score_unit};
+use crate::data::{DataError, Fsd, Header, Origin, ScoreUnit, Skipped};
+
+/// Counts of a file of games or samples.
+#[derive(Clone, Debug, Serialize)]
+pub struct Info {
+    pub format: &'static str,
+    pub compression: &'static str,
+    /// Of games: the positions a move was played from.
+    pub samples: u64,
+    /// Games that the samples come from.
+    pub games: u64,
+    pub with_score: u64,
+    pub with_result: u64,
+    /// What the scores are measured in, and who says so.
+    pub score_unit: ScoreUnit,
+    pub unit_said_by: SaidBy,
+    /// blake3 of the samples as records.
+    pub hash: String,
+    /// Broken games, of a file of games.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skipped>,
+    /// Entries that are no samples, of other files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_samples: Option<SkippedSamples>,
+    #[serde(skip)]
+    pub header: Option<Header>,
+    /// Of a `.fsd` file that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Manifest>,
+}
+
+/// `unit`: of the scores, where the file does not say it itself.
+///
+/// # Errors
+/// When the file cannot be read to its end, is damaged, or says another unit than the one given.
+pub fn info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<Info, DataError> {
+    let format = format.map_or_else(|| detect(path), Ok)?;
+    let known = score_unit(path, Some(format), unit)?;
+    let info = match format {
+        Format::Fsd => of_fsd(path),
+        Format::Pgn => of_games(path),
+        format => of_samples(path, format),
+    };
+    Ok(Info { score_unit: known.unit, unit_said_by: known.said_by, ..info? })
+}
+
+/// Records looked at at once.
+const CHUNK: usize = 1 << 18;
+
+fn of_fsd(path: &Path) -> Result<Info, DataError> {
+    let fsd = Fsd::open(path)?;
+    let (mut with_score, mut with_result) = (0, 0);
+    // A bit per game number.
+    let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
+    fsd.each_chunk(CHUNK, |records| {
+        for record in records {
+            let game = record.game() as usize;
+            games.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
+        }
+        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+        Ok::<(), DataError>(())
+    })?;
+    let manifest = match Manifest::of(&fsd) {
+        Ok(manifest) => Some(manifest),
+        Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Info {
+        format: "fsd",
+        compression: "plain",
+        samples: fsd.header().samples,
+        games: games.iter().map(|bits| u64::from(bits.count_ones())).sum(),
+        with_score,
+        with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
+        hash: fsd.hash(),
+        skipped: None,
+        skipped_samples: None,
+        header: Some(*fsd.header()),
+        manifest,
+    })
+}
+
+fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
+    let mut reader = SampleReader::open(path, Some(format), None)?;
+    let mut hasher = blake3::Hasher::new();
+    let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
+    while let Some(block) = reader.next_block()? {
+        hasher.update(bytemuck::cast_slice(&block));
+        samples += block.len() as u64;
+        with_score += block.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += block.iter().filter(|record| record.result().is_some()).count() as u64;
+    }
+    Ok(Info {
+        format: format.name(),
+        compression: reader.compression(),
+        samples,
+        games: reader.games(),
+        with_score,
+        with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
+        hash: hasher.finalize().to_hex().to_string(),
+        skipped: None,
+        skipped_samples: Some(reader.skipped()),
+        header: None,
+        manifest: None,
+    })
+}
+
+fn of_games(path: &Path) -> Result<Info, DataError> {
+    let mut hasher = blake3::Hasher::new();
+    let (mut with_score, mut with_result) = (0, 0);
+    let found = all_positions(&Origin::of(path), |records| {
+        hasher.update(bytemuck::cast_slice(records));
+        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
+        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+        Ok(true)
+    })?;
+    if found.games == 0 && found.skipped.total() > 0 {
+        let first = found.skipped.examples.first().map(ToString::to_string).unwrap_or_default();
+        let skipped = format!(" ({} broken games; the first: {first})", found.skipped.total());
+        return Err(DataError::NoGames { path: path.into(), skipped });
+    }
+    Ok(Info {
+        format: "pgn",
+        compression: found.compression,
+        samples: found.positions,
+        games: found.games,
+        with_score,
+        with_result,
+        score_unit: ScoreUnit::Centipawns,
+        unit_said_by: SaidBy::File,
+        hash: hasher.finalize().to_hex().to_string(),
+        skipped: Some(found.skipped),
+        skipped_samples: None,
+        header: None,
+        manifest: None,
+    })
+}

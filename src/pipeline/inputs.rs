@@ -1,0 +1,114 @@
+//! The inputs of a data set: names, globs, standard input, each with a weight.
+
+use std::path::{Path, PathBuf};
+
+use crate::data::formats::Format;
+use crate::data::{DataError, Origin, ScoreUnit};
+
+/// An input and how much of it is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighted {
+    pub origin: Origin,
+    /// How often each game is taken: 0.25 a quarter of the games, 2 every game twice, 2.5 twice and half of them a third
+    /// time.
+    pub weight: f64,
+    /// Told by its content and name where none is given.
+    pub format: Option<Format>,
+    /// Unit of its scores, where the file does not say it itself; the usual one of its format otherwise.
+    pub unit: Option<ScoreUnit>,
+}
+
+impl Weighted {
+    /// The whole of a file, once.
+    #[must_use]
+    pub fn whole(path: &Path) -> Weighted {
+        Weighted::of(Origin::of(path), 1.0)
+    }
+
+    pub(super) const fn of(origin: Origin, weight: f64) -> Weighted {
+        Weighted { origin, weight, format: None, unit: None }
+    }
+}
+
+/// Reads `FILE`, `'GLOB*'` or `-`, each with `@WEIGHT` behind it where it is not 1. The files of a glob come in the
+/// order of their names.
+///
+/// # Errors
+/// A glob that is malformed or matches nothing, a weight that is not positive, standard input given twice.
+pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
+    let mut found = Vec::new();
+    for argument in arguments {
+        let (name, weight) = split_weight(argument)?;
+        let path = Path::new(name);
+        let bad = |reason: String| DataError::Input { input: name.into(), reason };
+        if path.is_dir() {
+            return Err(bad(format!("it is a folder: name the files in it, as in '{name}/*.pgn.zst'")));
+        }
+        if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
+            found.push(Weighted::of(Origin::of(path), weight));
+            continue;
+        }
+        let paths = glob::glob(name).map_err(|error| bad(format!("the pattern is malformed: {error}")))?;
+        let mut paths: Vec<PathBuf> = paths.collect::<Result<_, _>>().map_err(|error| bad(error.to_string()))?;
+        paths.retain(|path| !path.is_dir());
+        if paths.is_empty() {
+            return Err(bad("no file matches".into()));
+        }
+        paths.sort();
+        found.extend(paths.into_iter().map(|path| Weighted::of(Origin::File(path), weight)));
+    }
+    match found.iter().filter(|input| input.origin == Origin::Stdin).count() {
+        0 | 1 => Ok(found),
+        _ => Err(DataError::Input { input: "-".into(), reason: "standard input can be read only once".into() }),
+    }
+}
+
+fn split_weight(argument: &str) -> Result<(&str, f64), DataError> {
+    if Path::new(argument).exists() {
+        return Ok((argument, 1.0));
+    }
+    match argument.rsplit_once('@').map(|(name, weight)| (name, weight.parse::<f64>())) {
+        Some((name, Ok(weight))) if !name.is_empty() => {
+            if weight > 0.0 && weight <= 1000.0 {
+                Ok((name, weight))
+            } else {
+                let reason = format!("the weight {weight} does not lie above 0 and up to 1000");
+                Err(DataError::Input { input: argument.into(), reason })
+            }
+        }
+        _ => Ok((argument, 1.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_globs_and_weights() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["b.pgn", "a.pgn", "odd@2", "x[1].pgn"] {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+        let check = |argument: &str, expected: &[(&str, f64)]| {
+            let argument = if argument == "-" { argument.to_owned() } else { at(argument) };
+            let found = inputs(&[argument]).map_err(|error| error.to_string()).expect("sound");
+            let found: Vec<_> = found.iter().map(|input| (input.origin.path(), input.weight)).collect();
+            let path = |name: &str| if name.contains(' ') { PathBuf::from(name) } else { folder.path().join(name) };
+            let expected: Vec<_> = expected.iter().map(|(name, weight)| (path(name), *weight)).collect();
+            assert_eq!(found, expected);
+        };
+        check("b.pgn", &[("b.pgn", 1.0)]);
+        check("b.pgn@0.5", &[("b.pgn", 0.5)]);
+        check("?.pgn@3", &[("a.pgn", 3.0), ("b.pgn", 3.0)]);
+        check("odd@2", &[("odd@2", 1.0)]);
+        check("x[1].pgn", &[("x[1].pgn", 1.0)]);
+        check("missing.pgn", &[("missing.pgn", 1.0)]);
+        check("-", &[("standard input", 1.0)]);
+        let refused = |arguments: &[String]| inputs(arguments).expect_err("refused").to_string();
+        assert!(refused(&[at("*.zst")]).contains("no file matches"));
+        assert!(refused(&[at("b.pgn@0")]).contains("weight"));
+        assert!(refused(&["-".into(), "-".into()]).contains("only once"));
+    }
+}

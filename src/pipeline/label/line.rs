@@ -1,0 +1,62 @@
+//! A searched position as a line of the journal: the number of its record, the score (side to move's view: centipawns,
+//! or `#` and moves to mate) and the best move in UCI, such as `1234 -31 e2e4` or `7 #2 d1h5`.
+
+use shakmaty::uci::UciMove;
+
+use super::Label;
+use crate::data::{Eval, Record};
+use crate::pipeline::uci::{Answer, uci_move};
+use crate::units::Centipawn;
+
+pub fn write(number: u32, answer: &Answer) -> String {
+    let best = uci_move(answer.best);
+    match answer.eval {
+        Eval::Score(Centipawn(score)) => format!("{number} {score} {best}"),
+        Eval::Mate(moves) => format!("{number} #{moves} {best}"),
+    }
+}
+
+/// The record's number and what was found, checked against the record.
+pub fn read(line: &str, records: &[Record]) -> Result<(u32, Label), String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [number, score, best] = words[..] else { return Err("it has not three words".into()) };
+    let number: u32 = number.parse().map_err(|_| format!("{number:?} is no number of a record"))?;
+    let record = records.get(number as usize).ok_or_else(|| format!("there is no record {number}"))?;
+    let eval = match score.strip_prefix('#') {
+        Some(moves) => moves.parse().ok().filter(|moves| *moves != 0).map(Eval::Mate),
+        None => score.parse().ok().map(|score| Eval::Score(Centipawn(score))),
+    };
+    let eval = eval.ok_or_else(|| format!("{score:?} is no score"))?;
+    let position = record.position().map_err(|error| format!("record {number}: {error}"))?;
+    let best = best.parse::<UciMove>().ok().and_then(|best| best.to_move(&position).ok());
+    let best = best.ok_or_else(|| format!("its move is illegal in the position of record {number}"))?;
+    Ok((number, Label::of(&Answer { best, eval })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Sample;
+    use crate::units::Ply;
+    use shakmaty::{Chess, Position};
+
+    #[test]
+    fn lines_round_trip() {
+        let position = Chess::default();
+        let sample = Sample { position: position.clone(), game: 0, ply: Ply(0), mv: None, score: None, result: None };
+        let records = [Record::pack(&sample).unwrap()];
+        let best = position.legal_moves()[3];
+        for eval in [Eval::Score(Centipawn(-31)), Eval::Score(Centipawn(30_000)), Eval::Mate(-3), Eval::Mate(999)] {
+            let answer = Answer { best, eval };
+            let (number, label) = read(&write(0, &answer), &records).unwrap();
+            assert_eq!((number, label.eval(), label.best_move(&position)), (0, eval, Some(best)));
+        }
+        let check = |line: &str, expected: &str| assert_eq!(read(line, &records).unwrap_err(), expected);
+        check("0 3", "it has not three words");
+        check("1 3 e2e4", "there is no record 1");
+        check("-1 3 e2e4", "\"-1\" is no number of a record");
+        check("0 x e2e4", "\"x\" is no score");
+        check("0 #0 e2e4", "\"#0\" is no score");
+        check("0 3 e2e5", "its move is illegal in the position of record 0");
+    }
+}

@@ -1,0 +1,74 @@
+//! Chess engines that speak UCI: what is asked of them ([`EngineSpec`], [`Limit`]) and a running one ([`Engine`]).
+
+mod engine;
+mod lines;
+mod spec;
+mod tail;
+
+use std::io;
+use std::path::PathBuf;
+
+use shakmaty::uci::UciMove;
+use shakmaty::{CastlingMode, Move};
+use thiserror::Error;
+
+use crate::data::Eval;
+
+pub use engine::Engine;
+pub use spec::{EngineSpec, Identity, Limit};
+
+/// What a search found.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub best: Move,
+    /// The side to move's view.
+    pub eval: Eval,
+}
+
+/// Why an engine gave no answer that can be used.
+#[derive(Debug, Error)]
+pub enum UciError {
+    #[error("cannot start the engine {}: {cause}; give its path with --engine", engine.display())]
+    Start { engine: PathBuf, cause: io::Error },
+    #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_words(said))]
+    Ended {
+        engine: PathBuf,
+        doing: String,
+        status: String,
+        /// Its last lines, each after a line feed.
+        said: String,
+    },
+    #[error("the engine {} gave no answer within {seconds} s while {doing}", engine.display())]
+    Silent { engine: PathBuf, doing: String, seconds: f64 },
+    #[error("the engine {} answered {answer:?} while {doing}: {why}", engine.display())]
+    Nonsense { engine: PathBuf, doing: String, answer: String, why: &'static str },
+    #[error("the engine {} has no option {name:?}; {}", engine.display(), suggestion(near))]
+    UnknownOption { engine: PathBuf, name: String, near: Vec<String> },
+    #[error("the engine {} cannot set {name} to {value:?}: {why}", engine.display())]
+    OptionValue { engine: PathBuf, name: String, value: String, why: String },
+}
+
+impl UciError {
+    /// Whether the request was wrong (no such program, no such option), rather than the engine having failed.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        matches!(self, UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. })
+    }
+}
+
+fn last_words(said: &str) -> &'static str {
+    if said.is_empty() { "" } else { "; its last lines:" }
+}
+
+fn suggestion(near: &[String]) -> String {
+    match near {
+        [] => "it names none at all".into(),
+        _ => format!("it has: {}", near.join(", ")),
+    }
+}
+
+/// A move as UCI writes it.
+#[must_use]
+pub fn uci_move(mv: Move) -> String {
+    UciMove::from_move(mv, CastlingMode::Standard).to_string()
+}
