@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde::Serialize;
 
-use super::net::Told;
+use super::net::FormatHints;
 use super::{Failure, Format, print_json};
 use crate::engine::{BackEnd, Model};
 use crate::search::{BENCH_DEPTH, BENCH_FENS, Searcher, TranspositionTable, bench};
@@ -17,7 +17,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: Told,
+    hints: FormatHints,
     /// Depth of every search
     #[arg(long, default_value_t = BENCH_DEPTH, value_parser = clap::value_parser!(u32).range(1..=30))]
     depth: u32,
@@ -47,7 +47,7 @@ struct Document {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = super::net::load(&arguments.net, &arguments.told)?.file;
+    let file = super::net::load(&arguments.net, &arguments.hints)?.file;
     let place = || format!("{}", arguments.net.display());
     let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
     let model = Model::new(&file.net);

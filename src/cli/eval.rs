@@ -8,7 +8,7 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{fen, lines};
-use super::net::Told;
+use super::net::FormatHints;
 use super::{Failure, Format, print_json, print_json_line};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
 
@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: Told,
+    hints: FormatHints,
     /// The position
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
@@ -32,7 +32,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = super::net::load(&arguments.net, &arguments.told)?.file;
+    let file = super::net::load(&arguments.net, &arguments.hints)?.file;
     let place = || format!("{}", arguments.net.display());
     let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
     let model = Model::new(&file.net);

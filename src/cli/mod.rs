@@ -22,6 +22,7 @@ mod run;
 mod runs;
 mod sample;
 mod samples_service;
+mod score_unit;
 mod select;
 mod show;
 mod tables;
@@ -29,7 +30,6 @@ mod threads;
 mod train;
 mod train_progress;
 mod uci;
-mod units;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::HumanDuration;
 
 use super::interrupt::Graceful;
-use super::units::note_assumed;
+use super::score_unit::note_assumed;
 use super::{Failure, Format, interrupt, report};
 use crate::data::Method;
 use crate::data::formats::score_unit;

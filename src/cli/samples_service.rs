@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::dataset::{progress, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::Data;
-use super::units::note_assumed;
+use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::binpack::{Pieces, Usable};
 use crate::data::formats::{self, detect, is_compressed, score_unit};

@@ -11,7 +11,7 @@ use super::{Failure, Format, print_json, refuse_existing};
 use crate::chess::{Board, BoardChange, Perspective, Square};
 use crate::features::{Explained, FeatureSet};
 use crate::output::OutputFile;
-use crate::report::{Mark, MarkedBoard, Tone, board_svg};
+use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
 /// Draw a board for each block with the features that are active, and what a move adds and removes
 ///
@@ -62,25 +62,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let before = position.board().clone();
     let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(&before));
     let mut boards = Vec::new();
-    let rows: Vec<Vec<MarkedBoard>> = [(Perspective::White, "white"), (Perspective::Black, "black")]
+    let rows: Vec<Vec<Diagram>> = [(Perspective::White, "white"), (Perspective::Black, "black")]
         .into_iter()
         .map(|(pov, name)| {
             let blocks = set.blocks().iter().enumerate().map(|(at, block)| {
                 let marks = marks(&set, at, &before, after.as_ref(), pov);
                 let count = |tone| marks.iter().filter(|mark| mark.tone == tone).count();
-                let (kept, removed, added) = (count(Tone::Kept), count(Tone::Removed), count(Tone::Added));
+                let (kept, removed, added) =
+                    (count(HighlightKind::Kept), count(HighlightKind::Removed), count(HighlightKind::Added));
                 let shown =
                     ShownBlock { perspective: name, block: block.name.clone(), active: kept + added, added, removed };
                 let note = notes(&shown, after.is_some(), &marks);
                 let title = format!("{} ({name}'s view)", block.name);
                 boards.push(shown);
-                MarkedBoard { title, notes: note, pieces: pieces(after.as_ref().unwrap_or(&before)), marks }
+                Diagram { title, notes: note, pieces: pieces(after.as_ref().unwrap_or(&before)), marks }
             });
             blocks.collect()
         })
         .collect();
     let mut file = OutputFile::create(&arguments.out).map_err(Failure::work)?;
-    file.put(board_svg(&rows).as_bytes()).map_err(Failure::work)?;
+    file.put(diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
     file.finish().map_err(Failure::work)?;
     let shown = Shown { out: arguments.out.clone(), boards };
     match arguments.format {
@@ -97,35 +98,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The bindings before and after, each as often as it occurs.
-fn marks(set: &FeatureSet, block: usize, before: &Board, after: Option<&Board>, pov: Perspective) -> Vec<Mark> {
-    let mark = |explained: &Explained, tone| Mark {
+fn marks(set: &FeatureSet, block: usize, before: &Board, after: Option<&Board>, pov: Perspective) -> Vec<Highlight> {
+    let mark = |explained: &Explained, tone| Highlight {
         squares: explained.squares.iter().map(|square| *square as u8).collect(),
         tone,
         title: format!("{}: {}", explained.index, explained.values),
     };
     let from = set.explain(block, before, pov);
-    let Some(after) = after else { return from.iter().map(|found| mark(found, Tone::Kept)).collect() };
+    let Some(after) = after else { return from.iter().map(|found| mark(found, HighlightKind::Kept)).collect() };
     let mut left: HashMap<&Explained, usize> = HashMap::new();
     from.iter().for_each(|found| *left.entry(found).or_default() += 1);
     let to = set.explain(block, after, pov);
-    let mut marks: Vec<Mark> = Vec::with_capacity(to.len());
+    let mut marks: Vec<Highlight> = Vec::with_capacity(to.len());
     for found in &to {
         let known = left.get_mut(found).filter(|count| **count > 0);
-        let tone = if known.is_some() { Tone::Kept } else { Tone::Added };
+        let tone = if known.is_some() { HighlightKind::Kept } else { HighlightKind::Added };
         known.into_iter().for_each(|count| *count -= 1);
         marks.push(mark(found, tone));
     }
     for found in &from {
         if let Some(count) = left.get_mut(found).filter(|count| **count > 0) {
             *count -= 1;
-            marks.push(mark(found, Tone::Removed));
+            marks.push(mark(found, HighlightKind::Removed));
         }
     }
     marks.sort_by_key(|mark| mark.tone);
     marks
 }
 
-fn notes(shown: &ShownBlock, moved: bool, marks: &[Mark]) -> Vec<String> {
+fn notes(shown: &ShownBlock, moved: bool, marks: &[Highlight]) -> Vec<String> {
     let mut notes = vec![match moved {
         true => format!("{} active, {} added, {} removed", shown.active, shown.added, shown.removed),
         false => format!("{} active", shown.active),

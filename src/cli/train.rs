@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::print::StdoutError;
 use super::sample::Data;
+use super::score_unit::note_assumed;
 use super::train_progress::Progress;
-use super::units::note_assumed;
 use super::{Failure, Format, interrupt, print_json};
 use crate::data::formats::score_unit;
 use crate::data::{Method, ScoreUnit};

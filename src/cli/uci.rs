@@ -4,7 +4,7 @@ use std::io::{BufReader, stdin, stdout};
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use super::net::Told;
+use super::net::FormatHints;
 use crate::engine::Model;
 use crate::search::{PlayingNetwork, uci};
 
@@ -18,12 +18,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: Option<PathBuf>,
     #[command(flatten)]
-    told: Told,
+    hints: FormatHints,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let load = |path: &Path| -> Result<PlayingNetwork, String> {
-        let file = match super::net::load(path, &arguments.told) {
+        let file = match super::net::load(path, &arguments.hints) {
             Ok(loaded) => loaded.file,
             Err(Failure::Request(error) | Failure::Work(error)) => return Err(super::explain(&error)),
         };

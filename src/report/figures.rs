@@ -1,7 +1,7 @@
 //! Which plots a report has: data laid out for drawing, without any drawing.
 
+use super::comparison_table as table;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
-use super::table;
 use crate::record::Method;
 use crate::statistics::Estimate;
 

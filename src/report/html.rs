@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::comparison_table::{INTERVALS, Part, Table, meanings};
 use super::plot::{Figure, PlotError};
 use super::summary::Summary;
-use super::table::{INTERVALS, Part, Table, meanings};
 use super::text::provenance;
 use crate::record::Method;
 

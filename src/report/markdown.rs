@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::comparison_table::{INTERVALS, Part, Table, meanings};
 use super::figures;
 use super::summary::Summary;
-use super::table::{INTERVALS, Part, Table, meanings};
 use super::text::provenance;
 
 /// One table a method, its columns explained, and the plots by their file names.

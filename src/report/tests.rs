@@ -1,6 +1,6 @@
 //! The report as a whole, from fixed records.
 
-use super::{samples, *};
+use super::{test_records, *};
 use crate::record::{Method, Results, Timestamp};
 use crate::units::Seed;
 
@@ -10,7 +10,7 @@ fn folder() -> tempfile::TempDir {
 
 #[test]
 fn terminal_and_markdown() {
-    let summary = Summary::of(&samples::results());
+    let summary = Summary::of(&test_records::results());
     insta::assert_snapshot!("terminal", text(&summary, WIDTH));
     insta::assert_snapshot!("markdown", markdown(&summary));
 }
@@ -18,7 +18,7 @@ fn terminal_and_markdown() {
 /// Intervals and differences are those of the seeds, by hand.
 #[test]
 fn rows_carry_intervals_and_paired_differences() {
-    let results = samples::results();
+    let results = test_records::results();
     let summary = Summary::of(&results);
     let [piece, compact, ..] = &summary.methods[0].rows[..] else { panic!("two rows") };
     let losses = |set: &str| {
@@ -36,7 +36,7 @@ fn rows_carry_intervals_and_paired_differences() {
 /// The report leads with the fastest way, whatever it is, and plots loss against its time.
 #[test]
 fn the_fastest_way_leads() {
-    let mut results = samples::results();
+    let mut results = test_records::results();
     let summary = Summary::of(&results);
     let ways: Vec<_> =
         summary.methods[0].rows.iter().map(|row| row.speed_way.clone().expect("timed").strategy).collect();
@@ -67,7 +67,7 @@ fn the_fastest_way_leads() {
 /// No line is wider than it may be, and every column is there at every width.
 #[test]
 fn tables_fold_to_the_width() {
-    let summary = Summary::of(&samples::results());
+    let summary = Summary::of(&test_records::results());
     for width in [60, 80, 100, 142] {
         let text = text(&summary, width);
         let widest = text.lines().map(|line| line.chars().count()).max().expect("lines");
@@ -82,7 +82,7 @@ fn tables_fold_to_the_width() {
 
 #[test]
 fn a_partial_folder_says_how_many_seeds_each_row_has() {
-    let mut results = samples::results();
+    let mut results = test_records::results();
     results.runs.retain(|run| run.key.set == "piece" || run.key.seed == Seed(1));
     results.runs.retain(|run| run.key.set != "compact");
     let summary = Summary::of(&results);
@@ -103,14 +103,14 @@ fn a_partial_folder_says_how_many_seeds_each_row_has() {
 
 #[test]
 fn an_empty_study_still_gives_a_report() {
-    let results = samples::empty();
+    let results = test_records::empty();
     let written = folder();
     write(&Summary::of(&results), &results, written.path()).expect("an empty report");
 }
 
 #[test]
 fn every_file_is_there_and_the_page_needs_no_network() {
-    let results = samples::results();
+    let results = test_records::results();
     let summary = Summary::of(&results);
     let out = folder();
     let written = write(&summary, &results, out.path()).expect("written");
@@ -134,7 +134,7 @@ fn every_file_is_there_and_the_page_needs_no_network() {
 
 #[test]
 fn the_same_records_give_the_same_bytes() {
-    let results = samples::results();
+    let results = test_records::results();
     let summary = Summary::of(&results);
     let (one, two) = (folder(), folder());
     let first = write(&summary, &results, one.path()).expect("written");
@@ -147,7 +147,7 @@ fn the_same_records_give_the_same_bytes() {
 #[test]
 fn results_survive_saving_and_the_newest_is_by_time() {
     let root = folder();
-    let mut results = samples::results();
+    let mut results = test_records::results();
     for (name, seconds) in [("b-older", 1_000), ("c-newest", 3_000), ("a-middle", 2_000)] {
         results.environment.recorded = Timestamp::from_unix(seconds);
         results.save(&root.path().join(name)).expect("saved");
@@ -174,7 +174,7 @@ fn folders_without_results_are_named() {
     assert!(newest.contains("fsbench run"), "{newest}");
     let missing = Results::load(&path.join("none")).expect_err("missing").to_string();
     assert!(missing.contains("no such folder"), "{missing}");
-    samples::results().save(path).expect("saved");
+    test_records::results().save(path).expect("saved");
     std::fs::write(path.join("runs.json"), "[{]").expect("written");
     let broken = Results::load(path).expect_err("broken").to_string();
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid};
 
+use super::comparison_table::{Column, INTERVALS, Part, Table, meanings};
 use super::numbers;
 use super::summary::Summary;
-use super::table::{Column, INTERVALS, Part, Table, meanings};
 
 /// The width of a report in a file.
 pub const WIDTH: usize = 110;

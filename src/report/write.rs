@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use polars::prelude::PolarsError;
 use thiserror::Error;
 
-use super::frames::{self, Frames};
+use super::data_frames::{self, DataFrames};
 use super::plot::{Figure, PlotError};
 use super::{Summary, WIDTH, html, markdown, text};
 use crate::record::{RecordFileError, Results, write_atomically};
@@ -23,7 +23,7 @@ pub enum WriteError {
 
 /// What was written, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
+pub struct WrittenFiles {
     pub files: Vec<PathBuf>,
 }
 
@@ -31,8 +31,8 @@ pub struct Written {
 ///
 /// # Errors
 /// When a file cannot be written or a plot not drawn; files written before that stay.
-pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<Written, WriteError> {
-    let mut written = Written::default();
+pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<WrittenFiles, WriteError> {
+    let mut written = WrittenFiles::default();
     let mut put = |name: String, bytes: &[u8]| -> Result<(), RecordFileError> {
         let path = folder.join(name);
         write_atomically(&path, bytes)?;
@@ -46,10 +46,10 @@ pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<Writ
         let table = table.to_owned();
         move |source| WriteError::Frame { table, source }
     };
-    let frames = Frames::of(summary, results).map_err(failed("summary"))?;
+    let frames = DataFrames::of(summary, results).map_err(failed("summary"))?;
     for (name, frame) in frames.named() {
-        put(format!("tables/{name}.csv"), &frames::csv(frame).map_err(failed(name))?)?;
-        put(format!("tables/{name}.parquet"), &frames::parquet(frame).map_err(failed(name))?)?;
+        put(format!("tables/{name}.csv"), &data_frames::csv(frame).map_err(failed(name))?)?;
+        put(format!("tables/{name}.parquet"), &data_frames::parquet(frame).map_err(failed(name))?)?;
     }
     for figure in Figure::all(summary) {
         put(format!("plots/{}.svg", figure.name()), figure.svg()?.as_bytes())?;

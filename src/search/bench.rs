@@ -1,4 +1,4 @@
-//! The bench: fixed positions to a fixed depth, whose node count is the search's signature.
+//! The bench: fixed positions searched to a fixed depth. The total node count is the search's signature.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use shakmaty::{CastlingMode, Chess};
 
 use super::{Game, Limits, Searcher};
 
-/// Depth of every bench search.
+/// Default depth of the bench searches.
 pub const BENCH_DEPTH: u32 = 9;
 
-/// What a bench gives.
+/// Node count and time of a bench.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct BenchResult {
-    /// Moves made over all positions: the same on every back end and machine.
+    /// Moves made in all searches; the same on every back end and machine.
     pub nodes: u64,
-    /// Time of all searches.
+    /// Total time of the searches.
     #[serde(skip)]
     pub elapsed: Duration,
 }
@@ -29,12 +29,12 @@ impl BenchResult {
     }
 }
 
-/// Searches every position of [`BENCH_FENS`] from empty tables to `depth`.
+/// Searches every position of [`BENCH_FENS`] to `depth`, each with empty tables.
 pub fn bench(searcher: &mut Searcher<'_>, depth: u32) -> BenchResult {
     let limits = Limits { depth: Some(depth), ..Limits::default() };
     let mut result = BenchResult { nodes: 0, elapsed: Duration::ZERO };
     for fen in BENCH_FENS {
-        let Some(position) = position(fen) else { continue };
+        let Some(position) = parse_fen(fen) else { continue };
         searcher.clear();
         let start = Instant::now();
         result.nodes += searcher.search(&Game::new(position), &limits, |_| ()).nodes;
@@ -43,12 +43,12 @@ pub fn bench(searcher: &mut Searcher<'_>, depth: u32) -> BenchResult {
     result
 }
 
-/// The position of a FEN; none where it is not legal.
-pub(super) fn position(fen: &str) -> Option<Chess> {
+/// The position of a FEN; `None` if it is not legal.
+pub(super) fn parse_fen(fen: &str) -> Option<Chess> {
     fen.parse::<Fen>().ok()?.into_position(CastlingMode::Standard).ok()
 }
 
-/// Openings to endings, from games of the sample that comes with fsbench.
+/// Positions from opening to ending, from the sample games shipped with fsbench.
 pub const BENCH_FENS: [&str; 50] = [
     "rnbqkb1r/ppppp1pp/5n2/8/P1P2p2/8/1PQPPPPP/RNB1KBNR w KQkq - 2 4",
     "r2q2k1/1b3pbp/5np1/p1ppr3/P7/3pPB1P/1P3PP1/2RQ1RK1 b - - 1 22",
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn every_position_is_legal_and_not_over() {
         for fen in BENCH_FENS {
-            assert!(!position(fen).expect(fen).legal_moves().is_empty(), "{fen}");
+            assert!(!parse_fen(fen).expect(fen).legal_moves().is_empty(), "{fen}");
         }
     }
 }

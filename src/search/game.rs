@@ -1,4 +1,4 @@
-//! A game as the search sees it: a position, and the keys of those before it.
+//! A game as the search sees it: a position, and the Zobrist keys of the positions before it.
 
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Move, Position};
@@ -13,16 +13,16 @@ pub enum GameError {
     Move { number: usize, text: String, fen: String },
 }
 
-/// A position with the keys of the positions that led to it, for draws by repetition.
+/// A position with the keys of all earlier positions of its game, to detect repetitions.
 #[derive(Clone, Debug)]
 pub struct Game {
     position: Chess,
-    /// Of every position since the game's start, the present one last.
+    /// Keys of all positions since the game's start; the current position's is last.
     keys: Vec<u64>,
 }
 
 impl Game {
-    /// A game that starts here.
+    /// A game that starts from `position`.
     #[must_use]
     pub fn new(position: Chess) -> Game {
         let keys = vec![key_of(&position)];
@@ -43,10 +43,10 @@ impl Game {
     /// Plays moves in UCI notation; castling as e1g1 or king takes rook.
     ///
     /// # Errors
-    /// At the first move that is not legal; those before it are played.
+    /// At the first illegal move; the moves before it have been played.
     pub fn play_uci<'a>(&mut self, moves: impl IntoIterator<Item = &'a str>) -> Result<(), GameError> {
         for (number, text) in moves.into_iter().enumerate() {
-            let Some(mv) = self.legal_uci(text) else {
+            let Some(mv) = self.parse_uci(text) else {
                 let fen = shakmaty::fen::Fen::from_position(&self.position, EnPassantMode::Legal).to_string();
                 return Err(GameError::Move { number: number + 1, text: text.into(), fen });
             };
@@ -55,8 +55,8 @@ impl Game {
         Ok(())
     }
 
-    /// The legal move that a text in UCI notation names.
-    pub(super) fn legal_uci(&self, text: &str) -> Option<Move> {
+    /// Parses a legal move in UCI notation.
+    pub(super) fn parse_uci(&self, text: &str) -> Option<Move> {
         text.parse::<shakmaty::uci::UciMove>().ok()?.to_move(&self.position).ok()
     }
 
@@ -64,17 +64,16 @@ impl Game {
         &self.keys
     }
 
-    /// How often the present position has stood on the board, this time included.
+    /// How many times the current position has occurred, including now.
     #[must_use]
     pub fn repetitions(&self) -> usize {
-        let Some((last, before)) = self.keys.split_last() else { return 0 };
-        // Nothing before the last capture or pawn move can come back.
+        let Some((current, earlier)) = self.keys.split_last() else { return 0 };
+        // No position before the last capture or pawn move can recur.
         let reversible = self.position.halfmoves() as usize;
-        1 + before.iter().rev().take(reversible).filter(|key| *key == last).count()
+        1 + earlier.iter().rev().take(reversible).filter(|key| *key == current).count()
     }
 
-    /// Whether the rules end the game in a draw: stalemate, insufficient material, threefold repetition or fifty moves
-    /// without capture and pawn move.
+    /// Whether the game is a draw by stalemate, insufficient material, threefold repetition or the fifty-move rule.
     #[must_use]
     pub fn is_draw(&self) -> bool {
         self.repetitions() >= 3
@@ -84,12 +83,12 @@ impl Game {
     }
 }
 
-/// The Zobrist key of a position: pieces, side to move, castling rights, and en passant where it is legal.
+/// The Zobrist key of a position: pieces, side to move, castling rights, and the en passant file if a capture is legal.
 pub(super) fn key_of(position: &Chess) -> u64 {
     position.zobrist_hash::<Zobrist64>(EnPassantMode::Legal).0
 }
 
-/// The key after a move, from the key before it.
+/// Updates a key by a move.
 pub(super) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &Chess) -> u64 {
     let mut key = key ^ Zobrist64::zobrist_for_white_turn().0;
     for (square, piece) in change.removed().chain(change.added()) {
@@ -98,7 +97,7 @@ pub(super) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &
     key ^ castling_key(before) ^ castling_key(after) ^ en_passant_key(before) ^ en_passant_key(after)
 }
 
-/// The key after a null move: the other side is to move and nobody captures en passant.
+/// Updates a key by a null move, which also ends the right to capture en passant.
 pub(super) fn key_after_null(key: u64, before: &Chess) -> u64 {
     key ^ Zobrist64::zobrist_for_white_turn().0 ^ en_passant_key(before)
 }
@@ -133,9 +132,9 @@ mod tests {
     use crate::units::Seed;
     use rand::RngExt;
 
-    /// Over random games the key that follows the moves is the one computed from scratch.
+    /// Over random games, updated keys equal keys computed from scratch.
     #[test]
-    fn keys_follow_moves() {
+    fn updated_keys_equal_computed_keys() {
         for game in 0..200 {
             let mut rng = Seed(3).stream("keys", game);
             let mut position = Chess::default();
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn illegal_moves_are_named() {
+    fn errors_name_the_illegal_move() {
         let error = Game::new(Chess::default()).play_uci(["e2e4", "e2e4"]).expect_err("the pawn is gone");
         assert!(error.to_string().starts_with("move 2, e2e4: not a legal move in rnbqkbnr/"), "{error}");
     }

@@ -1,14 +1,14 @@
-//! What moves did before: tables that order moves by the cutoffs they gave.
+//! History heuristics: tables that order moves by the cutoffs that they gave earlier in the search.
 
 use shakmaty::{Color, Move};
 
-use super::code::MoveCode;
+use super::packed_move::PackedMove;
 
-/// Bound of an entry: the gravity update keeps values within it.
-const BOUND: i32 = 16_384;
+/// Largest absolute value of a history score: the gravity update stays within it.
+const LARGEST_SCORE: i32 = 16_384;
 const PIECE_SQUARES: usize = 12 * 64;
 
-/// A moved piece and its target: 12 pieces × 64 squares.
+/// A moved piece and its target square, as an index below 12 · 64.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct PieceTo(u16);
 
@@ -19,19 +19,19 @@ impl PieceTo {
     }
 }
 
-/// History of quiet moves by squares and by the moves before, and of captures.
+/// Butterfly, continuation and capture history, and counter moves.
 pub(super) struct Histories {
-    /// By colour, origin and target.
+    /// Butterfly history, by colour, origin and target.
     quiet: Box<[i16]>,
-    /// By moved piece and target of an earlier move and of this one.
+    /// Continuation history, by moved piece and target of an earlier move and of this one.
     continuation: Box<[i16]>,
-    /// By moved piece, target and captured role.
+    /// Capture history, by moved piece, target and captured role.
     capture: Box<[i16]>,
-    /// By moved piece and target of the move before: the quiet move that refuted it.
-    counter: Box<[MoveCode]>,
+    /// The quiet move that last refuted a move, by moved piece and target of the refuted move.
+    counter: Box<[PackedMove]>,
 }
 
-/// How many plies back a continuation looks.
+/// Distances in plies at which continuation history looks back.
 pub(super) const CONTINUATIONS: [usize; 3] = [1, 2, 4];
 
 impl Histories {
@@ -40,7 +40,7 @@ impl Histories {
             quiet: vec![0; 2 * 4096].into(),
             continuation: vec![0; PIECE_SQUARES * PIECE_SQUARES].into(),
             capture: vec![0; PIECE_SQUARES * 6].into(),
-            counter: vec![MoveCode::NONE; PIECE_SQUARES].into(),
+            counter: vec![PackedMove::NONE; PIECE_SQUARES].into(),
         }
     }
 
@@ -48,14 +48,14 @@ impl Histories {
         self.quiet.fill(0);
         self.continuation.fill(0);
         self.capture.fill(0);
-        self.counter.fill(MoveCode::NONE);
+        self.counter.fill(PackedMove::NONE);
     }
 
-    /// The sum over the tables for a quiet move; `earlier`: the moves [`CONTINUATIONS`] plies before.
+    /// The history score of a quiet move, summed over the tables. `earlier`: the moves [`CONTINUATIONS`] plies before.
     pub(super) fn quiet(&self, mv: Move, turn: Color, earlier: &[Option<PieceTo>; 3]) -> i32 {
         let to = PieceTo::of(mv, turn);
-        let continued = |before: &PieceTo| i32::from(self.continuation[continuation_index(*before, to)]);
-        i32::from(self.quiet[quiet_index(mv, turn)]) + earlier.iter().flatten().map(continued).sum::<i32>()
+        let continuation = |before: &PieceTo| i32::from(self.continuation[continuation_index(*before, to)]);
+        i32::from(self.quiet[quiet_index(mv, turn)]) + earlier.iter().flatten().map(continuation).sum::<i32>()
     }
 
     pub(super) fn capture(&self, mv: Move, turn: Color) -> i32 {
@@ -63,13 +63,13 @@ impl Histories {
     }
 
     /// The quiet move that last refuted `before`.
-    pub(super) fn counter(&self, before: Option<PieceTo>) -> MoveCode {
-        before.map_or(MoveCode::NONE, |before| self.counter[before.0 as usize])
+    pub(super) fn counter(&self, before: Option<PieceTo>) -> PackedMove {
+        before.map_or(PackedMove::NONE, |before| self.counter[before.0 as usize])
     }
 
     pub(super) fn set_counter(&mut self, before: Option<PieceTo>, mv: Move) {
         if let Some(before) = before {
-            self.counter[before.0 as usize] = MoveCode::of(mv);
+            self.counter[before.0 as usize] = PackedMove::of(mv);
         }
     }
 
@@ -86,19 +86,19 @@ impl Histories {
     }
 }
 
-/// What a cutoff at this depth is worth.
+/// The bonus for a move that gives a cutoff at this depth.
 pub(super) fn bonus(depth: i32) -> i32 {
     (16 * depth * depth + 128 * depth).min(2_000)
 }
 
-/// Moves an entry towards the bonus's sign, the less the closer it is to the bound.
-fn gravity(entry: &mut i16, bonus: i32) {
-    let old = i32::from(*entry);
-    *entry = (old + bonus - old * bonus.abs() / BOUND) as i16;
+/// Adds a bonus to a score. The change shrinks as the score approaches [`LARGEST_SCORE`].
+fn gravity(score: &mut i16, bonus: i32) {
+    let old = i32::from(*score);
+    *score = (old + bonus - old * bonus.abs() / LARGEST_SCORE) as i16;
 }
 
 fn quiet_index(mv: Move, turn: Color) -> usize {
-    turn as usize * 4096 + MoveCode::of(mv).squares()
+    turn as usize * 4096 + PackedMove::of(mv).squares()
 }
 
 fn continuation_index(before: PieceTo, to: PieceTo) -> usize {
@@ -115,15 +115,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_stay_within_their_bound() {
-        let mut entry = 0;
+    fn scores_stay_within_their_bound() {
+        let mut score = 0;
         for _ in 0..1_000 {
-            gravity(&mut entry, bonus(20));
+            gravity(&mut score, bonus(20));
         }
-        assert!(entry > 15_000 && i32::from(entry) <= BOUND, "{entry}");
+        assert!(score > 15_000 && i32::from(score) <= LARGEST_SCORE, "{score}");
         for _ in 0..1_000 {
-            gravity(&mut entry, -bonus(20));
+            gravity(&mut score, -bonus(20));
         }
-        assert!(entry < -15_000 && i32::from(entry) >= -BOUND, "{entry}");
+        assert!(score < -15_000 && i32::from(score) >= -LARGEST_SCORE, "{score}");
     }
 }

@@ -1,11 +1,11 @@
-//! When a search ends.
+//! Limits of a search: depth, nodes, time and mate.
 
 use std::time::{Duration, Instant};
 
-/// Nodes between two looks at the clock.
+/// Nodes between two checks of the clock.
 pub const NODES_PER_TIME_CHECK: u64 = 512;
 
-/// What ends a search; without any limit only a stop does.
+/// Limits of a search. Without any limit only a stop flag ends it.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// Deepest iteration.
@@ -14,15 +14,15 @@ pub struct Limits {
     pub nodes: Option<u64>,
     /// Checked between iterations.
     pub soft_nodes: Option<u64>,
-    /// A fixed time, or a clock's share.
+    /// Time limit.
     pub clock: Option<Clock>,
-    /// Stop when a mate in so many moves is found.
+    /// Stop when a mate in at most this many moves is found.
     pub mate: Option<u32>,
-    /// Search these root moves only (UCI notation); empty: all.
+    /// Search only these root moves; if empty, all.
     pub search_moves: Vec<shakmaty::Move>,
 }
 
-/// How long a search may take from its start.
+/// Time limits of a search, measured from its start.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
     pub start: Instant,
@@ -33,14 +33,14 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A fixed time a move, less the overhead of sending it.
+    /// A fixed time per move, less the overhead of sending it.
     #[must_use]
     pub fn fixed(start: Instant, time: Duration, overhead: Duration) -> Clock {
         let time = time.saturating_sub(overhead).max(Duration::from_millis(1));
         Clock { start, soft: time, hard: time }
     }
 
-    /// A share of the remaining time: `moves_to_go` (or about 25) more moves are planned for, each with its increment.
+    /// A share of the remaining time, planned for `moves_to_go` (at most 25) more moves, each with its increment.
     #[must_use]
     pub fn share(
         start: Instant,
@@ -53,7 +53,7 @@ impl Clock {
         let usable = remaining.saturating_sub(overhead).max(Duration::from_millis(1));
         let moves = moves_to_go.unwrap_or(PLANNED_MOVES).clamp(1, PLANNED_MOVES);
         let planned = usable / moves + increment * 3 / 4;
-        // One move more than is asked for is always kept in hand, except for the last one.
+        // Half of the time stays in reserve, except for the last move before the time control.
         let most = if moves == 1 { usable * 4 / 5 } else { usable / 2 };
         let soft = (planned * 3 / 5).min(most);
         let hard = (planned * 5 / 2).min(most);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_never_exceeds_what_is_left() {
+    fn a_share_never_exceeds_the_remaining_time() {
         let start = Instant::now();
         let millis = Duration::from_millis;
         for remaining in [1, 10, 50, 1_000, 60_000] {

@@ -1,30 +1,31 @@
-//! A search over a network's evaluation, so that feature sets can be compared by playing strength.
+//! A chess search over a network's evaluation, so that feature sets can be compared by playing strength.
 //!
-//! One thread, and deterministic at a node limit: the same network, game and limit give the same move, score and node
-//! count on every back end. [`Searcher`] holds the tables and searches a [`Game`]; [`bench`] is the signature that every
-//! back end must agree on. `tree` is the alpha-beta search itself, after the practice of strong small engines.
+//! [`Searcher`] searches a [`Game`] on one thread by iterative deepening. At a node limit it is deterministic: the same
+//! network, game and limit give the same move, score and node count on every back end. [`bench`] counts the nodes of fixed
+//! searches, the signature that all back ends must share. [`uci`] makes a searcher a UCI engine.
 
+mod alpha_beta;
 mod bench;
-mod code;
-mod exchange;
+mod eval_scale;
 mod game;
 mod history;
+mod iterative_deepening;
 mod limits;
-mod order;
+mod move_loop;
+mod move_picker;
+mod packed_move;
 mod quiescence;
-mod scale;
 mod score;
-mod searcher;
-mod table;
-mod tree;
+mod see;
+mod transposition;
 mod uci;
 
 pub use bench::{BENCH_DEPTH, BENCH_FENS, BenchResult, bench};
-pub use exchange::exchange_at_least;
+pub use eval_scale::EvalScale;
 pub use game::{Game, GameError};
+pub use iterative_deepening::{Iteration, SearchResult, Searcher};
 pub use limits::{Clock, Limits, NODES_PER_TIME_CHECK};
-pub use scale::EvalScale;
 pub use score::{MAX_PLY, Score};
-pub use searcher::{Iteration, SearchResult, Searcher};
-pub use table::TranspositionTable;
+pub use see::see_at_least;
+pub use transposition::TranspositionTable;
 pub use uci::{LoadNetwork, PlayingNetwork, uci};

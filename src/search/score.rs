@@ -1,33 +1,33 @@
-//! Scores of the search: centipawns, and distances to mate at the ends of the range.
+//! Scores of the search: centipawns, with distances to mate at both ends of the range.
 
 use serde::Serialize;
 
-/// Longest line the search looks at, in plies.
+/// Longest line that is searched, in plies.
 pub const MAX_PLY: usize = 128;
 
-/// More than any score.
+/// Greater than any score.
 pub(super) const INFINITE: i32 = 32_000;
-/// Mate on the board.
+/// Score of a mate on the board; a mate in n plies scores n less.
 pub(super) const MATE: i32 = 31_000;
-/// Scores at least this far from 0 are mates.
+/// Scores of at least this absolute value are mates.
 pub(super) const MATE_FOUND: i32 = MATE - MAX_PLY as i32;
-/// Largest evaluation of a position.
+/// Largest static evaluation.
 pub(super) const LARGEST_EVAL: i32 = MATE_FOUND - 1;
-/// A table entry without an evaluation (the side to move is in check).
+/// Stands for a missing static evaluation (the side to move is in check).
 pub(super) const NO_EVAL: i32 = -INFINITE;
 
-/// A search's score, side to move's view.
+/// A search's score, from the side to move's view.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Score {
-    /// In hundredths of a pawn.
+    /// Centipawns.
     Cp(i32),
-    /// Moves (not plies) to mate; negative: the side to move is mated.
+    /// Moves (not plies) to mate; negative if the side to move is mated.
     Mate(i32),
 }
 
 impl Score {
-    /// From the search's own number.
+    /// Converts the search's internal number.
     #[must_use]
     pub(super) fn of(value: i32) -> Score {
         if value >= MATE_FOUND {
@@ -40,7 +40,7 @@ impl Score {
     }
 }
 
-/// A mate score counted from the root becomes one counted from the position it is stored for.
+/// Converts a score for storage: a mate distance from the root becomes one from the stored position.
 pub(super) fn to_table(value: i32, ply: usize) -> i32 {
     if value >= MATE_FOUND {
         value + ply as i32
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn table_scores_count_from_their_position() {
+    fn stored_mate_scores_count_from_their_position() {
         for value in [0, 500, -500, MATE - 9, -MATE + 9] {
             assert_eq!(from_table(to_table(value, 7), 7), value);
         }

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use super::engine::EngineArguments;
 use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_without_plies};
-use crate::cli::units::note_assumed;
+use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::SaidBy;
 use crate::data::{DataError, Method, Origin, ScoreUnit, formats};

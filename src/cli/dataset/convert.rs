@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 
 use super::{Threads, failure, progress};
-use crate::cli::units::describe;
+use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
 use crate::data::{DataError, ScoreUnit};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{Threads, failure};
-use crate::cli::units::describe;
+use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{ScoreUnit, formats};
 use crate::pipeline::{self, Info};

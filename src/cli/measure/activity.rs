@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Data, Failure, Format, Told, failure, load, percent, print, table};
+use super::{Data, Failure, Format, FormatHints, failure, load, percent, print, table};
 use crate::measure::activity;
 use crate::record::{ActivityRecord, LayerActivity};
 
@@ -13,7 +13,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: Told,
+    told: FormatHints,
     #[command(flatten)]
     data: Data,
     /// Take the first so many games only

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::progress::Progress;
-use super::{Data, Failure, Format, Told, failure, table};
+use super::{Data, Failure, Format, FormatHints, failure, table};
 use crate::cli::net::load_or_float;
 use crate::cli::print_json;
-use crate::cli::units::note_assumed;
+use crate::cli::score_unit::note_assumed;
 use crate::data::ScoreUnit;
 use crate::data::formats::{self, score_unit};
 use crate::measure::{LossOptions, LossProgress, loss};
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(value_name = "NET", required = true)]
     nets: Vec<PathBuf>,
     #[command(flatten)]
-    told: Told,
+    told: FormatHints,
     #[command(flatten)]
     data: Data,
     /// The data's format, where it cannot be told from its content and name

@@ -7,7 +7,7 @@ mod progress;
 mod speed;
 mod updates;
 
-use super::net::{Told, load};
+use super::net::{FormatHints, load};
 use super::sample::Data;
 use super::tables::{percent, table};
 use super::threads::Threads;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::progress::Progress;
-use super::{Data, Failure, Format, Told, failure, load, print, table};
+use super::{Data, Failure, Format, FormatHints, failure, load, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
 use crate::record::{Nanoseconds, SpeedEntry, SpeedRecord};
 
@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: Told,
+    told: FormatHints,
     #[command(flatten)]
     data: Data,
     /// Times each way is measured, in turns

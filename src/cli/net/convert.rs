@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Loaded, Told, load};
+use super::{FormatHints, Loaded, load};
 use crate::cli::measure::{failure, note_skipped};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long = "to", value_enum, value_name = "KIND")]
     kind: Option<Kind>,
     #[command(flatten)]
-    told: Told,
+    hints: FormatHints,
     /// Put neurons together that are active together in these games or this .fsd file: scores stay the same, engines that
     /// skip zero inputs get faster
     #[arg(long, value_name = "DATA")]
@@ -83,11 +83,11 @@ struct Pawns {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { from, to, kind, told, arrange, pawn, .. } = arguments;
+    let Arguments { from, to, kind, hints, arrange, pawn, .. } = arguments;
     if to.exists() && !arguments.force {
         return Err(Failure::request(DataError::Exists { path: to.clone() }));
     }
-    let mut loaded = load(from, told)?;
+    let mut loaded = load(from, hints)?;
     let before = loaded.file.net.scheme.pawn_value;
     if let Some(pawn) = pawn.filter(|pawn| *pawn != before) {
         loaded.file.net = loaded.file.net.with_pawn(pawn).map_err(|error| {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{Told, load};
+use super::{FormatHints, load};
 use crate::cli::{Failure, Format, print_json};
 use crate::features::Identity;
 use crate::net::nnue::Architecture;
@@ -17,7 +17,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    told: Told,
+    hints: FormatHints,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -40,7 +40,7 @@ struct Info {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let loaded = load(&arguments.file, &arguments.told)?;
+    let loaded = load(&arguments.file, &arguments.hints)?;
     let net = &loaded.file.net;
     let info = Info {
         format: loaded.format,

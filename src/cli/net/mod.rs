@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What a network file does not say of itself.
 #[derive(Debug, clap::Args)]
-pub(super) struct Told {
+pub(super) struct FormatHints {
     /// Of a .nnue file whose header fits two, the architecture (stockfish-15, stockfish-15.1, …)
     #[arg(long, value_name = "NAME")]
     arch: Option<Architecture>,
@@ -60,7 +60,7 @@ pub(super) struct Told {
     scheme: Option<String>,
 }
 
-impl Told {
+impl FormatHints {
     /// The file that a request names: itself, or a network of a run's folder.
     fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
         match path.is_dir() {
@@ -93,29 +93,29 @@ pub(super) struct Loaded {
 
 /// Reads a network, or a checkpoint as a network in floating point. With --bullet what is of fsbench's or Stockfish's own
 /// kind is read as such.
-pub(super) fn load_or_float(path: &Path, told: &Told) -> Result<Network, Failure> {
-    let found = told.file(path).map_err(Failure::Request)?;
+pub(super) fn load_or_float(path: &Path, hints: &FormatHints) -> Result<Network, Failure> {
+    let found = hints.file(path).map_err(Failure::Request)?;
     if let Ok((net, checkpoint)) = load_float(&found) {
-        let scheme = told.scheme().map_err(Failure::Request)?;
+        let scheme = hints.scheme().map_err(Failure::Request)?;
         let (file, _) = load_quantised(&found, scheme.as_ref()).map_err(Failure::request)?;
         return Ok(Network::Float { net, origin: checkpoint.origin, scheme: file.net.scheme });
     }
-    if told.bullet.is_some()
+    if hints.bullet.is_some()
         && let Ok(file) = NetFile::load(&found)
     {
         return Ok(Network::Integer(file));
     }
-    Ok(Network::Integer(load(path, told)?.file))
+    Ok(Network::Integer(load(path, hints)?.file))
 }
 
 /// Reads a network.
-pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
-    let path = &told.file(path).map_err(Failure::Request)?;
-    let scheme = told.scheme().map_err(Failure::Request)?;
+pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<Loaded, Failure> {
+    let path = &hints.file(path).map_err(Failure::Request)?;
+    let scheme = hints.scheme().map_err(Failure::Request)?;
     let read = || -> Result<Loaded, NetError> {
-        if let Some(set) = &told.bullet {
+        if let Some(set) = &hints.bullet {
             let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
-            let layout = bullet::Layout { activation: told.activation, buckets: told.buckets as usize, l1: told.l1 };
+            let layout = bullet::Layout { activation: hints.activation, buckets: hints.buckets as usize, l1: hints.l1 };
             let file = bullet::load(path, &set, layout)?;
             return Ok(Loaded { file, format: "bullet", architecture: None, description: None });
         }
@@ -125,7 +125,7 @@ pub(super) fn load(path: &Path, told: &Told) -> Result<Loaded, Failure> {
             let description = if held == Held::Floats { None } else { description(path)? };
             return Ok(Loaded { file, format, architecture: None, description });
         }
-        let nnue = Nnue::load(path, told.arch)?;
+        let nnue = Nnue::load(path, hints.arch)?;
         let architecture = Some(nnue.architecture);
         let description = Some(String::from_utf8_lossy(&nnue.description).into_owned());
         Ok(Loaded { file: nnue.into_file()?, format: "nnue", architecture, description })

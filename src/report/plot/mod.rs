@@ -3,10 +3,10 @@
 //! An SVG names only the family `sans-serif`; for PNG and for measuring text that name stands for DejaVu Sans, which is
 //! compiled in, so that pictures are the same on every machine.
 
+mod bars;
 mod canvas;
-mod horizontal;
-mod lines;
-mod plane;
+mod curves;
+mod xy;
 
 use std::sync::OnceLock;
 
@@ -107,11 +107,11 @@ impl Figure {
 
     fn size(&self) -> (u32, u32) {
         let height = match &self.0.content {
-            Content::Dots { rows, .. } => horizontal::dots_height(rows.len()),
-            Content::Bars { groups, series, .. } => horizontal::bars_height(groups.len(), series.len()),
-            Content::Curves { .. } | Content::Points { .. } => lines::HEIGHT,
-            Content::Plane { .. } => plane::HEIGHT,
-            Content::Squares { .. } => plane::BOARD_HEIGHT,
+            Content::Dots { rows, .. } => bars::dots_height(rows.len()),
+            Content::Bars { groups, series, .. } => bars::bars_height(groups.len(), series.len()),
+            Content::Curves { .. } | Content::Points { .. } => curves::HEIGHT,
+            Content::Plane { .. } => xy::HEIGHT,
+            Content::Squares { .. } => xy::BOARD_HEIGHT,
         };
         (canvas::WIDTH, height)
     }
@@ -126,12 +126,12 @@ impl Figure {
             }
             canvas.title(&self.0.title)?;
             match &self.0.content {
-                Content::Dots { axis, rows } => horizontal::dots(&canvas, axis, rows),
-                Content::Bars { axis, series, groups } => horizontal::bars(&canvas, axis, series, groups),
-                Content::Curves { axis, curves } => lines::curves(&canvas, axis, curves),
-                Content::Points { x_axis, y_axis, points } => lines::points(&canvas, x_axis, y_axis, points),
-                Content::Plane { x_axis, y_axis, layers } => plane::plane(&canvas, x_axis, y_axis, layers),
-                Content::Squares { axis, shares } => plane::squares(&canvas, axis, shares),
+                Content::Dots { axis, rows } => bars::dots(&canvas, axis, rows),
+                Content::Bars { axis, series, groups } => bars::bars(&canvas, axis, series, groups),
+                Content::Curves { axis, curves } => curves::curves(&canvas, axis, curves),
+                Content::Points { x_axis, y_axis, points } => curves::points(&canvas, x_axis, y_axis, points),
+                Content::Plane { x_axis, y_axis, layers } => xy::series(&canvas, x_axis, y_axis, layers),
+                Content::Squares { axis, shares } => xy::squares(&canvas, axis, shares),
             }?;
             canvas.area.present()
         };

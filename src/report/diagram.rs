@@ -6,7 +6,7 @@ use super::html::escape;
 
 /// How a mark is drawn.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tone {
+pub enum HighlightKind {
     Kept,
     Removed,
     Added,
@@ -14,22 +14,22 @@ pub enum Tone {
 
 /// Squares that belong together: one is marked, and joined by arrows to the next. Squares are numbered a1 = 0 … h8 = 63.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct Highlight {
     pub squares: Vec<u8>,
-    pub tone: Tone,
+    pub tone: HighlightKind,
     /// Shown when the pointer rests on it.
     pub title: String,
 }
 
 /// A board with a heading.
 #[derive(Clone, Debug)]
-pub struct MarkedBoard {
+pub struct Diagram {
     pub title: String,
     /// Smaller lines under the title.
     pub notes: Vec<String>,
     /// Of each square the piece as in a FEN.
     pub pieces: [Option<char>; 64],
-    pub marks: Vec<Mark>,
+    pub marks: Vec<Highlight>,
 }
 
 const SQUARE: usize = 44;
@@ -37,19 +37,19 @@ const BOARD: usize = 8 * SQUARE;
 const MARGIN: usize = 24;
 const LINE: usize = 16;
 
-impl Tone {
+impl HighlightKind {
     const fn color(self) -> &'static str {
         match self {
-            Tone::Kept => "#4c72b0",
-            Tone::Removed => "#c0392b",
-            Tone::Added => "#1e8449",
+            HighlightKind::Kept => "#4c72b0",
+            HighlightKind::Removed => "#c0392b",
+            HighlightKind::Added => "#1e8449",
         }
     }
 }
 
 /// Boards in rows, White below, with a legend of the tones that occur.
 #[must_use]
-pub fn board_svg(rows: &[Vec<MarkedBoard>]) -> String {
+pub fn diagrams_svg(rows: &[Vec<Diagram>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = columns * (BOARD + MARGIN) + MARGIN;
     let heights: Vec<usize> = rows.iter().map(|row| row.iter().map(height).max().unwrap_or(0)).collect();
@@ -60,7 +60,7 @@ pub fn board_svg(rows: &[Vec<MarkedBoard>]) -> String {
          font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<defs>\n"
     );
-    for tone in [Tone::Kept, Tone::Removed, Tone::Added] {
+    for tone in [HighlightKind::Kept, HighlightKind::Removed, HighlightKind::Added] {
         let color = tone.color();
         put(
             &mut out,
@@ -88,13 +88,13 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-fn height(board: &MarkedBoard) -> usize {
+fn height(board: &Diagram) -> usize {
     (board.notes.len() + 1) * LINE + BOARD
 }
 
-fn draw_legend(out: &mut String, rows: &[Vec<MarkedBoard>], top: usize) {
+fn draw_legend(out: &mut String, rows: &[Vec<Diagram>], top: usize) {
     let drawn = rows.iter().flatten().flat_map(|board| &board.marks).filter(|mark| !mark.squares.is_empty());
-    let mut tones: Vec<Tone> = drawn.map(|mark| mark.tone).collect();
+    let mut tones: Vec<HighlightKind> = drawn.map(|mark| mark.tone).collect();
     tones.sort_unstable();
     tones.dedup();
     for (place, tone) in tones.into_iter().enumerate() {
@@ -111,7 +111,7 @@ fn draw_legend(out: &mut String, rows: &[Vec<MarkedBoard>], top: usize) {
     }
 }
 
-fn draw(out: &mut String, board: &MarkedBoard, left: usize, top: usize) {
+fn draw(out: &mut String, board: &Diagram, left: usize, top: usize) {
     put(out, format_args!("<g transform=\"translate({left} {top})\">\n"));
     put(out, format_args!("<text y=\"12\" font-weight=\"bold\">{}</text>\n", escape(&board.title)));
     for (line, note) in board.notes.iter().enumerate() {
@@ -149,9 +149,9 @@ fn draw(out: &mut String, board: &MarkedBoard, left: usize, top: usize) {
     out.push_str("</g>\n</g>\n");
 }
 
-fn draw_mark(out: &mut String, mark: &Mark) {
+fn draw_mark(out: &mut String, mark: &Highlight) {
     let (color, title) = (mark.tone.color(), escape(&mark.title));
-    let opacity = if mark.tone == Tone::Kept { "0.28" } else { "0.55" };
+    let opacity = if mark.tone == HighlightKind::Kept { "0.28" } else { "0.55" };
     put(out, format_args!("<g><title>{title}</title>\n"));
     let (x, y) = center(mark.squares[0]);
     put(out, format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"19\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
@@ -191,10 +191,14 @@ mod tests {
     fn marks_arrows_and_pieces_are_drawn() {
         let mut pieces = [None; 64];
         pieces[0] = Some('R');
-        let mark = |squares: &[u8], tone| Mark { squares: squares.into(), tone, title: "a<b".into() };
-        let marks = vec![mark(&[0, 8, 16], Tone::Added), mark(&[], Tone::Kept), mark(&[63], Tone::Removed)];
-        let board = MarkedBoard { title: "T & U".into(), notes: vec!["note".into()], pieces, marks };
-        let svg = board_svg(&[vec![board]]);
+        let mark = |squares: &[u8], tone| Highlight { squares: squares.into(), tone, title: "a<b".into() };
+        let marks = vec![
+            mark(&[0, 8, 16], HighlightKind::Added),
+            mark(&[], HighlightKind::Kept),
+            mark(&[63], HighlightKind::Removed),
+        ];
+        let board = Diagram { title: "T & U".into(), notes: vec!["note".into()], pieces, marks };
+        let svg = diagrams_svg(&[vec![board]]);
         let count = |what: &str| svg.matches(what).count();
         assert_eq!(count("<rect x"), 64);
         assert_eq!((count("<line"), count("<title>a&lt;b</title>"), count("♖")), (2, 2, 1));

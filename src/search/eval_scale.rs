@@ -1,7 +1,7 @@
-//! One scale for all networks.
+//! Scales the scores of different networks to one mean size.
 //!
-//! The search's margins are in centipawns, but the typical size of a network's scores drifts with its loss, data and
-//! features. Before a network plays, one factor brings the mean size of its scores to the reference's.
+//! The search's margins are in centipawns, but the typical size of a network's scores depends on its loss, data and
+//! features. Before a network plays, one factor brings the mean |score| to a fixed reference.
 
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Position};
@@ -9,7 +9,7 @@ use shakmaty::{Chess, Position};
 use super::score::LARGEST_EVAL;
 use crate::engine::Evaluator;
 
-/// Factor from a network's internal score units to the search's centipawns, in 1/65,536.
+/// Factor from a network's internal score units to the search's centipawns, stored in 1/65,536.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EvalScale(i32);
@@ -17,25 +17,25 @@ pub struct EvalScale(i32);
 impl EvalScale {
     const ONE: f64 = 65_536.0;
 
-    /// Mean |score| that a network's scores are brought to over the positions of [`EvalScale::of`], in centipawns of the
-    /// search's margins. A convention: a round number, not measured from a reference network.
+    /// Mean |score| after scaling, in the search's centipawns, over the positions of [`EvalScale::of`]. A round number by
+    /// convention, not measured from a reference network.
     pub const REFERENCE_MEAN: f64 = 150.0;
 
-    /// Internal units as they are.
+    /// Leaves internal units as they are.
     pub const UNIT: EvalScale = EvalScale(65_536);
 
-    /// The factor itself.
+    /// The factor as a number.
     #[must_use]
     pub fn factor(self) -> f64 {
         f64::from(self.0) / Self::ONE
     }
 
-    /// The factor for a network, from its scores of fixed positions: those one legal move away from the bench positions.
+    /// Determines a network's factor from its scores of fixed positions: all positions one legal move after a bench position.
     #[must_use]
     pub fn of(evaluator: &mut Evaluator<'_>) -> EvalScale {
         let (mut sum, mut count) = (0i64, 0i64);
         for fen in super::BENCH_FENS {
-            let Some(position) = super::bench::position(fen) else { continue };
+            let Some(position) = super::bench::parse_fen(fen) else { continue };
             for mv in position.legal_moves() {
                 let mut after: Chess = position.clone();
                 after.play_unchecked(mv);
@@ -49,7 +49,7 @@ impl EvalScale {
         EvalScale((factor * Self::ONE).round().clamp(1.0, f64::from(i32::MAX)) as i32)
     }
 
-    /// A score in the search's centipawns, within the range of evaluations.
+    /// Converts an internal score to the search's centipawns, clamped to the range of evaluations.
     pub(super) fn apply(self, internal: i32) -> i32 {
         let scaled = (i64::from(internal) * i64::from(self.0)) >> 16;
         scaled.clamp(-i64::from(LARGEST_EVAL), i64::from(LARGEST_EVAL)) as i32

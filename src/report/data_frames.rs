@@ -2,14 +2,14 @@
 
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
+use super::comparison_table as table;
 use super::summary::{Summary, SummaryRow};
-use super::table;
 use crate::record::{EpochRecord, Results, RunRecord};
 use crate::statistics::Estimate;
 
 /// The three levels of detail.
 #[derive(Clone, Debug)]
-pub struct Frames {
+pub struct DataFrames {
     /// A row a feature set and method; every estimate as mean, interval (half-width, 95%) and count.
     pub summary: DataFrame,
     /// A row a training.
@@ -18,11 +18,11 @@ pub struct Frames {
     pub epochs: DataFrame,
 }
 
-impl Frames {
+impl DataFrames {
     /// # Errors
     /// When polars refuses a frame.
-    pub fn of(summary: &Summary, results: &Results) -> PolarsResult<Frames> {
-        Ok(Frames { summary: summary_frame(summary)?, runs: runs_frame(results)?, epochs: epochs_frame(results)? })
+    pub fn of(summary: &Summary, results: &Results) -> PolarsResult<DataFrames> {
+        Ok(DataFrames { summary: summary_frame(summary)?, runs: runs_frame(results)?, epochs: epochs_frame(results)? })
     }
 
     /// The frames with the names of their files.

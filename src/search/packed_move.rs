@@ -1,19 +1,19 @@
-//! Moves in 16 bits, for tables.
+//! Moves packed into 16 bits, for the transposition table, killers and histories.
 
 use shakmaty::{Move, Role};
 
 /// A move as origin (6 bits), target (6 bits; the rook's square when castling) and promotion (3 bits; 0 = none).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct MoveCode(u16);
+pub(super) struct PackedMove(u16);
 
-impl MoveCode {
-    /// No move: a1a1.
-    pub(super) const NONE: MoveCode = MoveCode(0);
+impl PackedMove {
+    /// No move, packed as a1a1.
+    pub(super) const NONE: PackedMove = PackedMove(0);
 
-    pub(super) fn of(mv: Move) -> MoveCode {
+    pub(super) fn of(mv: Move) -> PackedMove {
         let from = mv.from().map_or(0, |square| square as u16);
         let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
-        MoveCode(from | (mv.to() as u16) << 6 | promotion << 12)
+        PackedMove(from | (mv.to() as u16) << 6 | promotion << 12)
     }
 
     pub(super) const fn is_some(self) -> bool {
@@ -32,20 +32,20 @@ mod tests {
     use shakmaty::fen::Fen;
     use shakmaty::{CastlingMode, Chess, Position};
 
-    /// Every legal move of positions with promotions, castling and en passant has a code of its own.
+    /// The legal moves of positions with promotions, castling and en passant all pack differently.
     #[test]
-    fn codes_are_distinct() {
+    fn packed_moves_are_distinct() {
         for fen in
             ["r3k2r/1P4P1/8/2pP4/8/8/8/R3K2R w KQkq c6 0 1", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"]
         {
             let position: Chess =
                 fen.parse::<Fen>().expect("a FEN").into_position(CastlingMode::Standard).expect("legal");
-            let mut codes: Vec<u16> = position.legal_moves().iter().map(|mv| MoveCode::of(*mv).0).collect();
-            let count = codes.len();
-            codes.sort_unstable();
-            codes.dedup();
-            assert_eq!(codes.len(), count);
-            assert!(!codes.contains(&MoveCode::NONE.0));
+            let mut packed: Vec<u16> = position.legal_moves().iter().map(|mv| PackedMove::of(*mv).0).collect();
+            let count = packed.len();
+            packed.sort_unstable();
+            packed.dedup();
+            assert_eq!(packed.len(), count);
+            assert!(!packed.contains(&PackedMove::NONE.0));
         }
     }
 }

@@ -5,8 +5,8 @@ use plotters::prelude::{Circle, DrawingBackend, PathElement, Polygon, Rectangle}
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
+use super::bars::padded;
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use super::horizontal::padded;
 use crate::report::figures::{Layer, Style};
 use crate::statistics::Estimate;
 
@@ -16,7 +16,7 @@ const Y_LABELS: i32 = 72;
 const LEGEND: i32 = 28;
 
 /// Layers one above the other; columns and shares begin at zero.
-pub(super) fn plane<DB: DrawingBackend>(
+pub(super) fn series<DB: DrawingBackend>(
     canvas: &Canvas<DB>,
     x_axis: &str,
     y_axis: &str,

@@ -5,8 +5,8 @@ use plotters::prelude::{BindKeyPoints, Circle, DrawingBackend, IntoLogRange, Pat
 use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
+use super::bars::padded;
 use super::canvas::{Canvas, Drawn, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use super::horizontal::padded;
 use crate::report::summary::Curve;
 use crate::statistics::Estimate;
 

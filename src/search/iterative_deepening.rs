@@ -1,4 +1,4 @@
-//! Iterative deepening: what a caller searches with.
+//! Iterative deepening with aspiration windows: the public interface of the search.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,16 +7,16 @@ use std::time::Instant;
 use shakmaty::{Move, Position};
 
 use super::Game;
+use super::alpha_beta::{AlphaBeta, StopConditions};
+use super::eval_scale::EvalScale;
 use super::history::Histories;
 use super::limits::{Clock, Limits};
-use super::scale::EvalScale;
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, Score};
-use super::table::TranspositionTable;
-use super::tree::{Tree, TreeLimits};
+use super::transposition::TranspositionTable;
 use crate::engine::{BackEnd, EngineError, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 
-/// What one more iteration found.
+/// Result of one iteration.
 #[derive(Clone, Debug)]
 pub struct Iteration {
     pub depth: u32,
@@ -24,27 +24,27 @@ pub struct Iteration {
     pub seldepth: u32,
     pub score: Score,
     pub nodes: u64,
-    /// Share of the table that this search filled, in thousandths.
+    /// Share of the transposition table filled by this search, in thousandths.
     pub hashfull: u32,
-    /// The line expected, the best move first.
+    /// The principal variation; the best move is first.
     pub line: Vec<Move>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
-    /// None where the game is over.
+    /// `None` if the game is over.
     pub best: Option<Move>,
-    /// The move expected in reply.
+    /// The expected reply.
     pub ponder: Option<Move>,
     pub score: Score,
-    /// Deepest iteration that was finished.
+    /// Depth of the last finished iteration.
     pub depth: u32,
     /// Moves made.
     pub nodes: u64,
 }
 
-/// Searches games with one network; keeps its tables from move to move.
+/// Searches games with one network. Keeps its tables from move to move.
 pub struct Searcher<'a> {
     evaluator: Evaluator<'a>,
     scale: EvalScale,
@@ -54,10 +54,10 @@ pub struct Searcher<'a> {
 }
 
 impl<'a> Searcher<'a> {
-    /// A searcher with empty tables and a transposition table of so many megabytes.
+    /// A searcher with empty tables. `megabytes`: size of the transposition table.
     ///
     /// # Errors
-    /// When the network was not made for the set.
+    /// When the network was made for another feature set.
     pub fn new(
         set: &'a FeatureSet,
         model: &'a Model,
@@ -70,96 +70,98 @@ impl<'a> Searcher<'a> {
         Ok(Searcher { evaluator, scale, table, histories: Histories::new(), stop: Arc::default() })
     }
 
-    /// The factor between the network's units and the search's centipawns.
+    /// The factor from the network's internal units to the search's centipawns.
     #[must_use]
     pub fn scale(&self) -> EvalScale {
         self.scale
     }
 
-    /// Set to true, it ends the search that runs and those that begin while it stays so.
+    /// The stop flag: while it is true, running and new searches end at once.
     #[must_use]
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// Lets the caller's own flag end searches.
-    pub fn stop_with(&mut self, flag: Arc<AtomicBool>) {
+    /// Replaces the stop flag.
+    pub fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
         self.stop = flag;
     }
 
-    /// Forgets what earlier searches found.
+    /// Empties the transposition table and the histories.
     pub fn clear(&mut self) {
         self.table.clear();
         self.histories.clear();
     }
 
-    /// An empty transposition table of another size.
+    /// Replaces the transposition table by an empty one of another size.
     pub fn resize(&mut self, megabytes: usize) {
         self.table = TranspositionTable::new(megabytes);
     }
 
-    /// The network's score of a position, in the search's centipawns and side to move's view.
+    /// The network's score of the game's position, in the search's centipawns, from the side to move's view.
     pub fn evaluate(&mut self, game: &Game) -> i32 {
         self.evaluator.set(game.position().board());
         self.scale.apply(self.evaluator.score(game.position().turn()))
     }
 
-    /// Searches the present position; `observe` sees every iteration that was finished.
+    /// Searches the game's current position. `observe` is called with every finished iteration.
     pub fn search(&mut self, game: &Game, limits: &Limits, mut observe: impl FnMut(&Iteration)) -> SearchResult {
-        self.table.advance();
+        self.table.advance_age();
         self.evaluator.set(game.position().board());
         let root_moves = root_moves(game, limits);
         let Some(first) = root_moves.first().copied() else {
             let score = if game.position().is_check() { Score::Mate(0) } else { Score::Cp(0) };
             return SearchResult { best: None, ponder: None, score, depth: 0, nodes: 0 };
         };
-        let tree_limits = TreeLimits { nodes: limits.nodes.unwrap_or(u64::MAX), clock: limits.clock, stop: &self.stop };
-        let evaluator = &mut self.evaluator;
-        let mut tree =
-            Tree::new(game, &root_moves, evaluator, self.scale, &mut self.table, &mut self.histories, tree_limits);
+        let nodes = limits.nodes.unwrap_or(u64::MAX);
+        let conditions = StopConditions { nodes, clock: limits.clock, stop: &self.stop };
+        let (evaluator, table, histories) = (&mut self.evaluator, &mut self.table, &mut self.histories);
+        let mut search = AlphaBeta::new(game, &root_moves, evaluator, self.scale, table, histories, conditions);
         let mut result = SearchResult { best: Some(first), ponder: None, score: Score::Cp(0), depth: 0, nodes: 0 };
         let deepest = limits.depth.unwrap_or(MAX_PLY as u32 - 1).clamp(1, MAX_PLY as u32 - 1);
         let mut value = 0;
         for depth in 1..=deepest {
-            let Some(found) = aspirate(&mut tree, depth as i32, value) else { break };
-            value = found;
-            let line = tree.line().to_vec();
+            let Some(new_value) = search_iteration(&mut search, depth as i32, value) else { break };
+            value = new_value;
+            let line = search.principal_variation().to_vec();
             result.best = line.first().copied().or(result.best);
             result.ponder = line.get(1).copied();
             (result.score, result.depth) = (Score::of(value), depth);
-            let (nodes, hashfull, seldepth) = (tree.nodes(), tree.fullness(), tree.seldepth());
+            let (nodes, hashfull, seldepth) = (search.nodes(), search.hashfull(), search.seldepth());
             observe(&Iteration { depth, seldepth, score: result.score, nodes, hashfull, line });
-            if is_enough(limits, value, nodes) {
+            if is_limit_reached(limits, value, nodes) {
                 break;
             }
         }
-        // An iteration that was cut off may have found a better move already.
-        if let Some(best) = tree.interrupted_best() {
+        // An interrupted iteration may have found a better move already.
+        if let Some(best) = search.interrupted_best() {
             result.best = Some(best);
             result.ponder = None;
         }
-        result.nodes = tree.nodes();
+        result.nodes = search.nodes();
         result
     }
 }
 
-/// The legal moves to choose from.
+/// The legal moves, restricted to the limits' search moves if there are any.
 fn root_moves(game: &Game, limits: &Limits) -> Vec<Move> {
     let wanted = |mv: &Move| limits.search_moves.is_empty() || limits.search_moves.contains(mv);
     game.position().legal_moves().into_iter().filter(wanted).collect()
 }
 
-/// One iteration: a narrow window around the last value, widened where the value falls outside. None when interrupted.
-fn aspirate(tree: &mut Tree<'_, '_>, depth: i32, last: i32) -> Option<i32> {
+/// One iteration with an aspiration window around the previous value, widened while the value falls outside. `None` when
+/// interrupted.
+fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -> Option<i32> {
     const FIRST_WIDTH: i32 = 20;
-    const LEAST_DEPTH: i32 = 5;
+    const LARGEST_WIDTH: i32 = 800;
+    const FIRST_DEPTH: i32 = 5;
     let mut width = FIRST_WIDTH;
     let (mut alpha, mut beta) = (-INFINITE, INFINITE);
-    if depth >= LEAST_DEPTH {
-        (alpha, beta) = ((last - width).max(-INFINITE), (last + width).min(INFINITE));
+    if depth >= FIRST_DEPTH {
+        (alpha, beta) = ((previous - width).max(-INFINITE), (previous + width).min(INFINITE));
     }
     loop {
-        let value = tree.root(depth, alpha, beta)?;
+        let value = search.search_root(depth, alpha, beta)?;
         if value <= alpha && alpha > -INFINITE {
             beta = i32::midpoint(alpha, beta);
             alpha = (value - width).max(-INFINITE);
@@ -169,18 +171,18 @@ fn aspirate(tree: &mut Tree<'_, '_>, depth: i32, last: i32) -> Option<i32> {
             return Some(value);
         }
         width *= 2;
-        if width > 800 {
+        if width > LARGEST_WIDTH {
             (alpha, beta) = (-INFINITE, INFINITE);
         }
     }
 }
 
-/// Whether no further iteration is wanted.
-fn is_enough(limits: &Limits, value: i32, nodes: u64) -> bool {
-    let mated = limits.mate.is_some_and(|moves| value >= MATE_FOUND && MATE - value < 2 * moves as i32);
-    let late = |clock: &Clock| Instant::now().duration_since(clock.start) >= clock.soft;
-    mated
+/// Whether a limit forbids another iteration.
+fn is_limit_reached(limits: &Limits, value: i32, nodes: u64) -> bool {
+    let mate_found = limits.mate.is_some_and(|moves| value >= MATE_FOUND && MATE - value < 2 * moves as i32);
+    let soft_limit_passed = |clock: &Clock| Instant::now().duration_since(clock.start) >= clock.soft;
+    mate_found
         || limits.soft_nodes.is_some_and(|most| nodes >= most)
         || limits.nodes.is_some_and(|most| nodes >= most)
-        || limits.clock.as_ref().is_some_and(late)
+        || limits.clock.as_ref().is_some_and(soft_limit_passed)
 }

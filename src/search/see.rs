@@ -1,10 +1,10 @@
-//! Static exchange evaluation: what a series of captures on one square wins.
+//! Static exchange evaluation (SEE): the material that a series of captures on one square wins.
 
 use shakmaty::attacks::{bishop_attacks, rook_attacks};
 use shakmaty::{Bitboard, Board, Color, Move, Role};
 
-/// Worth of a piece in an exchange, in centipawns. A king can only capture last.
-pub(super) const fn value(role: Role) -> i32 {
+/// A piece's value in an exchange, in centipawns. The king's is so high that it always captures last.
+pub(super) const fn see_value(role: Role) -> i32 {
     match role {
         Role::Pawn => 100,
         Role::Knight | Role::Bishop => 325,
@@ -14,62 +14,63 @@ pub(super) const fn value(role: Role) -> i32 {
     }
 }
 
-const BY_WORTH: [Role; 6] = [Role::Pawn, Role::Knight, Role::Bishop, Role::Rook, Role::Queen, Role::King];
+const ROLES_BY_VALUE: [Role; 6] = [Role::Pawn, Role::Knight, Role::Bishop, Role::Rook, Role::Queen, Role::King];
 
-/// Whether `mv` wins at least `threshold` centipawns when both sides go on capturing on its target with their least
-/// valuable piece as long as that pays.
+/// Whether the static exchange evaluation of `mv` is at least `threshold` centipawns.
 ///
-/// Pins are ignored. Castling, promotions and en passant are counted by what they take and put at once.
+/// After the move both sides capture on its target square with their least valuable attacker and stop when a capture no
+/// longer pays. Pins are ignored. Castling and en passant count 0. A promotion by `mv` counts; promotions in later captures
+/// do not.
 #[must_use]
-pub fn exchange_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> bool {
+pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> bool {
     let Move::Normal { from, to, capture, promotion, role } = mv else {
-        // Castling takes nothing; a pawn taken en passant can only be retaken by what stands ready, a pawn's worth.
         return threshold <= 0;
     };
-    let gained = capture.map_or(0, value) + promotion.map_or(0, |piece| value(piece) - value(Role::Pawn));
-    let ahead = gained - threshold;
-    if ahead < 0 {
+    let gained = capture.map_or(0, see_value) + promotion.map_or(0, |piece| see_value(piece) - see_value(Role::Pawn));
+    let surplus = gained - threshold;
+    if surplus < 0 {
         return false;
     }
-    // What the other side is ahead once it has taken the piece that moved.
-    let mut balance = value(promotion.unwrap_or(role)) - ahead;
+    // The opponent's surplus once it has captured the piece that moved.
+    let mut balance = see_value(promotion.unwrap_or(role)) - surplus;
     if balance <= 0 {
         return true;
     }
     let mut occupied = board.occupied().without(from).with(to);
-    let diagonal = board.bishops_and_queens();
-    let straight = board.rooks_and_queens();
+    let diagonal_sliders = board.bishops_and_queens();
+    let straight_sliders = board.rooks_and_queens();
     let mut attackers =
         (board.attacks_to(to, Color::White, occupied) | board.attacks_to(to, Color::Black, occupied)) & occupied;
     let mut side = turn;
-    // Whether the side that moved first comes out with the threshold; each capture turns it round.
+    // Whether the side that moved first would reach the threshold if the captures ended here.
     let mut reached = true;
     loop {
         side = side.other();
         let own = attackers & board.by_color(side) & occupied;
         let Some((role, square)) = least_valuable(board, own) else { return reached };
         reached = !reached;
-        // A king may not capture into an attack.
+        // A king may not capture a defended piece.
         if role == Role::King && (attackers & board.by_color(side.other()) & occupied).any() {
             return !reached;
         }
-        balance = value(role) - balance;
+        balance = see_value(role) - balance;
         if balance < i32::from(reached) {
             return reached;
         }
         occupied = occupied.without(square);
+        // The capture may open a line for a slider behind the piece.
         if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
-            attackers |= bishop_attacks(to, occupied) & diagonal;
+            attackers |= bishop_attacks(to, occupied) & diagonal_sliders;
         }
         if matches!(role, Role::Rook | Role::Queen) {
-            attackers |= rook_attacks(to, occupied) & straight;
+            attackers |= rook_attacks(to, occupied) & straight_sliders;
         }
         attackers &= occupied;
     }
 }
 
 fn least_valuable(board: &Board, pieces: Bitboard) -> Option<(Role, shakmaty::Square)> {
-    BY_WORTH.into_iter().find_map(|role| Some((role, (pieces & board.by_role(role)).first()?)))
+    ROLES_BY_VALUE.into_iter().find_map(|role| Some((role, (pieces & board.by_role(role)).first()?)))
 }
 
 #[cfg(test)]
@@ -80,9 +81,9 @@ mod tests {
     use shakmaty::fen::Fen;
     use shakmaty::{CastlingMode, Chess, Position, Square};
 
-    /// The exchange played out: captures on one square by the least valuable piece, each side free to stop. Pins are
-    /// ignored, and so are promotions on the way.
-    fn played_out(board: &Board, side: Color, target: Square) -> i32 {
+    /// SEE by recursion: each side may capture on `target` with its least valuable attacker or stop. Ignores pins and
+    /// promotions.
+    fn recursive_see(board: &Board, side: Color, target: Square) -> i32 {
         let Some(victim) = board.role_at(target) else { return 0 };
         let attackers = board.attacks_to(target, side, board.occupied());
         let Some((role, from)) = least_valuable(board, attackers) else { return 0 };
@@ -92,13 +93,12 @@ mod tests {
         let mut after = board.clone();
         after.discard_piece_at(from);
         after.set_piece_at(target, shakmaty::Piece { color: side, role });
-        (value(victim) - played_out(&after, side.other(), target)).max(0)
+        (see_value(victim) - recursive_see(&after, side.other(), target)).max(0)
     }
 
-    /// Over all captures and quiet moves of random positions, the threshold at which the answer turns is the value of
-    /// the exchange played out.
+    /// For every move of random positions except promotions, the largest threshold reached is the recursive SEE.
     #[test]
-    fn equals_playing_the_exchange_out() {
+    fn equals_recursive_see() {
         let mut captures = 0;
         for game in 0..300 {
             let mut rng = Seed(8).stream("exchange", game);
@@ -113,8 +113,8 @@ mod tests {
                     let mut after = position.board().clone();
                     after.discard_piece_at(from);
                     after.set_piece_at(to, shakmaty::Piece { color: position.turn(), role });
-                    let gain = capture.map_or(0, value) - played_out(&after, position.turn().other(), to);
-                    let at_least = |threshold| exchange_at_least(position.board(), position.turn(), *mv, threshold);
+                    let gain = capture.map_or(0, see_value) - recursive_see(&after, position.turn().other(), to);
+                    let at_least = |threshold| see_at_least(position.board(), position.turn(), *mv, threshold);
                     assert!(at_least(gain) && !at_least(gain + 1), "{mv:?} {gain} in {:?}", position.board());
                     captures += u32::from(capture.is_some());
                 }
@@ -130,7 +130,7 @@ mod tests {
             let position: Chess =
                 fen.parse::<Fen>().expect("a FEN").into_position(CastlingMode::Standard).expect("legal");
             let mv = uci.parse::<shakmaty::uci::UciMove>().expect("UCI").to_move(&position).expect("legal");
-            let at_least = |threshold| exchange_at_least(position.board(), position.turn(), mv, threshold);
+            let at_least = |threshold| see_at_least(position.board(), position.turn(), mv, threshold);
             assert!(at_least(gain) && !at_least(gain + 1), "{fen} {uci}");
         };
         // A hanging pawn; a protected one; a rook behind a rook.

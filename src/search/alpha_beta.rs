@@ -1,0 +1,364 @@
+//! Principal variation search with a transposition table: one iteration, and the steps of a node before its moves.
+//!
+//! [`super::move_loop`] searches the moves of a node, [`super::quiescence`] the captures below the depth limit. Margins are
+//! in centipawns of [`super::EvalScale`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use shakmaty::{Bitboard, Chess, Color, Move, Position};
+
+use super::Game;
+use super::eval_scale::EvalScale;
+use super::game::{key_after, key_after_null};
+use super::history::{CONTINUATIONS, Histories, PieceTo};
+use super::limits::{Clock, NODES_PER_TIME_CHECK};
+use super::move_loop::reduction_table;
+use super::packed_move::PackedMove;
+use super::score::{MATE, MATE_FOUND, MAX_PLY, NO_EVAL};
+use super::transposition::{TableEntry, TranspositionTable};
+use crate::chess::BoardChange;
+use crate::engine::Evaluator;
+
+/// A position to search, with its alpha-beta window.
+#[derive(Copy, Clone)]
+pub(super) struct Node<'p> {
+    pub(super) position: &'p Chess,
+    /// Zobrist key of the position.
+    pub(super) key: u64,
+    /// Plies from the root.
+    pub(super) ply: usize,
+    pub(super) alpha: i32,
+    pub(super) beta: i32,
+}
+
+impl Node<'_> {
+    /// Whether the node is on a principal variation: its window is open.
+    pub(super) fn is_pv(self) -> bool {
+        self.beta - self.alpha > 1
+    }
+}
+
+/// Facts about a node that are known before its moves are searched.
+pub(super) struct NodeFacts {
+    pub(super) is_pv: bool,
+    /// Whether a beta cutoff is expected.
+    pub(super) cut_node: bool,
+    pub(super) in_check: bool,
+    /// Whether the static evaluation is better than two plies ago.
+    pub(super) improving: bool,
+    /// Static evaluation; [`NO_EVAL`] in check.
+    pub(super) eval: i32,
+    /// The position's entry in the transposition table.
+    pub(super) entry: Option<TableEntry>,
+}
+
+/// One ply of the search stack.
+#[derive(Copy, Clone)]
+pub(super) struct StackEntry {
+    /// Static evaluation; [`NO_EVAL`] in check.
+    pub(super) eval: i32,
+    /// The move made at this ply; `None` for a null move.
+    pub(super) made: Option<PieceTo>,
+    pub(super) killers: [PackedMove; 2],
+    /// The move that a singular search leaves out.
+    pub(super) excluded: PackedMove,
+}
+
+impl StackEntry {
+    const EMPTY: StackEntry =
+        StackEntry { eval: NO_EVAL, made: None, killers: [PackedMove::NONE; 2], excluded: PackedMove::NONE };
+}
+
+/// Conditions that interrupt a search.
+pub(super) struct StopConditions<'s> {
+    pub(super) nodes: u64,
+    pub(super) clock: Option<Clock>,
+    pub(super) stop: &'s AtomicBool,
+}
+
+/// The state of a search from one root position. A method that returns `None` was interrupted.
+pub(super) struct AlphaBeta<'s, 'n> {
+    root: Chess,
+    pub(super) root_moves: &'s [Move],
+    pub(super) evaluator: &'s mut Evaluator<'n>,
+    scale: EvalScale,
+    pub(super) table: &'s mut TranspositionTable,
+    pub(super) histories: &'s mut Histories,
+    conditions: StopConditions<'s>,
+    nodes: u64,
+    seldepth: usize,
+    /// Keys of the game's positions, then of the current line; the current position's is last.
+    keys: Vec<u64>,
+    /// How many of the keys are the game's.
+    game_keys: usize,
+    /// Index of the first key after the last null move: repetitions do not reach across it.
+    repetition_start: usize,
+    pub(super) stack: [StackEntry; MAX_PLY + 1],
+    /// The best line from each ply.
+    lines: Vec<Vec<Move>>,
+    /// The last root move of this iteration that raised alpha.
+    pub(super) raised_alpha: Option<Move>,
+    /// Late move reductions by depth and number of moves searched.
+    pub(super) reductions: Vec<[i32; 64]>,
+}
+
+impl<'s, 'n> AlphaBeta<'s, 'n> {
+    pub(super) fn new(
+        game: &Game,
+        root_moves: &'s [Move],
+        evaluator: &'s mut Evaluator<'n>,
+        scale: EvalScale,
+        table: &'s mut TranspositionTable,
+        histories: &'s mut Histories,
+        conditions: StopConditions<'s>,
+    ) -> AlphaBeta<'s, 'n> {
+        AlphaBeta {
+            root: game.position().clone(),
+            root_moves,
+            evaluator,
+            scale,
+            table,
+            histories,
+            conditions,
+            nodes: 0,
+            seldepth: 0,
+            keys: game.keys().to_vec(),
+            game_keys: game.keys().len(),
+            repetition_start: 0,
+            stack: [StackEntry::EMPTY; MAX_PLY + 1],
+            lines: vec![Vec::new(); MAX_PLY + 1],
+            raised_alpha: None,
+            reductions: reduction_table(),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> u64 {
+        self.nodes
+    }
+
+    pub(super) fn seldepth(&self) -> u32 {
+        self.seldepth as u32
+    }
+
+    pub(super) fn hashfull(&self) -> u32 {
+        self.table.hashfull()
+    }
+
+    /// The best line of the last finished iteration.
+    pub(super) fn principal_variation(&self) -> &[Move] {
+        &self.lines[0]
+    }
+
+    /// The best root move of an interrupted iteration, if a move had raised alpha.
+    pub(super) fn interrupted_best(&self) -> Option<Move> {
+        self.raised_alpha
+    }
+
+    /// Searches the root to `depth` within a window.
+    pub(super) fn search_root(&mut self, depth: i32, alpha: i32, beta: i32) -> Option<i32> {
+        self.raised_alpha = None;
+        self.seldepth = 0;
+        let (root, key) = (self.root.clone(), self.keys.last().copied().unwrap_or_default());
+        let value = self.search(Node { position: &root, key, ply: 0, alpha, beta }, depth, false)?;
+        self.raised_alpha = None;
+        Some(value)
+    }
+
+    /// The value of a node: exact within the window, a bound outside. `cut_node`: a beta cutoff is expected.
+    pub(super) fn search(&mut self, mut node: Node<'_>, depth: i32, cut_node: bool) -> Option<i32> {
+        let Node { position, key, ply, .. } = node;
+        let (is_root, is_pv) = (ply == 0, node.is_pv());
+        self.clear_line(ply);
+        let in_check = position.is_check();
+        // Check extension.
+        let mut depth = depth + i32::from(in_check && !is_root);
+        if depth <= 0 {
+            return self.quiescence(node);
+        }
+        self.update_seldepth(ply);
+        if !is_root {
+            if self.is_draw(position) {
+                return Some(0);
+            }
+            if ply >= MAX_PLY - 1 {
+                return Some(if in_check { 0 } else { self.evaluate(position.turn()) });
+            }
+            // Mate distance pruning: a shorter mate is already known.
+            node.alpha = node.alpha.max(-MATE + ply as i32);
+            node.beta = node.beta.min(MATE - ply as i32 - 1);
+            if node.alpha >= node.beta {
+                return Some(node.alpha);
+            }
+        }
+        let is_singular_search = self.stack[ply].excluded.is_some();
+        let entry = if is_singular_search { None } else { self.table.probe(key) };
+        if let Some(entry) = entry
+            && !is_pv
+            && entry.depth >= depth
+            && position.halfmoves() < 90
+            && let Some(value) = entry.cutoff(node)
+        {
+            return Some(value);
+        }
+        let eval = match entry {
+            _ if in_check => NO_EVAL,
+            Some(entry) if entry.eval != NO_EVAL => entry.eval,
+            _ if is_singular_search => self.stack[ply].eval,
+            _ => self.evaluate(position.turn()),
+        };
+        self.stack[ply].eval = eval;
+        self.stack[ply + 1].killers = [PackedMove::NONE; 2];
+        let improving = !in_check && self.is_improving(ply, eval);
+        let facts = NodeFacts { is_pv, cut_node, in_check, improving, eval, entry };
+        if !is_pv
+            && !in_check
+            && !is_singular_search
+            && let Some(value) = self.prune_node(node, depth, &facts)?
+        {
+            return Some(value);
+        }
+        // Internal iterative reduction: without a table move, a shallower search comes first.
+        let has_table_move = entry.is_some_and(|entry| entry.mv.is_some());
+        if depth >= 4 && !is_singular_search && !has_table_move && (is_pv || cut_node) {
+            depth -= 1;
+        }
+        self.search_moves(node, depth, &facts)
+    }
+
+    fn is_improving(&self, ply: usize, eval: i32) -> bool {
+        let eval_before =
+            |plies: usize| ply.checked_sub(plies).map(|at| self.stack[at].eval).filter(|eval| *eval != NO_EVAL);
+        eval_before(2).or_else(|| eval_before(4)).is_none_or(|before| eval > before)
+    }
+
+    /// Decides a node without searching its moves if its evaluation is far outside the window. The inner option is `None`
+    /// if the moves must be searched.
+    fn prune_node(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<Option<i32>> {
+        let Node { alpha, beta, ply, .. } = node;
+        let eval = facts.entry.map_or(facts.eval, |entry| entry.refine(facts.eval, ply));
+        // Reverse futility: the evaluation is so far above beta that no reply brings it back.
+        let margin = 75 * (depth - i32::from(facts.improving));
+        if depth <= 8 && eval < MATE_FOUND && beta > -MATE_FOUND && eval - margin >= beta {
+            return Some(Some(i32::midpoint(eval, beta)));
+        }
+        // Razoring: the evaluation is so far below alpha that only captures can help.
+        if depth <= 3 && eval + 200 + 200 * depth * depth <= alpha {
+            let value = self.quiescence(node)?;
+            if value <= alpha {
+                return Some(Some(value));
+            }
+        }
+        // Null move, except after a null move and in pawn endings, where zugzwang is common.
+        let follows_null = ply > 0 && self.stack[ply - 1].made.is_none();
+        let allowed = facts.cut_node && !follows_null && has_pieces(node.position);
+        if depth >= 3 && allowed && eval >= beta && beta > -MATE_FOUND {
+            let reduction = 3 + depth / 3 + ((eval - beta) / 200).min(3);
+            return self.try_null_move(node, depth - reduction);
+        }
+        Some(None)
+    }
+
+    /// Passes the turn and searches the reply to `depth`. The inner option is a value if passing already reaches beta.
+    fn try_null_move(&mut self, node: Node<'_>, depth: i32) -> Option<Option<i32>> {
+        let Node { position, beta, ply, .. } = node;
+        let Ok(passed) = position.clone().swap_turn() else { return Some(None) };
+        self.stack[ply].made = None;
+        let key = key_after_null(node.key, position);
+        let repetition_start = std::mem::replace(&mut self.repetition_start, self.keys.len());
+        self.keys.push(key);
+        let child = Node { position: &passed, key, ply: ply + 1, alpha: -beta, beta: 1 - beta };
+        let value = -self.search(child, depth, false)?;
+        self.keys.pop();
+        self.repetition_start = repetition_start;
+        Some((value >= beta).then_some(if value >= MATE_FOUND { beta } else { value }))
+    }
+
+    /// Counts a move, makes it and returns the position after it with its key.
+    pub(super) fn make(&mut self, before: &Chess, key: u64, mv: Move) -> Option<(Chess, u64)> {
+        if self.nodes >= self.conditions.nodes {
+            return None;
+        }
+        if self.nodes.is_multiple_of(NODES_PER_TIME_CHECK) && self.is_stopped() {
+            return None;
+        }
+        self.nodes += 1;
+        let change = BoardChange::of(mv, before.turn());
+        let mut after = before.clone();
+        after.play_unchecked(mv);
+        self.evaluator.play(before.board(), &change, after.board());
+        let key = key_after(key, before, &change, &after);
+        self.keys.push(key);
+        Some((after, key))
+    }
+
+    pub(super) fn unmake(&mut self) {
+        self.keys.pop();
+        self.evaluator.undo();
+    }
+
+    fn is_stopped(&self) -> bool {
+        let StopConditions { stop, clock, .. } = &self.conditions;
+        stop.load(Ordering::Relaxed)
+            || clock.is_some_and(|clock| Instant::now().duration_since(clock.start) >= clock.hard)
+    }
+
+    /// The network's score from the side to move's view.
+    pub(super) fn evaluate(&mut self, turn: Color) -> i32 {
+        self.scale.apply(self.evaluator.score(turn))
+    }
+
+    /// Whether the position is a draw by the fifty-move rule, by insufficient material or by repetition. One repetition of
+    /// a position within the search is enough; a position of the game must come back twice.
+    pub(super) fn is_draw(&self, position: &Chess) -> bool {
+        let reversible = position.halfmoves() as usize;
+        if reversible >= 100 {
+            return !position.is_checkmate();
+        }
+        if position.board().occupied().count() <= 4 && position.is_insufficient_material() {
+            return true;
+        }
+        let Some((current, earlier)) = self.keys.split_last() else { return false };
+        let first = (earlier.len().saturating_sub(reversible)).max(self.repetition_start);
+        let mut repetitions = 0;
+        // The same side is to move every other ply; the closest repetition is four plies away.
+        for at in (first..(earlier.len() + 1).saturating_sub(4)).rev().step_by(2) {
+            if earlier[at] == *current {
+                repetitions += 1;
+                if at >= self.game_keys || repetitions == 2 {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    pub(super) fn update_seldepth(&mut self, ply: usize) {
+        self.seldepth = self.seldepth.max(ply);
+    }
+
+    /// The moves made [`CONTINUATIONS`] plies before.
+    pub(super) fn earlier_moves(&self, ply: usize) -> [Option<PieceTo>; 3] {
+        CONTINUATIONS.map(|back| ply.checked_sub(back).and_then(|at| self.stack[at].made))
+    }
+
+    /// Sets this ply's line to `mv` and the next ply's line.
+    pub(super) fn extend_line(&mut self, ply: usize, mv: Move) {
+        let (up_to_ply, below) = self.lines.split_at_mut(ply + 1);
+        let line = &mut up_to_ply[ply];
+        line.clear();
+        line.push(mv);
+        line.extend_from_slice(&below[0]);
+    }
+
+    pub(super) fn clear_line(&mut self, ply: usize) {
+        self.lines[ply].clear();
+    }
+}
+
+/// Whether the side to move has more than pawns and the king.
+pub(super) fn has_pieces(position: &Chess) -> bool {
+    let board = position.board();
+    let own: Bitboard = board.by_color(position.turn());
+    (own & !(board.pawns() | board.kings())).any()
+}

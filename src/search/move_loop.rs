@@ -1,0 +1,259 @@
+//! Search of a node's moves: pruning, extensions, late move reductions and the update of tables after a cutoff.
+
+use shakmaty::{Move, MoveList, Position};
+
+use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
+use super::history::{PieceTo, bonus};
+use super::move_picker::{MovePicker, OrderingHints, is_noisy};
+use super::packed_move::PackedMove;
+use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, to_table};
+use super::see::see_at_least;
+use super::transposition::{Bound, TableEntry};
+
+/// A move about to be searched.
+struct Candidate {
+    mv: Move,
+    is_noisy: bool,
+    /// Whether it was ordered as a losing capture.
+    is_losing: bool,
+    /// History score of a quiet move; 0 for a noisy one.
+    history: i32,
+    /// Moves of the node searched before it.
+    searched: i32,
+    /// Late move reduction before adjustments.
+    reduction: i32,
+}
+
+/// Decision about a candidate without searching it.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum MovePruning {
+    Search,
+    SkipMove,
+    SkipAllQuiets,
+}
+
+/// Result of a singular search.
+enum Singularity {
+    /// Search the move deeper by this many plies.
+    Extend(i32),
+    /// Another move reaches beta too: the node's value.
+    MultiCut(i32),
+}
+
+/// Moves of a node that were searched and gave no cutoff.
+#[derive(Default)]
+struct FailedMoves {
+    quiet: MoveList,
+    noisy: MoveList,
+}
+
+impl AlphaBeta<'_, '_> {
+    /// Searches the moves of a node in order until one gives a beta cutoff.
+    pub(super) fn search_moves(&mut self, mut node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<i32> {
+        let Node { position, key, ply, beta, .. } = node;
+        let (is_root, turn) = (ply == 0, position.turn());
+        let excluded = self.stack[ply].excluded;
+        let earlier = self.earlier_moves(ply);
+        let mut picker = self.move_picker(node, facts);
+        if picker.is_empty() {
+            return Some(if facts.in_check { -MATE + ply as i32 } else { 0 });
+        }
+        let (mut best, mut best_move, mut bound) = (-INFINITE, PackedMove::NONE, Bound::Upper);
+        let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
+        let has_pieces = has_pieces(position);
+        while let Some((mv, is_losing)) = picker.next() {
+            let (packed, is_noisy) = (PackedMove::of(mv), is_noisy(mv));
+            if packed == excluded || (skip_quiets && !is_noisy) {
+                continue;
+            }
+            let history = if is_noisy { 0 } else { self.histories.quiet(mv, turn, &earlier) };
+            let reduction = self.reduction(depth, searched);
+            let candidate = Candidate { mv, is_noisy, is_losing, history, searched, reduction };
+            if !is_root && best > -MATE_FOUND && has_pieces {
+                let pruning = prune_move(node, depth, facts, &candidate);
+                skip_quiets |= pruning == MovePruning::SkipAllQuiets;
+                if pruning != MovePruning::Search {
+                    continue;
+                }
+            }
+            let extension = match self.singularity(node, depth, facts, packed)? {
+                Singularity::Extend(plies) => plies,
+                Singularity::MultiCut(value) => return Some(value),
+            };
+            let value = self.search_move(node, depth - 1 + extension, facts, &candidate)?;
+            searched += 1;
+            best = best.max(value);
+            if value > node.alpha {
+                node.alpha = value;
+                best_move = packed;
+                bound = Bound::Exact;
+                self.extend_line(ply, mv);
+                if is_root {
+                    self.raised_alpha = Some(mv);
+                }
+            }
+            if node.alpha >= beta {
+                bound = Bound::Lower;
+                self.reward_cutoff(node, mv, depth, &failed);
+                break;
+            }
+            if is_noisy { failed.noisy.push(mv) } else { failed.quiet.push(mv) }
+        }
+        if best == -INFINITE {
+            // The excluded move was the only one.
+            return Some(node.alpha);
+        }
+        if !excluded.is_some() {
+            let entry = TableEntry { mv: best_move, score: to_table(best, ply), eval: facts.eval, depth, bound };
+            self.table.store(key, &entry);
+        }
+        Some(best)
+    }
+
+    fn move_picker(&self, node: Node<'_>, facts: &NodeFacts) -> MovePicker {
+        let Node { position, ply, .. } = node;
+        let moves = if ply == 0 { self.root_moves.iter().copied().collect() } else { position.legal_moves() };
+        let hints = OrderingHints {
+            table_move: facts.entry.map_or(PackedMove::NONE, |entry| entry.mv),
+            killers: self.stack[ply].killers,
+            earlier: self.earlier_moves(ply),
+            histories: self.histories,
+        };
+        MovePicker::all_moves(moves, position, &hints)
+    }
+
+    /// Tests the table move by a shallow search without it. If every other move stays clearly below its score, the move is
+    /// singular and is extended.
+    fn singularity(
+        &mut self,
+        node: Node<'_>,
+        depth: i32,
+        facts: &NodeFacts,
+        packed: PackedMove,
+    ) -> Option<Singularity> {
+        let Node { ply, beta, .. } = node;
+        let Some(entry) = facts.entry.filter(|entry| {
+            let is_reliable = entry.depth >= depth - 3 && entry.bound.is_lower() && entry.score.abs() < MATE_FOUND;
+            packed == entry.mv && is_reliable
+        }) else {
+            return Some(Singularity::Extend(0));
+        };
+        if ply == 0 || depth < 7 || ply >= 2 * MAX_PLY / 3 {
+            return Some(Singularity::Extend(0));
+        }
+        let target = entry.score - 2 * depth;
+        self.stack[ply].excluded = packed;
+        let value = self.search(Node { alpha: target - 1, beta: target, ..node }, (depth - 1) / 2, facts.cut_node);
+        self.stack[ply].excluded = PackedMove::NONE;
+        let value = value?;
+        if value >= target && target >= beta {
+            return Some(Singularity::MultiCut(target));
+        }
+        // The shallow search has written to this ply's line.
+        self.clear_line(ply);
+        Some(Singularity::Extend(match value < target {
+            true => 1,
+            false if entry.score >= beta => -1,
+            false => 0,
+        }))
+    }
+
+    /// Makes a move, searches it and unmakes it: the first move with the full window, later ones with a null window and a
+    /// reduced depth, again deeper and wider if they raise alpha.
+    fn search_move(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candidate) -> Option<i32> {
+        let Node { position, ply, alpha, beta, .. } = node;
+        let &NodeFacts { is_pv, cut_node, .. } = facts;
+        self.stack[ply].made = Some(PieceTo::of(candidate.mv, position.turn()));
+        let (after, key) = self.make(position, node.key, candidate.mv)?;
+        let child = |alpha: i32, beta: i32| Node { position: &after, key, ply: ply + 1, alpha: -beta, beta: -alpha };
+        let mut value;
+        if candidate.searched == 0 {
+            value = -self.search(child(alpha, beta), depth, !(is_pv || cut_node))?;
+        } else {
+            let reduction = late_move_reduction(depth, ply, facts, candidate);
+            value = -self.search(child(alpha, alpha + 1), depth - reduction, true)?;
+            if value > alpha && reduction > 0 {
+                value = -self.search(child(alpha, alpha + 1), depth, !cut_node)?;
+            }
+            if value > alpha && is_pv {
+                value = -self.search(child(alpha, beta), depth, false)?;
+            }
+        }
+        self.unmake();
+        Some(value)
+    }
+
+    /// Rewards the move that gave a beta cutoff and penalises the moves searched before it.
+    fn reward_cutoff(&mut self, node: Node<'_>, mv: Move, depth: i32, failed: &FailedMoves) {
+        let (turn, ply) = (node.position.turn(), node.ply);
+        let earlier = self.earlier_moves(ply);
+        let bonus = bonus(depth);
+        if is_noisy(mv) {
+            self.histories.update_capture(mv, turn, bonus);
+        } else {
+            let (killers, packed) = (&mut self.stack[ply].killers, PackedMove::of(mv));
+            if killers[0] != packed {
+                *killers = [packed, killers[0]];
+            }
+            self.histories.set_counter(earlier[0], mv);
+            self.histories.update_quiet(mv, turn, &earlier, bonus);
+            for other in &failed.quiet {
+                self.histories.update_quiet(*other, turn, &earlier, -bonus);
+            }
+        }
+        for other in &failed.noisy {
+            self.histories.update_capture(*other, turn, -bonus);
+        }
+    }
+
+    fn reduction(&self, depth: i32, searched: i32) -> i32 {
+        self.reductions[depth.clamp(0, 63) as usize][searched.clamp(0, 63) as usize]
+    }
+}
+
+/// Decides whether a move can be skipped, once the node has a move that does not lose to a mate.
+fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candidate) -> MovePruning {
+    let &Candidate { mv, is_noisy, is_losing, history, searched, reduction, .. } = candidate;
+    let reduced_depth = (depth - reduction).max(0);
+    if !is_noisy {
+        // Late move pruning.
+        if searched >= (4 + depth * depth) / if facts.improving { 1 } else { 2 } {
+            return MovePruning::SkipAllQuiets;
+        }
+        // Futility pruning.
+        let margin = 100 + 90 * reduced_depth;
+        if !facts.in_check && reduced_depth <= 8 && facts.eval + margin <= node.alpha {
+            return MovePruning::SkipAllQuiets;
+        }
+        // History pruning.
+        if reduced_depth <= 4 && history < -4_000 * reduced_depth - 2_000 {
+            return MovePruning::SkipMove;
+        }
+    }
+    // SEE pruning.
+    let threshold = if is_noisy { -90 * depth } else { -25 * reduced_depth * reduced_depth - 20 };
+    let may_lose = depth <= 8 && (is_losing || !is_noisy);
+    match may_lose && !see_at_least(node.position.board(), node.position.turn(), mv, threshold) {
+        true => MovePruning::SkipMove,
+        false => MovePruning::Search,
+    }
+}
+
+/// Plies by which a move after the first is searched less deeply than `depth`.
+fn late_move_reduction(depth: i32, ply: usize, facts: &NodeFacts, candidate: &Candidate) -> i32 {
+    let &Candidate { is_noisy, history, searched, reduction, .. } = candidate;
+    if depth < 2 || searched <= i32::from(ply == 0) {
+        return 0;
+    }
+    let base = if is_noisy { reduction / 2 } else { reduction - history / 8_192 };
+    let adjustment = i32::from(facts.cut_node) + i32::from(!facts.improving && !is_noisy) - i32::from(facts.is_pv);
+    (base + adjustment).clamp(0, depth - 1)
+}
+
+/// Late move reductions by depth and number of moves searched: ¾ + ln depth · ln number / 2¼.
+pub(super) fn reduction_table() -> Vec<[i32; 64]> {
+    let logarithm = |n: usize| libm::log(n.max(1) as f64);
+    (0..64)
+        .map(|depth| std::array::from_fn(|searched| (0.75 + logarithm(depth) * logarithm(searched) / 2.25) as i32))
+        .collect()
+}

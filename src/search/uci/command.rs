@@ -1,0 +1,203 @@
+//! UCI commands: parsing of lines into [`Input`].
+
+use std::str::SplitWhitespace;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess, Color, Move, Position};
+
+use super::Options;
+use crate::search::{BENCH_DEPTH, Clock, Game, Limits};
+
+/// A line from the GUI.
+pub(super) enum Input {
+    Quit,
+    Stop,
+    PonderHit,
+    /// A command for the search thread.
+    Command(Command),
+    /// An empty line, or a command without effect.
+    Nothing,
+}
+
+/// A command that the search thread executes, in the order of arrival.
+pub(super) enum Command {
+    Uci,
+    IsReady,
+    NewGame,
+    /// The text after `position`.
+    Position(String),
+    Go(GoCommand),
+    SetOption {
+        name: String,
+        value: String,
+    },
+    /// A bench to this depth.
+    Bench(u32),
+    Eval,
+    Display,
+}
+
+impl Input {
+    /// Parses a line; the error is a message for the user.
+    pub(super) fn parse(line: &str) -> Result<Input, String> {
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next() else { return Ok(Input::Nothing) };
+        let rest = line.trim()[name.len()..].trim();
+        let command = match name {
+            "quit" => return Ok(Input::Quit),
+            "stop" => return Ok(Input::Stop),
+            "ponderhit" => return Ok(Input::PonderHit),
+            "debug" | "register" => return Ok(Input::Nothing),
+            "isready" => Command::IsReady,
+            "uci" => Command::Uci,
+            "ucinewgame" => Command::NewGame,
+            "position" => Command::Position(rest.into()),
+            "go" => Command::Go(GoCommand::parse(words)?),
+            "setoption" => parse_option(rest)?,
+            "bench" => match words.next().map_or(Ok(BENCH_DEPTH), str::parse) {
+                Ok(depth) if (1..=30).contains(&depth) => Command::Bench(depth),
+                _ => return Err("bench takes a depth from 1 to 30".into()),
+            },
+            "eval" => Command::Eval,
+            "d" => Command::Display,
+            _ => return Err(format!("unknown command \"{line}\"")),
+        };
+        Ok(Input::Command(command))
+    }
+}
+
+/// Parses the text after `setoption`.
+fn parse_option(text: &str) -> Result<Command, String> {
+    let Some(text) = text.strip_prefix("name ").map(str::trim) else {
+        return Err("setoption name NAME value VALUE is expected".into());
+    };
+    let (name, value) = text.split_once(" value ").map_or((text, ""), |(name, value)| (name.trim(), value.trim()));
+    Ok(Command::SetOption { name: name.into(), value: value.into() })
+}
+
+/// Parses `startpos` or `fen FEN`, then `moves …`.
+pub(super) fn parse_position(text: &str) -> Result<Game, String> {
+    let (start, moves) = text.split_once("moves").unwrap_or((text, ""));
+    let position = match start.trim().split_once(char::is_whitespace) {
+        None if start.trim() == "startpos" => Chess::default(),
+        Some(("fen", fen)) => {
+            let fen = fen.trim();
+            let setup = fen.parse::<Fen>().map_err(|error| format!("position fen {fen}: {error}"))?;
+            setup.into_position(CastlingMode::Standard).map_err(|error| format!("position fen {fen}: {error}"))?
+        }
+        _ => return Err("position startpos or position fen FEN is expected, then moves".into()),
+    };
+    let mut game = Game::new(position);
+    game.play_uci(moves.split_whitespace()).map_err(|error| format!("position: {error}"))?;
+    Ok(game)
+}
+
+/// The command `go` with its arguments.
+#[derive(Clone, Debug)]
+pub(super) struct GoCommand {
+    /// When the command was read.
+    pub(super) start: Instant,
+    /// Stops this search only: a `stop` does not end searches requested after it.
+    pub(super) stop: Arc<AtomicBool>,
+    /// Whether `bestmove` waits for `stop`.
+    pub(super) infinite: bool,
+    pub(super) ponder: bool,
+    depth: Option<u32>,
+    nodes: Option<u64>,
+    mate: Option<u32>,
+    move_time: Option<Duration>,
+    /// White's and Black's remaining time.
+    remaining: [Option<Duration>; 2],
+    increment: [Duration; 2],
+    moves_to_go: Option<u32>,
+    search_moves: Vec<String>,
+}
+
+impl GoCommand {
+    fn new() -> GoCommand {
+        GoCommand {
+            start: Instant::now(),
+            stop: Arc::default(),
+            infinite: false,
+            ponder: false,
+            depth: None,
+            nodes: None,
+            mate: None,
+            move_time: None,
+            remaining: [None; 2],
+            increment: [Duration::ZERO; 2],
+            moves_to_go: None,
+            search_moves: Vec::new(),
+        }
+    }
+
+    fn parse(words: SplitWhitespace<'_>) -> Result<GoCommand, String> {
+        let mut go = GoCommand::new();
+        let mut words = words.peekable();
+        while let Some(word) = words.next() {
+            match word {
+                "infinite" => go.infinite = true,
+                "ponder" => go.ponder = true,
+                "searchmoves" => {
+                    let is_move = |word: &&str| word.parse::<shakmaty::uci::UciMove>().is_ok();
+                    while let Some(mv) = words.next_if(is_move) {
+                        go.search_moves.push(mv.into());
+                    }
+                }
+                "depth" | "nodes" | "mate" | "movetime" | "wtime" | "btime" | "winc" | "binc" | "movestogo" => {
+                    let number = words.next().unwrap_or_default();
+                    let value: i64 =
+                        number.parse().map_err(|_| format!("go {word} takes a number, not \"{number}\""))?;
+                    go.set(word, value);
+                }
+                _ => return Err(format!("go does not know \"{word}\"")),
+            }
+        }
+        Ok(go)
+    }
+
+    fn set(&mut self, word: &str, value: i64) {
+        let millis = Duration::from_millis(value.max(0).unsigned_abs());
+        let count = u32::try_from(value.max(1)).unwrap_or(u32::MAX);
+        match word {
+            "depth" => self.depth = Some(count),
+            "nodes" => self.nodes = Some(value.max(1).unsigned_abs()),
+            "mate" => self.mate = Some(count),
+            "movetime" => self.move_time = Some(millis),
+            "wtime" => self.remaining[0] = Some(millis),
+            "btime" => self.remaining[1] = Some(millis),
+            "winc" => self.increment[0] = millis,
+            "binc" => self.increment[1] = millis,
+            _ => self.moves_to_go = Some(count),
+        }
+    }
+
+    /// The time limits of a search by `turn` that starts at `start`.
+    pub(super) fn clock(&self, turn: Color, start: Instant, overhead: Duration) -> Option<Clock> {
+        if let Some(time) = self.move_time {
+            return Some(Clock::fixed(start, time, overhead));
+        }
+        let side = usize::from(turn.is_black());
+        let remaining = self.remaining[side]?;
+        Some(Clock::share(start, remaining, self.increment[side], self.moves_to_go, overhead))
+    }
+
+    /// The limits of the search in a game. The clock does not run in infinite and ponder searches.
+    pub(super) fn limits(&self, game: &Game, options: &Options) -> Result<Limits, String> {
+        let legal =
+            |text: &String| game.parse_uci(text).ok_or_else(|| format!("go searchmoves {text}: not a legal move here"));
+        let search_moves = self.search_moves.iter().map(legal).collect::<Result<Vec<Move>, String>>()?;
+        let clock = self.clock(game.position().turn(), self.start, options.move_overhead);
+        Ok(Limits {
+            depth: self.depth,
+            nodes: self.nodes.filter(|_| !options.soft_nodes),
+            soft_nodes: self.nodes.filter(|_| options.soft_nodes),
+            clock: clock.filter(|_| !self.infinite && !self.ponder),
+            mate: self.mate,
+            search_moves,
+        })
+    }
+}

@@ -1,0 +1,315 @@
+//! The search as a UCI engine.
+//!
+//! One thread reads commands, another searches; both write whole lines. The reader itself handles commands that must not
+//! wait for a search (`stop`, `ponderhit`, `quit`, and `isready` during a search). All others are queued. An `info string
+//! error` line reports a wrong command; only `quit` and the end of the input end the engine.
+
+mod command;
+mod options;
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess, Color, EnPassantMode, Move};
+
+use super::{Game, Iteration, Score, SearchResult, Searcher, bench};
+use crate::engine::{BackEnd, Model};
+use crate::features::FeatureSet;
+use command::{Command, GoCommand, Input, parse_position};
+use options::{DEFAULT_MOVE_OVERHEAD, Options};
+
+/// A network ready to play.
+pub struct PlayingNetwork {
+    pub set: FeatureSet,
+    pub model: Model,
+}
+
+/// Reads a network file; the error is a message for the user.
+pub type LoadNetwork<'a> = dyn Fn(&Path) -> Result<PlayingNetwork, String> + Sync + 'a;
+
+/// Plays by UCI until `quit` or the end of the input. `network` is loaded first; the option `EvalFile` replaces it.
+///
+/// # Errors
+/// When the input cannot be read. If the output cannot be written, the engine ends without an error.
+pub fn uci(
+    input: impl BufRead,
+    output: impl Write + Send,
+    load: &LoadNetwork<'_>,
+    network: Option<PathBuf>,
+) -> io::Result<()> {
+    let shared = Shared::new(output);
+    let (commands, queue) = channel();
+    std::thread::scope(|scope| {
+        let game = Game::new(Chess::default());
+        let search = SearchThread { shared: &shared, load, network, game, options: Options::default() };
+        scope.spawn(move || search.run(&queue));
+        let mut reader = CommandReader { shared: &shared, commands, stop_flags: Vec::new(), pondering: None };
+        let outcome = reader.run(input);
+        reader.stop();
+        shared.quit.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+/// State that both threads use.
+struct Shared<W> {
+    output: Mutex<W>,
+    /// Ends a running bench: the engine is about to end.
+    quit: Arc<AtomicBool>,
+    /// Number of searches requested and not yet answered.
+    searching: AtomicU64,
+    /// Whether writing to the output has failed.
+    output_closed: AtomicBool,
+}
+
+impl<W: Write> Shared<W> {
+    fn new(output: W) -> Shared<W> {
+        Shared {
+            output: Mutex::new(output),
+            quit: Arc::default(),
+            searching: AtomicU64::new(0),
+            output_closed: AtomicBool::new(false),
+        }
+    }
+
+    fn write_line(&self, line: &str) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
+            self.output_closed.store(true, Ordering::Relaxed);
+            self.quit.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn write_error(&self, message: &str) {
+        self.write_line(&format!("info string error: {}", message.replace('\n', " ")));
+    }
+
+    fn is_output_closed(&self) -> bool {
+        self.output_closed.load(Ordering::Relaxed)
+    }
+}
+
+/// Reads commands and queues them for the search thread.
+struct CommandReader<'s, W> {
+    shared: &'s Shared<W>,
+    commands: Sender<Command>,
+    /// Stop flags of the searches requested.
+    stop_flags: Vec<Arc<AtomicBool>>,
+    /// The last search, if it ponders.
+    pondering: Option<GoCommand>,
+}
+
+impl<W: Write + Send> CommandReader<'_, W> {
+    fn run(&mut self, input: impl BufRead) -> io::Result<()> {
+        for line in input.split(b'\n') {
+            let line = line?;
+            match Input::parse(String::from_utf8_lossy(&line).trim()) {
+                Ok(Input::Quit) => break,
+                Ok(Input::Stop) => self.stop(),
+                Ok(Input::PonderHit) => self.ponder_hit(),
+                Ok(Input::Command(command)) => self.queue(command),
+                Ok(Input::Nothing) => {}
+                Err(message) => self.shared.write_error(&message),
+            }
+            if self.shared.is_output_closed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, command: Command) {
+        match &command {
+            Command::IsReady if self.shared.searching.load(Ordering::Acquire) > 0 => {
+                return self.shared.write_line("readyok");
+            }
+            Command::Go(go) => {
+                self.pondering = go.ponder.then(|| go.clone());
+                // Finished searches have dropped their flags.
+                self.stop_flags.retain(|flag| Arc::strong_count(flag) > 1);
+                self.stop_flags.push(Arc::clone(&go.stop));
+                self.shared.searching.fetch_add(1, Ordering::AcqRel);
+            }
+            _ => {}
+        }
+        // Sending cannot fail: the search thread ends only after this reader.
+        let _ = self.commands.send(command);
+    }
+
+    fn stop(&mut self) {
+        self.pondering = None;
+        self.stop_flags.drain(..).for_each(|flag| flag.store(true, Ordering::Relaxed));
+    }
+
+    /// The opponent has played the expected move: the ponder search's time starts now.
+    fn ponder_hit(&mut self) {
+        let Some(go) = self.pondering.take() else { return };
+        // The reader does not know whose turn it is and takes the shorter time of both clocks.
+        let now = Instant::now();
+        let clocks =
+            [Color::White, Color::Black].into_iter().filter_map(|turn| go.clock(turn, now, DEFAULT_MOVE_OVERHEAD));
+        let wait = clocks.map(|clock| clock.soft).min().unwrap_or_default();
+        std::thread::spawn(move || {
+            std::thread::sleep(wait);
+            go.stop.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Executes queued commands.
+struct SearchThread<'s, W> {
+    shared: &'s Shared<W>,
+    load: &'s LoadNetwork<'s>,
+    network: Option<PathBuf>,
+    game: Game,
+    options: Options,
+}
+
+const NO_NETWORK: &str = "no network is loaded: set the option EvalFile to a network file";
+
+impl<W: Write> SearchThread<'_, W> {
+    /// Loads networks and executes commands with them. A searcher borrows its network, so each network has its own turn of
+    /// the loop.
+    fn run(mut self, queue: &Receiver<Command>) {
+        let mut next = self.network.take();
+        loop {
+            let loaded = next.take().and_then(|path| match (self.load)(&path) {
+                Ok(network) => Some(network),
+                Err(message) => {
+                    self.shared.write_error(&message);
+                    None
+                }
+            });
+            next = match &loaded {
+                None => self.execute_commands(queue, None),
+                Some(PlayingNetwork { set, model }) => {
+                    match Searcher::new(set, model, BackEnd::best(), self.options.megabytes) {
+                        Ok(searcher) => self.execute_commands(queue, Some(searcher)),
+                        Err(error) => {
+                            self.shared.write_error(&error.to_string());
+                            self.execute_commands(queue, None)
+                        }
+                    }
+                }
+            };
+            if next.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Executes commands until the option `EvalFile` is set, whose file is returned, or until the reader has ended.
+    fn execute_commands(&mut self, queue: &Receiver<Command>, mut searcher: Option<Searcher<'_>>) -> Option<PathBuf> {
+        while let Ok(command) = queue.recv() {
+            let searcher = searcher.as_mut();
+            match command {
+                Command::Uci => Options::identification().iter().for_each(|line| self.shared.write_line(line)),
+                Command::IsReady => self.shared.write_line("readyok"),
+                Command::NewGame => {
+                    self.game = Game::new(Chess::default());
+                    searcher.into_iter().for_each(Searcher::clear);
+                }
+                Command::Position(text) => match parse_position(&text) {
+                    Ok(game) => self.game = game,
+                    Err(message) => self.shared.write_error(&message),
+                },
+                Command::Go(go) => self.go(searcher, &go),
+                Command::SetOption { name, value } if name.eq_ignore_ascii_case("EvalFile") => {
+                    return Some(PathBuf::from(value));
+                }
+                Command::SetOption { name, value } => self.set_option(searcher, &name, &value),
+                Command::Bench(depth) => self.with_searcher(searcher, |searcher| {
+                    searcher.set_stop_flag(Arc::clone(&self.shared.quit));
+                    let result = bench(searcher, depth);
+                    self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
+                }),
+                Command::Eval => self.with_searcher(searcher, |searcher| {
+                    let score = searcher.evaluate(&self.game);
+                    self.shared.write_line(&format!("info string eval {score} cp, side to move's view"));
+                }),
+                Command::Display => {
+                    let fen = Fen::from_position(self.game.position(), EnPassantMode::Legal);
+                    self.shared.write_line(&fen.to_string());
+                }
+            }
+        }
+        None
+    }
+
+    fn with_searcher(&self, searcher: Option<&mut Searcher<'_>>, action: impl FnOnce(&mut Searcher<'_>)) {
+        match searcher {
+            Some(searcher) => action(searcher),
+            None => self.shared.write_error(NO_NETWORK),
+        }
+    }
+
+    fn set_option(&mut self, searcher: Option<&mut Searcher<'_>>, name: &str, value: &str) {
+        match (self.options.set(name, value), searcher) {
+            (Ok(()), Some(searcher)) if name.eq_ignore_ascii_case("hash") => searcher.resize(self.options.megabytes),
+            (Ok(()), _) => {}
+            (Err(message), _) => self.shared.write_error(&message),
+        }
+    }
+
+    fn go(&self, searcher: Option<&mut Searcher<'_>>, go: &GoCommand) {
+        let mut best = "(none)".into();
+        self.with_searcher(searcher, |searcher| {
+            searcher.set_stop_flag(Arc::clone(&go.stop));
+            best = self.search(searcher, go);
+            searcher.set_stop_flag(Arc::default());
+        });
+        // GUIs expect `bestmove` only after they have stopped an infinite search.
+        while (go.infinite || go.ponder) && !go.stop.load(Ordering::Relaxed) && !self.shared.is_output_closed() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.shared.searching.fetch_sub(1, Ordering::AcqRel);
+        self.shared.write_line(&format!("bestmove {best}"));
+    }
+
+    /// Searches and returns the arguments of `bestmove`.
+    fn search(&self, searcher: &mut Searcher<'_>, go: &GoCommand) -> String {
+        let limits = match go.limits(&self.game, &self.options) {
+            Ok(limits) => limits,
+            Err(message) => {
+                self.shared.write_error(&message);
+                return "(none)".into();
+            }
+        };
+        let result = searcher.search(&self.game, &limits, |iteration| {
+            self.shared.write_line(&info_line(iteration, go.start.elapsed()));
+            if self.shared.is_output_closed() {
+                go.stop.store(true, Ordering::Relaxed);
+            }
+        });
+        let SearchResult { best, ponder, .. } = result;
+        match (best, ponder) {
+            (Some(best), Some(ponder)) => format!("{} ponder {}", move_text(best), move_text(ponder)),
+            (Some(best), None) => move_text(best),
+            (None, _) => "(none)".into(),
+        }
+    }
+}
+
+fn move_text(mv: Move) -> String {
+    mv.to_uci(CastlingMode::Standard).to_string()
+}
+
+/// The `info` line of an iteration.
+fn info_line(iteration: &Iteration, elapsed: Duration) -> String {
+    let Iteration { depth, seldepth, score, nodes, hashfull, line } = iteration;
+    let score = match score {
+        Score::Cp(value) => format!("cp {value}"),
+        Score::Mate(moves) => format!("mate {moves}"),
+    };
+    let nps = (*nodes as f64 / elapsed.as_secs_f64().max(1e-6)) as u64;
+    let time = elapsed.as_millis();
+    let pv = line.iter().map(|mv| move_text(*mv)).collect::<Vec<_>>().join(" ");
+    format!(
+        "info depth {depth} seldepth {seldepth} score {score} nodes {nodes} nps {nps} hashfull {hashfull} time {time} pv {pv}"
+    )
+}
