@@ -23,7 +23,9 @@ mod bench {
     use fsbench::data::Method;
     use fsbench::net::{Activation, Scheme};
     use fsbench::service::Source;
-    use fsbench::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe, Run, Silent, TrainConfig};
+    use fsbench::train::{
+        DeviceChoice, EvalLoss, Optimisation, PqrLoss, ShapeOptions, Silent, TrainConfig, TrainingRun,
+    };
     use fsbench::units::Seed;
     use tch::{Device, Kind, Tensor};
 
@@ -39,17 +41,20 @@ mod bench {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let peak = matrix_product(threads);
         println!("matrix product on {threads} threads: {peak:.0} GFLOP/s");
-        let buckets = Design { activation: Activation::Pairwise, psqt: true, buckets: 8, ..Design::default() };
+        let buckets =
+            ShapeOptions { activation: Activation::Pairwise, psqt: true, buckets: 8, ..ShapeOptions::default() };
         for (set, name, design) in [
-            ("piece", "plain", Design::default()),
-            ("half-ka-v2-hm", "plain", Design::default()),
+            ("piece", "plain", ShapeOptions::default()),
+            ("half-ka-v2-hm", "plain", ShapeOptions::default()),
             ("half-ka-v2-hm", "pairwise, 8 buckets, psqt", buckets),
         ] {
             if wanted.as_ref().is_none_or(|wanted| set.contains(wanted)) {
                 let out = tempfile::tempdir().expect("a folder");
                 let config = config(set, &data, design, threads);
-                let run =
-                    Run { service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))), ..Run::new(&config, out.path()) };
+                let run = TrainingRun {
+                    service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))),
+                    ..TrainingRun::new(&config, out.path())
+                };
                 let outcome = run.train(&mut Silent).expect("trained");
                 let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
                 let shape = design.shape(outcome.num_features, L1, &[L2]).expect("a shape");
@@ -79,7 +84,7 @@ mod bench {
         2.0 * (size as f64).powi(3) / best / 1e9
     }
 
-    fn config(set: &str, data: &Path, design: Design, threads: usize) -> TrainConfig {
+    fn config(set: &str, data: &Path, design: ShapeOptions, threads: usize) -> TrainConfig {
         TrainConfig {
             set: set.into(),
             data: data.into(),
@@ -99,7 +104,7 @@ mod bench {
             epoch_samples: Some(EPOCH),
             learning_rate: 1e-3,
             decay: 0.9,
-            recipe: Recipe::default(),
+            recipe: Optimisation::default(),
             second: None,
             start: None,
             validation: 0.01,

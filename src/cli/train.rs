@@ -15,7 +15,8 @@ use crate::net::nnue::Architecture;
 use crate::report::Estimate;
 use crate::service::{Request, Source};
 use crate::train::{
-    Design, DeviceChoice, EvalLoss, LossForm, Outcome, PqrLoss, Recipe, Run, Second, TrainConfig, TrainError, folder,
+    DeviceChoice, EvalLoss, LossForm, Optimisation, PqrLoss, SecondMethod, ShapeOptions, TrainConfig, TrainError,
+    TrainOutcome, TrainingRun, run_dir,
 };
 use crate::units::Seed;
 
@@ -56,7 +57,7 @@ pub struct Arguments {
     #[arg(long, default_value = "32")]
     hidden: Widths,
     #[command(flatten)]
-    design: Design,
+    design: ShapeOptions,
     /// The widths and parts of a Stockfish's network, and its features when no set is named: stockfish-12, stockfish-14,
     /// stockfish-15.1, …
     #[arg(long, value_name = "NAME", conflicts_with_all = [
@@ -86,7 +87,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0.8)]
     decay: f64,
     #[command(flatten)]
-    recipe: Recipe,
+    recipe: Optimisation,
     /// Learn from a second method too, in the same steps
     #[arg(long, value_enum, value_name = "METHOD")]
     second: Option<Method>,
@@ -125,7 +126,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "force")]
     resume: bool,
     /// Minutes between two checkpoints within an epoch
-    #[arg(long, value_name = "MINUTES", default_value_t = Run::CHECKPOINT_EVERY.as_secs_f64() / 60.0)]
+    #[arg(long, value_name = "MINUTES", default_value_t = TrainingRun::CHECKPOINT_EVERY.as_secs_f64() / 60.0)]
     checkpoint_every: f64,
     /// Replace the run in OUT
     #[arg(long)]
@@ -179,7 +180,7 @@ impl Arguments {
     /// The file to begin with: where a run's folder is named, its float weights.
     fn start(&self) -> Result<Option<PathBuf>, Failure> {
         match &self.start {
-            Some(start) if start.is_dir() => folder::weights(start, self.last).map(Some).map_err(failure),
+            Some(start) if start.is_dir() => run_dir::weights(start, self.last).map(Some).map_err(failure),
             Some(start) if self.last => {
                 let why = format!("--last chooses among a run folder's networks, and {} is none", start.display());
                 Err(failure(TrainError::Config(why)))
@@ -210,7 +211,7 @@ impl Arguments {
             seed,
             l1,
             hidden: hidden.clone(),
-            design: shape.as_ref().map_or(self.design, Design::of),
+            design: shape.as_ref().map_or(self.design, ShapeOptions::of),
             scheme: self.scheme.clone(),
             pawn: self.pawn,
             batch_size: self.batch_size,
@@ -220,7 +221,7 @@ impl Arguments {
             decay: self.decay,
             recipe: self.recipe,
             start,
-            second: self.second.map(|method| Second {
+            second: self.second.map(|method| SecondMethod {
                 method,
                 data: self.second_data.clone().unwrap_or(data),
                 from_unit: self.from_unit,
@@ -297,7 +298,7 @@ fn note_units(config: &TrainConfig) -> Result<(), Failure> {
     }
 }
 
-fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<Outcome, Failure> {
+fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<TrainOutcome, Failure> {
     let mut progress = Progress::new(arguments.resume);
     let every = Duration::try_from_secs_f64(arguments.checkpoint_every * 60.0);
     let checkpoint_every = every.map_err(|_| {
@@ -305,7 +306,7 @@ fn train(arguments: &Arguments, config: &TrainConfig, folder: &Path) -> Result<O
         Failure::request(TrainError::Config(text))
     })?;
     let (resume, force) = (arguments.resume, arguments.force);
-    let run = Run { resume, force, checkpoint_every, ..Run::new(config, folder) };
+    let run = TrainingRun { resume, force, checkpoint_every, ..TrainingRun::new(config, folder) };
     let outcome = run.train(&mut progress);
     progress.clear();
     outcome.map_err(failure)
@@ -318,7 +319,7 @@ fn failure(error: TrainError) -> Failure {
     }
 }
 
-fn print_text(outcome: &Outcome, folder: &Path) -> Result<(), StdoutError> {
+fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> {
     outln!("{}: {} features, {} parameters", outcome.name, outcome.num_features, outcome.parameters)?;
     outln!(
         "validation loss {:.6} over {} samples, {} the best constant's {:.6}",
@@ -352,7 +353,7 @@ fn beside(loss: f64, other: f64) -> String {
 }
 
 /// The seeds' losses as one estimate.
-fn print_spread(outcomes: &[Outcome]) -> Result<(), StdoutError> {
+fn print_spread(outcomes: &[TrainOutcome]) -> Result<(), StdoutError> {
     let losses: Vec<f64> = outcomes.iter().map(|outcome| outcome.validation_loss).collect();
     if let Some(Estimate { mean, interval: Some(interval), count }) = Estimate::over(&losses) {
         outln!("validation loss {mean:.6} ± {interval:.6} (95%, {count} seeds)")?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::interrupt;
-use crate::train::{EpochMetrics, Observer, Plan, Step};
+use crate::train::{EpochMetrics, RunObserver, RunOverview, StepMetrics};
 
 /// Between two plain lines.
 const QUIET: Duration = Duration::from_secs(10);
@@ -47,12 +47,12 @@ impl Progress {
     }
 }
 
-impl Observer for Progress {
+impl RunObserver for Progress {
     fn noted(&mut self, text: &str) {
         self.line(&format!("note: {text}"));
     }
 
-    fn started(&mut self, plan: &Plan<'_>) {
+    fn started(&mut self, plan: &RunOverview<'_>) {
         (self.epochs, self.steps) = (plan.epochs, plan.steps_per_epoch * u64::from(plan.epochs));
         match (self.resume, plan.done) {
             (true, 0) => self.line(&format!("{} holds no checkpoint: starting anew", plan.folder.display())),
@@ -73,7 +73,7 @@ impl Observer for Progress {
         (self.begun, self.last_line) = (Instant::now(), Instant::now());
     }
 
-    fn stepped(&mut self, step: &Step) {
+    fn stepped(&mut self, step: &StepMetrics) {
         self.positions += step.positions;
         let message = format!("loss {:.5}, {}", step.loss, self.speed());
         if let Some(bar) = &self.bar {

@@ -10,7 +10,7 @@ use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
-use crate::train::{EpochMetrics, Observer, Outcome, Run, TrainError};
+use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// Works in this process; `data` is the cache of built data sets (none = the default one).
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ impl Workbench for Local {
         Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
     }
 
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
-        let run = Run { resume: true, ..Run::new(request.config, &request.folder) };
+    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError> {
+        let run = TrainingRun { resume: true, ..TrainingRun::new(request.config, &request.folder) };
         match run.train(&mut Watched(watch)) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
@@ -84,7 +84,7 @@ fn name_of(network: &Path) -> String {
 /// The trainer's observer on top of the experiment's.
 struct Watched<'a>(&'a mut dyn Watch);
 
-impl Observer for Watched<'_> {
+impl RunObserver for Watched<'_> {
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
         self.0.epoch(metrics);
     }

@@ -8,7 +8,7 @@ use super::ExperimentError;
 use crate::data::Method;
 use crate::record::{RecordFileError, RunKey, read_json, write_json};
 use crate::train::TrainConfig;
-use crate::train::folder::{CONFIG, OUTCOME};
+use crate::train::run_dir::{CONFIG, OUTCOME};
 use crate::units::Seed;
 
 /// A finished run of an experiment.

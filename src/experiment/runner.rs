@@ -20,8 +20,8 @@ use crate::record::{
     Environment, Machine, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, machine, read_json,
     write_atomically,
 };
-use crate::train::folder::OUTCOME;
-use crate::train::{EpochMetrics, Outcome, TrainConfig};
+use crate::train::run_dir::OUTCOME;
+use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 
 /// Where to work and what to do.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ impl<'a> Runner<'a> {
     /// Where a finished run's network is; makes the link to it.
     fn trained(&self, run: usize) -> Result<Trained, ExperimentError> {
         let (key, folder) = (self.plan.runs[run].key.clone(), absolute(&self.folder(run)));
-        let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
+        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
         let network = folder.join(outcome.network);
         let link = networks::link(&self.options.out, &key, &network);
         Ok(Trained { key, folder, network, link })
@@ -244,7 +244,7 @@ impl<'a> Runner<'a> {
         Ok(usage.note(&self.options.work)?)
     }
 
-    fn keep_run(&self, run: usize, outcome: &Outcome) -> Result<(), ExperimentError> {
+    fn keep_run(&self, run: usize, outcome: &TrainOutcome) -> Result<(), ExperimentError> {
         let record = RunRecord::new(self.plan.runs[run].key.clone(), outcome);
         self.store.put("run", &self.key(Step::Train(run)), outcome.seconds, record)?;
         Ok(())
@@ -279,7 +279,7 @@ impl<'a> Runner<'a> {
 
     /// A run is finished when its outcome is there and of the same configuration.
     fn recall_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
-        let Ok(outcome) = read_json::<Outcome>(&self.folder(run).join(OUTCOME)) else { return Ok(false) };
+        let Ok(outcome) = read_json::<TrainOutcome>(&self.folder(run).join(OUTCOME)) else { return Ok(false) };
         // The folder's name has a hash of the data's content and of the set: neither is told by its path. Without a best
         // epoch it is of a version whose network was the last one's.
         let neutral = |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), ..config };
@@ -417,7 +417,7 @@ impl<'a> Runner<'a> {
             Step::Speed(run) | Step::Train(run) | Step::Updates(run) => (run, None),
         };
         let folder = self.folder(run);
-        let outcome: Outcome = read_json(&folder.join(OUTCOME))?;
+        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),

@@ -14,7 +14,7 @@ use crate::pipeline::Options;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::record::{Results, machine};
 use crate::service::Source;
-use crate::train::{Design, DeviceChoice, EvalLoss, PqrLoss, Recipe, Second, TrainConfig};
+use crate::train::{DeviceChoice, EvalLoss, Optimisation, PqrLoss, SecondMethod, ShapeOptions, TrainConfig};
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -123,7 +123,7 @@ pub struct TrainSettings {
     pub hidden: Vec<usize>,
     /// Activations, output buckets and the like.
     #[serde(default)]
-    pub design: Design,
+    pub design: ShapeOptions,
     /// Name of the quantisation scheme; absent = stockfish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
@@ -137,7 +137,7 @@ pub struct TrainSettings {
     /// Factor on the learning rate after every epoch.
     pub decay: f64,
     #[serde(default)]
-    pub recipe: Recipe,
+    pub recipe: Optimisation,
     /// Share of games kept for validation.
     pub validation: f64,
     /// Root of the choice of those games; absent = 0.
@@ -597,7 +597,7 @@ impl TrainSettings {
         let first = methods.first().copied().unwrap_or(Method::Eval);
         let config = self.config(String::new(), PathBuf::new(), first, Seed(0));
         let other = methods.iter().find(|method| **method != first);
-        let second = other.map(|method| Second {
+        let second = other.map(|method| SecondMethod {
             method: *method,
             data: PathBuf::new(),
             from_unit: None,

@@ -15,7 +15,9 @@ use crate::net::{Activation, BucketRule};
 use crate::record::{
     ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
 };
-use crate::train::{Design, DeviceChoice, EpochMetrics, EvalLoss, Optimiser, Outcome, PqrLoss, Recipe, Schedule};
+use crate::train::{
+    DeviceChoice, EpochMetrics, EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainOutcome,
+};
 
 const TEXT: &str = r#"
 name  = "small"
@@ -95,7 +97,7 @@ impl Workbench for Fake {
         Ok(DataFacts { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError> {
+    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError> {
         let config = request.config;
         self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
         let metrics = EpochMetrics {
@@ -116,7 +118,7 @@ impl Workbench for Fake {
         if watch.stop_requested() {
             return Ok(None);
         }
-        let outcome = Outcome {
+        let outcome = TrainOutcome {
             config: config.clone(),
             name: config.set.clone(),
             identity: identity(),
@@ -422,7 +424,7 @@ fn settings_reach_the_configuration() {
         run.config(&plan.sets[run.set], "data.fsd".into())
     };
     let (eval, pqr) = (config(Method::Eval), config(Method::Pqr));
-    let design = Design {
+    let design = ShapeOptions {
         activation: Activation::Pairwise,
         hidden_activation: Activation::Dual,
         skip: true,
@@ -431,10 +433,10 @@ fn settings_reach_the_configuration() {
         bucket_rule: BucketRule::Cpw,
     };
     assert_eq!(eval.design, design);
-    assert_eq!(pqr.design, Design { buckets: 2, ..design });
-    let recipe = Recipe { schedule: Schedule::Cosine, warm_up: 100, ..Recipe::default() };
+    assert_eq!(pqr.design, ShapeOptions { buckets: 2, ..design });
+    let recipe = Optimisation { schedule: Schedule::Cosine, warm_up: 100, ..Optimisation::default() };
     assert_eq!(eval.recipe, recipe);
-    assert_eq!(pqr.recipe, Recipe { optimiser: Optimiser::Ranger, ..recipe });
+    assert_eq!(pqr.recipe, Optimisation { optimiser: Optimiser::Ranger, ..recipe });
     assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, pqr.pqr_loss.kappa), (0.5, 2.0, 0.25));
     // A method's loss is no part of the other's runs.
     assert_eq!((pqr.eval_loss, eval.pqr_loss), (EvalLoss::default(), PqrLoss::default()));

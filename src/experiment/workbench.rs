@@ -8,7 +8,7 @@ use crate::data::ScoreUnit;
 use crate::features::Identity;
 use crate::pipeline::Options;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
-use crate::train::{EpochMetrics, Outcome, TrainConfig};
+use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 
 /// Any step's own error.
 pub type StepError = Box<dyn std::error::Error + Send + Sync>;
@@ -86,7 +86,7 @@ pub trait Workbench {
     ///
     /// # Errors
     /// When the training fails.
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<Outcome>, StepError>;
+    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError>;
 
     /// # Errors
     /// When the measure fails.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Method;
 use crate::features::Identity;
-use crate::train::Outcome;
+use crate::train::TrainOutcome;
 use crate::units::Seed;
 
 /// Which run of an experiment.
@@ -67,7 +67,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// The lasting part of a training's outcome.
     #[must_use]
-    pub fn new(key: RunKey, outcome: &Outcome) -> RunRecord {
+    pub fn new(key: RunKey, outcome: &TrainOutcome) -> RunRecord {
         let epochs = outcome.epochs.iter().map(|epoch| EpochRecord {
             epoch: epoch.epoch,
             samples: epoch.samples,

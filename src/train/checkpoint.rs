@@ -6,8 +6,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::factor::Factored;
+use super::lookahead::Lookahead;
 use super::model::{Model, Sums};
-use super::slow::Slow;
 use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError};
 use crate::data::formats::{SaidBy, score_unit};
@@ -121,7 +121,7 @@ pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) ->
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
         extra.extend(rows);
     }
-    if let Some(slow) = &model.slow {
+    if let Some(slow) = &model.lookahead {
         extra.extend(tensors("slow", &slow.net));
         extra.push((SLOW_FACTOR.into(), vec![slow.factor_rows.len() / row, row], &slow.factor_rows));
     }
@@ -153,7 +153,7 @@ const SLOW_FACTOR: &str = "slow.factor.weight";
 pub struct State {
     pub net: FloatNet,
     pub factored: Option<Factored>,
-    pub slow: Option<Slow>,
+    pub lookahead: Option<Lookahead>,
     pub first: FloatNet,
     pub second: FloatNet,
     pub progress: Progress,
@@ -201,17 +201,17 @@ pub fn load(
     let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
     let moments = |prefix| read_moments(&file, prefix, &net).map_err(damaged);
     let factored = factors.map(|factors| read_factors(&file, factors, &net).map_err(damaged)).transpose()?;
-    let slow = match config.recipe.optimiser {
+    let lookahead = match config.recipe.optimiser {
         Optimiser::Ranger => {
             let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
             let row = net.shape.row();
             let shape = [factor_rows.len() / row, row];
             read_into(&mut factor_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
-            Some(Slow { net: moments("slow")?, factor_rows })
+            Some(Lookahead { net: moments("slow")?, factor_rows })
         }
         Optimiser::Adam | Optimiser::Adamw => None,
     };
-    Ok(State { factored, slow, first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
+    Ok(State { factored, lookahead, first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
 }
 
 /// Whether a run's data are those it began with, told by what they hold.

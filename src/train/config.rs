@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Design, Recipe, TrainError};
+use super::{Optimisation, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, SaidBy, score_unit};
 use crate::data::{DataError, Method, Needs, ScoreUnit};
 use crate::net::Scheme;
@@ -37,7 +37,7 @@ pub struct TrainConfig {
     /// Hidden layers' widths, first to last.
     pub hidden: Vec<usize>,
     #[serde(default)]
-    pub design: Design,
+    pub design: ShapeOptions,
     /// Name of the quantisation scheme.
     #[serde(default = "stockfish")]
     pub scheme: String,
@@ -53,10 +53,10 @@ pub struct TrainConfig {
     /// Factor on the learning rate after every epoch.
     pub decay: f64,
     #[serde(default)]
-    pub recipe: Recipe,
+    pub recipe: Optimisation,
     /// A second method, learned from in the same steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second: Option<Second>,
+    pub second: Option<SecondMethod>,
     /// A network of this set and shape to begin with instead of seeded numbers, whatever it learned from: a checkpoint, or
     /// a quantised network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,7 +108,7 @@ fn stockfish() -> String {
 
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Second {
+pub struct SecondMethod {
     pub method: Method,
     pub data: PathBuf,
     /// As [`TrainConfig::from_unit`].
@@ -152,7 +152,7 @@ impl TrainConfig {
         let TrainConfig { method, data, from_unit, source, .. } = self;
         let first = Task { method: *method, data, from_unit: *from_unit, source: *source, weight: 1.0, first: true };
         let second = self.second.as_ref().map(|second| {
-            let Second { method, data, from_unit, source, weight } = second;
+            let SecondMethod { method, data, from_unit, source, weight } = second;
             Task { method: *method, data, from_unit: *from_unit, source: *source, weight: *weight, first: false }
         });
         std::iter::once(first).chain(second).collect()

@@ -38,10 +38,10 @@ pub enum TrainError {
     #[error("{} is damaged: {why}; remove it, or start again with `--force`", path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "training diverged at step {step}: {culprit}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
+        "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
          new run can --start with this one's checkpoint, where it has one"
     )]
-    NotFinite { step: u64, culprit: String, learning_rate: f64 },
+    NotFinite { step: u64, cause: String, learning_rate: f64 },
     #[error("{0}")]
     Labels(String),
     #[error("the samples service sent a broken batch {batch}: {why}")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::TrainConfig;
-use super::folder::CHECKPOINT;
+use super::run_dir::CHECKPOINT;
 use crate::data::Method;
 use crate::features::Identity;
 
@@ -75,7 +75,7 @@ pub struct Neurons {
 
 /// What a finished run leaves behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct TrainOutcome {
     pub config: TrainConfig,
     pub name: String,
     pub identity: Identity,
@@ -102,7 +102,7 @@ pub struct Outcome {
     /// The float network it was quantised from.
     #[serde(default = "of_earlier_versions")]
     pub weights: PathBuf,
-    /// The last epoch's network, quantised; none in outcomes of versions where [`Outcome::network`] was it.
+    /// The last epoch's network, quantised; none in outcomes of versions where [`TrainOutcome::network`] was it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<PathBuf>,
     /// What the run goes on from.
@@ -114,7 +114,7 @@ fn of_earlier_versions() -> PathBuf {
     CHECKPOINT.into()
 }
 
-impl Outcome {
+impl TrainOutcome {
     /// The metrics of the epoch the network is of.
     #[must_use]
     pub fn best(&self) -> Option<&EpochMetrics> {

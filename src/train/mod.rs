@@ -2,12 +2,12 @@
 //! feature `train`. Without it a run gives [`TrainError::NoTrainer`].
 
 mod config;
-mod design;
 mod error;
-pub mod folder;
 mod metrics;
 mod observer;
-mod recipe;
+mod optimiser;
+pub mod run_dir;
+mod shape_options;
 mod validate;
 
 #[cfg(feature = "train")]
@@ -21,11 +21,11 @@ mod batch;
 #[cfg(feature = "train")]
 mod checkpoint;
 #[cfg(feature = "train")]
-mod culprit;
-#[cfg(feature = "train")]
 mod dense;
 #[cfg(feature = "train")]
 mod device;
+#[cfg(feature = "train")]
+mod divergence;
 #[cfg(feature = "train")]
 mod events;
 #[cfg(feature = "train")]
@@ -36,6 +36,8 @@ mod gradient;
 mod histogram;
 #[cfg(feature = "train")]
 mod init;
+#[cfg(feature = "train")]
+mod lookahead;
 #[cfg(feature = "train")]
 mod loss;
 #[cfg(feature = "train")]
@@ -49,8 +51,6 @@ mod run;
 #[cfg(feature = "train")]
 mod shard;
 #[cfg(feature = "train")]
-mod slow;
-#[cfg(feature = "train")]
 mod sparse;
 #[cfg(feature = "train")]
 mod start;
@@ -61,22 +61,22 @@ mod threads;
 #[cfg(feature = "train")]
 mod validator;
 
-pub use config::{DeviceChoice, EvalLoss, LossForm, PqrLoss, Second, TrainConfig};
-pub use design::Design;
+pub use config::{DeviceChoice, EvalLoss, LossForm, PqrLoss, SecondMethod, TrainConfig};
 pub use error::TrainError;
-pub use metrics::{EpochMetrics, Neurons, Outcome, SecondMetrics, WeightHistogram};
-pub use observer::{Observer, Plan, Silent, Step};
-pub use recipe::{Length, Optimiser, Recipe, Schedule};
-pub use validate::Idle;
+pub use metrics::{EpochMetrics, Neurons, SecondMetrics, TrainOutcome, WeightHistogram};
+pub use observer::{RunObserver, RunOverview, Silent, StepMetrics};
+pub use optimiser::{Length, Optimisation, Optimiser, Schedule};
+pub use shape_options::ShapeOptions;
+pub use validate::IdleSetting;
 
 use std::path::Path;
 use std::time::Duration;
 
 /// A training run to do.
 #[derive(Copy, Clone, Debug)]
-pub struct Run<'a> {
+pub struct TrainingRun<'a> {
     pub config: &'a TrainConfig,
-    /// See [`folder`] for what will stand there.
+    /// See [`run_dir`] for what will stand there.
     pub folder: &'a Path,
     /// Go on with the run in the folder; from the beginning where none has begun.
     pub resume: bool,
@@ -88,23 +88,23 @@ pub struct Run<'a> {
     pub checkpoint_every: Duration,
 }
 
-impl<'a> Run<'a> {
+impl<'a> TrainingRun<'a> {
     /// A checkpoint this often bounds what a crash costs, and saving takes a hundredth of it at most.
     pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(300);
 
     /// The run in a folder, served by this program.
     #[must_use]
-    pub fn new(config: &'a TrainConfig, folder: &'a Path) -> Run<'a> {
-        let checkpoint_every = Run::CHECKPOINT_EVERY;
-        Run { config, folder, resume: false, force: false, service: None, checkpoint_every }
+    pub fn new(config: &'a TrainConfig, folder: &'a Path) -> TrainingRun<'a> {
+        let checkpoint_every = TrainingRun::CHECKPOINT_EVERY;
+        TrainingRun { config, folder, resume: false, force: false, service: None, checkpoint_every }
     }
 }
 
 #[cfg(not(feature = "train"))]
-impl Run<'_> {
+impl TrainingRun<'_> {
     /// # Errors
     /// Always: this build cannot train.
-    pub fn train(&self, _observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+    pub fn train(&self, _observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         Err(TrainError::NoTrainer)
     }
 }
@@ -117,7 +117,7 @@ pub fn run(
     config: &TrainConfig,
     folder: &Path,
     resume: bool,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, TrainError> {
-    Run { resume, ..Run::new(config, folder) }.train(observer)
+    observer: &mut dyn RunObserver,
+) -> Result<TrainOutcome, TrainError> {
+    TrainingRun { resume, ..TrainingRun::new(config, folder) }.train(observer)
 }

@@ -17,10 +17,10 @@ use super::adam::{Adam, Slice};
 use super::batch::Batch;
 use super::factor::Factored;
 use super::gradient::Gradients;
+use super::lookahead::{LOOKAHEAD_STEPS, Lookahead};
 use super::loss::Loss;
 use super::shard::{Pass, Shard, shards};
-use super::slow::{LOOKAHEAD_STEPS, Slow};
-use super::{Optimiser, Recipe, TrainError, culprit, threads};
+use super::{Optimisation, Optimiser, TrainError, divergence, threads};
 use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
 
@@ -36,10 +36,10 @@ pub struct Model {
     pub first: FloatNet,
     pub second: FloatNet,
     /// Ranger's slow weights; those of the features' own rows stand for the network's.
-    pub slow: Option<Slow>,
+    pub lookahead: Option<Lookahead>,
     /// Steps taken.
     pub step: u64,
-    recipe: Recipe,
+    recipe: Optimisation,
     loss: Loss,
     scheme: Scheme,
     pool: ThreadPool,
@@ -82,7 +82,7 @@ impl Model {
     pub fn new(
         net: FloatNet,
         factors: Option<Factors>,
-        recipe: Recipe,
+        recipe: Optimisation,
         loss: Loss,
         scheme: &Scheme,
         threads: usize,
@@ -91,9 +91,9 @@ impl Model {
         let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
         let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row()));
-        let slow = (recipe.optimiser == Optimiser::Ranger).then(|| Slow::of(&net, factored.as_ref()));
+        let lookahead = (recipe.optimiser == Optimiser::Ranger).then(|| Lookahead::of(&net, factored.as_ref()));
         let gradients = Gradients::default();
-        Ok(Model { net, factored, first, second, slow, step: 0, recipe, loss, scheme, pool, gradients })
+        Ok(Model { net, factored, first, second, lookahead, step: 0, recipe, loss, scheme, pool, gradients })
     }
 
     /// One step along the gradient of the parts' objectives, weighted; gives each part's losses before the step.
@@ -132,9 +132,9 @@ impl Model {
         let Some(first) = shards.next() else { return Ok(sums) };
         let sum = shards.fold(first, |sum, shard| sum.plus(&shard));
         let losses: Vec<f64> = sums.iter().map(Sums::mean_loss).collect();
-        if !culprit::all_finite(&losses, &sum) {
-            let culprit = culprit::of(&self.net, parts, &losses, &sum);
-            return Err(TrainError::NotFinite { step: self.step + 1, culprit, learning_rate });
+        if !divergence::all_finite(&losses, &sum) {
+            let cause = divergence::explain(&self.net, parts, &losses, &sum);
+            return Err(TrainError::NotFinite { step: self.step + 1, cause, learning_rate });
         }
         if self.gradients.in_tiles() || self.factored.is_some() {
             self.pool.install(|| self.gradients.sum_rows());
@@ -142,10 +142,10 @@ impl Model {
         self.step += 1;
         let adam = self.adam(learning_rate, self.step, || self.gradient_length(&sum));
         self.update(adam, &sum);
-        if let Some(slow) = &mut self.slow
+        if let Some(lookahead) = &mut self.lookahead
             && self.step.is_multiple_of(LOOKAHEAD_STEPS)
         {
-            slow.meet(&mut self.net, self.factored.as_mut(), self.scheme.limits().feature_transformer as f32);
+            lookahead.meet(&mut self.net, self.factored.as_mut(), self.scheme.limits().feature_transformer as f32);
         }
         Ok(sums)
     }
@@ -176,7 +176,7 @@ impl Model {
 
     /// The recipe's step. `length`: of the gradient, asked for where long ones are shortened.
     pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {
-        let Recipe { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
+        let Optimisation { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
         let shortened = gradient_clip.map_or(1.0, |longest| (longest / length()).min(1.0));
         Adam::new(optimiser, weight_decay, learning_rate, step).scaled(shortened as f32)
     }

@@ -6,7 +6,7 @@ use super::EpochMetrics;
 
 /// What a run is about to do.
 #[derive(Copy, Clone, Debug)]
-pub struct Plan<'a> {
+pub struct RunOverview<'a> {
     pub folder: &'a Path,
     pub set: &'a str,
     pub features: u32,
@@ -21,7 +21,7 @@ pub struct Plan<'a> {
 
 /// A step just taken.
 #[derive(Copy, Clone, Debug)]
-pub struct Step {
+pub struct StepMetrics {
     /// From 1.
     pub epoch: u32,
     /// Steps taken since the run began.
@@ -33,11 +33,11 @@ pub struct Step {
 }
 
 /// Follows a run. Every method may be left out.
-pub trait Observer {
+pub trait RunObserver {
     /// Something worth knowing.
     fn noted(&mut self, _text: &str) {}
-    fn started(&mut self, _plan: &Plan<'_>) {}
-    fn stepped(&mut self, _step: &Step) {}
+    fn started(&mut self, _plan: &RunOverview<'_>) {}
+    fn stepped(&mut self, _step: &StepMetrics) {}
     /// The epoch's steps are done and its validation begins.
     fn validating(&mut self, _epoch: u32) {}
     fn finished_epoch(&mut self, _metrics: &EpochMetrics) {}
@@ -51,4 +51,4 @@ pub trait Observer {
 #[derive(Debug)]
 pub struct Silent;
 
-impl Observer for Silent {}
+impl RunObserver for Silent {}

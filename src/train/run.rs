@@ -5,41 +5,42 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::checkpoint::{self, Progress, Sources, Validation};
 use super::device::Learner;
-use super::folder::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, Folder, LAST, NETWORK, OUTCOME};
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Part, Sums};
 use super::objective::{Objective, Validated};
+use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, NETWORK, OUTCOME, RunDir};
 use super::start::Ready;
 use super::stream::{Served, Stop};
 use super::{
-    EpochMetrics, Length, Observer, Outcome, Plan, Run, SecondMetrics, Step, TrainConfig, TrainError, events, histogram,
+    EpochMetrics, Length, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
+    TrainingRun, events, histogram,
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, NetFile, Origin, Scheme};
 use crate::service::ServiceError;
 
-impl Run<'_> {
+impl TrainingRun<'_> {
     /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
     /// `network.safetensors`, `last.safetensors` and, at the end, `outcome.json`.
     ///
     /// # Errors
     /// See [`TrainError`]. Whatever happens, the folder holds whole files only and a run in it can be resumed.
-    pub fn train(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+    pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
         let config = &self.config.settled().map_err(ServiceError::from)?;
-        Run { config, ..*self }.go(observer)
+        TrainingRun { config, ..*self }.go(observer)
     }
 
-    fn go(&self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+    fn go(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         let config = self.config;
         // Whatever is wrong with the request is told before anything in the folder is touched.
         let ready = Ready::of(self)?;
         ready.note.iter().for_each(|note| observer.noted(note));
         let folder = match self.resume {
-            true => Folder::open(self.folder)?,
-            false => Folder::create(self.folder, self.force)?,
+            true => RunDir::open(self.folder)?,
+            false => RunDir::create(self.folder, self.force)?,
         };
         let contents = contents(config)?;
         let sources = sources(&folder, &contents)?;
@@ -64,7 +65,7 @@ fn contents(config: &TrainConfig) -> Result<Contents, TrainError> {
     config.tasks().iter().map(|task| Ok(content_hash(task.data).map_err(ServiceError::from)?)).collect()
 }
 
-fn sources(folder: &Folder, contents: &Contents) -> Result<Sources, TrainError> {
+fn sources(folder: &RunDir, contents: &Contents) -> Result<Sources, TrainError> {
     Ok(match folder.read_json::<Contents>(DATA)? {
         None => Sources::Unknown,
         Some(begun) if begun == *contents => Sources::Same,
@@ -74,12 +75,12 @@ fn sources(folder: &Folder, contents: &Contents) -> Result<Sources, TrainError> 
 
 /// The outcome of a run that is already finished, if this is one.
 fn finished(
-    folder: &Folder,
+    folder: &RunDir,
     config: &TrainConfig,
     set: &FeatureSet,
     sources: Sources,
-) -> Result<Option<Outcome>, TrainError> {
-    let Some(outcome) = folder.read_json::<Outcome>(OUTCOME)? else { return Ok(None) };
+) -> Result<Option<TrainOutcome>, TrainError> {
+    let Some(outcome) = folder.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
     // Of a version whose network was the last epoch's: finished once more, without a step.
     if outcome.best_epoch.is_none() {
         return Ok(None);
@@ -95,7 +96,7 @@ struct Session<'a> {
     served: Served,
     origin: Origin,
     scheme: Scheme,
-    folder: Folder,
+    folder: RunDir,
     program: PathBuf,
     learner: Learner,
     /// The first method's, and the second's where there is one.
@@ -110,7 +111,7 @@ impl<'a> Session<'a> {
     fn begin(
         config: &'a TrainConfig,
         ready: Ready,
-        folder: Folder,
+        folder: RunDir,
         program: PathBuf,
         checkpoint_every: Duration,
         stop: Stop<'_>,
@@ -133,7 +134,7 @@ impl<'a> Session<'a> {
         let (mut model, progress) = match stored {
             Some(state) => {
                 let mut model = Model::new(state.net, None, recipe, loss, &scheme, config.threads)?;
-                (model.factored, model.slow) = (state.factored, state.slow);
+                (model.factored, model.lookahead) = (state.factored, state.lookahead);
                 (model.first, model.second) = (state.first, state.second);
                 (model, Some(state.progress))
             }
@@ -179,10 +180,10 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn finish(mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+    fn finish(mut self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         let parameters = self.learner.model()?.net.parameters();
         let positions = |objective: &Objective<'_>| objective.training.description().positions_per_sample;
-        observer.started(&Plan {
+        observer.started(&RunOverview {
             folder: self.folder.root(),
             set: self.set.name(),
             features: self.set.num_features(),
@@ -211,7 +212,7 @@ impl<'a> Session<'a> {
     }
 
     /// The rest of an epoch's steps, its validation and its checkpoint.
-    fn epoch(&mut self, observer: &mut dyn Observer) -> Result<EpochMetrics, TrainError> {
+    fn epoch(&mut self, observer: &mut dyn RunObserver) -> Result<EpochMetrics, TrainError> {
         let begun = Instant::now();
         let epoch = self.progress.epochs + 1;
         let length = Length { epochs: self.config.epochs, steps_per_epoch: self.progress.steps_per_epoch };
@@ -278,7 +279,7 @@ impl<'a> Session<'a> {
         Ok(metrics)
     }
 
-    fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn Observer) -> Result<(), TrainError> {
+    fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn RunObserver) -> Result<(), TrainError> {
         let Session { objectives, learner, progress, .. } = self;
         let (first, others) = objectives.split_at_mut(1);
         let stop = || observer.interrupted();
@@ -303,7 +304,7 @@ impl<'a> Session<'a> {
         if let (Some(second), Some(sums)) = (&mut progress.second, sums.get(1)) {
             second.epoch.add(*sums);
         }
-        observer.stepped(&Step {
+        observer.stepped(&StepMetrics {
             epoch,
             step: progress.step,
             samples: sums[0].samples,
@@ -314,7 +315,7 @@ impl<'a> Session<'a> {
     }
 
     /// Every method's loss over its validation split.
-    fn validate(&mut self, observer: &dyn Observer) -> Result<Vec<Validated>, TrainError> {
+    fn validate(&mut self, observer: &dyn RunObserver) -> Result<Vec<Validated>, TrainError> {
         let mut objectives = std::mem::take(&mut self.objectives);
         let stop = || observer.interrupted();
         let served = (&*self.program, &self.served);
@@ -341,7 +342,7 @@ impl<'a> Session<'a> {
     }
 
     /// Quantises the networks of the best epoch and of the last, and writes the outcome.
-    fn export(mut self) -> Result<Outcome, TrainError> {
+    fn export(mut self) -> Result<TrainOutcome, TrainError> {
         let path = self.folder.path(BEST);
         let (best, stored) = net::load_float(&path)?;
         let epoch = stored.training["epochs"].as_u64();
@@ -358,7 +359,7 @@ impl<'a> Session<'a> {
             let net = net::quantise(net, &self.scheme)?;
             NetFile { origin: self.origin.clone(), net }.save(&self.folder.path(name))?;
         }
-        let outcome = Outcome {
+        let outcome = TrainOutcome {
             config: self.config.clone(),
             name: self.set.name().into(),
             identity: self.set.identity().clone(),

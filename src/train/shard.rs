@@ -25,7 +25,7 @@ pub struct Pass<'a> {
     pub stacks: &'a [Vec<Dense>],
     pub scheme: &'a Scheme,
     pub loss: &'a Loss,
-    /// [`super::Recipe::sparsity`]
+    /// [`super::Optimisation::sparsity`]
     pub sparsity: f64,
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use tch::Device;
 
-use super::folder::{CHECKPOINT, DEFINITION, Folder};
+use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
 use super::stream::Served;
-use super::{Run, TrainConfig, TrainError, device, init};
+use super::{TrainConfig, TrainError, TrainingRun, device, init};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
 
@@ -26,7 +26,7 @@ pub struct Ready {
 impl Ready {
     /// # Errors
     /// Whatever is wrong with what is asked for, as far as can be known without the data.
-    pub fn of(run: &Run<'_>) -> Result<Ready, TrainError> {
+    pub fn of(run: &TrainingRun<'_>) -> Result<Ready, TrainError> {
         let config = run.config;
         let scheme = config.scheme()?;
         for task in config.tasks() {
@@ -75,7 +75,7 @@ impl Reduced {
     ///
     /// # Errors
     /// When that file cannot be written.
-    pub fn serve(&self, config: &TrainConfig, folder: &Folder) -> Result<Served, TrainError> {
+    pub fn serve(&self, config: &TrainConfig, folder: &RunDir) -> Result<Served, TrainError> {
         let request = match self.kept {
             None => config.set.clone(),
             Some(_) => {

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::config::{TrainConfig, positive};
-use super::{Design, EvalLoss, LossForm, Optimiser, PqrLoss, Recipe, Schedule, TrainError};
+use super::{EvalLoss, LossForm, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainError};
 use crate::data::Method;
 use crate::service::Request;
 
 /// A setting without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Idle {
+pub struct IdleSetting {
     /// Where it stands in a configuration: `recipe.warm_up`.
     pub key: String,
     /// The reason, as a message.
@@ -70,9 +70,9 @@ impl TrainConfig {
 
     /// The settings that are not their default and change nothing.
     #[must_use]
-    pub fn idle(&self) -> Vec<Idle> {
+    pub fn idle(&self) -> Vec<IdleSetting> {
         let found = differences(&as_json(self), &as_json(&self.effective())).into_iter();
-        found.map(|(key, value, _)| Idle { why: self.why_idle(&key, &value), key }).collect()
+        found.map(|(key, value, _)| IdleSetting { why: self.why_idle(&key, &value), key }).collect()
     }
 
     fn why_idle(&self, key: &str, value: &Value) -> String {
@@ -105,7 +105,7 @@ impl TrainConfig {
         if !self.learns(Method::Pqr) {
             *pqr_loss = PqrLoss::default();
         }
-        let default = Recipe::default();
+        let default = Optimisation::default();
         if recipe.optimiser == Optimiser::Adam {
             recipe.weight_decay = default.weight_decay;
         }
@@ -115,7 +115,7 @@ impl TrainConfig {
         if !matches!(recipe.schedule, Schedule::Cosine | Schedule::OneCycle) {
             recipe.final_share = default.final_share;
         }
-        let default = Design::default();
+        let default = ShapeOptions::default();
         if self.hidden.is_empty() {
             design.hidden_activation = default.hidden_activation;
         }
@@ -164,7 +164,7 @@ fn compare(place: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Va
 mod tests {
     use super::*;
     use crate::service::Source;
-    use crate::train::{DeviceChoice, Second};
+    use crate::train::{DeviceChoice, SecondMethod};
     use crate::units::Seed;
 
     fn config() -> TrainConfig {
@@ -179,7 +179,7 @@ mod tests {
             seed: Seed(0),
             l1: 16,
             hidden: vec![8],
-            design: Design::default(),
+            design: ShapeOptions::default(),
             scheme: "stockfish".into(),
             pawn: 100,
             batch_size: 64,
@@ -187,7 +187,7 @@ mod tests {
             epoch_samples: None,
             learning_rate: 1e-3,
             decay: 1.0,
-            recipe: Recipe::default(),
+            recipe: Optimisation::default(),
             second: None,
             start: None,
             validation: 0.1,
@@ -246,7 +246,7 @@ mod tests {
         );
         let mut both = config();
         both.pqr_loss.kappa = 0.5;
-        both.second = Some(Second {
+        both.second = Some(SecondMethod {
             method: Method::Pqr,
             data: both.data.clone(),
             from_unit: None,

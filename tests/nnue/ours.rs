@@ -66,7 +66,7 @@ fn plays_in_15_1(mut engine: Engine, file: &NetFile, folder: &Path) {
 /// A network trained for a moment on the sample games, in the shape of `architecture`.
 #[cfg(feature = "train")]
 fn trained(architecture: Architecture, folder: &Path) -> NetFile {
-    use fsbench::train::{Outcome, folder::NETWORK};
+    use fsbench::train::{TrainOutcome, run_dir::NETWORK};
     let run = folder.join("run");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_fsbench"))
         .args(["train", "--arch", architecture.name(), "--epochs", "1", "--epoch-samples", "20000"])
@@ -75,7 +75,7 @@ fn trained(architecture: Architecture, folder: &Path) -> NetFile {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let outcome: Outcome = serde_json::from_slice(&output.stdout).unwrap();
+    let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).unwrap();
     assert!(outcome.validation_loss < outcome.baseline_loss, "{outcome:?}");
     NetFile::load(&run.join(NETWORK)).unwrap()
 }

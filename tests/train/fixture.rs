@@ -9,7 +9,8 @@ use fsbench::data::Method;
 use fsbench::pipeline::open_or_build;
 use fsbench::service::Source;
 use fsbench::train::{
-    Design, DeviceChoice, EvalLoss, Observer, Outcome, PqrLoss, Recipe, Run, Step, TrainConfig, TrainError, folder,
+    DeviceChoice, EvalLoss, Optimisation, PqrLoss, RunObserver, ShapeOptions, StepMetrics, TrainConfig, TrainError,
+    TrainOutcome, TrainingRun, run_dir,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -54,7 +55,7 @@ impl Bench {
             seed: Seed(3),
             l1: 16,
             hidden: vec![8],
-            design: Design::default(),
+            design: ShapeOptions::default(),
             scheme: "stockfish".into(),
             pawn: 100,
             batch_size: 128,
@@ -62,7 +63,7 @@ impl Bench {
             epoch_samples: Some(700),
             learning_rate: 5e-3,
             decay: 0.7,
-            recipe: Recipe::default(),
+            recipe: Optimisation::default(),
             start: None,
             second: None,
             validation: 0.2,
@@ -80,10 +81,10 @@ impl Bench {
         config: &TrainConfig,
         name: &str,
         resume: bool,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, TrainError> {
+        observer: &mut dyn RunObserver,
+    ) -> Result<TrainOutcome, TrainError> {
         let service = Some(Path::new(PROGRAM));
-        Run { resume, service, ..Run::new(config, &self.path(name)) }.train(observer)
+        TrainingRun { resume, service, ..TrainingRun::new(config, &self.path(name)) }.train(observer)
     }
 
     /// The command over eval samples.
@@ -128,7 +129,7 @@ fn balance(position: &Chess) -> f64 {
 }
 
 pub fn same_results(bench: &Bench, a: &str, b: &str) {
-    for file in [folder::CHECKPOINT, folder::BEST, folder::NETWORK, folder::LAST] {
+    for file in [run_dir::CHECKPOINT, run_dir::BEST, run_dir::NETWORK, run_dir::LAST] {
         let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
         assert!(read(a) == read(b), "{file} of {a} and {b} differ");
     }
@@ -150,8 +151,8 @@ impl StopAt {
     }
 }
 
-impl Observer for StopAt {
-    fn stepped(&mut self, step: &Step) {
+impl RunObserver for StopAt {
+    fn stepped(&mut self, step: &StepMetrics) {
         self.step = step.step;
     }
 

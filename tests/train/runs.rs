@@ -10,7 +10,8 @@ use fsbench::data::Method;
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile, Scheme};
 use fsbench::train::{
-    EpochMetrics, EvalLoss, Optimiser, Outcome, Recipe, Run, Schedule, Silent, TrainConfig, TrainError, folder,
+    EpochMetrics, EvalLoss, Optimisation, Optimiser, Schedule, Silent, TrainConfig, TrainError, TrainOutcome,
+    TrainingRun, run_dir,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -32,7 +33,7 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         for (number, stop) in [1, 8, 18].into_iter().enumerate() {
             let error = bench.run(&config, &cut, number > 0, &mut StopAt::new(stop)).expect_err("stopped");
             assert!(matches!(error, TrainError::Interrupted { step, .. } if step == stop), "{error}");
-            assert!(!bench.path(&cut).join(folder::OUTCOME).exists());
+            assert!(!bench.path(&cut).join(run_dir::OUTCOME).exists());
         }
         let one_thread = TrainConfig { threads: 1, ..config.clone() };
         bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
@@ -44,7 +45,7 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         let timed = resumed.epochs.iter().map(|epoch| epoch.samples_per_second.is_some());
         assert!(timed.eq([true, true, false, true]), "{resumed:?}");
         same_results(&bench, &whole, &cut);
-        let losses = |outcome: &Outcome| -> Vec<[f64; 2]> {
+        let losses = |outcome: &TrainOutcome| -> Vec<[f64; 2]> {
             outcome.epochs.iter().map(|epoch| [epoch.train_loss, epoch.validation_loss]).collect()
         };
         assert_eq!(losses(&resumed), losses(&outcome));
@@ -58,12 +59,12 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
 #[test]
 fn every_part_of_a_recipe_is_resumed() {
     let bench = Bench::new();
-    let recipe = Recipe {
+    let recipe = Optimisation {
         optimiser: Optimiser::Ranger,
         schedule: Schedule::Cosine,
         warm_up: 3,
         gradient_clip: Some(0.1),
-        ..Recipe::default()
+        ..Optimisation::default()
     };
     let plain = bench.config(Method::Eval);
     let eval_loss = EvalLoss { lambda: 0.9, lambda_end: Some(0.6), ..plain.eval_loss };
@@ -75,7 +76,7 @@ fn every_part_of_a_recipe_is_resumed() {
     }
     bench.run(&config, "cut", true, &mut Silent).expect("trained");
     same_results(&bench, "whole", "cut");
-    let checkpoint = fs::read(bench.path("whole").join(folder::CHECKPOINT)).expect("a checkpoint");
+    let checkpoint = fs::read(bench.path("whole").join(run_dir::CHECKPOINT)).expect("a checkpoint");
     for name in ["factor.own", "factor.weight", "slow.ft.weight", "adam.v.factor.weight"] {
         assert!(checkpoint.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
     }
@@ -94,9 +95,9 @@ fn every_part_of_a_recipe_is_resumed() {
     assert!(error.contains("the factors of its feature set are others"), "{error}");
     let without = TrainConfig { factor: false, ..config };
     bench.run(&without, "plain", false, &mut Silent).expect("trained");
-    let net = |name: &str| net::load_float(&bench.path(name).join(folder::BEST)).expect("a network").0;
+    let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("plain").shape == net("whole").shape && net("plain") != net("whole"));
-    let events = fs::read(bench.path("whole").join(folder::EVENTS)).expect("events");
+    let events = fs::read(bench.path("whole").join(run_dir::EVENTS)).expect("events");
     assert!(events.windows(15).any(|window| window == b"loss/validation"));
 }
 
@@ -105,12 +106,12 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     let bench = Bench::new();
     let first = TrainConfig { epochs: 2, ..bench.config(Method::Pqr) };
     bench.run(&first, "first", false, &mut Silent).expect("trained");
-    let start = Some(bench.path("first").join(folder::BEST));
+    let start = Some(bench.path("first").join(run_dir::BEST));
     let second = TrainConfig { epochs: 1, start: start.clone(), ..bench.config(Method::Eval) };
     // A learning rate that moves nothing leaves the network as it was.
     let still = TrainConfig { learning_rate: 1e-30, ..second.clone() };
     bench.run(&still, "still", false, &mut Silent).expect("trained");
-    let net = |name: &str| net::load_float(&bench.path(name).join(folder::BEST)).expect("a network").0;
+    let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("still") == net("first"));
     let outcome = bench.run(&second, "second", false, &mut Silent).expect("trained");
     assert!(net("second") != net("first"));
@@ -142,7 +143,7 @@ fn a_killed_run_goes_on() {
     };
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let checkpoint = bench.path("killed").join(folder::CHECKPOINT);
+    let checkpoint = bench.path("killed").join(run_dir::CHECKPOINT);
     let step = || {
         if !checkpoint.exists() {
             return 0;
@@ -177,7 +178,7 @@ fn a_killed_run_goes_on() {
     }
     assert!(hits > 0, "no kill met a run in the midst of an epoch");
     // What a kill in the middle of a write leaves: half a line, half a temporary file.
-    let metrics = bench.path("killed").join(folder::METRICS);
+    let metrics = bench.path("killed").join(run_dir::METRICS);
     let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
     fs::write(&metrics, text).expect("written");
     fs::write(bench.path("killed").join(".tmpAbCdEf"), "half").expect("written");
@@ -203,7 +204,7 @@ fn without_dead_features_the_scores_are_the_same() {
     assert_eq!((a.num_features, b.num_features), (768, 736));
     assert_ne!(a.identity, b.identity);
     assert_eq!(a.validation_loss.to_bits(), b.validation_loss.to_bits());
-    let load = |name: &str| NetFile::load(&bench.path(name).join(folder::NETWORK)).expect("a network");
+    let load = |name: &str| NetFile::load(&bench.path(name).join(run_dir::NETWORK)).expect("a network");
     let (a, b) = (load("whole"), load("compact"));
     let (whole, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
     let mut position = Chess::default();
@@ -223,7 +224,7 @@ fn with_sparsity_fewer_neurons_are_active() {
     let bench = Bench::new();
     let positive = |sparsity: f64, name: &str| {
         let config = bench.config(Method::Eval);
-        let config = TrainConfig { recipe: Recipe { sparsity, ..config.recipe }, ..config };
+        let config = TrainConfig { recipe: Optimisation { sparsity, ..config.recipe }, ..config };
         let outcome = bench.run(&config, name, false, &mut Silent).expect("trained");
         let last = outcome.epochs.last().expect("epochs");
         assert!(last.train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
@@ -239,9 +240,9 @@ fn the_outcome_is_one_document_and_the_network_loads() {
     let options = ["--epochs", "1", "--format", "json", "--hidden", "8,4"];
     let output = bench.command("run", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let outcome: Outcome = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let stored = fs::read_to_string(bench.path("run").join(folder::OUTCOME)).expect("an outcome");
-    assert_eq!(serde_json::from_str::<Outcome>(&stored).expect("an outcome"), outcome);
+    let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let stored = fs::read_to_string(bench.path("run").join(run_dir::OUTCOME)).expect("an outcome");
+    assert_eq!(serde_json::from_str::<TrainOutcome>(&stored).expect("an outcome"), outcome);
     let file = NetFile::load(&bench.path("run").join(&outcome.network)).expect("a network");
     assert_eq!((file.origin.identity, file.net.shape.hidden), (outcome.identity, vec![8, 4]));
     let (net, _) = net::load_float(&bench.path("run").join(&outcome.checkpoint)).expect("a checkpoint");
@@ -254,11 +255,11 @@ fn several_seeds_are_several_runs() {
     let options = ["--epochs", "1", "--format", "json", "--seed", "3,5"];
     let output = bench.command("runs", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let outcomes: Vec<Outcome> = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let outcomes: Vec<TrainOutcome> = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let seeds: Vec<u64> = outcomes.iter().map(|outcome| outcome.config.seed.0).collect();
     assert_eq!(seeds, [3, 5]);
     assert_ne!(outcomes[0].validation_loss.to_bits(), outcomes[1].validation_loss.to_bits());
-    assert!(bench.path("runs").join("seed-5").join(folder::OUTCOME).exists());
+    assert!(bench.path("runs").join("seed-5").join(run_dir::OUTCOME).exists());
     let text = bench.command("runs", &["--epochs", "1", "--seed", "3,5", "--resume"]).output().expect("runs").stdout;
     let text = String::from_utf8(text).expect("text");
     assert!(text.contains(" ± ") && text.ends_with("(95%, 2 seeds)\n"), "{text}");
@@ -317,7 +318,7 @@ fn a_damaged_checkpoint_is_named() {
     let bench = Bench::new();
     let config = TrainConfig { epochs: 1, ..bench.config(Method::Eval) };
     bench.run(&config, "run", false, &mut Silent).expect("trained");
-    let checkpoint = bench.path("run").join(folder::CHECKPOINT);
+    let checkpoint = bench.path("run").join(run_dir::CHECKPOINT);
     let bytes = fs::read(&checkpoint).expect("a checkpoint");
     fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("written");
     let more = TrainConfig { epochs: 2, ..config };
@@ -333,7 +334,7 @@ fn a_service_that_ends_is_an_error_at_once() {
     let bench = Bench::new();
     let (config, folder) = (bench.config(Method::Eval), bench.path("run"));
     let service = Some(Path::new("/bin/false"));
-    let run = Run { service, ..Run::new(&config, &folder) };
+    let run = TrainingRun { service, ..TrainingRun::new(&config, &folder) };
     let error = run.train(&mut Silent).expect_err("no service").to_string();
     assert!(error.contains("ended before its first batch"), "{error}");
 }
@@ -418,7 +419,7 @@ fn a_signal_ends_training_with_its_state_saved() {
     assert!(bench.command("whole", &options).output().expect("runs").status.success());
     for (number, (signal, status)) in SIGNALS.into_iter().enumerate() {
         let more = [&options[..], if number > 0 { &["--resume"] } else { &[] }].concat();
-        let metrics = bench.path("cut").join(folder::METRICS);
+        let metrics = bench.path("cut").join(run_dir::METRICS);
         let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
         let before = lines();
         let child = heeding(&bench.command("cut", &more), &[]).spawn().expect("runs");
@@ -444,8 +445,8 @@ fn the_network_is_the_best_epochs() {
     assert!(text.status.success(), "{}", error_of(&text));
     let text = String::from_utf8(text.stdout).expect("text");
     let run = bench.path("run");
-    let outcome = || -> Outcome {
-        serde_json::from_slice(&fs::read(run.join(folder::OUTCOME)).expect("an outcome")).expect("an outcome")
+    let outcome = || -> TrainOutcome {
+        serde_json::from_slice(&fs::read(run.join(run_dir::OUTCOME)).expect("an outcome")).expect("an outcome")
     };
     let written = outcome();
     let losses: Vec<f64> = written.epochs.iter().map(|epoch| epoch.validation_loss).collect();
@@ -459,8 +460,10 @@ fn the_network_is_the_best_epochs() {
         net::quantise(&float, &Scheme::stockfish()).expect("fits")
     };
     let load = |name: &str| NetFile::load(&run.join(name)).expect("a network").net;
-    assert!(load(folder::NETWORK) == quantised(folder::BEST) && load(folder::LAST) == quantised(folder::CHECKPOINT));
-    assert!(load(folder::NETWORK) != load(folder::LAST));
+    assert!(
+        load(run_dir::NETWORK) == quantised(run_dir::BEST) && load(run_dir::LAST) == quantised(run_dir::CHECKPOINT)
+    );
+    assert!(load(run_dir::NETWORK) != load(run_dir::LAST));
 
     // What is asked of the folder is the best, with --last the other; checkpoints are quantised on the way.
     let converted = |from: &str, more: &[&str]| {
@@ -473,13 +476,13 @@ fn the_network_is_the_best_epochs() {
         fs::remove_file(&to).expect("removed");
         bytes
     };
-    let [network, last] = [folder::NETWORK, folder::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
+    let [network, last] = [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
     let check = || {
         for (from, more, expected) in [
             ("", &[][..], &network),
             ("", &["--last"], &last),
-            (folder::BEST, &[], &network),
-            (folder::CHECKPOINT, &["--scheme", "stockfish"], &last),
+            (run_dir::BEST, &[], &network),
+            (run_dir::CHECKPOINT, &["--scheme", "stockfish"], &last),
         ] {
             assert!(converted(from, more) == *expected, "{from} {more:?}");
         }
@@ -491,31 +494,31 @@ fn the_network_is_the_best_epochs() {
         let output = output.expect("runs");
         (output.status.code(), output.stdout)
     };
-    assert_eq!(evaluated(&run, &[]), evaluated(&run.join(folder::NETWORK), &[]));
-    assert_eq!(evaluated(&run, &["--last"]), evaluated(&run.join(folder::LAST), &[]));
-    assert_eq!(evaluated(&run.join(folder::LAST), &["--last"]).0, Some(2));
+    assert_eq!(evaluated(&run, &[]), evaluated(&run.join(run_dir::NETWORK), &[]));
+    assert_eq!(evaluated(&run, &["--last"]), evaluated(&run.join(run_dir::LAST), &[]));
+    assert_eq!(evaluated(&run.join(run_dir::LAST), &["--last"]).0, Some(2));
     // A learning rate that moves nothing leaves the network as it was.
     for (more, expected) in [(&[][..], &network), (&["--last"], &last)] {
         let mut command = bench.command("begun", &["--epochs", "1", "--lr", "1e-30", "--force"]);
         assert!(command.arg("--start").arg(&run).args(more).output().expect("runs").status.success());
-        assert!(fs::read(bench.path("begun").join(folder::NETWORK)).expect("a network") == *expected, "{more:?}");
+        assert!(fs::read(bench.path("begun").join(run_dir::NETWORK)).expect("a network") == *expected, "{more:?}");
     }
 
     // A folder of an earlier version, whose network is the last epoch's: the best is quantised from its weights, and the
     // run, asked for again, is finished as this version does.
-    fs::rename(run.join(folder::LAST), run.join(folder::NETWORK)).expect("renamed");
+    fs::rename(run.join(run_dir::LAST), run.join(run_dir::NETWORK)).expect("renamed");
     let mut old = serde_json::to_value(&written).expect("an outcome");
     for key in ["best_epoch", "weights", "last"] {
         old.as_object_mut().expect("an object").remove(key).expect("there");
     }
-    fs::write(run.join(folder::OUTCOME), old.to_string()).expect("written");
+    fs::write(run.join(run_dir::OUTCOME), old.to_string()).expect("written");
     let old = outcome();
-    assert_eq!((old.best().map(|epoch| epoch.epoch), old.weights), (Some(8), folder::CHECKPOINT.into()));
+    assert_eq!((old.best().map(|epoch| epoch.epoch), old.weights), (Some(8), run_dir::CHECKPOINT.into()));
     check();
     let more = ["--epochs", "8", "--lr", "0.02", "--decay", "1", "--resume"];
     assert!(bench.command("run", &more).output().expect("runs").status.success());
     assert_eq!(outcome(), written);
     assert!(
-        [folder::NETWORK, folder::LAST].map(|name| fs::read(run.join(name)).expect("a network")) == [network, last]
+        [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network")) == [network, last]
     );
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, Record, ScoreUnit};
-use fsbench::train::{EvalLoss, Silent, TrainConfig, TrainError, folder};
+use fsbench::train::{EvalLoss, Silent, TrainConfig, TrainError, run_dir};
 use fsbench::units::Seed;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ fn a_run_records_its_unit_and_goes_on_with_no_other() {
     let config = TrainConfig { data, epochs: 2, ..bench.config(Method::Eval) };
     let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
     assert_eq!(outcome.config.from_unit, Some(ScoreUnit::STOCKFISH));
-    let recorded = json(&bench.path("run").join(folder::CONFIG));
+    let recorded = json(&bench.path("run").join(run_dir::CONFIG));
     assert_eq!(recorded["from_unit"], serde_json::json!({ "internal": { "pawn": 208 } }));
 
     let other = |from_unit, epochs| TrainConfig { from_unit, epochs, ..config.clone() };

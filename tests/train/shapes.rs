@@ -4,13 +4,13 @@ use fsbench::data::Method;
 use fsbench::features::shipped_names;
 use fsbench::measure::{self, ErrorOptions};
 use fsbench::net::{self, Activation, BucketRule, NetFile, Scheme, quantise};
-use fsbench::train::{Design, Second, Silent, TrainConfig, folder};
+use fsbench::train::{SecondMethod, ShapeOptions, Silent, TrainConfig, run_dir};
 
 use super::fixture::{Bench, StopAt};
 
 /// Everything at once, as in Stockfish 15.1.
-fn full() -> Design {
-    Design {
+fn full() -> ShapeOptions {
+    ShapeOptions {
         activation: Activation::Pairwise,
         hidden_activation: Activation::Dual,
         skip: true,
@@ -24,8 +24,8 @@ fn full() -> Design {
 /// `measure error` states, at every position of the games.
 fn check_export(bench: &Bench, run: &str) {
     let path = |name: &str| bench.path(run).join(name);
-    let file = NetFile::load(&path(folder::NETWORK)).expect("a network");
-    let (float, checkpoint) = net::load_float(&path(folder::BEST)).expect("weights");
+    let file = NetFile::load(&path(run_dir::NETWORK)).expect("a network");
+    let (float, checkpoint) = net::load_float(&path(run_dir::BEST)).expect("weights");
     assert_eq!(quantise(&float, &file.net.scheme).expect("fits"), file.net);
     let games = bench.path("games.pgn");
     let (record, _) = measure::error(&file, &float, &checkpoint, &games, ErrorOptions::default()).expect("measured");
@@ -52,13 +52,13 @@ fn every_activation_is_trained_and_exported() {
     for activation in [Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
         for hidden_activation in [Activation::Crelu, Activation::Screlu, Activation::Dual] {
             let name = format!("{activation:?}-{hidden_activation:?}");
-            let design = Design { activation, hidden_activation, ..Design::default() };
+            let design = ShapeOptions { activation, hidden_activation, ..ShapeOptions::default() };
             let config = TrainConfig { design, epochs: 1, ..bench.config(Method::Pqr) };
             bench.run(&config, &name, false, &mut Silent).expect("trained");
             check_export(&bench, &name);
         }
     }
-    let design = Design { activation: Activation::Relu, ..Design::default() };
+    let design = ShapeOptions { activation: Activation::Relu, ..ShapeOptions::default() };
     let config = TrainConfig { design, ..bench.config(Method::Pqr) };
     let error = bench.run(&config, "relu", false, &mut Silent).expect_err("no integers for it");
     assert!(error.is_request() && error.to_string().contains("has no relu"), "{error}");
@@ -70,14 +70,14 @@ fn the_simple_scheme_is_trained_and_exported() {
     let bench = Bench::new();
     for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
         let name = format!("simple-{activation:?}");
-        let design = Design { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..Design::default() };
+        let design = ShapeOptions { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..ShapeOptions::default() };
         let (scheme, hidden) = ("simple".into(), vec![]);
         let config = TrainConfig { design, scheme, hidden, epochs: 2, ..bench.config(Method::Eval) };
         bench.run(&config, &name, false, &mut StopAt::new(7)).expect_err("stopped");
         bench.run(&config, &name, true, &mut Silent).expect("trained");
         check_export(&bench, &name);
         assert_eq!(
-            NetFile::load(&bench.path(&name).join(folder::NETWORK)).expect("a network").net.scheme,
+            NetFile::load(&bench.path(&name).join(run_dir::NETWORK)).expect("a network").net.scheme,
             Scheme::simple()
         );
     }
@@ -95,10 +95,10 @@ fn a_run_begins_from_a_quantised_network() {
     let bench = Bench::new();
     let first = TrainConfig { design: full(), hidden: vec![15, 8], ..bench.config(Method::Eval) };
     bench.run(&first, "first", false, &mut Silent).expect("trained");
-    let start = Some(bench.path("first").join(folder::NETWORK));
+    let start = Some(bench.path("first").join(run_dir::NETWORK));
     let still = TrainConfig { start, learning_rate: 1e-30, epochs: 1, ..first };
     let outcome = bench.run(&still, "still", false, &mut Silent).expect("trained");
-    let net = |run: &str| NetFile::load(&bench.path(run).join(folder::NETWORK)).expect("a network");
+    let net = |run: &str| NetFile::load(&bench.path(run).join(run_dir::NETWORK)).expect("a network");
     assert_eq!(net("still"), net("first"));
     let before =
         bench.run(&TrainConfig { epochs: 4, start: None, learning_rate: 5e-3, ..still }, "first", true, &mut Silent);
@@ -112,7 +112,7 @@ fn two_methods_are_learned_in_one_run() {
     let bench = Bench::new();
     let trained = |name: &str, weight: f64| {
         let plain = bench.config(Method::Eval);
-        let second = Second {
+        let second = SecondMethod {
             method: Method::Pqr,
             data: bench.data(Method::Pqr),
             from_unit: None,
@@ -123,7 +123,7 @@ fn two_methods_are_learned_in_one_run() {
         bench.run(&config, name, false, &mut Silent).expect("trained")
     };
     let (light, heavy) = (trained("light", 1e-5), trained("heavy", 0.05));
-    let last = |outcome: &fsbench::train::Outcome| {
+    let last = |outcome: &fsbench::train::TrainOutcome| {
         let metrics = outcome.epochs.last().expect("an epoch").clone();
         (metrics.train_loss, metrics.second.expect("a second method"))
     };

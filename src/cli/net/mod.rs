@@ -12,7 +12,7 @@ use crate::features::FeatureSet;
 use crate::measure::Network;
 use crate::net::nnue::{Architecture, Nnue, recognise};
 use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, description, load_float, load_quantised};
-use crate::train::folder;
+use crate::train::run_dir;
 
 /// Look into network files and convert them
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ impl FormatHints {
     /// The file that a request names: itself, or a network of a run's folder.
     fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
         match path.is_dir() {
-            true => Ok(folder::network(path, self.last)?),
+            true => Ok(run_dir::network(path, self.last)?),
             false if self.last => {
                 anyhow::bail!("--last chooses among a run folder's networks, and {} is a file", path.display())
             }

@@ -56,9 +56,9 @@ fn defaults_are_as_listed() {
         }
     };
     let table = |value: serde_json::Value| toml::Table::try_from(value).expect("a table");
-    check("train.design", table(serde_json::json!(Design::default())));
-    let mut recipe = table(serde_json::json!(Recipe::default()));
-    recipe.entry("sparsity").or_insert(toml::Value::Float(Recipe::default().sparsity));
+    check("train.design", table(serde_json::json!(ShapeOptions::default())));
+    let mut recipe = table(serde_json::json!(Optimisation::default()));
+    recipe.entry("sparsity").or_insert(toml::Value::Float(Optimisation::default().sparsity));
     check("train.recipe", recipe);
     check("train.eval_loss", table(serde_json::json!(EvalLoss::default())));
     check("train.pqr_loss", table(serde_json::json!(PqrLoss::default())));

@@ -8,11 +8,11 @@ use super::super::activity::Activity;
 use super::super::adam::{Adam, TensorSlice};
 use super::super::batch::{Batch, Rows};
 use super::super::dense::{Head, Input, activate};
+use super::super::lookahead::{FOLLOW, LOOKAHEAD_STEPS};
 use super::super::memory::{copy_numbers, with_numbers};
 use super::super::model::{Bound, Model, Part, Sums, bounds};
 use super::super::shard::{Grouped, objective, sums};
-use super::super::slow::{FOLLOW, LOOKAHEAD_STEPS};
-use super::super::{TrainError, culprit, threads};
+use super::super::{TrainError, divergence, threads};
 use crate::features::Factors;
 
 /// A parameter with its moments.
@@ -91,7 +91,7 @@ impl Tensors {
         let bounds = bounds(&model.net.shape, model.scheme());
         let mut parameters = Vec::new();
         let arrays = model.net.tensors().into_iter().zip(model.first.tensors()).zip(model.second.tensors());
-        let slow = model.slow.as_ref().map(|slow| slow.net.tensors());
+        let slow = model.lookahead.as_ref().map(|slow| slow.net.tensors());
         for (number, (((values, first), second), (_, size))) in arrays.zip(model.net.shape.tensors()).enumerate() {
             let values = match (&model.factored, number) {
                 (Some(factored), 0) => &factored.own[..],
@@ -108,7 +108,7 @@ impl Tensors {
         let factor = model.factored.as_ref().map(|factored| -> Result<_, TchError> {
             let row = model.net.shape.row();
             let size = [factored.rows.len() / row, row];
-            let slow = model.slow.as_ref().map(|slow| put(&slow.factor_rows, &size)).transpose()?;
+            let slow = model.lookahead.as_ref().map(|slow| put(&slow.factor_rows, &size)).transpose()?;
             let parameter = Parameter {
                 value: leaf(&factored.rows, &size)?,
                 first: put(&factored.first, &size)?,
@@ -146,8 +146,8 @@ impl Tensors {
                 let _ = parameter.gradient()?.f_zero_()?;
             }
             let step = self.step + 1;
-            let culprit = culprit::of_losses(&self.model()?.net, parts, &losses);
-            return Err(TrainError::NotFinite { step, culprit, learning_rate });
+            let cause = divergence::explain_losses(&self.model()?.net, parts, &losses);
+            return Err(TrainError::NotFinite { step, cause, learning_rate });
         }
         self.step += 1;
         let adam = self.model.adam(learning_rate, self.step, || length);
@@ -203,7 +203,7 @@ impl Tensors {
             copy_numbers(&parameter.first, &mut factored.first)?;
             copy_numbers(&parameter.second, &mut factored.second)?;
         }
-        if let Some(slow) = &mut model.slow {
+        if let Some(slow) = &mut model.lookahead {
             for (parameter, values) in self.parameters.iter().zip(slow.net.tensors_mut()) {
                 parameter.slow.as_ref().map(|slow| copy_numbers(slow, values)).transpose()?;
             }

@@ -29,7 +29,7 @@ fn shaped(shape: &Shape, threads: usize) -> Model {
         let mut rng = Seed(6).stream("spread", 0);
         net.ft_weights.iter_mut().for_each(|weight| *weight = rng.random_range(-0.3..0.4));
     }
-    Model::new(net, None, Recipe::default(), loss(), &Scheme::stockfish(), threads).expect("threads")
+    Model::new(net, None, Optimisation::default(), loss(), &Scheme::stockfish(), threads).expect("threads")
 }
 
 /// One step on one batch.
@@ -49,7 +49,8 @@ pub fn factors() -> Factors {
 
 fn factored(l1: usize, hidden: &[usize], threads: usize) -> Model {
     let model = model(l1, hidden, threads);
-    Model::new(model.net, Some(factors()), Recipe::default(), loss(), &Scheme::stockfish(), threads).expect("threads")
+    Model::new(model.net, Some(factors()), Optimisation::default(), loss(), &Scheme::stockfish(), threads)
+        .expect("threads")
 }
 
 /// Random samples: up to 12 features a side, with repeats and empty positions.
@@ -428,7 +429,7 @@ fn long_gradients_are_shortened() {
 /// After six steps the weights stand half-way between where they began and where plain rectified Adam leads.
 #[test]
 fn slow_weights_follow() {
-    let recipe = Recipe { optimiser: Optimiser::Ranger, weight_decay: 0.0, ..Recipe::default() };
+    let recipe = Optimisation { optimiser: Optimiser::Ranger, weight_decay: 0.0, ..Optimisation::default() };
     let shape = Shape::plain(FEATURES, 16, vec![8]);
     let begin = fresh(&shape, Seed(4));
     let scheme = Scheme::stockfish();
@@ -436,7 +437,7 @@ fn slow_weights_follow() {
         let trained = |lookahead: bool| {
             let mut model = Model::new(begin.clone(), factors.clone(), recipe, loss(), &scheme, 2).expect("threads");
             if !lookahead {
-                model.slow = None;
+                model.lookahead = None;
             }
             for index in 0..6 {
                 step(&mut model, &Samples::new(Method::Eval, 300, index), 1e-2);

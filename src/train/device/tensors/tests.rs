@@ -5,16 +5,16 @@ use crate::data::Method;
 use crate::net::Scheme;
 use crate::net::{Activation, OutputBuckets, Shape};
 use crate::train::model::tests::{FEATURES, Samples, factors, loss};
-use crate::train::{Optimiser, Recipe, init};
+use crate::train::{Optimisation, Optimiser, init};
 use crate::units::Seed;
 
-fn model(shape: &Shape, factors: Option<Factors>, recipe: Recipe) -> Model {
+fn model(shape: &Shape, factors: Option<Factors>, recipe: Optimisation) -> Model {
     let net = init::fresh(shape, Seed(4));
     Model::new(net, factors, recipe, loss(), &Scheme::stockfish(), 2).expect("threads")
 }
 
 /// Nine steps, eval and pqr by turns and together: the same losses, weights and moments, but for rounding.
-fn check(shape: &Shape, factors: Option<&Factors>, recipe: Recipe, rate: f64) {
+fn check(shape: &Shape, factors: Option<&Factors>, recipe: Optimisation, rate: f64) {
     let begin = model(shape, factors.cloned(), recipe);
     let mut ours = model(shape, factors.cloned(), recipe);
     let mut theirs = Tensors::new(model(shape, factors.cloned(), recipe), Device::Cpu).expect("tensors");
@@ -62,7 +62,7 @@ fn check(shape: &Shape, factors: Option<&Factors>, recipe: Recipe, rate: f64) {
             let parts = parts.into_iter().chain(moments);
             arrays.extend(parts.map(|(name, values)| (format!("factors, {name}"), values.clone())));
         }
-        if let Some(slow) = &model.slow {
+        if let Some(slow) = &model.lookahead {
             arrays.push(("slow weights".into(), slow.net.ft_weights.clone()));
             arrays.push(("slow rows of virtual inputs".into(), slow.factor_rows.clone()));
         }
@@ -78,15 +78,20 @@ fn check(shape: &Shape, factors: Option<&Factors>, recipe: Recipe, rate: f64) {
 #[test]
 fn steps_are_those_of_the_kernels() {
     let plain = || Shape::plain(FEATURES, 16, vec![8, 4]);
-    check(&plain(), None, Recipe::default(), 1e-3);
-    check(&Shape::plain(FEATURES, 16, vec![]), None, Recipe::default(), 1e-3);
+    check(&plain(), None, Optimisation::default(), 1e-3);
+    check(&Shape::plain(FEATURES, 16, vec![]), None, Optimisation::default(), 1e-3);
     let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
-    check(&full, None, Recipe::default(), 1e-3);
-    let recipe = Recipe { optimiser: Optimiser::Ranger, gradient_clip: Some(0.05), sparsity: 0.1, ..Recipe::default() };
+    check(&full, None, Optimisation::default(), 1e-3);
+    let recipe = Optimisation {
+        optimiser: Optimiser::Ranger,
+        gradient_clip: Some(0.05),
+        sparsity: 0.1,
+        ..Optimisation::default()
+    };
     check(&full, Some(&factors()), recipe, 1e-1);
-    check(&plain(), Some(&factors()), Recipe { optimiser: Optimiser::Adamw, ..Recipe::default() }, 1e-3);
+    check(&plain(), Some(&factors()), Optimisation { optimiser: Optimiser::Adamw, ..Optimisation::default() }, 1e-3);
 }
 
 /// As with the kernels: layers of a bucket without positions stay as they are, from the first step on.
@@ -94,7 +99,7 @@ fn steps_are_those_of_the_kernels() {
 fn buckets_without_positions_stand_still() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let shape = Shape { buckets, psqt: true, ..Shape::plain(FEATURES, 16, vec![8]) };
-    let begin = model(&shape, None, Recipe::default());
+    let begin = model(&shape, None, Optimisation::default());
     let before = begin.net.clone();
     let mut tensors = Tensors::new(begin, Device::Cpu).expect("tensors");
     let mut samples = Samples::new(Method::Eval, 100, 0);
@@ -109,7 +114,7 @@ fn buckets_without_positions_stand_still() {
 #[test]
 fn what_diverges_is_named_and_moves_nothing() {
     let shape = Shape::plain(FEATURES, 16, vec![8]);
-    let mut broken = model(&shape, None, Recipe::default());
+    let mut broken = model(&shape, None, Optimisation::default());
     broken.net.stacks[0][0].biases[3] = f32::NAN;
     let before = broken.net.ft_weights.clone();
     let mut tensors = Tensors::new(broken, Device::Cpu).expect("tensors");

@@ -11,24 +11,24 @@ pub const FOLLOW: f32 = 0.5;
 
 /// Where the weights stood at the last meeting.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slow {
+pub struct Lookahead {
     /// With factors, `ft_weights` are the features' own rows.
     pub net: FloatNet,
     /// Of virtual inputs; empty without factors.
     pub factor_rows: Vec<f32>,
 }
 
-impl Slow {
+impl Lookahead {
     #[must_use]
-    pub fn of(net: &FloatNet, factored: Option<&Factored>) -> Slow {
+    pub fn of(net: &FloatNet, factored: Option<&Factored>) -> Lookahead {
         let mut net = net.clone();
         if let Some(factored) = factored {
             net.ft_weights.clone_from(&factored.own);
         }
-        Slow { net, factor_rows: factored.map_or_else(Vec::new, |factored| factored.rows.clone()) }
+        Lookahead { net, factor_rows: factored.map_or_else(Vec::new, |factored| factored.rows.clone()) }
     }
 
-    /// Slow weights follow the fast ones, which then go on from there. Rows stay within ±`limit`.
+    /// Lookahead weights follow the fast ones, which then go on from there. Rows stay within ±`limit`.
     pub fn meet(&mut self, fast: &mut FloatNet, factored: Option<&mut Factored>, limit: f32) {
         if let Some(factored) = factored {
             meet(&mut self.net.ft_weights, &mut factored.own);

@@ -7,7 +7,7 @@ use crate::net::{Activation, BucketRule, NetError, OutputBuckets, Shape};
 /// Everything about a network's shape but the widths of its layers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
-pub struct Design {
+pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise
     #[arg(long, value_enum, default_value_t)]
     pub activation: Activation,
@@ -28,9 +28,9 @@ pub struct Design {
     pub bucket_rule: BucketRule,
 }
 
-impl Default for Design {
-    fn default() -> Design {
-        Design {
+impl Default for ShapeOptions {
+    fn default() -> ShapeOptions {
+        ShapeOptions {
             activation: Activation::Crelu,
             hidden_activation: Activation::Crelu,
             skip: false,
@@ -41,12 +41,12 @@ impl Default for Design {
     }
 }
 
-impl Design {
+impl ShapeOptions {
     /// Everything but the widths of a shape.
     #[must_use]
-    pub fn of(shape: &Shape) -> Design {
+    pub fn of(shape: &Shape) -> ShapeOptions {
         let Shape { activation, hidden_activation, skip, psqt, buckets, .. } = *shape;
-        Design { activation, hidden_activation, skip, psqt, buckets: buckets.count, bucket_rule: buckets.rule }
+        ShapeOptions { activation, hidden_activation, skip, psqt, buckets: buckets.count, bucket_rule: buckets.rule }
     }
 
     /// The shape of those widths.
@@ -54,7 +54,7 @@ impl Design {
     /// # Errors
     /// See [`Shape::validate`].
     pub fn shape(self, features: u32, l1: usize, hidden: &[usize]) -> Result<Shape, NetError> {
-        let Design { activation, hidden_activation, skip, psqt, buckets, bucket_rule } = self;
+        let ShapeOptions { activation, hidden_activation, skip, psqt, buckets, bucket_rule } = self;
         let shape = Shape {
             activation,
             hidden_activation,

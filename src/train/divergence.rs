@@ -8,13 +8,13 @@ use crate::train::batch::Labels;
 /// What is not finite, as far back as it can be followed: a weight, a target, or the losses or gradients that finite ones
 /// gave.
 #[must_use]
-pub fn of(net: &FloatNet, parts: &[Part<'_>], losses: &[f64], sum: &Shard) -> String {
+pub fn explain(net: &FloatNet, parts: &[Part<'_>], losses: &[f64], sum: &Shard) -> String {
     known(net, parts, losses).unwrap_or_else(|| gradient(net, sum))
 }
 
-/// As [`of`], for whoever knows of the gradient only that it is not finite.
+/// As [`explain`], for whoever knows of the gradient only that it is not finite.
 #[must_use]
-pub fn of_losses(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> String {
+pub fn explain_losses(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> String {
     known(net, parts, losses).unwrap_or_else(|| "a gradient is not finite".into())
 }
 

@@ -35,24 +35,24 @@ pub enum Schedule {
 /// Everything about steps but the learning rate itself and its decay.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
-pub struct Recipe {
+pub struct Optimisation {
     /// The rule that turns a gradient into a step
     #[arg(long, value_enum, default_value_t)]
     pub optimiser: Optimiser,
     /// adamw, ranger: share of a weight lost a step, times the learning rate
-    #[arg(long, value_name = "X", default_value_t = Recipe::default().weight_decay)]
+    #[arg(long, value_name = "X", default_value_t = Optimisation::default().weight_decay)]
     pub weight_decay: f64,
     /// The learning rate's course: exponential and step by --decay, cosine and one-cycle down to --final-share
     #[arg(long, value_enum, default_value_t)]
     pub schedule: Schedule,
     /// step: epochs between two decays
-    #[arg(long, value_name = "N", default_value_t = Recipe::default().step_epochs)]
+    #[arg(long, value_name = "N", default_value_t = Optimisation::default().step_epochs)]
     pub step_epochs: u32,
     /// cosine, one-cycle: where the learning rate ends, as a share of where it began
-    #[arg(long, value_name = "X", default_value_t = Recipe::default().final_share)]
+    #[arg(long, value_name = "X", default_value_t = Optimisation::default().final_share)]
     pub final_share: f64,
     /// Steps over which the learning rate rises from nothing
-    #[arg(long, value_name = "N", default_value_t = Recipe::default().warm_up)]
+    #[arg(long, value_name = "N", default_value_t = Optimisation::default().warm_up)]
     pub warm_up: u64,
     /// Longest gradient: longer ones are shortened to it [default: any]
     #[arg(long, value_name = "X")]
@@ -60,7 +60,7 @@ pub struct Recipe {
     pub gradient_clip: Option<f64>,
     /// Added to the loss in training: so many times the mean activation of the accumulators' neurons. More of them are then
     /// zero, and an engine multiplies less (Glorot, Bordes and Bengio 2011, Deep sparse rectifier neural networks)
-    #[arg(long, value_name = "X", default_value_t = Recipe::default().sparsity)]
+    #[arg(long, value_name = "X", default_value_t = Optimisation::default().sparsity)]
     #[serde(skip_serializing_if = "is_zero")]
     pub sparsity: f64,
 }
@@ -70,9 +70,9 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-impl Default for Recipe {
-    fn default() -> Recipe {
-        Recipe {
+impl Default for Optimisation {
+    fn default() -> Optimisation {
+        Optimisation {
             optimiser: Optimiser::Adam,
             weight_decay: 0.01,
             schedule: Schedule::Exponential,
@@ -92,11 +92,11 @@ pub struct Length {
     pub steps_per_epoch: u64,
 }
 
-impl Recipe {
+impl Optimisation {
     /// What is wrong with the numbers, if anything.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let Recipe { weight_decay, step_epochs, final_share, gradient_clip, sparsity, .. } = *self;
+        let Optimisation { weight_decay, step_epochs, final_share, gradient_clip, sparsity, .. } = *self;
         if !(weight_decay.is_finite() && weight_decay >= 0.0) {
             return Some(format!("the weight decay is at least 0, not {weight_decay}"));
         }
@@ -152,29 +152,29 @@ mod tests {
     #[test]
     fn learning_rates() {
         let length = Length { epochs: 10, steps_per_epoch: 10 };
-        let check = |recipe: Recipe, step, expected: f64| {
+        let check = |recipe: Optimisation, step, expected: f64| {
             let rate = recipe.rate(0.1, 0.5, step, length);
             assert!((rate - expected).abs() < 1e-9, "{recipe:?}, step {step}: {rate}");
         };
-        let plain = Recipe::default();
+        let plain = Optimisation::default();
         check(plain, 9, 0.1);
         check(plain, 10, 0.05);
         check(plain, 25, 0.025);
-        let step = Recipe { schedule: Schedule::Step, step_epochs: 3, ..plain };
+        let step = Optimisation { schedule: Schedule::Step, step_epochs: 3, ..plain };
         check(step, 29, 0.1);
         check(step, 30, 0.05);
         check(step, 99, 0.0125);
-        let cosine = Recipe { schedule: Schedule::Cosine, final_share: 0.2, ..plain };
+        let cosine = Optimisation { schedule: Schedule::Cosine, final_share: 0.2, ..plain };
         check(cosine, 0, 0.1);
         check(cosine, 50, 0.06);
         check(cosine, 100, 0.02);
-        let cycle = Recipe { schedule: Schedule::OneCycle, final_share: 0.01, ..plain };
+        let cycle = Optimisation { schedule: Schedule::OneCycle, final_share: 0.01, ..plain };
         check(cycle, 0, 0.004);
         check(cycle, 15, 0.052);
         check(cycle, 30, 0.1);
         check(cycle, 65, 0.0505);
         check(cycle, 100, 0.001);
-        let warm = Recipe { warm_up: 4, ..plain };
+        let warm = Optimisation { warm_up: 4, ..plain };
         check(warm, 0, 0.025);
         check(warm, 3, 0.1);
         check(warm, 10, 0.05);
@@ -182,17 +182,17 @@ mod tests {
 
     #[test]
     fn impossible_numbers_are_told() {
-        let plain = Recipe::default();
+        let plain = Optimisation::default();
         assert_eq!(plain.problem(), None);
-        let check = |recipe: Recipe, expected: &str| {
+        let check = |recipe: Optimisation, expected: &str| {
             let problem = recipe.problem().unwrap_or_default();
             assert!(problem.contains(expected), "{problem}");
         };
-        check(Recipe { weight_decay: -1.0, ..plain }, "weight decay");
-        check(Recipe { step_epochs: 0, ..plain }, "between two decays");
-        check(Recipe { final_share: 0.0, ..plain }, "final share");
-        check(Recipe { gradient_clip: Some(0.0), ..plain }, "longest gradient");
-        check(Recipe { gradient_clip: Some(f64::NAN), ..plain }, "longest gradient");
-        check(Recipe { sparsity: -0.1, ..plain }, "sparsity");
+        check(Optimisation { weight_decay: -1.0, ..plain }, "weight decay");
+        check(Optimisation { step_epochs: 0, ..plain }, "between two decays");
+        check(Optimisation { final_share: 0.0, ..plain }, "final share");
+        check(Optimisation { gradient_clip: Some(0.0), ..plain }, "longest gradient");
+        check(Optimisation { gradient_clip: Some(f64::NAN), ..plain }, "longest gradient");
+        check(Optimisation { sparsity: -0.1, ..plain }, "sparsity");
     }
 }

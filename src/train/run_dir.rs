@@ -71,17 +71,17 @@ fn find(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> {
 
 /// A run folder that this process writes to.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct RunDir(PathBuf);
 
-impl Folder {
+impl RunDir {
     /// Makes the folder for a new run. What an earlier run left there is removed with `force` and otherwise refused;
     /// files that no run writes are never touched.
     ///
     /// # Errors
     /// When there is a run in the folder and no `force`, when there is anything else in it, or it cannot be made. Nothing has
     /// been removed then.
-    pub fn create(path: &Path, force: bool) -> Result<Folder, TrainError> {
-        let folder = Folder::open(path)?;
+    pub fn create(path: &Path, force: bool) -> Result<RunDir, TrainError> {
+        let folder = RunDir::open(path)?;
         let (own, foreign): (Vec<_>, Vec<_>) =
             folder.entries()?.into_iter().partition(|name| FILES.contains(&name.as_str()));
         if let Some(first) = foreign.into_iter().next() {
@@ -99,9 +99,9 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be made or read.
-    pub fn open(path: &Path) -> Result<Folder, TrainError> {
+    pub fn open(path: &Path) -> Result<RunDir, TrainError> {
         fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's folder", path))?;
-        let folder = Folder(path.into());
+        let folder = RunDir(path.into());
         for name in folder.entries()?.iter().filter(|name| is_rubbish(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
@@ -236,7 +236,7 @@ mod tests {
     fn all_files_of_a_run_have_one_mode() {
         use std::os::unix::fs::PermissionsExt;
         let place = tempfile::tempdir().expect("a folder");
-        let folder = Folder::create(&place.path().join("run"), false).expect("made");
+        let folder = RunDir::create(&place.path().join("run"), false).expect("made");
         folder.write_text(CONFIG, "{}").expect("written");
         folder.write_bytes(EVENTS, b"x").expect("written");
         fs::write(folder.path("plain"), "").expect("written");
@@ -250,7 +250,7 @@ mod tests {
         for name in [".tmpAbC", ".config.json.AbC.part", "kept"] {
             fs::write(place.path().join(name), "").expect("written");
         }
-        let folder = Folder::open(place.path()).expect("opened");
+        let folder = RunDir::open(place.path()).expect("opened");
         assert_eq!(folder.entries().expect("listed"), ["kept"]);
     }
 }
