@@ -11,7 +11,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 use fsbench::data::games;
-use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, shipped_names};
+use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use shakmaty::Position;
 
 /// Positions taken from the start of the games.
@@ -137,7 +137,7 @@ fn delta(criterion: &mut Criterion) {
 
 fn compile(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compile");
-    let shipped = shipped_names().into_iter().map(|name| {
+    let shipped = available_names().into_iter().map(|name| {
         let text = FeatureSet::resolve(&name).unwrap_or_else(|error| panic!("{error}")).definition().to_owned();
         (name, text)
     });

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fsbench::chess::{Board, Chess, Color, Perspective, Piece, Role, Square};
 use fsbench::features::analysis::{self, Analysis, Lossless, Status, Tally, Witness};
-use fsbench::features::{FeatureSet, shipped_names};
+use fsbench::features::{FeatureSet, available_names};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::fen::Fen;
@@ -187,7 +187,7 @@ fn known_sets_are_settled() {
 
 #[test]
 fn shipped_sets_are_settled() {
-    for name in shipped_names() {
+    for name in available_names() {
         let set = expression(&name);
         let analysis = Analysis::of(&set, |_, _| {});
         assert_eq!(analysis.tally().unresolved, 0, "{name}");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{random_game, without};
 use fsbench::chess::{Board, BoardChange, Chess, Perspective};
-use fsbench::features::analysis::{Activity, Analysis, Budget, Lossless, Status};
+use fsbench::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Status};
 use fsbench::features::{Delta, Factors, FeatureSet};
 use fsbench::units::Seed;
 use generator::{Generated, Taste};
@@ -105,7 +105,7 @@ fn define(text: &str) -> (FeatureSet, Analysis, Duration) {
     let budget = Budget::brief();
     let set = parse(text);
     Factors::within(&set, budget).unwrap();
-    let _ = (Activity::of(&set, budget), Lossless::within(&set, budget));
+    let _ = (ActiveCounts::of(&set, budget), Lossless::within(&set, budget));
     let analysis = Analysis::within(&set, budget, |_, _| {});
     set.warnings(&analysis, budget);
     set.contexts();

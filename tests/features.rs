@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use common::without;
 use fsbench::chess::{Board, BoardChange, ByPerspective, Chess, Move, PackedBoard, Perspective};
-use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, shipped_names};
+use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
 use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
@@ -46,7 +46,7 @@ const OTHERS: [&str; 27] = [
 ];
 
 fn all_sets() -> Vec<FeatureSet> {
-    let shipped = shipped_names();
+    let shipped = available_names();
     assert!(shipped.len() >= 7, "{shipped:?}");
     let others = OTHERS.iter().map(|text| text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3"));
     let oriented = OTHERS.iter().enumerate().flat_map(|(at, text)| {

@@ -276,7 +276,7 @@ fn printing_and_parsing_again_gives_the_same_set() {
         let set = parse(&generated.text());
         let carried = parse(set.definition());
         assert_eq!(set.identity(), carried.identity(), "{}", set.definition());
-        let printed: Vec<&str> = set.blocks().iter().map(|block| block.spec().text.as_str()).collect();
+        let printed: Vec<&str> = set.blocks().iter().map(|block| block.spec().canonical.as_str()).collect();
         let again = parse(&generated.with(&printed.join(" + ")));
         assert_eq!(set.identity(), again.identity(), "{}\n{}", generated.text(), printed.join(" + "));
         assert_eq!(set.num_features(), again.num_features());

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use fsbench::chess::{Board, Perspective};
 use fsbench::features::analysis::{Analysis, Budget, Lossless};
-use fsbench::features::{FeatureSet, shipped_names, shipped_sets};
+use fsbench::features::{FeatureSet, available_names, shipped_sets};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -46,7 +46,7 @@ fn keys_without_a_block_are_refused() {
         let name = key.split(' ').next().unwrap();
         assert!(message.contains(&format!("`{name}` has no effect here")), "{message}");
         assert!(message.contains("mine.toml:2"), "{message}");
-        assert!(message.contains("`piece` keeps its own; write the block out"), "{message}");
+        assert!(message.contains("`piece` keeps its own settings; write the block out"), "{message}");
     }
     let message = file("features = \"piece + axis-h\"\nfactor = \"role(P)\"\n").unwrap_err();
     assert!(message.contains("`factor`"), "{message}");
@@ -59,10 +59,12 @@ fn blocks_that_keys_leave_alone_are_named() {
     let remarks = |keys: &str| file(&format!("{features}{keys}")).unwrap().remarks().to_vec();
     assert_eq!(
         remarks("mirror = \"king-left\"\n"),
-        ["mine: `mirror` holds for the blocks written in this file and leaves as they are: piece, axis-h"]
+        [
+            "mine: `mirror` applies only to the blocks written in this file; these keep their own settings: piece, axis-h"
+        ]
     );
     let several = remarks("black = \"rotate\"\nmultiplicity = \"bag\"\n");
-    assert!(several[0].contains("`black`, `multiplicity` hold for"), "{several:?}");
+    assert!(several[0].contains("`black`, `multiplicity` apply only to"), "{several:?}");
     assert_eq!(remarks(""), [] as [&str; 0]);
     let set = file(&format!("{features}mirror = \"king-left\"\n")).unwrap();
     let warnings = set.warnings(&Analysis::of(&set, |_, _| {}), Budget::STEPS);
@@ -72,7 +74,7 @@ fn blocks_that_keys_leave_alone_are_named() {
 /// The shipped sets say nothing that has no effect, and what checkpoints store opens whatever its keys.
 #[test]
 fn shipped_sets_and_stored_definitions_have_no_remarks() {
-    for name in shipped_names() {
+    for name in available_names() {
         let set = set(&name);
         assert_eq!(set.remarks(), [] as [&str; 0], "{name}");
         let stored = FeatureSet::from_definition(set.definition()).unwrap();
@@ -145,7 +147,7 @@ fn limits() {
     assert_eq!(set("reserved(4294967295)").num_features(), u32::MAX);
     refused("reserved(4294967296)", "too large");
     refused("reserved(4294967295) + file(K)", "more than 2^32 − 1 features");
-    refused("reserved(0)", "at least one index is reserved");
+    refused("reserved(0)", "`reserved` needs at least 1 index");
     refused("count(4294967295 for P in pieces)", "too large");
     let table = |most: i64| {
         let numbers = (0..64).map(|square| if square == 0 { most } else { 0 }).collect::<Vec<_>>();
@@ -202,7 +204,7 @@ fn sums_outside_brackets_are_pointed_at() {
         ["file(P) for P in pieces if rank(P) + 1 == rank(K)", "file(P) for P in pieces if rank(K) == rank(P) + 1"]
     {
         let message = FeatureSet::resolve(text).unwrap_err().to_string();
-        assert!(message.contains("a sum in a condition stands in brackets"), "{message}");
+        assert!(message.contains("a sum in a condition needs brackets"), "{message}");
     }
     assert!(FeatureSet::resolve("file(P) for P in pieces if (rank(P) + 1) == rank(K)").is_ok());
 }
@@ -251,7 +253,7 @@ fn selected_features_are_explained() {
 fn shipped_sets_are_listed() {
     let listed = document(&["define", "--list"]);
     let sets = listed["sets"].as_array().unwrap();
-    assert_eq!(sets.len(), shipped_names().len());
+    assert_eq!(sets.len(), available_names().len());
     for (listed, of) in sets.iter().zip(shipped_sets().unwrap()) {
         assert_eq!(listed["num_features"], json!(set(&of.name).num_features()), "{}", of.name);
         assert!(of.about.is_some() && of.source.is_some(), "{of:?}");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::threads::Threads;
 use super::{Failure, Format, print_json, put};
-use crate::features::analysis::{Activity, Analysis, Budget, Lossless, Tally};
+use crate::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
 use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, ShippedSet, index_ranges, shipped_sets};
 use crate::text;
 
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let budget = if arguments.thorough { Budget::THOROUGH } else { Budget::brief() };
     let set = FeatureSet::resolve(request).map_err(Failure::request)?;
     let factors = Factors::within(&set, budget).map_err(Failure::request)?;
-    let (activity, lossless) = (Activity::of(&set, budget), Lossless::within(&set, budget));
+    let (activity, lossless) = (ActiveCounts::of(&set, budget), Lossless::within(&set, budget));
     let analysis = analyse(&set, budget);
     let mut described = describe(&set, &analysis, activity, &lossless);
     described.warnings = set.warnings(&analysis, budget);
@@ -183,7 +183,7 @@ fn analyse(set: &FeatureSet, budget: Budget) -> Analysis {
 fn describe<'a>(
     set: &'a FeatureSet,
     analysis: &Analysis,
-    activity: Option<Activity>,
+    activity: Option<ActiveCounts>,
     lossless: &Lossless,
 ) -> Described<'a> {
     let counterexample = match lossless {
@@ -231,7 +231,7 @@ fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
         contexts: block.contexts(),
         contexts_bound: block.contexts_are_a_bound(),
         dead,
-        formula: formula(&block.spec().written),
+        formula: formula(&block.spec().as_written),
         axes: block.axes().iter().map(axis).collect(),
     }
 }

@@ -9,7 +9,7 @@ use shakmaty::Position;
 use super::input::{fen, uci};
 use super::{Failure, Format, print_json, refuse_existing};
 use crate::chess::{Board, BoardChange, Perspective, Square};
-use crate::features::{Explained, FeatureSet};
+use crate::features::{ExplainedFeature, FeatureSet};
 use crate::output::OutputFile;
 use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
@@ -99,14 +99,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The bindings before and after, each as often as it occurs.
 fn marks(set: &FeatureSet, block: usize, before: &Board, after: Option<&Board>, pov: Perspective) -> Vec<Highlight> {
-    let mark = |explained: &Explained, tone| Highlight {
+    let mark = |explained: &ExplainedFeature, tone| Highlight {
         squares: explained.squares.iter().map(|square| *square as u8).collect(),
         tone,
         title: format!("{}: {}", explained.index, explained.values),
     };
     let from = set.explain(block, before, pov);
     let Some(after) = after else { return from.iter().map(|found| mark(found, HighlightKind::Kept)).collect() };
-    let mut left: HashMap<&Explained, usize> = HashMap::new();
+    let mut left: HashMap<&ExplainedFeature, usize> = HashMap::new();
     from.iter().for_each(|found| *left.entry(found).or_default() += 1);
     let to = set.explain(block, after, pov);
     let mut marks: Vec<Highlight> = Vec::with_capacity(to.len());

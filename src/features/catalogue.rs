@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::definition;
 use super::error::FeatureError;
-use super::library::shipped_names;
+use super::library::available_names;
 
 /// A shipped set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,5 +26,5 @@ pub fn shipped_sets() -> Result<Vec<ShippedSet>, FeatureError> {
         let definition = definition::load(&name)?;
         Ok(ShippedSet { name, num_features: definition.size, about: definition.about, source: definition.comment })
     };
-    shipped_names().into_iter().map(listed).collect()
+    available_names().into_iter().map(listed).collect()
 }

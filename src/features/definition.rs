@@ -1,4 +1,4 @@
-//! Definition files: TOML → expression, orientation, buckets; names → other definitions.
+//! Reads definitions: a TOML file or an expression, with the definitions that it names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::chess::{BlackOrientation, Mirror, Orientation};
 
 use super::buckets::{self, BucketTable};
 use super::error::{ExpressionText, FeatureError, SourceText};
-use super::library::{self, Beside, Found, Unknown};
-use super::resolve::{self, MAX_FEATURES, Surroundings};
+use super::library::{self, DefinitionFile, Siblings, UnknownName};
+use super::resolve::{self, BlockSettings, MAX_FEATURES};
 use super::selection::Selection;
 use super::spec::{BlockFactor, BlockSpec, Bucket, Multiplicity};
-use super::syntax::{self, BlockExpr, Span, SyntaxError, Written};
+use super::syntax::{self, BlockExpr, ProductBlock, Span, SyntaxError};
 
-/// Names that may nest inside one another before it is called a mistake.
+/// Deepest nesting of named definitions.
 const MAX_NESTING: usize = 32;
-/// Blocks of a whole set, named ones expanded.
+/// Most blocks of a set, named definitions expanded.
 const MAX_BLOCKS: usize = 4096;
 
-/// A definition file, as written.
+/// The keys of a definition file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Keys {
+struct DefinitionKeys {
     name: Option<String>,
     about: Option<String>,
     features: Spanned<String>,
@@ -33,28 +33,28 @@ struct Keys {
     multiplicity: Option<Spanned<Multiplicity>>,
     #[serde(default)]
     buckets: BTreeMap<String, Spanned<BucketTable>>,
-    /// One for all written terms, or one for each; "" = none.
-    factor: Option<Spanned<Factors>>,
-    /// A file of indices.
+    /// One for all blocks written in the file, or a list with one per block; "" = no factor.
+    factor: Option<Spanned<FactorKey>>,
+    /// Name of a file of indices.
     select: Option<Spanned<String>>,
-    /// The indices themselves, in ranges.
+    /// The indices as ranges; fsbench writes this key.
     selected: Option<Spanned<String>>,
-    /// Definitions this one names, carried along so that the text stands on its own.
+    /// The definitions that `features` names, so that the text needs no other file; fsbench writes this key.
     #[serde(default)]
-    definitions: BTreeMap<String, Carried>,
+    definitions: BTreeMap<String, StandaloneDefinition>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Factors {
-    One(String),
-    Each(Vec<String>),
+enum FactorKey {
+    ForAll(String),
+    PerBlock(Vec<String>),
 }
 
-/// A definition with everything it names: what networks and checkpoints store.
+/// A definition together with the definitions it names, as networks and checkpoints store it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Carried {
+struct StandaloneDefinition {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,38 +69,44 @@ struct Carried {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     buckets: BTreeMap<String, Vec<i32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    factor: Option<Factors>,
+    factor: Option<FactorKey>,
     #[serde(skip_serializing_if = "Option::is_none")]
     selected: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    definitions: BTreeMap<String, Carried>,
+    definitions: BTreeMap<String, StandaloneDefinition>,
 }
 
-/// A definition, resolved.
+impl StandaloneDefinition {
+    fn to_toml(&self) -> String {
+        toml::to_string(self).expect("strings, numbers and tables are always TOML")
+    }
+}
+
+/// A resolved definition.
 pub struct Definition {
     pub name: String,
     pub about: Option<String>,
     pub blocks: Vec<BlockSpec>,
     /// Number of features.
     pub size: u32,
-    /// TOML that needs no other file.
+    /// Its TOML, including the definitions it names.
     pub text: String,
-    /// What is legal in the files and has less effect than it seems.
+    /// Warnings about keys that affect fewer blocks than they seem to.
     pub remarks: Vec<String>,
-    /// The comment at the top of the file, on one line.
+    /// The comment at the top of the file, joined to one line.
     pub comment: Option<String>,
 }
 
-/// Finds the definition a request names: the path of a TOML file, a bare name, or an expression.
+/// Loads the definition that a request names: the path of a TOML file, a set's name, or an expression.
 ///
 /// # Errors
-/// When nothing has that name, the file cannot be read, or the definition is wrong.
+/// When no set has this name, the file cannot be read, or the definition has a mistake.
 pub fn load(request: &str) -> Result<Definition, FeatureError> {
     let mut loader = Loader::default();
-    let loaded = if let Some(found) = library::find(request) {
-        loader.file(&found)?
+    let loaded = if let Some(file) = library::find(request) {
+        loader.file(&file)?
     } else if library::is_name(request) || request.ends_with(".toml") {
-        let Unknown { nearest, searched } = library::unknown(request, Beside::Nothing);
+        let UnknownName { nearest, searched } = library::unknown(request, Siblings::Nothing);
         let name = request.strip_suffix(".toml").unwrap_or(request).to_owned();
         return Err(FeatureError::UnknownSet { name, nearest, searched });
     } else {
@@ -109,67 +115,74 @@ pub fn load(request: &str) -> Result<Definition, FeatureError> {
     Ok(loaded.into_definition())
 }
 
-/// The shipped definition of that name, whatever a folder `feature_sets` of the user's holds.
+/// Loads a shipped definition; the user's `feature_sets` folders are not searched.
 ///
 /// # Errors
-/// When none of that name is shipped.
+/// When no shipped set has this name.
 pub fn shipped(name: &str) -> Result<Definition, FeatureError> {
     match library::shipped(name) {
-        Some(found) => Loader::default().file(&found).map(Loaded::into_definition),
+        Some(file) => Loader::default().file(&file).map(Loaded::into_definition),
         None => Err(FeatureError::UnknownSet { name: name.to_owned(), nearest: None, searched: Vec::new() }),
     }
 }
 
-/// Reads a definition's text.
+/// Reads the text of a definition.
 ///
 /// # Errors
-/// When the text is no definition.
+/// When the definition has a mistake.
 pub fn parse(text: &str) -> Result<Definition, FeatureError> {
     let source = SourceText::new("definition", text);
-    Loader::default().text(&source, Beside::Nothing, "definition", false).map(Loaded::into_definition)
+    Loader::default().text(&source, Siblings::Nothing, "definition", Author::Program).map(Loaded::into_definition)
 }
 
-/// A definition and the self-contained form of its text.
+/// A resolved definition with its self-contained form.
 struct Loaded {
     name: String,
     blocks: Vec<BlockSpec>,
     size: u32,
-    carried: Carried,
+    standalone: StandaloneDefinition,
     remarks: Vec<String>,
     comment: Option<String>,
 }
 
 impl Loaded {
     fn into_definition(self) -> Definition {
-        let text = toml::to_string(&self.carried).expect("strings, numbers and tables are always TOML");
-        let Loaded { name, blocks, size, carried, remarks, comment } = self;
-        Definition { name, about: carried.about, blocks, size, text, remarks, comment }
+        let text = self.standalone.to_toml();
+        let Loaded { name, blocks, size, standalone, remarks, comment } = self;
+        Definition { name, about: standalone.about, blocks, size, text, remarks, comment }
     }
 }
 
-/// Reads definitions and those they name, minding circles.
+/// Reads definitions and, recursively, those they name; detects cycles.
 #[derive(Default)]
 struct Loader {
-    /// What is being read, outermost first.
+    /// Keys of the definitions being read, outermost first.
     open: Vec<String>,
 }
 
-/// Where a definition's names are looked up before `feature_sets/`.
+/// Where a definition's names are looked up before the `feature_sets` folders.
 #[derive(Clone, Copy, Default)]
-struct Neighbours<'a> {
-    carried: Option<&'a BTreeMap<String, Carried>>,
-    beside: Beside<'a>,
+struct NameScope<'a> {
+    embedded: Option<&'a BTreeMap<String, StandaloneDefinition>>,
+    siblings: Siblings<'a>,
+}
+
+/// Who wrote a definition's text. fsbench spells out every key, so only a person's keys are checked for effect.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Author {
+    Person,
+    Program,
 }
 
 impl Loader {
-    fn file(&mut self, file: &Found) -> Result<Loaded, FeatureError> {
+    fn file(&mut self, file: &DefinitionFile) -> Result<Loaded, FeatureError> {
         let source = SourceText::new(file.origin(), &*file.text()?);
-        self.text(&source, file.beside(), file.stem(), true)
+        self.text(&source, file.siblings(), file.stem(), Author::Person)
     }
 
     fn expression(&mut self, text: &str) -> Result<Loaded, FeatureError> {
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let carried = Carried {
+        let standalone = StandaloneDefinition {
             name: Some(name.clone()),
             about: None,
             features: text.to_owned(),
@@ -182,26 +195,25 @@ impl Loader {
             definitions: BTreeMap::new(),
         };
         let expression = ExpressionText { source: SourceText::new("expression", text), offset: 0 };
-        self.blocks(name, carried, &BTreeMap::new(), &expression, &[], Neighbours::default())
+        self.blocks(name, standalone, &BTreeMap::new(), &expression, &[], NameScope::default())
     }
 
-    /// `written`: by a person, in a file.
     fn text(
         &mut self,
         source: &SourceText,
-        beside: Beside<'_>,
-        stem: &str,
-        written: bool,
+        siblings: Siblings<'_>,
+        default_name: &str,
+        author: Author,
     ) -> Result<Loaded, FeatureError> {
-        let keys: Keys = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
+        let keys: DefinitionKeys = toml::from_str(&source.text).map_err(|error| toml_error(source, &error))?;
         let mirror = keys.mirror.as_ref().map(|mirror| *mirror.as_ref()).unwrap_or_default();
         let buckets = buckets::read(&keys.buckets, mirror, source)?;
-        let of_blocks = keys.of_blocks();
-        let name = keys.name.clone().unwrap_or_else(|| stem.to_owned());
+        let block_keys = keys.block_keys();
+        let name = keys.name.clone().unwrap_or_else(|| default_name.to_owned());
         let expression = locate(source, &keys.features, "features");
         let factors = read_factors(source, keys.factor.as_ref());
-        let selection = read_selection(source, &keys, beside)?;
-        let carried = Carried {
+        let selection = read_selection(source, &keys, siblings)?;
+        let standalone = StandaloneDefinition {
             name: keys.name,
             about: keys.about,
             features: keys.features.into_inner(),
@@ -213,12 +225,11 @@ impl Loader {
             selected: selection.as_ref().map(Selection::ranges),
             definitions: BTreeMap::new(),
         };
-        let neighbours = Neighbours { carried: Some(&keys.definitions), beside };
-        let mut loaded = self.blocks(name, carried, &buckets, &expression, &factors, neighbours)?;
-        loaded.comment = comment(&source.text);
-        // Texts that carry what they name were written by fsbench, every key spelt out.
-        if written && keys.definitions.is_empty() {
-            remark(source, &of_blocks, &mut loaded)?;
+        let scope = NameScope { embedded: Some(&keys.definitions), siblings };
+        let mut loaded = self.blocks(name, standalone, &buckets, &expression, &factors, scope)?;
+        loaded.comment = leading_comment(&source.text);
+        if author == Author::Person && keys.definitions.is_empty() {
+            check_block_keys(source, &block_keys, &mut loaded)?;
         }
         if let Some(selection) = selection {
             loaded.size = selection.apply(&mut loaded.blocks, u64::from(loaded.size))?;
@@ -229,54 +240,57 @@ impl Loader {
     fn blocks(
         &mut self,
         name: String,
-        mut carried: Carried,
+        mut standalone: StandaloneDefinition,
         buckets: &BTreeMap<String, Arc<Bucket>>,
         expression: &ExpressionText,
         factors: &[FactorText],
-        neighbours: Neighbours<'_>,
+        scope: NameScope<'_>,
     ) -> Result<Loaded, FeatureError> {
-        let surroundings = Surroundings {
-            orientation: Orientation { black: carried.black, mirror: carried.mirror },
-            multiplicity: carried.multiplicity,
+        let settings = BlockSettings {
+            orientation: Orientation { black: standalone.black, mirror: standalone.mirror },
+            multiplicity: standalone.multiplicity,
             buckets,
         };
-        let terms = syntax::parse(&carried.features).map_err(|error| expression.error(error))?;
-        let written = terms.iter().filter(|term| matches!(term, BlockExpr::Written(_))).count();
-        let mut factors = factors_of_terms(factors, matches!(carried.factor, Some(Factors::One(_))), written)?;
+        let terms = syntax::parse(&standalone.features).map_err(|error| expression.error(error))?;
+        let products = terms.iter().filter(|term| matches!(term, BlockExpr::Product(_))).count();
+        let mut factors =
+            factors_of_blocks(factors, matches!(standalone.factor, Some(FactorKey::ForAll(_))), products)?;
         let mut blocks: Vec<BlockSpec> = Vec::new();
         let mut remarks = Vec::new();
         let mut size = 0u64;
         for (at, term) in terms.iter().enumerate() {
-            let (mut found, features, span) = match term {
-                BlockExpr::Written(term) => {
-                    let label = if written > 1 { format!("{name}#{}", at + 1) } else { name.clone() };
-                    let mut block = resolve::block(term, label, &surroundings).map_err(|e| expression.error(e))?;
+            let (mut added, features, span) = match term {
+                BlockExpr::Product(product) => {
+                    let label = if products > 1 { format!("{name}#{}", at + 1) } else { name.clone() };
+                    let mut block = resolve::block(product, label, &settings).map_err(|e| expression.error(e))?;
                     if let Some(factor) = factors.next().flatten() {
-                        block.factor = Some(factor.resolve(term, &surroundings)?);
+                        block.factor = Some(factor.resolve(product, &settings)?);
                     }
                     let features = block.product.size;
-                    (vec![block], features, &term.span)
+                    (vec![block], features, &product.span)
                 }
                 BlockExpr::Named { name, span } => {
-                    let named = self.named(name, span, expression, neighbours)?;
+                    let named = self.named(name, span, expression, scope)?;
                     remarks.extend(named.remarks);
-                    carried.definitions.insert(name.clone(), named.carried);
+                    standalone.definitions.insert(name.clone(), named.standalone);
                     (named.blocks, named.size, span)
                 }
             };
-            found.iter_mut().for_each(|block| block.offset = block.offset.saturating_add(size as u32));
+            added.iter_mut().for_each(|block| block.offset = block.offset.saturating_add(size as u32));
             size += u64::from(features);
-            blocks.append(&mut found);
+            blocks.append(&mut added);
             if size > MAX_FEATURES {
                 let message = "with this block the set has more than 2^32 − 1 features; indices have 32 bits";
                 return Err(expression.at(message, span.clone()));
             }
             if blocks.len() > MAX_BLOCKS {
-                return Err(expression.at(format!("with this the set has more than {MAX_BLOCKS} blocks"), span.clone()));
+                return Err(
+                    expression.at(format!("with this block the set has more than {MAX_BLOCKS} blocks"), span.clone())
+                );
             }
         }
         remarks.dedup();
-        Ok(Loaded { name, blocks, size: size as u32, carried, remarks, comment: None })
+        Ok(Loaded { name, blocks, size: size as u32, standalone, remarks, comment: None })
     }
 
     fn named(
@@ -284,20 +298,20 @@ impl Loader {
         name: &str,
         span: &Span,
         expression: &ExpressionText,
-        neighbours: Neighbours<'_>,
+        scope: NameScope<'_>,
     ) -> Result<Loaded, FeatureError> {
-        if let Some(carried) = neighbours.carried.and_then(|known| known.get(name)) {
-            let text = toml::to_string(carried).expect("strings, numbers and tables are always TOML");
-            let source = SourceText::new(format!("definition {name}"), text);
-            // A text holds what it carries: no circle leads through it, however its names repeat.
-            let key = format!("{name}, carried {} deep", self.open.len());
-            return self.enter(&key, span, expression, |loader| loader.text(&source, neighbours.beside, name, false));
+        if let Some(definition) = scope.embedded.and_then(|definitions| definitions.get(name)) {
+            let source = SourceText::new(format!("definition {name}"), definition.to_toml());
+            // Embedded definitions cannot form a cycle, so each depth is another key, even where a name repeats.
+            let key = format!("{name}, embedded {} deep", self.open.len());
+            let read = |loader: &mut Loader| loader.text(&source, scope.siblings, name, Author::Program);
+            return self.enter(&key, span, expression, read);
         }
-        let Some(file) = neighbours.beside.named(name).or_else(|| library::find(name)) else {
-            let Unknown { nearest, searched } = library::unknown(name, neighbours.beside);
+        let Some(file) = scope.siblings.named(name).or_else(|| library::find(name)) else {
+            let UnknownName { nearest, searched } = library::unknown(name, scope.siblings);
             let help = match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("names are looked up in {}", library::places(&searched)),
+                None => format!("looked in {}", library::searched_places(&searched)),
             };
             let error = SyntaxError::new(format!("there is no feature set `{name}`"), span.clone()).with_help(help);
             return Err(expression.error(error));
@@ -313,7 +327,7 @@ impl Loader {
         read: impl FnOnce(&mut Self) -> Result<Loaded, FeatureError>,
     ) -> Result<Loaded, FeatureError> {
         if self.open.iter().any(|open| open == key) || self.open.len() >= MAX_NESTING {
-            let message = "these definitions name each other in a circle";
+            let message = "these definitions name each other in a cycle";
             let error = SyntaxError::new(message, span.clone()).with_help(format!("through {}", self.open.join(", ")));
             return Err(expression.error(error));
         }
@@ -324,40 +338,41 @@ impl Loader {
     }
 }
 
-/// A key that holds for the blocks written in its file, and where it stands.
-struct KeyOfBlocks {
+/// A key that applies to the blocks written in its file.
+struct BlockKey {
     name: &'static str,
     span: Span,
 }
 
-impl Keys {
-    fn of_blocks(&self) -> Vec<KeyOfBlocks> {
+impl DefinitionKeys {
+    fn block_keys(&self) -> Vec<BlockKey> {
         let spans = [
             ("black", self.black.as_ref().map(Spanned::span)),
             ("mirror", self.mirror.as_ref().map(Spanned::span)),
             ("multiplicity", self.multiplicity.as_ref().map(Spanned::span)),
             ("factor", self.factor.as_ref().map(Spanned::span)),
         ];
-        spans.into_iter().filter_map(|(name, span)| Some(KeyOfBlocks { name, span: span? })).collect()
+        spans.into_iter().filter_map(|(name, span)| Some(BlockKey { name, span: span? })).collect()
     }
 }
 
-/// Refuses keys that have no block to hold for, and notes which blocks they leave as they are.
-fn remark(source: &SourceText, keys: &[KeyOfBlocks], loaded: &mut Loaded) -> Result<(), FeatureError> {
-    let terms = syntax::parse(&loaded.carried.features).unwrap_or_default();
+/// Rejects block keys in a file that writes no block; where a file also names definitions, adds a remark that their
+/// blocks keep their own settings.
+fn check_block_keys(source: &SourceText, keys: &[BlockKey], loaded: &mut Loaded) -> Result<(), FeatureError> {
+    let terms = syntax::parse(&loaded.standalone.features).unwrap_or_default();
     let named: Vec<&str> = terms
         .iter()
         .filter_map(|term| match term {
             BlockExpr::Named { name, .. } => Some(name.as_str()),
-            BlockExpr::Written(_) => None,
+            BlockExpr::Product(_) => None,
         })
         .collect();
     let Some(first) = keys.first().filter(|_| !named.is_empty()) else { return Ok(()) };
     if named.len() == terms.len() {
-        let message = format!("`{}` has no effect here: it holds for blocks written in this file", first.name);
+        let message = format!("`{}` has no effect here: it applies to blocks written in this file", first.name);
         let help = format!(
-            "`features` names other definitions alone, and {} keeps its own; write the block out, as in `features = \
-             \"square(P) * role(P) * color(P) for P in pieces\"`, or set `{}` in the file of {}",
+            "`features` only names other definitions, and {} keeps its own settings; write the block out, as in \
+             `features = \"square(P) * role(P) * color(P) for P in pieces\"`, or set `{}` in the file of {}",
             listed(&named),
             first.name,
             named[0],
@@ -366,14 +381,12 @@ fn remark(source: &SourceText, keys: &[KeyOfBlocks], loaded: &mut Loaded) -> Res
     }
     let keys: Vec<&str> = keys.iter().map(|key| key.name).collect();
     loaded.remarks.push(format!(
-        "{}: {} for the blocks written in this file and leave{} as {}: {}",
+        "{}: {} only to the blocks written in this file; these keep their own settings: {}",
         loaded.name,
         match keys[..] {
-            [key] => format!("`{key}` holds"),
-            _ => format!("{} hold", keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")),
+            [key] => format!("`{key}` applies"),
+            _ => format!("{} apply", listed(&keys)),
         },
-        if keys.len() == 1 { "s" } else { "" },
-        if named.len() == 1 { "it is" } else { "they are" },
         named.join(", "),
     ));
     Ok(())
@@ -383,8 +396,8 @@ fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The lines before the first key, without their `#`.
-fn comment(text: &str) -> Option<String> {
+/// The comment lines at the start of a text, joined without their `#`.
+fn leading_comment(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
     Some(lines.join(" ")).filter(|comment| !comment.is_empty())
 }
@@ -394,7 +407,7 @@ fn toml_error(source: &SourceText, error: &toml::de::Error) -> FeatureError {
     source.error(error.message(), span, None)
 }
 
-/// Where the text of a key begins in its file; when the string has escapes, the text alone is shown.
+/// The place of a key's text in its file. A string with escapes has none: errors then show the text alone.
 fn locate(source: &SourceText, value: &Spanned<String>, key: &str) -> ExpressionText {
     locate_in(source, value.span(), value.as_ref(), key)
 }
@@ -409,63 +422,75 @@ fn locate_in(source: &SourceText, literal: Span, content: &str, key: &str) -> Ex
     }
 }
 
-/// A factor as written.
+/// An entry of the key `factor`.
 struct FactorText {
-    content: String,
+    expression: String,
     text: ExpressionText,
 }
 
 impl FactorText {
-    fn resolve(&self, term: &Written, surroundings: &Surroundings<'_>) -> Result<BlockFactor, FeatureError> {
-        let product = syntax::parse_product(&self.content);
+    fn resolve(&self, block: &ProductBlock, settings: &BlockSettings<'_>) -> Result<BlockFactor, FeatureError> {
+        let product = syntax::parse_product(&self.expression);
         let product = product
-            .and_then(|product| resolve::factor(term, &product, surroundings))
+            .and_then(|product| resolve::factor(block, &product, settings))
             .map_err(|error| self.text.error(error))?;
-        Ok(BlockFactor { product, content: self.content.clone(), text: self.text.clone() })
+        Ok(BlockFactor { product, expression: self.expression.clone(), text: self.text.clone() })
     }
 }
 
-fn read_factors(source: &SourceText, factors: Option<&Spanned<Factors>>) -> Vec<FactorText> {
+fn read_factors(source: &SourceText, factors: Option<&Spanned<FactorKey>>) -> Vec<FactorText> {
     let Some(factors) = factors else { return Vec::new() };
-    let contents = match factors.as_ref() {
-        Factors::One(content) => std::slice::from_ref(content),
-        Factors::Each(contents) => contents,
+    let expressions = match factors.as_ref() {
+        FactorKey::ForAll(expression) => std::slice::from_ref(expression),
+        FactorKey::PerBlock(expressions) => expressions,
     };
-    let text = |content: &String| FactorText {
-        content: content.clone(),
-        text: locate_in(source, factors.span(), content, "factor"),
+    let text = |expression: &String| FactorText {
+        expression: expression.clone(),
+        text: locate_in(source, factors.span(), expression, "factor"),
     };
-    contents.iter().map(text).collect()
+    expressions.iter().map(text).collect()
 }
 
-/// The factor of each written term in turn; none where there is none.
-fn factors_of_terms(
+/// The factor of each written block; `None` for a block without one.
+fn factors_of_blocks(
     factors: &[FactorText],
     for_all: bool,
-    terms: usize,
+    blocks: usize,
 ) -> Result<impl Iterator<Item = Option<&FactorText>>, FeatureError> {
-    let each = match factors {
-        [one] if for_all => vec![one; terms],
-        [first, ..] if factors.len() != terms => {
-            let message =
-                format!("{} factors for {terms} written terms; give one for each, \"\" for none", factors.len());
-            return Err(first.text.at(message, 0..first.content.len()));
+    let per_block = match factors {
+        [one] if for_all => vec![one; blocks],
+        [first, ..] if factors.len() != blocks => {
+            let message = format!(
+                "`factor` lists {} and the file writes {}: give one factor per block, \"\" for a block without",
+                quantity(factors.len(), "factor"),
+                quantity(blocks, "block"),
+            );
+            return Err(first.text.at(message, 0..first.expression.len()));
         }
         _ => factors.iter().collect(),
     };
-    Ok(each.into_iter().map(|factor| Some(factor).filter(|factor| !factor.content.trim().is_empty())))
+    Ok(per_block.into_iter().map(|factor| Some(factor).filter(|factor| !factor.expression.trim().is_empty())))
 }
 
-fn read_selection(source: &SourceText, keys: &Keys, beside: Beside<'_>) -> Result<Option<Selection>, FeatureError> {
+fn quantity(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn read_selection(
+    source: &SourceText,
+    keys: &DefinitionKeys,
+    siblings: Siblings<'_>,
+) -> Result<Option<Selection>, FeatureError> {
     match (&keys.select, &keys.selected) {
         (Some(_), Some(selected)) => {
-            Err(source.error("`select` and `selected` exclude each other", selected.span(), None))
+            Err(source.error("`select` and `selected` cannot be combined", selected.span(), None))
         }
-        (Some(file), None) => match beside.file(file.as_ref()) {
-            Some(found) => Selection::read(&found).map(Some),
+        (Some(file), None) => match siblings.file(file.as_ref()) {
+            Some(file) => Selection::read(&file).map(Some),
             None => {
-                let message = format!("there is no file {}", beside.path(file.as_ref()).display());
-                let help = "`select` names a file beside this one, with one index a line (fsbench select makes one)";
+                let message = format!("there is no file {}", siblings.path(file.as_ref()).display());
+                let help =
+                    "`select` names a file beside this one with one index per line; `fsbench select` writes such files";
                 Err(source.error(message, file.span(), Some(help.into())))
             }
         },

@@ -79,10 +79,10 @@ pub struct EncodeScratch {
 
 impl Encoder {
     pub(super) fn new(blocks: Vec<Block>) -> Encoder {
-        let all_piece_tables = blocks.iter().all(|block| block.spec().kept.is_none() && block.compiled.walks());
+        let all_piece_tables = blocks.iter().all(|block| block.spec().renumbering.is_none() && block.compiled.walks());
         Encoder {
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
-            has_selection: blocks.iter().any(|block| block.spec().kept.is_some()),
+            has_selection: blocks.iter().any(|block| block.spec().renumbering.is_some()),
             all_piece_tables,
             #[cfg(target_arch = "x86_64")]
             lanes: Lanes::detect().filter(|_| all_piece_tables && blocks.iter().all(|block| block.compiled.sums())),

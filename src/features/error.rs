@@ -1,4 +1,4 @@
-//! Errors in definitions, shown with the line and a caret.
+//! Errors in definitions, displayed with the source line and a caret.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
@@ -11,34 +11,34 @@ use thiserror::Error;
 use super::library;
 use super::syntax::SyntaxError;
 
-/// Why a request is no feature set.
+/// Why a request does not give a feature set.
 #[derive(Debug, Error)]
 pub enum FeatureError {
-    /// The text of a definition is wrong.
+    /// The definition has a mistake.
     #[error("{0}")]
     Definition(Box<Diagnostic>),
-    /// No file and no shipped set has this name.
+    /// No file and no shipped set of this name exists.
     #[error("there is no feature set `{name}`{}", suggestion(.nearest.as_deref(), .searched))]
     UnknownSet { name: String, nearest: Option<String>, searched: Vec<PathBuf> },
-    /// A definition's file cannot be read.
+    /// The definition's file cannot be read.
     #[error("cannot read the definition {}: {error}", .path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },
 }
 
 fn suggestion(nearest: Option<&str>, searched: &[PathBuf]) -> String {
-    let places = library::places(searched);
+    let searched = library::searched_places(searched);
     match nearest {
-        Some(name) => format!("; did you mean `{name}`? (looked in {places})"),
-        None => format!(" (looked in {places})"),
+        Some(name) => format!("; did you mean `{name}`? (looked in {searched})"),
+        None => format!(" (looked in {searched})"),
     }
 }
 
-/// A message about a place in a text.
+/// A message that points at part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub message: String,
     pub text: SourceText,
-    /// Bytes of `text`.
+    /// Byte range in `text`.
     pub span: Range<usize>,
     pub help: Option<String>,
 }
@@ -57,10 +57,10 @@ impl Display for Diagnostic {
     }
 }
 
-/// A text and where it came from.
+/// A text and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceText {
-    /// A path, or words such as `expression`.
+    /// A path, or a word such as `expression`.
     pub origin: Arc<str>,
     pub text: Arc<str>,
 }
@@ -78,19 +78,21 @@ impl SourceText {
     }
 }
 
-/// An expression inside a larger text: where its first byte stands there.
+/// An expression within a text.
 #[derive(Clone, Debug)]
 pub struct ExpressionText {
     pub source: SourceText,
+    /// Byte of `source` where the expression starts.
     pub offset: usize,
 }
 
 impl ExpressionText {
-    /// An error at a place of the expression.
+    /// An error at a span of the expression.
     pub fn at(&self, message: impl Into<String>, span: Range<usize>) -> FeatureError {
         self.error(SyntaxError::new(message, span))
     }
 
+    /// The error with its span moved to `source`.
     pub fn error(&self, error: SyntaxError) -> FeatureError {
         let span = error.span.start + self.offset..error.span.end + self.offset;
         self.source.error(error.message, span, error.help)

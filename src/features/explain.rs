@@ -1,4 +1,4 @@
-//! Active features in words and on the board: which squares a feature looks at, and the axis values it stands for.
+//! Features in words: the axis values of an index, and the squares that an active feature's variables are bound to.
 
 use crate::chess::{Board, Perspective, Square};
 
@@ -7,28 +7,28 @@ use super::set::FeatureSet;
 use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec};
 use super::syntax::value_name;
 
-/// An active feature, as one binding yields it.
+/// An active feature and one binding that yields it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Explained {
+pub struct ExplainedFeature {
     /// Index in the set.
     pub index: u32,
-    /// As `square(P) = e4, role(P) = pawn`; values on the oriented board.
+    /// `square(P) = e4, role(P) = pawn`, on the oriented board.
     pub values: String,
-    /// Squares of the bound variables, in the order they are bound, on the board as it stands.
+    /// Squares of the variables in binding order, on the board as played (not oriented).
     pub squares: Vec<Square>,
 }
 
-/// What a feature is, whatever the position.
+/// The meaning of an index.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct FeatureText {
     /// The block's name.
     pub block: String,
-    /// As `square(P) = e4, role(P) = pawn`; values on the oriented board.
+    /// `square(P) = e4, role(P) = pawn`, on the oriented board.
     pub values: String,
 }
 
 impl FeatureSet {
-    /// The feature in words; none when the set has no such index.
+    /// The feature in words; `None` when the set has no such index.
     ///
     /// ```
     /// let set = fsbench::features::FeatureSet::resolve("file(P) * color(P) for P in pieces")?;
@@ -40,25 +40,26 @@ impl FeatureSet {
     pub fn describe(&self, index: u32) -> Option<FeatureText> {
         let block = self.blocks().iter().find(|block| block.contains(index))?;
         let spec = block.spec();
-        let element = match &spec.kept {
+        let element = match &spec.renumbering {
             None => index.checked_sub(spec.offset)?,
-            Some(kept) => (0..kept.len() as u32).find(|element| spec.index_of(*element) == Some(index))?,
+            Some(table) => (0..table.len() as u32).find(|element| spec.index_of(*element) == Some(index))?,
         };
         Some(FeatureText { block: block.name.clone(), values: values(&spec.product, element) })
     }
 }
 
-/// A block's active features, ascending, once for every binding that yields them.
-pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explained> {
+/// A block's active features in ascending order, one entry per binding that yields the feature.
+pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<ExplainedFeature> {
     let Some(own_king) = board.king_of(pov.own()) else { return Vec::new() };
     let mask = block.orientation.mask(own_king, pov);
     let explained = |(element, squares): (u32, Vec<u32>)| {
         let squares = squares.into_iter().map(|square| Square::new(square ^ mask)).collect();
-        Some(Explained { index: block.index_of(element)?, values: values(&block.product, element), squares })
+        Some(ExplainedFeature { index: block.index_of(element)?, values: values(&block.product, element), squares })
     };
-    let mut found: Vec<Explained> = reference::bound(block, board, pov).into_iter().filter_map(explained).collect();
-    found.sort_by(|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
-    found
+    let mut features: Vec<ExplainedFeature> =
+        reference::bound(block, board, pov).into_iter().filter_map(explained).collect();
+    features.sort_by(|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
+    features
 }
 
 /// The axis values of an element of a product.

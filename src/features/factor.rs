@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use super::analysis::{Budget, Ended, Frame};
+use super::analysis::{BindingSearch, Budget, SearchEnd};
 use super::error::FeatureError;
 use super::reference;
 use super::set::FeatureSet;
@@ -76,7 +76,7 @@ impl Factors {
         for block in set.blocks() {
             let spec = block.spec();
             let Some(factor) = &spec.factor else { continue };
-            let frame = Frame::new(spec, budget);
+            let frame = BindingSearch::new(spec, budget);
             for element in 0..spec.product.size {
                 let Some(index) = spec.index_of(element) else { continue };
                 match inputs(&frame, factor, element, &mut steps) {
@@ -122,12 +122,12 @@ impl Factors {
 
 impl BlockFactor {
     fn error(&self, why: String) -> FeatureError {
-        self.text.at(why, 0..self.content.len())
+        self.text.at(why, 0..self.expression.len())
     }
 }
 
 /// The factor's elements for one element of the block, over every binding that can yield it.
-fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, Wrong> {
+fn inputs(frame: &BindingSearch<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, Wrong> {
     let reading = frame.goal_steps();
     *budget = budget.checked_sub(reading).ok_or(Wrong::TooMany)?;
     let Some(goal) = frame.goal(element) else { return Ok(Vec::new()) };
@@ -147,7 +147,7 @@ fn inputs(frame: &Frame<'_>, factor: &BlockFactor, element: u32, budget: &mut u6
     });
     let known = found.unwrap_or_default();
     match (ended, other) {
-        (Ended::OutOfBudget, _) => Err(Wrong::TooMany),
+        (SearchEnd::OutOfBudget, _) => Err(Wrong::TooMany),
         (_, Some(other)) => Err(Wrong::SaysMore(format!(
             "feature {element} of the block does not determine this factor: different positions give it the values {known:?} and {other:?}"
         ))),

@@ -28,11 +28,11 @@ impl Identity {
 /// The text that a block contributes to the hash.
 fn canonical_line(block: &BlockSpec) -> String {
     let tables: String = block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
-    let selected = block.kept.as_ref().map_or_else(String::new, |kept| {
+    let selected = block.renumbering.as_ref().map_or_else(String::new, |kept| {
         let kept = kept.iter().enumerate().filter(|(_, index)| **index != DROPPED);
         format!(" selected {} {:?}", block.offset, kept.collect::<Vec<_>>())
     });
-    format!("{:?} {:?} {}{tables}{selected}\n", block.orientation, block.multiplicity, block.text)
+    format!("{:?} {:?} {}{tables}{selected}\n", block.orientation, block.multiplicity, block.canonical)
 }
 
 impl Display for Identity {

@@ -1,5 +1,5 @@
-//! Where definitions lie: files by path, sets by bare name: in a folder `feature_sets` of the user's, else in the program
-//! itself, which carries the shipped ones.
+//! Finds definitions: a file by its path; a set by its name, first in the user's `feature_sets` folders, then among the
+//! shipped sets that are compiled into the program.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,187 +7,192 @@ use std::path::{Path, PathBuf};
 use super::error::FeatureError;
 use super::syntax;
 
-/// The files of `feature_sets/` when this program was built: name and content, sorted by name.
+/// Name and content of the files in `feature_sets/` at build time, sorted by name.
 static SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped_sets.rs"));
 
-/// A bare name: letters, digits and hyphens.
+/// Whether a text is a set's name: letters, digits, hyphens and underscores after a first letter.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// A definition's file.
+/// A definition's file, on disk or compiled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum DefinitionFile {
     File(PathBuf),
-    /// Name and content of one that the program carries.
+    /// Name and content.
     Shipped(&'static str, &'static str),
 }
 
-impl Found {
+impl DefinitionFile {
     /// # Errors
     /// When the file cannot be read.
     pub fn text(&self) -> Result<Cow<'static, str>, FeatureError> {
         match self {
-            Found::Shipped(_, text) => Ok(Cow::Borrowed(text)),
-            Found::File(path) => std::fs::read_to_string(path)
+            DefinitionFile::Shipped(_, text) => Ok(Cow::Borrowed(text)),
+            DefinitionFile::File(path) => std::fs::read_to_string(path)
                 .map(Cow::Owned)
                 .map_err(|error| FeatureError::Unreadable { path: path.clone(), error }),
         }
     }
 
-    /// What messages call it.
+    /// Name for messages.
     pub fn origin(&self) -> String {
         match self {
-            Found::File(path) => path.display().to_string(),
-            Found::Shipped(name, _) => format!("feature_sets/{name} (shipped)"),
+            DefinitionFile::File(path) => path.display().to_string(),
+            DefinitionFile::Shipped(name, _) => format!("feature_sets/{name} (shipped)"),
         }
     }
 
-    /// The same for every way to write a path.
+    /// Identifies the file, however its path is spelt.
     pub fn key(&self) -> String {
         match self {
-            Found::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
-            Found::Shipped(..) => self.origin(),
+            DefinitionFile::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
+            DefinitionFile::Shipped(..) => self.origin(),
         }
     }
 
-    /// The file's name without its ending.
+    /// The file's name without `.toml`.
     pub fn stem(&self) -> &str {
         let path = match self {
-            Found::File(path) => path,
-            Found::Shipped(name, _) => Path::new(name),
+            DefinitionFile::File(path) => path,
+            DefinitionFile::Shipped(name, _) => Path::new(name),
         };
         path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("definition")
     }
 
-    /// Where the file's own names are looked up first.
-    pub fn beside(&self) -> Beside<'_> {
+    /// Where the definition's own names are looked up first.
+    pub fn siblings(&self) -> Siblings<'_> {
         match self {
-            Found::File(path) => path.parent().map_or(Beside::Nothing, Beside::Folder),
-            Found::Shipped(..) => Beside::Shipped,
+            DefinitionFile::File(path) => path.parent().map_or(Siblings::Nothing, Siblings::Folder),
+            DefinitionFile::Shipped(..) => Siblings::Shipped,
         }
     }
 }
 
-/// The neighbours of a definition.
+/// The files beside a definition.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Beside<'a> {
+pub enum Siblings<'a> {
     #[default]
     Nothing,
     Folder(&'a Path),
     Shipped,
 }
 
-impl Beside<'_> {
-    /// The definition of a bare name among the neighbours.
-    pub fn named(self, name: &str) -> Option<Found> {
+impl Siblings<'_> {
+    /// The definition of this name among the files beside.
+    pub fn named(self, name: &str) -> Option<DefinitionFile> {
         match self {
-            Beside::Nothing => None,
-            Beside::Folder(folder) => in_folder(folder, name),
-            Beside::Shipped => shipped(name),
+            Siblings::Nothing => None,
+            Siblings::Folder(folder) => in_folder(folder, name),
+            Siblings::Shipped => shipped(name),
         }
     }
 
-    /// A file beside the definition, by name; none where there is no such file.
-    pub fn file(self, name: &str) -> Option<Found> {
+    /// The file of this name, if it exists.
+    pub fn file(self, name: &str) -> Option<DefinitionFile> {
         match self {
-            Beside::Shipped => shipped_file(name),
-            Beside::Folder(_) | Beside::Nothing => Some(Found::File(self.path(name))).filter(Found::is_file),
+            Siblings::Shipped => shipped_file(name),
+            Siblings::Folder(_) | Siblings::Nothing => {
+                Some(DefinitionFile::File(self.path(name))).filter(DefinitionFile::is_file)
+            }
         }
     }
 
-    /// Where a file of that name would stand.
+    /// The path that a file of this name would have.
     pub fn path(self, name: &str) -> PathBuf {
         match self {
-            Beside::Nothing => PathBuf::from(name),
-            Beside::Folder(folder) => folder.join(name),
-            Beside::Shipped => Path::new("feature_sets").join(name),
+            Siblings::Nothing => PathBuf::from(name),
+            Siblings::Folder(folder) => folder.join(name),
+            Siblings::Shipped => Path::new("feature_sets").join(name),
         }
     }
 }
 
-impl Found {
+impl DefinitionFile {
     fn is_file(&self) -> bool {
-        matches!(self, Found::File(path) if path.is_file())
+        matches!(self, DefinitionFile::File(path) if path.is_file())
     }
 }
 
-/// The definition a request means: as a path, then with and without its ending by name.
-pub fn find(request: &str) -> Option<Found> {
+/// The definition that a request names: a path, else a name with or without `.toml`.
+pub fn find(request: &str) -> Option<DefinitionFile> {
     let path = Path::new(request);
     if request.ends_with(".toml") && path.is_file() {
-        return Some(Found::File(path.to_owned()));
+        return Some(DefinitionFile::File(path.to_owned()));
     }
     let name = request.strip_suffix(".toml").unwrap_or(request);
     if !is_name(name) {
         return None;
     }
-    own_folders().iter().find_map(|folder| in_folder(folder, name)).or_else(|| shipped(name))
+    user_folders().iter().find_map(|folder| in_folder(folder, name)).or_else(|| shipped(name))
 }
 
-/// A shipped definition, whatever the user's folders hold.
-pub fn shipped(name: &str) -> Option<Found> {
+/// A shipped definition; the user's folders are not searched.
+pub fn shipped(name: &str) -> Option<DefinitionFile> {
     shipped_file(&format!("{name}.toml"))
 }
 
-fn shipped_file(name: &str) -> Option<Found> {
+fn shipped_file(name: &str) -> Option<DefinitionFile> {
     let at = SHIPPED.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
     let (name, text) = SHIPPED[at];
-    Some(Found::Shipped(name, text))
+    Some(DefinitionFile::Shipped(name, text))
 }
 
-fn in_folder(folder: &Path, name: &str) -> Option<Found> {
-    Some(Found::File(folder.join(format!("{name}.toml")))).filter(Found::is_file)
+fn in_folder(folder: &Path, name: &str) -> Option<DefinitionFile> {
+    Some(DefinitionFile::File(folder.join(format!("{name}.toml")))).filter(DefinitionFile::is_file)
 }
 
-/// The folders `feature_sets` here and above, the nearest first.
-fn own_folders() -> Vec<PathBuf> {
+/// The folders `feature_sets` in the current directory and above, nearest first.
+fn user_folders() -> Vec<PathBuf> {
     let here = PathBuf::from("feature_sets");
     let above = std::env::current_dir().ok();
     let above = above.iter().flat_map(|current| current.ancestors().skip(1)).map(|folder| folder.join("feature_sets"));
     std::iter::once(here).chain(above).filter(|folder| folder.is_dir()).collect()
 }
 
-/// Names of all sets that can be named here: the user's and the shipped ones, sorted.
-pub fn shipped_names() -> Vec<String> {
-    let mut names = names_in(&own_folders());
+/// Sorted names of all sets that can be requested from the current directory: the user's and the shipped ones.
+pub fn available_names() -> Vec<String> {
+    let mut names = names_in(&user_folders());
     names.sort();
     names.dedup();
     names
 }
 
-/// Names in the folders, and the shipped ones.
+/// Names of the sets in the folders and of the shipped sets.
 fn names_in(folders: &[PathBuf]) -> Vec<String> {
     let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
-    let own = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let of_user = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let shipped = SHIPPED.iter().filter_map(|(name, _)| name.strip_suffix(".toml")).map(str::to_owned);
-    own.chain(shipped).collect()
+    of_user.chain(shipped).collect()
 }
 
-/// What to tell whoever names a set that does not exist; `beside`: another folder that was searched.
-pub struct Unknown {
+/// Details for the error about a name that no set has.
+pub struct UnknownName {
+    /// The closest known name, if one is close.
     pub nearest: Option<String>,
+    /// Folders searched.
     pub searched: Vec<PathBuf>,
 }
 
-pub fn unknown(request: &str, beside: Beside<'_>) -> Unknown {
-    let mut searched: Vec<PathBuf> = match beside {
-        Beside::Folder(folder) if !folder.as_os_str().is_empty() => vec![folder.to_owned()],
-        Beside::Folder(_) => vec![PathBuf::from(".")],
-        Beside::Shipped | Beside::Nothing => Vec::new(),
+/// Explains why a request was not found; `siblings` were searched too.
+pub fn unknown(request: &str, siblings: Siblings<'_>) -> UnknownName {
+    let mut searched: Vec<PathBuf> = match siblings {
+        Siblings::Folder(folder) if !folder.as_os_str().is_empty() => vec![folder.to_owned()],
+        Siblings::Folder(_) => vec![PathBuf::from(".")],
+        Siblings::Shipped | Siblings::Nothing => Vec::new(),
     };
-    searched.extend(own_folders());
+    searched.extend(user_folders());
     searched.dedup();
     let known = names_in(&searched);
     let name = request.strip_suffix(".toml").unwrap_or(request);
     let nearest = syntax::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
-    Unknown { nearest, searched }
+    UnknownName { nearest, searched }
 }
 
-/// The places that were searched, in words.
-pub fn places(searched: &[PathBuf]) -> String {
+/// The searched folders and the shipped sets as a list in words.
+pub fn searched_places(searched: &[PathBuf]) -> String {
     let folders = searched.iter().map(|path| path.display().to_string());
     folders.chain(["the shipped sets".to_owned()]).collect::<Vec<_>>().join(", ")
 }

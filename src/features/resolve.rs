@@ -1,4 +1,4 @@
-//! Syntax tree → [`BlockSpec`]: variables, buckets and sizes.
+//! Name resolution, syntax tree → [`BlockSpec`]: variables become slots, bucket names become tables, sizes are computed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,37 +10,38 @@ use super::spec::{
     Multiplicity, OWN_KING, ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
 };
 use super::syntax::{
-    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, SourceExpr, Span, SyntaxError, Term, Variable,
-    Written, block_text, factor_text, written_text,
+    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, SourceExpr, Span, SyntaxError,
+    Term, Variable, canonical_text, display_text, factor_text,
 };
 
 type Resolved<T> = Result<T, SyntaxError>;
 
-/// Largest number of features: indices are `u32`, and the last one stands for "none".
+/// Largest number of features. Indices are `u32`, and [`u32::MAX`] is no index.
 pub const MAX_FEATURES: u64 = u32::MAX as u64;
 
-/// What a definition gives all its written blocks.
-pub struct Surroundings<'a> {
+/// The settings that a definition gives the blocks written in it.
+pub struct BlockSettings<'a> {
     pub orientation: Orientation,
     pub multiplicity: Multiplicity,
     pub buckets: &'a BTreeMap<String, Arc<Bucket>>,
 }
 
-/// Resolves one written block.
+/// Resolves a block.
 ///
 /// # Errors
-/// Unknown or rebound variables, unknown buckets, axes a variable does not have, sizes beyond [`MAX_FEATURES`].
-pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -> Resolved<BlockSpec> {
-    let mut resolver = Resolver::new(surroundings);
-    let binders = resolver.binders(&written.binders)?;
-    let product = resolver.product(&written.product)?;
-    let (condition, guards) = resolver.conditions(written.condition.as_ref())?;
+/// Unknown or rebound variables, unknown bucket tables, `role` and `color` of a bare square, sizes above
+/// [`MAX_FEATURES`].
+pub fn block(block: &ProductBlock, name: String, settings: &BlockSettings<'_>) -> Resolved<BlockSpec> {
+    let mut resolver = Resolver::new(settings);
+    let binders = resolver.binders(&block.binders)?;
+    let product = resolver.product(&block.product)?;
+    let (condition, guards) = resolver.conditions(block.condition.as_ref())?;
     Ok(BlockSpec {
         name,
-        text: canonical(written),
-        written: written_text(written),
-        orientation: surroundings.orientation,
-        multiplicity: surroundings.multiplicity,
+        canonical: canonical(block),
+        as_written: display_text(block),
+        orientation: settings.orientation,
+        multiplicity: settings.multiplicity,
         variables: resolver.variables,
         binders,
         product,
@@ -48,114 +49,117 @@ pub fn block(written: &Written, name: String, surroundings: &Surroundings<'_>) -
         guards,
         factor: None,
         offset: 0,
-        kept: None,
+        renumbering: None,
     })
 }
 
-/// Resolves a factor of a written block: a product over the block's variables.
+/// Resolves the training factor of a block: a product over the block's variables.
 ///
 /// # Errors
-/// As [`block`], and counts, which have variables of their own.
-pub fn factor(written: &Written, product: &Product, surroundings: &Surroundings<'_>) -> Resolved<ProductSpec> {
-    let mut resolver = Resolver::new(surroundings);
-    resolver.binders(&written.binders)?;
-    if let Some(span) = count_in(product) {
-        let message = "a factor looks at the block's own variables; it has no counts";
+/// As [`block`](fn@block); also when the product has counts, because they bind variables of their own.
+pub fn factor(block: &ProductBlock, product: &Product, settings: &BlockSettings<'_>) -> Resolved<ProductSpec> {
+    let mut resolver = Resolver::new(settings);
+    resolver.binders(&block.binders)?;
+    if let Some(span) = first_count(product) {
+        let message = "a factor reads the block's variables only; it cannot contain a count";
         return Err(SyntaxError::new(message, span));
     }
     resolver.product(product)
 }
 
-fn count_in(product: &Product) -> Option<Span> {
+fn first_count(product: &Product) -> Option<Span> {
     product.factors.iter().find_map(|factor| match factor {
         Factor::Count(count) => Some(count.span.clone()),
-        Factor::Sum(products, _) => products.iter().find_map(count_in),
+        Factor::Sum(products, _) => products.iter().find_map(first_count),
         Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => None,
     })
 }
 
-/// Names of a block's variables in its canonical text, in the order they are bound.
+/// Variables in a canonical text, in binding order.
 const LETTERS: [char; 24] = [
     'P', 'Q', 'R', 'S', 'T', 'U', 'V', 'W', 'X', 'Y', 'Z', 'A', 'B', 'C', 'D', 'F', 'G', 'H', 'I', 'J', 'L', 'M', 'N',
     'O',
 ];
 
-/// The block's text with its variables renamed P, Q, R … in the order they are bound, so that letters do not matter.
-fn canonical(written: &Written) -> String {
+/// The block's text with its variables renamed P, Q, R … in binding order: the author's letters do not matter.
+fn canonical(block: &ProductBlock) -> String {
     let mut bound = Vec::new();
-    let mut note = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
-    note(&written.binders);
-    counts(&written.product, &mut note);
-    written.condition.iter().for_each(|condition| condition_counts(condition, &mut note));
+    let mut collect = |binders: &[Binder]| bound.extend(binders.iter().map(|binder| binder.variable.letter));
+    collect(&block.binders);
+    binders_of_product(&block.product, &mut collect);
+    block.condition.iter().for_each(|condition| binders_of_condition(condition, &mut collect));
     let position = |letter| bound.iter().position(|known| *known == letter);
-    block_text(written, &|letter| position(letter).and_then(|at| LETTERS.get(at)).copied().unwrap_or(letter.0))
+    canonical_text(block, &|letter| position(letter).and_then(|at| LETTERS.get(at)).copied().unwrap_or(letter.0))
 }
 
-fn counts(product: &Product, note: &mut impl FnMut(&[Binder])) {
+fn binders_of_product(product: &Product, collect: &mut impl FnMut(&[Binder])) {
     for factor in &product.factors {
         match factor {
-            Factor::Count(count) => noted(count, note),
-            Factor::Sum(products, _) => products.iter().for_each(|product| counts(product, note)),
+            Factor::Count(count) => binders_of_count(count, collect),
+            Factor::Sum(products, _) => products.iter().for_each(|product| binders_of_product(product, collect)),
             Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => {}
         }
     }
 }
 
-fn noted(count: &Count, note: &mut impl FnMut(&[Binder])) {
-    note(&count.binders);
-    count.condition.iter().for_each(|condition| condition_counts(condition, note));
+fn binders_of_count(count: &Count, collect: &mut impl FnMut(&[Binder])) {
+    collect(&count.binders);
+    count.condition.iter().for_each(|condition| binders_of_condition(condition, collect));
 }
 
-fn condition_counts(condition: &Condition, note: &mut impl FnMut(&[Binder])) {
+fn binders_of_condition(condition: &Condition, collect: &mut impl FnMut(&[Binder])) {
     match condition {
-        Condition::Any(of) | Condition::All(of) => of.iter().for_each(|condition| condition_counts(condition, note)),
-        Condition::Not(of) => condition_counts(of, note),
-        Condition::Compare(left, _, right) => [left, right].into_iter().for_each(|term| term_counts(term, note)),
+        Condition::Any(of) | Condition::All(of) => of.iter().for_each(|inner| binders_of_condition(inner, collect)),
+        Condition::Not(of) => binders_of_condition(of, collect),
+        Condition::Compare(left, _, right) => [left, right].into_iter().for_each(|term| binders_of_term(term, collect)),
     }
 }
 
-fn term_counts(term: &Term, note: &mut impl FnMut(&[Binder])) {
+fn binders_of_term(term: &Term, collect: &mut impl FnMut(&[Binder])) {
     match term {
         Term::Number(_) | Term::Named(..) | Term::Axis(_) => {}
-        Term::Count(count) => noted(count, note),
-        Term::Negative(of) | Term::Absolute(of) => term_counts(of, note),
+        Term::Count(count) => binders_of_count(count, collect),
+        Term::Negative(of) | Term::Absolute(of) => binders_of_term(of, collect),
         Term::Sum(left, right) | Term::Difference(left, right) => {
-            [left, right].into_iter().for_each(|term| term_counts(term, note));
+            [left, right].into_iter().for_each(|term| binders_of_term(term, collect));
         }
     }
 }
 
 struct Resolver<'a> {
-    surroundings: &'a Surroundings<'a>,
+    settings: &'a BlockSettings<'a>,
+    /// The bound variables with their slots.
     scope: Vec<(Letter, usize)>,
+    /// By slot, those of finished counts included.
     variables: Vec<VariableKind>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(surroundings: &'a Surroundings<'a>) -> Resolver<'a> {
+    fn new(settings: &'a BlockSettings<'a>) -> Resolver<'a> {
         let scope = vec![(Letter::OWN_KING, OWN_KING), (Letter::ENEMY_KING, ENEMY_KING)];
-        Resolver { surroundings, scope, variables: vec![VariableKind::Piece; 2] }
+        Resolver { settings, scope, variables: vec![VariableKind::Piece; 2] }
     }
 
     fn slot(&self, variable: &Variable) -> Resolved<usize> {
-        let found = self.scope.iter().find(|(letter, _)| *letter == variable.letter);
-        found.map(|(_, slot)| *slot).ok_or_else(|| {
+        let bound = self.scope.iter().find(|(letter, _)| *letter == variable.letter);
+        bound.map(|(_, slot)| *slot).ok_or_else(|| {
             let letters = self.scope.iter().map(|(letter, _)| letter.0.to_string()).collect::<Vec<_>>();
             let name = variable.letter.0;
             SyntaxError::new(format!("`{name}` is not bound here"), variable.span.clone()).with_help(format!(
-                "bound here: {}; bind it after `for`, as in `for {name} in pieces`",
+                "bound variables: {}; bind `{name}` after `for`, as in `for {name} in pieces`",
                 letters.join(", ")
             ))
         })
     }
 
-    /// A slot that holds a piece.
+    /// The slot of a variable that must be a piece.
     fn piece(&self, variable: &Variable) -> Resolved<usize> {
         let slot = self.slot(variable)?;
         match self.variables[slot] {
             VariableKind::Piece => Ok(slot),
             VariableKind::Square => {
-                let message = format!("`{}` is a bare square; a piece or king is needed here", variable.letter.0);
+                let message =
+                    format!("`{}` is a square without a piece; this source starts from a piece", variable.letter.0);
                 Err(SyntaxError::new(message, variable.span.clone()))
             }
         }
@@ -178,7 +182,7 @@ impl<'a> Resolver<'a> {
             let message = match *letter {
                 Letter::OWN_KING => "`K` is always the own king; choose another letter".to_owned(),
                 Letter::ENEMY_KING => "`E` is always the enemy king; choose another letter".to_owned(),
-                Letter(name) => format!("`{name}` is bound already; choose another letter"),
+                Letter(name) => format!("`{name}` is already bound; choose another letter"),
             };
             return Err(SyntaxError::new(message, span.clone()));
         }
@@ -225,11 +229,11 @@ impl<'a> Resolver<'a> {
 
     fn difference(&self, left: &Axis, right: &Axis, span: &Span) -> Resolved<(FactorKind, u32)> {
         if left.kind != right.kind || left.domain.is_some() || right.domain.is_some() {
-            let message = "a difference is taken of two equal axes without domains";
+            let message = "a difference needs the same axis of two variables, without domains";
             return Err(SyntaxError::new(message, span.clone()).with_help("for example `(file(K) - file(P))`"));
         }
         if matches!(left.kind, AxisKind::Bucket(_)) {
-            let message = "a difference of buckets has no meaning: their numbers are names";
+            let message = "bucket numbers are names and cannot be subtracted";
             return Err(SyntaxError::new(message, span.clone()));
         }
         let (left, right) = (self.axis(left)?, self.axis(right)?);
@@ -245,7 +249,8 @@ impl<'a> Resolver<'a> {
     fn property(&self, axis: &Axis) -> Resolved<(Property, usize)> {
         let slot = self.slot(&axis.variable)?;
         if self.variables[slot] == VariableKind::Square && !axis.kind.of_square() {
-            let message = format!("`{}` is a bare square and has no {}", axis.variable.letter.0, axis.kind.name());
+            let message =
+                format!("`{}` is a square without a piece and has no {}", axis.variable.letter.0, axis.kind.name());
             return Err(SyntaxError::new(message, axis.span.clone()));
         }
         let property = match &axis.kind {
@@ -262,15 +267,15 @@ impl<'a> Resolver<'a> {
     }
 
     fn bucket(&self, name: &str, span: &Span) -> Resolved<Arc<Bucket>> {
-        let known = self.surroundings.buckets;
+        let known = self.settings.buckets;
         known.get(name).cloned().ok_or_else(|| {
             SyntaxError::new(format!("there is no bucket table `{name}`"), span.clone())
-                .with_help(format!("list its 64 numbers under [buckets]: {name} = [ … ]"))
+                .with_help(format!("list its 64 numbers under `[buckets]`, as in `{name} = [0, 0, …]`"))
                 .suggesting(name, known.keys().map(String::as_str))
         })
     }
 
-    /// What can be decided from variables alone, and what takes counting.
+    /// Splits a condition's conjuncts into those without counts (one condition) and those with counts (guards).
     fn conditions(&mut self, condition: Option<&Condition>) -> Resolved<(Option<ConditionSpec>, Vec<GuardSpec>)> {
         let mut plain = Vec::new();
         let mut guards = Vec::new();
@@ -323,7 +328,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The conditions that `and` joins.
+/// The operands of the outermost `and`s.
 fn conjuncts(condition: &Condition) -> Vec<&Condition> {
     match condition {
         Condition::All(of) => of.iter().flat_map(conjuncts).collect(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::analysis;
 use super::error::{ExpressionText, FeatureError, SourceText};
-use super::library::Found;
+use super::library::DefinitionFile;
 use super::set::FeatureSet;
 use super::spec::{BlockSpec, DROPPED};
 use super::syntax::Span;
@@ -27,7 +27,7 @@ impl Selection {
     ///
     /// # Errors
     /// When the file cannot be read or a line holds no index.
-    pub fn read(file: &Found) -> Result<Selection, FeatureError> {
+    pub fn read(file: &DefinitionFile) -> Result<Selection, FeatureError> {
         let text = ExpressionText { source: SourceText::new(file.origin(), &*file.text()?), offset: 0 };
         let content = text.source.text.clone();
         let mut indices = Vec::new();
@@ -103,7 +103,7 @@ impl Selection {
                 Some(index) => renumbered[index as usize],
                 None => DROPPED,
             };
-            block.kept = Some((0..block.product.size).map(renumber).collect::<Arc<[u32]>>());
+            block.renumbering = Some((0..block.product.size).map(renumber).collect::<Arc<[u32]>>());
             block.offset = 0;
         }
         Ok(self.indices.len() as u32)

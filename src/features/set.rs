@@ -8,7 +8,7 @@ use super::compiled::{CompiledBlock, Placement};
 use super::definition::{self, Definition};
 use super::encoder::Encoder;
 use super::error::{FeatureError, SourceText};
-use super::explain::{self, Explained};
+use super::explain::{self, ExplainedFeature};
 use super::identity::Identity;
 use super::reference;
 use super::spec::{BlockSpec, DROPPED, FactorSpec};
@@ -29,7 +29,7 @@ pub struct Block {
 impl Block {
     fn new(spec: &BlockSpec) -> Result<Block, FeatureError> {
         let compiled = CompiledBlock::new(spec).map_err(|error| {
-            SourceText::new(spec.name.as_str(), spec.text.as_str()).error(error.message, error.span, None)
+            SourceText::new(spec.name.as_str(), spec.canonical.as_str()).error(error.message, error.span, None)
         })?;
         let indices = spec.selected().map(|selected| {
             let mut indices: Vec<u32> = selected.collect();
@@ -101,12 +101,12 @@ impl Block {
 
     /// The number of the product's first element: 0 under a selection, which gives indices later.
     pub(super) fn first_element(&self) -> u32 {
-        if self.spec().kept.is_some() { 0 } else { self.offset }
+        if self.spec().renumbering.is_some() { 0 } else { self.offset }
     }
 
     /// Turns the block's elements in `rows[from..]` into indices by the selection, if there is one.
     pub(super) fn select(&self, rows: &mut Vec<u32>, from: usize) {
-        let Some(kept) = &self.spec().kept else { return };
+        let Some(kept) = &self.spec().renumbering else { return };
         let mut end = from;
         for at in from..rows.len() {
             let index = kept[rows[at] as usize];
@@ -236,7 +236,7 @@ impl FeatureSet {
 
     /// One block's active features by the reference encoder, ascending, with the squares and values they stand for; once
     /// per binding that yields them.
-    pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<Explained> {
+    pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<ExplainedFeature> {
         explain::explain(self.blocks()[block].spec(), board, pov)
     }
 

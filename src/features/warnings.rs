@@ -60,7 +60,7 @@ fn unused(block: &BlockSpec) -> Vec<char> {
             || block.binders.iter().any(|binder| binder.source.of() == Some(slot))
             || block.condition.as_ref().is_some_and(|condition| condition.slots().contains(&slot))
             || block.guards.iter().any(|guard| guard.slots().contains(&slot))
-            || counts.iter().any(|count| count.outer().contains(&slot))
+            || counts.iter().any(|count| count.outer_slots().contains(&slot))
     };
     block.binders.iter().filter(|binder| !used(binder.slot)).map(|binder| binder.letter).collect()
 }

@@ -1,7 +1,7 @@
 //! What a network may look like, from training to the engine.
 
 use fsbench::data::Method;
-use fsbench::features::shipped_names;
+use fsbench::features::available_names;
 use fsbench::measure::{self, ErrorOptions};
 use fsbench::net::{self, Activation, BucketRule, NetFile, Scheme, quantise};
 use fsbench::train::{SecondMethod, ShapeOptions, Silent, TrainConfig, run_dir};
@@ -36,7 +36,7 @@ fn check_export(bench: &Bench, run: &str) {
 #[test]
 fn every_shipped_set_is_trained_resumed_and_exported() {
     let bench = Bench::new();
-    for set in &shipped_names() {
+    for set in &available_names() {
         let plain = bench.config(Method::Eval);
         let (hidden, epochs) = (vec![15, 8], 2);
         let config = TrainConfig { set: set.clone(), design: full(), hidden, epochs, l1: 16, ..plain };

@@ -3,7 +3,7 @@
 use crate::features::spec::{ENEMY_KING, Entity, OWN_KING, VariableKind};
 
 use super::legal::END_RANKS;
-use super::partial::KING;
+use super::partial_board::KING;
 
 /// Squares by colour · 6 + role. Bare squares are kept under code 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

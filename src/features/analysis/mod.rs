@@ -4,34 +4,34 @@
 //! Everything is argued on the language's meaning ([`search`]) and shown on the reference encoder ([`construct`]); no
 //! feature set is known by name here.
 
-mod activity;
-mod block;
+mod active_counts;
+mod bindings;
 mod budget;
-mod collide;
-mod construct;
-mod count;
+mod classify;
+mod count_bounds;
+mod count_values;
+mod counterexample;
+mod counts;
+mod decode;
 mod domain;
-mod index;
 mod legal;
-mod outlook;
-mod partial;
+mod lossless;
+mod partial_board;
 mod positions;
-mod reach;
-mod search;
-mod told;
-mod values;
+mod sources;
+mod witness;
 
 use std::collections::BTreeMap;
 
 use crate::chess::Perspective;
 
 use super::set::{Block, FeatureSet};
-use block::Settled;
 use budget::Steps;
+use classify::BlockStatuses;
 
-pub(super) use search::{Ended, Frame};
+pub(super) use bindings::{BindingSearch, SearchEnd};
 
-pub use activity::Activity;
+pub use active_counts::ActiveCounts;
 pub use budget::Budget;
 pub use legal::Witness;
 
@@ -73,18 +73,18 @@ pub struct Tally {
 /// The features of a set, each dead, live or unresolved.
 #[derive(Debug)]
 pub struct Analysis {
-    blocks: Vec<Examined>,
+    blocks: Vec<BlockAnalysis>,
     steps: Steps,
 }
 
 #[derive(Debug)]
-struct Examined {
+struct BlockAnalysis {
     offset: u32,
     size: u32,
     /// Under a selection: each feature's element in the block's product, by the set's index.
     elements: Option<BTreeMap<u32, u32>>,
     /// None when the set is too large.
-    settled: Option<Settled>,
+    settled: Option<BlockStatuses>,
 }
 
 impl Analysis {
@@ -111,7 +111,7 @@ impl Analysis {
         let mut total = 0;
         let (mut left, mut open) = (limit, set.blocks().len() as Steps);
         let examine = |(at, block): (usize, &Block)| {
-            let mut examined = Examined::unsettled(block);
+            let mut examined = BlockAnalysis::unsettled(block);
             total += u64::from(block.spec().product.size);
             if total <= MAX_EXAMINED {
                 let screen = |witness: &Witness, out: &mut Vec<u32>| {
@@ -121,7 +121,7 @@ impl Analysis {
                 let mut tell = |pending| progress(at, pending);
                 // What a block does not need is left to those after it.
                 let share = (budget, left / open);
-                let (settled, steps) = block::settle(block.spec(), purpose, share, &screen, &mut tell);
+                let (settled, steps) = classify::settle(block.spec(), purpose, share, &screen, &mut tell);
                 examined.settled = Some(settled);
                 left -= steps;
             }
@@ -169,18 +169,18 @@ impl Analysis {
     }
 
     /// The block that has a feature, and the feature's element there.
-    fn locate(&self, index: u32) -> Option<(&Settled, u32)> {
+    fn locate(&self, index: u32) -> Option<(&BlockStatuses, u32)> {
         let found = self.blocks.iter().find_map(|block| Some((block, block.element(index)?)));
         found.and_then(|(block, element)| Some((block.settled.as_ref()?, element)))
     }
 }
 
-impl Examined {
-    fn unsettled(block: &Block) -> Examined {
+impl BlockAnalysis {
+    fn unsettled(block: &Block) -> BlockAnalysis {
         let spec = block.spec();
         let numbered = || (0..spec.product.size).filter_map(|element| Some((spec.index_of(element)?, element)));
-        let elements = spec.kept.as_ref().map(|_| numbered().collect());
-        Examined { offset: block.offset, size: block.size, elements, settled: None }
+        let elements = spec.renumbering.as_ref().map(|_| numbered().collect());
+        BlockAnalysis { offset: block.offset, size: block.size, elements, settled: None }
     }
 
     /// The element that is the set's feature `index`.
@@ -206,7 +206,7 @@ impl Examined {
 pub(super) fn affordable_encodings(set: &FeatureSet, budget: Budget) -> u64 {
     const LOOK: Steps = 1 << 26;
     // The compiled encoder takes a quarter of what the reference does, or less.
-    4 * budget.steps(LOOK) / search::encoding_steps(set)
+    4 * budget.steps(LOOK) / bindings::encoding_steps(set)
 }
 
 /// The features proved dead, ascending: rows that may be dropped without changing any score. Looks for no witnesses
@@ -232,10 +232,10 @@ impl Lossless {
     }
 
     pub fn within(set: &FeatureSet, budget: Budget) -> Lossless {
-        if told::everything(set, budget) {
+        if lossless::everything(set, budget) {
             return Lossless::Yes;
         }
-        collide::pair(set, budget).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
+        counterexample::pair(set, budget).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
     }
 
     /// `yes`, `no` or `unknown`.

@@ -11,7 +11,7 @@ use crate::units::Seed;
 
 use super::domain::{Domain, Squares};
 use super::legal::{END_RANKS, FLEXIBLE, Witness, piece};
-use super::partial::KING;
+use super::partial_board::KING;
 
 const SEED: Seed = Seed(20_240_603);
 /// Plies of a random game.

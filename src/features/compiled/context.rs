@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             mirrored,
             terms: Vec::new(),
             expressions: Vec::new(),
-            diagrams: Diagrams::new(spec.kept.as_deref()),
+            diagrams: Diagrams::new(spec.renumbering.as_deref()),
             frames: HashMap::new(),
             known: HashMap::new(),
             plans: 0,
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
                 signature.extend(left.iter().map(|id| i64::from(id.number())));
                 continue;
             }
-            let whole = self.spec.kept.is_some();
+            let whole = self.spec.renumbering.is_some();
             let key = (at, frame.number, if whole { share } else { 0 }, left);
             let (value, number) = match self.known.get(&key) {
                 Some(known) => *known,

@@ -1,5 +1,5 @@
-//! Text → tokens. Whitespace and `#` comments separate; hyphenated names are put together by the parser, which knows
-//! where a name may stand and where a hyphen is a minus.
+//! Text → tokens. Whitespace and `#` comments separate tokens. A hyphen is always a token of its own: only the parser
+//! knows whether it belongs to a name or is a minus.
 
 use super::{Span, SyntaxError};
 
@@ -23,7 +23,7 @@ impl Token<'_> {
     }
 }
 
-/// Longest first, so that `<=` is not read as `<`.
+/// `<=` stands before its prefix `<`.
 const SYMBOLS: [&str; 13] = ["..", "==", "!=", "<=", ">=", "<", ">", "(", ")", ",", "+", "*", "-"];
 
 pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, Span)>, SyntaxError> {
@@ -38,15 +38,15 @@ pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, Span)>, SyntaxError> {
             at += rest.find('\n').unwrap_or(rest.len());
             continue;
         } else if next.is_ascii_alphabetic() || next == '_' {
-            let word = &rest[..run(rest, |c| c.is_ascii_alphanumeric() || c == '_')];
+            let word = &rest[..prefix_length(rest, |c| c.is_ascii_alphanumeric() || c == '_')];
             tokens.push((Token::Word(word), at..at + word.len()));
             word.len()
         } else if next.is_ascii_digit() {
-            let digits = &rest[..run(rest, |c| c.is_ascii_digit())];
+            let digits = &rest[..prefix_length(rest, |c| c.is_ascii_digit())];
             let span = at..at + digits.len();
             let value = digits
                 .parse()
-                .map_err(|_| SyntaxError::new("this number is larger than any a definition can use", span.clone()))?;
+                .map_err(|_| SyntaxError::new("this number is too large for a definition", span.clone()))?;
             tokens.push((Token::Integer(value), span));
             digits.len()
         } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
@@ -61,7 +61,8 @@ pub fn tokens(text: &str) -> Result<Vec<(Token<'_>, Span)>, SyntaxError> {
     Ok(tokens)
 }
 
-fn run(text: &str, accept: impl Fn(char) -> bool) -> usize {
+/// Bytes of the longest prefix whose characters are accepted.
+fn prefix_length(text: &str, accept: impl Fn(char) -> bool) -> usize {
     text.find(|c| !accept(c)).unwrap_or(text.len())
 }
 
@@ -74,7 +75,7 @@ fn unexpected(character: char, at: usize) -> SyntaxError {
         '=' => error.with_help("write equality as `==`"),
         '&' => error.with_help("write `and`"),
         '|' => error.with_help("write `or`"),
-        '!' => error.with_help("write `not`, or `!=` for inequality"),
+        '!' => error.with_help("write `not`; inequality is `!=`"),
         _ => error,
     }
 }

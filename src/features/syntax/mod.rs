@@ -1,4 +1,4 @@
-//! The expression language of feature sets: text → tokens → syntax tree, every node with its place in the text.
+//! The expression language of feature sets: text → tokens → syntax tree. Nodes keep their spans for error messages.
 
 mod lexer;
 mod parser;
@@ -7,12 +7,12 @@ mod print;
 use std::ops::Range;
 
 pub use parser::{parse, parse_product};
-pub use print::{block_text, factor_text, value_name, written_text};
+pub use print::{canonical_text, display_text, factor_text, value_name};
 
-/// A byte range of the expression's text.
+/// Byte range in the expression's text.
 pub type Span = Range<usize>;
 
-/// What is wrong with an expression, and where.
+/// A mistake in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub message: String,
@@ -31,6 +31,7 @@ impl SyntaxError {
         self
     }
 
+    /// Adds the known name closest to `given` as help, when one is close.
     #[must_use]
     pub fn suggesting<'a>(self, given: &str, known: impl IntoIterator<Item = &'a str>) -> SyntaxError {
         match nearest(given, known) {
@@ -40,7 +41,7 @@ impl SyntaxError {
     }
 }
 
-/// The known name closest to `given`, when it is close enough to be what was meant.
+/// The known name closest to `given`; `None` when all differ in more than about a third of their letters.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
     known
@@ -60,34 +61,34 @@ impl Letter {
     pub const ENEMY_KING: Letter = Letter('E');
 }
 
-/// A variable where it is used or bound.
+/// An occurrence of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     pub letter: Letter,
     pub span: Span,
 }
 
-/// One term of the sum a set is.
+/// A term of the sum that makes up a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockExpr {
-    /// Another definition, all its blocks.
+    /// All blocks of another definition.
     Named {
         name: String,
         span: Span,
     },
-    Written(Box<Written>),
+    Product(Box<ProductBlock>),
 }
 
 /// `product for binders if condition`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct ProductBlock {
     pub product: Product,
     pub binders: Vec<Binder>,
     pub condition: Option<Condition>,
     pub span: Span,
 }
 
-/// Factors from the slowest stride to the fastest.
+/// Factors in order of falling strides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     pub factors: Vec<Factor>,
@@ -103,7 +104,7 @@ pub enum Factor {
     Count(Box<Count>),
 }
 
-/// What is read of a variable.
+/// The property that an axis reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AxisKind {
     Square,
@@ -132,13 +133,13 @@ impl AxisKind {
         named.map_or("bucket", |(name, _)| name)
     }
 
-    /// Whether a bare square has this axis.
+    /// Whether a square without a piece has this axis.
     pub const fn of_square(&self) -> bool {
         !matches!(self, AxisKind::Role | AxisKind::Color)
     }
 }
 
-/// An axis of a variable, its domain as plain values in the order listed.
+/// `file(P, a..d)`; the domain holds plain values in the order listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     pub kind: AxisKind,
@@ -194,7 +195,7 @@ impl Direction {
         Direction::NAMED[self as usize].0
     }
 
-    /// Files and ranks gained by a step.
+    /// Change of file and rank per step.
     pub const fn step(self) -> (i32, i32) {
         match self {
             Direction::East => (1, 0),
@@ -246,13 +247,13 @@ impl Comparison {
         }
     }
 
-    /// Whether it may hold, and whether it may fail, for values from `left.0` to `left.1` and `right.0` to `right.1`.
+    /// Whether the comparison may hold, and whether it may fail, for left and right values in these closed ranges.
     pub const fn outcomes(self, left: (i64, i64), right: (i64, i64)) -> (bool, bool) {
         let (holds, fails) = match self {
             Comparison::Equal | Comparison::Unequal => {
-                let meet = left.0 <= right.1 && right.0 <= left.1;
-                let alone = left.0 == left.1 && right.0 == right.1 && left.0 == right.0;
-                if matches!(self, Comparison::Equal) { (meet, !alone) } else { (!alone, meet) }
+                let may_be_equal = left.0 <= right.1 && right.0 <= left.1;
+                let may_differ = left.0 != left.1 || right.0 != right.1 || left.0 != right.0;
+                if matches!(self, Comparison::Equal) { (may_be_equal, may_differ) } else { (may_differ, may_be_equal) }
             }
             Comparison::Less => (left.0 < right.1, left.1 >= right.0),
             Comparison::LessEqual => (left.0 <= right.1, left.1 > right.0),
@@ -267,10 +268,10 @@ impl Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Term {
     Number(i64),
-    /// The name of a value, with its number.
+    /// A value's name and plain number.
     Named(String, i64),
     Axis(Axis),
-    /// Clamped to its MAX.
+    /// Clamped to its maximum.
     Count(Box<Count>),
     Negative(Box<Term>),
     Absolute(Box<Term>),

@@ -1,18 +1,18 @@
-//! Recursive descent over the grammar of feature sets; [`condition`] reads what stands behind `if`.
+//! Recursive-descent parser of feature-set expressions; [`condition`] parses the part behind `if`.
 
 mod condition;
 
 use super::lexer::{Token, tokens};
 use super::{
-    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, SourceExpr, Span, SyntaxError,
-    Variable, Written,
+    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, ProductBlock, SourceExpr, Span,
+    SyntaxError, Variable,
 };
 
 type Parsed<T> = Result<T, SyntaxError>;
 
-/// Longest text read, in bytes, and deepest nesting of brackets: far beyond what people write, well within memory and
-/// stack.
+/// Longest expression in bytes.
 const MAX_TEXT: usize = 1 << 16;
+/// Deepest nesting of brackets, which bounds the parser's recursion.
 const MAX_DEPTH: u32 = 64;
 
 const SOURCES: [&str; 5] = ["pieces", "moves", "attacks", "targets", "next"];
@@ -20,10 +20,10 @@ const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
 const COLORS: [&str; 2] = ["own", "their"];
 const KEYWORDS: [&str; 10] = ["for", "in", "if", "and", "or", "not", "abs", "count", "reserved", "bucket"];
 
-/// Parses a whole set expression.
+/// Parses the expression of a set.
 ///
 /// # Errors
-/// The first thing that does not fit the grammar, with its span.
+/// The first token that does not fit the grammar.
 pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
     let tokens = limited_tokens(text)?;
     let mut parser = Parser::new(&tokens);
@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Parsed<Vec<BlockExpr>> {
     parser.finish("`*`, `+`, `for`, `if` or the end").map(|()| blocks)
 }
 
-/// Parses a product alone.
+/// Parses a product, as in the key `factor`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -44,7 +44,7 @@ pub fn parse_product(text: &str) -> Parsed<Product> {
 
 fn limited_tokens(text: &str) -> Parsed<Vec<(Token<'_>, Span)>> {
     if text.len() > MAX_TEXT {
-        let message = format!("the expression has {} bytes; at most {MAX_TEXT} are read", text.len());
+        let message = format!("the expression has {} bytes; at most {MAX_TEXT} are allowed", text.len());
         return Err(SyntaxError::new(message, 0..0));
     }
     tokens(text)
@@ -54,7 +54,7 @@ struct Parser<'a> {
     tokens: &'a [(Token<'a>, Span)],
     at: usize,
     depth: u32,
-    /// Brackets open: outside any, `+` ends a block.
+    /// Open brackets; `+` ends a block when there are none.
     open: u32,
 }
 
@@ -63,12 +63,15 @@ impl<'a> Parser<'a> {
         Parser { tokens, at: 0, depth: 0, open: 0 }
     }
 
-    /// Nothing may follow but `what`.
-    fn finish(&self, what: &str) -> Parsed<()> {
+    /// Fails unless the text ends here; `alternatives` names the tokens that could have followed.
+    fn finish(&self, alternatives: &str) -> Parsed<()> {
         match self.peek() {
             Token::End => Ok(()),
-            Token::Symbol("-") => Err(self.expected(what).with_help("a difference of axes stands in brackets")),
-            _ => Err(self.expected(what)),
+            Token::Symbol("-") => {
+                let error = self.expected(alternatives);
+                Err(error.with_help("write a difference of axes in brackets: `(file(K) - file(P))`"))
+            }
+            _ => Err(self.expected(alternatives)),
         }
     }
 
@@ -84,7 +87,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at].1.clone()
     }
 
-    /// End of the token read last.
+    /// End of the previous token.
     fn end(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |last| self.tokens[last].1.end)
     }
@@ -100,26 +103,26 @@ impl<'a> Parser<'a> {
     }
 
     fn eat(&mut self, symbol: &'static str) -> bool {
-        let found = self.peek() == Token::Symbol(symbol);
-        if found {
+        let matches = self.peek() == Token::Symbol(symbol);
+        if matches {
             self.advance();
         }
-        found
+        matches
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Token::Word(found) if found == word);
-        if found {
+        let matches = self.peek() == Token::Word(word);
+        if matches {
             self.advance();
         }
-        found
+        matches
     }
 
     fn expect(&mut self, symbol: &'static str) -> Parsed<()> {
         if self.eat(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
-    /// Reads what stands in brackets.
+    /// Parses the inside of brackets.
     fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.open += 1;
         let result = self.deeper(inner);
@@ -129,7 +132,7 @@ impl<'a> Parser<'a> {
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == MAX_DEPTH {
-            return Err(SyntaxError::new(format!("brackets nest deeper than {MAX_DEPTH}"), self.span()));
+            return Err(SyntaxError::new(format!("brackets are nested more than {MAX_DEPTH} deep"), self.span()));
         }
         self.depth += 1;
         let result = inner(self);
@@ -140,12 +143,12 @@ impl<'a> Parser<'a> {
     fn set(&mut self) -> Parsed<Vec<BlockExpr>> {
         let mut blocks = vec![self.block()?];
         while self.eat("+") {
-            let conditional = matches!(blocks.last(), Some(BlockExpr::Written(block)) if block.condition.is_some());
+            let conditional = matches!(blocks.last(), Some(BlockExpr::Product(block)) if block.condition.is_some());
             if conditional && matches!(self.peek(), Token::Integer(_) | Token::Word("abs")) {
                 let start = self.at.checked_sub(1).map_or(0, |plus| self.tokens[plus].1.start);
-                let message = "a sum in a condition stands in brackets";
+                let message = "a sum in a condition needs brackets";
                 return Err(SyntaxError::new(message, start..self.span().end)
-                    .with_help("outside brackets `+` begins the next block; write `rank(K) == (rank(P) + 1)`"));
+                    .with_help("outside brackets `+` starts the next block; write `rank(K) == (rank(P) + 1)`"));
             }
             blocks.push(self.block()?);
         }
@@ -166,10 +169,10 @@ impl<'a> Parser<'a> {
         let product = self.product()?;
         let binders = if self.eat_word("for") { self.binders()? } else { Vec::new() };
         let condition = if self.eat_word("if") { Some(self.condition()?) } else { None };
-        Ok(BlockExpr::Written(Box::new(Written { product, binders, condition, span: start..self.end() })))
+        Ok(BlockExpr::Product(Box::new(ProductBlock { product, binders, condition, span: start..self.end() })))
     }
 
-    /// A NAME: words, numbers and hyphens with nothing between them.
+    /// A set's name: words, numbers and hyphens without space between them.
     fn hyphenated(&mut self) -> Parsed<(String, Span)> {
         let start = self.span();
         let Token::Word(first) = self.peek() else { return Err(self.expected("a name")) };
@@ -208,7 +211,7 @@ impl<'a> Parser<'a> {
                 let span = self.span();
                 let size = self.integer("the number of reserved indices", u32::MAX)?;
                 if size == 0 {
-                    return Err(SyntaxError::new("at least one index is reserved", span));
+                    return Err(SyntaxError::new("`reserved` needs at least 1 index", span));
                 }
                 self.expect(")")?;
                 Ok(Factor::Reserved(size, start..self.end()))
@@ -216,7 +219,7 @@ impl<'a> Parser<'a> {
             Token::Word("count") => self.nested(|parser| parser.count(start)).map(|count| Factor::Count(Box::new(count))),
             Token::Word(_) if self.second() == Token::Symbol("(") => self.axis().map(Factor::Axis),
             _ => Err(self
-                .expected("an axis, `count(…)`, `reserved(…)` or a bracket")
+                .expected("an axis, `count(…)`, `reserved(…)` or `(`")
                 .with_help("axes are square, file, rank, diagonal, antidiagonal, role, color and bucket; a named set cannot be a factor")),
         }
     }
@@ -231,7 +234,7 @@ impl<'a> Parser<'a> {
             let span = start..self.end();
             return match <[Factor; 1]>::try_from(first.factors) {
                 Ok([Factor::Axis(left)]) => Ok(Factor::Difference(left, right, span)),
-                _ => Err(SyntaxError::new("a difference is taken of two axes", first.span)),
+                _ => Err(SyntaxError::new("only two axes can be subtracted", first.span)),
             };
         }
         let mut products = vec![first];
@@ -257,7 +260,7 @@ impl<'a> Parser<'a> {
         Ok(Count { max, binders, condition, span: start..self.end() })
     }
 
-    /// A number up to `most`.
+    /// A number of at most `most`.
     fn integer(&mut self, what: &str, most: u32) -> Parsed<u32> {
         let Token::Integer(value) = self.peek() else { return Err(self.expected(what)) };
         let value = u32::try_from(value)
@@ -305,8 +308,8 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(Variable { letter: Letter(letter), span })
             }
-            _ => Err(SyntaxError::new(format!("`{word}` is no variable"), span)
-                .with_help("variables are single capital letters; K is the own king, E the enemy king")),
+            _ => Err(SyntaxError::new(format!("`{word}` is not a variable"), span)
+                .with_help("a variable is a single capital letter; K is the own king and E the enemy king")),
         }
     }
 
@@ -318,11 +321,11 @@ impl<'a> Parser<'a> {
             let last = if self.eat("..") { self.domain_value(kind)? } else { first };
             let span = start.start..self.end();
             if last < first {
-                return Err(SyntaxError::new("a range runs upwards", span));
+                return Err(SyntaxError::new("this range runs downwards; list such values one by one", span));
             }
             for value in first..=last {
                 if values.contains(&value) {
-                    return Err(SyntaxError::new("a value stands twice in this domain", span));
+                    return Err(SyntaxError::new("this domain repeats a value", span));
                 }
                 values.push(value);
             }
@@ -332,7 +335,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A value of an axis by its name: digits are ranks as on the board, elsewhere plain numbers.
+    /// A domain's value by name. Ranks are named 1 to 8 as on the board; diagonals by their plain number.
     fn domain_value(&mut self, kind: &AxisKind) -> Parsed<u32> {
         let span = self.span();
         let value = match (self.peek(), kind) {
@@ -342,7 +345,7 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let Some(value) = value else {
-            let message = format!("{} is no value of `{}`", self.peek().describe(), kind.name());
+            let message = format!("{} is not a value of `{}`", self.peek().describe(), kind.name());
             return Err(SyntaxError::new(message, span).with_help(values_help(kind)));
         };
         self.advance();
@@ -435,6 +438,6 @@ fn values_help(kind: &AxisKind) -> &'static str {
         AxisKind::Diagonal | AxisKind::Antidiagonal => "diagonals are numbered 0 to 14",
         AxisKind::Role => "roles are pawn, knight, bishop, rook, queen and king",
         AxisKind::Color => "colours are own and their",
-        AxisKind::Bucket(_) => "a bucket takes no domain",
+        AxisKind::Bucket(_) => "a bucket has no domain",
     }
 }

@@ -1,29 +1,36 @@
-//! Syntax tree → canonical text: one spelling for every expression that means the same up to layout and letters.
+//! Syntax tree → text: the canonical text, which layout and letters do not change, and the text for display.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, SourceExpr, Term, Variable, Written};
+use super::{
+    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, SourceExpr, Term, Variable,
+};
 
-/// The block in canonical spelling. `letter` renames variables; `K` and `E` keep their names.
-pub fn block_text(block: &Written, letter: &dyn Fn(Letter) -> char) -> String {
+/// The block in canonical spelling. `letter` renames all variables but `K` and `E`.
+pub fn canonical_text(block: &ProductBlock, letter: &dyn Fn(Letter) -> char) -> String {
     Printer { letter, names: false }.text(|p, f| p.block(block, f))
 }
 
-/// The block with the letters, ranges and names of values that people write.
-pub fn written_text(block: &Written) -> String {
+/// The block for display, with the author's letters, ranges and value names.
+pub fn display_text(block: &ProductBlock) -> String {
     Printer { letter: &|letter| letter.0, names: true }.text(|p, f| p.block(block, f))
+}
+
+/// A factor for display, with the author's letters, ranges and value names.
+pub fn factor_text(factor: &Factor) -> String {
+    Printer { letter: &|letter| letter.0, names: true }.text(|p, f| p.factor(factor, f))
 }
 
 struct Printer<'a> {
     letter: &'a dyn Fn(Letter) -> char,
-    /// Whether values in a row are a range, and numbers keep the names they were given.
+    /// Whether to print consecutive values as ranges, and values by the names that the author gave them.
     names: bool,
 }
 
 /// Adapts a printing method to `Display`.
-struct Shown<F>(F);
+struct DisplayWith<F>(F);
 
-impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for Shown<F> {
+impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for DisplayWith<F> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.0(f)
     }
@@ -31,20 +38,17 @@ impl<F: Fn(&mut Formatter<'_>) -> fmt::Result> Display for Shown<F> {
 
 impl Printer<'_> {
     fn text(&self, print: impl Fn(&Self, &mut Formatter<'_>) -> fmt::Result) -> String {
-        Shown(|f: &mut Formatter<'_>| print(self, f)).to_string()
+        DisplayWith(|f: &mut Formatter<'_>| print(self, f)).to_string()
     }
 
-    fn block(&self, block: &Written, f: &mut Formatter<'_>) -> fmt::Result {
+    fn block(&self, block: &ProductBlock, f: &mut Formatter<'_>) -> fmt::Result {
         self.product(&block.product, f)?;
-        self.tail(" ", &block.binders, block.condition.as_ref(), f)
+        self.for_and_if(&block.binders, block.condition.as_ref(), f)
     }
 
-    fn tail(&self, gap: &str, binders: &[Binder], condition: Option<&Condition>, f: &mut Formatter<'_>) -> fmt::Result {
+    fn for_and_if(&self, binders: &[Binder], condition: Option<&Condition>, f: &mut Formatter<'_>) -> fmt::Result {
         for (at, binder) in binders.iter().enumerate() {
-            f.write_str(if at == 0 { gap } else { ", " })?;
-            if at == 0 {
-                f.write_str("for ")?;
-            }
+            f.write_str(if at == 0 { " for " } else { ", " })?;
             write!(f, "{} in ", self.name(&binder.variable))?;
             self.source(&binder.source, f)?;
         }
@@ -92,7 +96,7 @@ impl Printer<'_> {
 
     fn count(&self, count: &Count, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "count({}", count.max)?;
-        self.tail(" ", &count.binders, count.condition.as_ref(), f)?;
+        self.for_and_if(&count.binders, count.condition.as_ref(), f)?;
         f.write_str(")")
     }
 
@@ -106,7 +110,7 @@ impl Printer<'_> {
             let name = |value: &u32| value_name(&axis.kind, *value);
             match run {
                 [first, _, .., last] => write!(f, ", {}..{}", name(first), name(last))?,
-                few => few.iter().try_for_each(|value| write!(f, ", {}", name(value)))?,
+                short => short.iter().try_for_each(|value| write!(f, ", {}", name(value)))?,
             }
         }
         f.write_str(")")
@@ -148,7 +152,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// An operand of `and`, `or` or `not`: always bracketed, so that precedence never matters.
+    /// An operand of `and`, `or` or `not`, always in brackets.
     fn operand(&self, condition: &Condition, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("(")?;
         self.condition(condition, f)?;
@@ -171,7 +175,7 @@ impl Printer<'_> {
                 self.term(of, f)?;
                 f.write_str(")")
             }
-            // Outside brackets `+` would end the block.
+            // Outside brackets `+` ends the block.
             Term::Sum(left, right) => {
                 f.write_str("(")?;
                 self.binary(left, " + ", right, f)?;
@@ -202,7 +206,7 @@ impl Printer<'_> {
     }
 }
 
-/// A plain value by the name it has in a domain.
+/// The name of a plain value in a domain.
 pub fn value_name(kind: &AxisKind, value: u32) -> String {
     const FILES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
     const ROLES: [&str; 6] = ["pawn", "knight", "bishop", "rook", "queen", "king"];
@@ -215,9 +219,4 @@ pub fn value_name(kind: &AxisKind, value: u32) -> String {
         AxisKind::Color => ["own", "their"][at].to_owned(),
         AxisKind::Diagonal | AxisKind::Antidiagonal | AxisKind::Bucket(_) => value.to_string(),
     }
-}
-
-/// A factor, its letters, ranges and names of values as people write them.
-pub fn factor_text(factor: &Factor) -> String {
-    Printer { letter: &|letter| letter.0, names: true }.text(|p, f| p.factor(factor, f))
 }

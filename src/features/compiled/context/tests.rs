@@ -94,7 +94,7 @@ fn answer(spec: &BlockSpec, counts: &[&CountSpec], kings: &Kings, (outer, counte
         return Vec::new();
     }
     let mut rows = elements(&spec.product, &entities, &mut 0);
-    if let Some(kept) = &spec.kept {
+    if let Some(kept) = &spec.renumbering {
         rows.iter_mut().for_each(|(element, _)| *element = kept[*element as usize]);
         rows.retain(|(element, _)| *element != DROPPED);
     }
@@ -152,7 +152,7 @@ fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bo
             }
             let mut fresh = 0..;
             let mut kept = |_| if rng.random_bool(0.3) { fresh.next().unwrap_or(0) } else { DROPPED };
-            spec.kept = Some((0..spec.product.size).map(&mut kept).collect::<Arc<[u32]>>());
+            spec.renumbering = Some((0..spec.product.size).map(&mut kept).collect::<Arc<[u32]>>());
         }
         let (spec, counts) = (&spec, spec.product.counts());
         // Conditions with counts in them have a test of their own.

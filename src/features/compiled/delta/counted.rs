@@ -52,7 +52,7 @@ impl CompiledBlock {
                 }
                 Some(Trace::Pieces) => boards.changed,
                 Some(Trace::Reached(source)) => match known {
-                    Some((other, of, ends)) if of.goes_as(source) && count.reaches_as(other) => ends,
+                    Some((other, of, ends)) if of.same_kind_as(source) && count.reaches_as(other) => ends,
                     _ => {
                         let ends = self.ends(count, source, boards);
                         known = Some((count, source, ends));

@@ -7,7 +7,7 @@ use crate::features::spec::{AxisSpec, BlockSpec, CountSpec, Entity, FactorKind, 
 use super::domain::Domain;
 
 /// A product, ready to be read backwards.
-pub struct Reader<'a> {
+pub struct Decoder<'a> {
     /// With their strides.
     factors: Vec<(u32, Factor<'a>)>,
     size: u32,
@@ -21,7 +21,7 @@ enum Factor<'a> {
     },
     Difference(Difference<'a>),
     Count(&'a CountSpec),
-    Sum(Vec<Reader<'a>>),
+    Sum(Vec<Decoder<'a>>),
     Reserved,
 }
 
@@ -42,7 +42,7 @@ impl Difference<'_> {
 
 /// Everything one index asks of a binding.
 #[derive(Clone)]
-pub struct Goal<'a> {
+pub struct Constraints<'a> {
     /// By slot.
     pub domains: Vec<Domain>,
     pub differences: Vec<Difference<'a>>,
@@ -50,7 +50,7 @@ pub struct Goal<'a> {
     pub counts: Vec<(&'a CountSpec, u32)>,
 }
 
-impl Goal<'_> {
+impl Constraints<'_> {
     /// Leaves out of both sides of each difference what finds no partner on the other; false when nothing is left.
     #[must_use]
     pub fn narrow(&mut self) -> bool {
@@ -73,13 +73,13 @@ impl Goal<'_> {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Decoder<'a> {
     /// `domains` are what the slots may hold at all.
-    pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Reader<'a> {
-        Reader::product(&block.product, domains)
+    pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Decoder<'a> {
+        Decoder::product(&block.product, domains)
     }
 
-    fn product(product: &'a ProductSpec, domains: &[Domain]) -> Reader<'a> {
+    fn product(product: &'a ProductSpec, domains: &[Domain]) -> Decoder<'a> {
         let factor = |kind: &'a FactorKind| match kind {
             FactorKind::Axis(axis) => {
                 Factor::Axis { slot: axis.slot, by_element: by_element(axis, &domains[axis.slot]) }
@@ -91,17 +91,17 @@ impl<'a> Reader<'a> {
             }
             FactorKind::Count(count) => Factor::Count(count),
             FactorKind::Sum(products) => {
-                Factor::Sum(products.iter().map(|product| Reader::product(product, domains)).collect())
+                Factor::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
             }
             FactorKind::Reserved => Factor::Reserved,
         };
         let factors = product.factors.iter().map(|spec| (spec.stride, factor(&spec.kind))).collect();
-        Reader { factors, size: product.size }
+        Decoder { factors, size: product.size }
     }
 
     /// Adds what `index` asks; false when nothing can give it.
     #[must_use]
-    pub fn read(&self, index: u32, goal: &mut Goal<'a>) -> bool {
+    pub fn read(&self, index: u32, goal: &mut Constraints<'a>) -> bool {
         let mut rest = index;
         self.factors.iter().all(|(stride, factor)| {
             let element = rest / stride;
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Factor<'a> {
-    fn read(&self, element: u32, goal: &mut Goal<'a>) -> bool {
+    fn read(&self, element: u32, goal: &mut Constraints<'a>) -> bool {
         match self {
             Factor::Axis { slot, by_element } => {
                 let Some(domain) = by_element.get(&element) else { return false };

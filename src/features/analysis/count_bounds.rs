@@ -7,35 +7,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::features::spec::{BlockSpec, CountSpec, ENEMY_KING, Entity, VariableKind};
 
 use super::budget::Steps;
-use super::count::{self, Counter};
+use super::count_values::CountValues;
+use super::counts::{self, CountEnumerator};
 use super::domain::Domain;
-use super::partial::Partial;
-use super::values::Values;
+use super::partial_board::PartialBoard;
 
 /// A count with the outer variables it reads.
-pub struct Outlook<'a> {
+pub struct CountBounds<'a> {
     pub count: &'a CountSpec,
     /// Outer slots read.
     pub slots: Vec<usize>,
     /// Whether all their values together may be looked at.
     worthwhile: bool,
-    known: Mutex<HashMap<Vec<Entity>, Arc<Values>>>,
+    known: Mutex<HashMap<Vec<Entity>, Arc<CountValues>>>,
 }
 
-impl<'a> Outlook<'a> {
+impl<'a> CountBounds<'a> {
     /// `limit`: what all values of the outer variables together may take to be looked at.
-    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain], limit: Steps) -> Outlook<'a> {
-        let slots = count.outer();
+    pub fn new(block: &BlockSpec, count: &'a CountSpec, domains: &[Domain], limit: Steps) -> CountBounds<'a> {
+        let slots = count.outer_slots();
         debug_assert!(slots.iter().all(|slot| *slot < block.variables.len()));
         let keys = slots.iter().map(|slot| Steps::from(domains[*slot].len())).fold(1, Steps::saturating_mul);
-        let worthwhile = keys.saturating_mul(count::steps(count)) <= limit;
-        Outlook { count, slots, worthwhile, known: Mutex::default() }
+        let worthwhile = keys.saturating_mul(counts::steps(count)) <= limit;
+        CountBounds { count, slots, worthwhile, known: Mutex::default() }
     }
 
     /// What has been looked at so far took.
     pub fn spent(&self) -> Steps {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).len();
-        known as Steps * count::steps(self.count)
+        known as Steps * counts::steps(self.count)
     }
 
     /// Whether the count may have this value for the outer variables' values in `entities`.
@@ -51,17 +51,17 @@ impl<'a> Outlook<'a> {
             known().insert(key, Arc::clone(&values));
             values
         });
-        count::admits(&values, value)
+        counts::admits(&values, value)
     }
 
-    fn values(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity]) -> Values {
-        let mut partial = Partial::default();
+    fn values(&self, block: &BlockSpec, pieces: &Domain, entities: &[Entity]) -> CountValues {
+        let mut partial = PartialBoard::default();
         let piece = |slot: &usize| *slot <= ENEMY_KING || block.variables[*slot] == VariableKind::Piece;
         let placed = self.slots.iter().filter(|slot| piece(slot)).all(|slot| partial.place(entities[*slot]));
         if placed {
-            Counter::possible(self.count, pieces, &partial, entities, &mut count::steps(self.count))
+            CountEnumerator::possible(self.count, pieces, &partial, entities, &mut counts::steps(self.count))
         } else {
-            Values::none(self.count.max.min(1))
+            CountValues::none(self.count.max.min(1))
         }
     }
 }

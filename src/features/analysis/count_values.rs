@@ -2,24 +2,24 @@
 
 /// A subset of 0..=max; sums saturate at max.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Values {
+pub struct CountValues {
     words: Vec<u64>,
     max: u32,
 }
 
-impl Values {
-    pub fn none(max: u32) -> Values {
-        Values { words: vec![0; max as usize / 64 + 1], max }
+impl CountValues {
+    pub fn none(max: u32) -> CountValues {
+        CountValues { words: vec![0; max as usize / 64 + 1], max }
     }
 
-    pub fn only(value: u32, max: u32) -> Values {
-        let mut values = Values::none(max);
+    pub fn only(value: u32, max: u32) -> CountValues {
+        let mut values = CountValues::none(max);
         values.insert(value.min(max));
         values
     }
 
-    pub fn all(max: u32) -> Values {
-        let mut values = Values::none(max);
+    pub fn all(max: u32) -> CountValues {
+        let mut values = CountValues::none(max);
         values.words.fill(!0);
         values.cut();
         values
@@ -41,20 +41,20 @@ impl Values {
         self.words[0] == 1 && self.words[1..].iter().all(|word| *word == 0)
     }
 
-    pub fn or(&mut self, other: &Values) {
+    pub fn or(&mut self, other: &CountValues) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
     }
 
-    pub fn and(&mut self, other: &Values) {
+    pub fn and(&mut self, other: &CountValues) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
     }
 
     /// Every sum of one value of each.
-    pub fn plus(&mut self, other: &Values) {
+    pub fn plus(&mut self, other: &CountValues) {
         if other.is_zero() {
             return;
         }
-        let mut sums = Values::none(self.max);
+        let mut sums = CountValues::none(self.max);
         for a in other.iter() {
             sums.or_shifted(self, a);
         }
@@ -63,7 +63,7 @@ impl Values {
     }
 
     /// Adds each value of `other` plus `by`; what is beyond the maximum is the maximum.
-    fn or_shifted(&mut self, other: &Values, by: u32) {
+    fn or_shifted(&mut self, other: &CountValues, by: u32) {
         let (words, bits) = (by as usize / 64, by % 64);
         let mut beyond = false;
         for (at, word) in other.words.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Values {
     }
 
     /// The same, `times` over.
-    pub fn plus_times(&mut self, other: &Values, times: u32) {
+    pub fn plus_times(&mut self, other: &CountValues, times: u32) {
         (0..times).for_each(|_| self.plus(other));
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn sums_saturate_at_the_maximum() {
         let of = |values: &[u32], max: u32| {
-            let mut all = Values::none(max);
+            let mut all = CountValues::none(max);
             values.iter().for_each(|value| all.insert((*value).min(max)));
             all
         };
@@ -128,7 +128,7 @@ mod tests {
                     "{left:?} + {right:?} up to {max}"
                 );
             }
-            assert_eq!(Values::all(max).iter().count() as u32, max + 1);
+            assert_eq!(CountValues::all(max).iter().count() as u32, max + 1);
         }
     }
 }

@@ -13,7 +13,7 @@ pub const KING: u32 = 5;
 
 /// Bitboards by what is known. Kings count as pieces.
 #[derive(Clone, Copy, Default)]
-pub struct Partial {
+pub struct PartialBoard {
     /// Known pieces by colour, then role.
     pieces: [[u64; 6]; 2],
     /// Held by a side, its role known or not.
@@ -23,7 +23,7 @@ pub struct Partial {
     empty: u64,
 }
 
-impl Partial {
+impl PartialBoard {
     /// Puts a piece on its square, unless that contradicts what is known.
     #[must_use]
     pub fn place(&mut self, entity: Entity) -> bool {

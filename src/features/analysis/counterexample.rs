@@ -7,11 +7,11 @@ use crate::chess::{Board, Perspective, Piece, Role, Square};
 use crate::features::FeatureSet;
 use crate::features::spec::{ENEMY_KING, VariableKind};
 
+use super::bindings::encoding_steps;
 use super::budget::{Budget, Steps};
 use super::domain::{Domain, Squares};
 use super::legal::Witness;
 use super::positions::{pick, scattered, stream};
-use super::search::encoding_steps;
 
 /// Random positions changed in search of a pair, from kings alone to full boards, and changes tried on each.
 const POSITIONS: u64 = 600;

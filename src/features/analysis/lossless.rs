@@ -12,10 +12,10 @@ use crate::features::FeatureSet;
 use crate::features::reference;
 use crate::features::spec::{BlockSpec, ENEMY_KING, Entity, OWN_KING, SourceSpec, VariableKind};
 
+use super::bindings::{BindingSearch, SearchEnd};
 use super::budget::{Budget, Steps};
 use super::domain::{Domain, Squares};
-use super::partial::{KING, Partial};
-use super::search::{Ended, Frame};
+use super::partial_board::{KING, PartialBoard};
 
 /// Steps of the search for what an index implies, and for a whole set.
 const INDEX_BUDGET: Steps = 1 << 16;
@@ -33,7 +33,7 @@ pub fn everything(set: &FeatureSet, budget: Budget) -> bool {
         if !argued(spec) {
             continue;
         }
-        let mut teller = Teller { frame: Frame::new(spec, budget), block: spec, implied: HashMap::new(), left };
+        let mut teller = Teller { frame: BindingSearch::new(spec, budget), block: spec, implied: HashMap::new(), left };
         // What White's view tells, then what Black's does, as states of the board itself.
         let own = pieces.filtered(|entity| {
             let seen_by_black = turned(entity, spec.orientation);
@@ -65,7 +65,7 @@ fn turned(entity: Entity, orientation: Orientation) -> Entity {
 }
 
 struct Teller<'a> {
-    frame: Frame<'a>,
+    frame: BindingSearch<'a>,
     block: &'a BlockSpec,
     /// By index: the states that are present whenever it is active.
     implied: HashMap<u32, Domain>,
@@ -86,7 +86,7 @@ impl Teller<'_> {
         Squares(squares(with_own)).all(|own| {
             Squares(squares(with_enemy)).all(|enemy| {
                 self.left = if self.frame.expired() { 0 } else { self.left.saturating_sub(1) };
-                let mut partial = Partial::default();
+                let mut partial = PartialBoard::default();
                 let king = |square, color| Entity { square, role: KING, color };
                 let kings = [with_own.then(|| king(own, 0)), with_enemy.then(|| king(enemy, 1))];
                 let consistent = partial.place(state) && kings.iter().flatten().all(|king| partial.place(*king));
@@ -133,7 +133,7 @@ impl Teller<'_> {
                 if both.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             *left = left.saturating_sub(most - budget);
-            if ended == Ended::Exhausted { common.unwrap_or_default() } else { Domain::default() }
+            if ended == SearchEnd::Exhausted { common.unwrap_or_default() } else { Domain::default() }
         })
     }
 }

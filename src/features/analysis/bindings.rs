@@ -10,18 +10,18 @@ use crate::features::spec::{
 };
 
 use super::budget::{Budget, Steps};
+use super::count_bounds::CountBounds;
+use super::decode::{Constraints, Decoder, Difference};
 use super::domain::Domain;
-use super::index::{Difference, Goal, Reader};
-use super::outlook::Outlook;
-use super::partial::{KING, Partial};
-use super::reach::steps;
+use super::partial_board::{KING, PartialBoard};
+use super::sources::steps;
 
 const LEFT_HALF: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 
 /// What is the same for every index of a block.
-pub struct Frame<'a> {
+pub struct BindingSearch<'a> {
     pub block: &'a BlockSpec,
-    reader: Reader<'a>,
+    reader: Decoder<'a>,
     /// By slot, conditions over one variable alone applied.
     domains: Vec<Domain>,
     /// What may stand on the board while the block's conditions on the kings hold.
@@ -30,7 +30,7 @@ pub struct Frame<'a> {
     conditions: Vec<(Vec<usize>, &'a ConditionSpec)>,
     /// Conditions over none: false kills the block.
     possible: bool,
-    counts: Vec<Outlook<'a>>,
+    counts: Vec<CountBounds<'a>>,
     /// By slot: whether anything but the product's axes and differences reads it.
     read: Vec<bool>,
     budget: Budget,
@@ -46,7 +46,7 @@ const CLOCK: Steps = 1 << 10;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SearchEnd {
     /// Every binding was seen.
     Exhausted,
     /// `visit` had enough.
@@ -55,8 +55,8 @@ pub enum Ended {
     OutOfBudget,
 }
 
-impl<'a> Frame<'a> {
-    pub fn new(block: &'a BlockSpec, budget: Budget) -> Frame<'a> {
+impl<'a> BindingSearch<'a> {
+    pub fn new(block: &'a BlockSpec, budget: Budget) -> BindingSearch<'a> {
         let half = match block.orientation.mirror {
             Mirror::None => !0,
             Mirror::KingLeft => LEFT_HALF,
@@ -76,8 +76,10 @@ impl<'a> Frame<'a> {
         }
         let counts = block.product.counts();
         let number = counts.len().max(1) as Steps;
-        let counts: Vec<Outlook<'_>> =
-            counts.iter().map(|count| Outlook::new(block, count, &domains, budget.steps(OUTLOOKS) / number)).collect();
+        let counts: Vec<CountBounds<'_>> = counts
+            .iter()
+            .map(|count| CountBounds::new(block, count, &domains, budget.steps(OUTLOOKS) / number))
+            .collect();
         let followed = block.binders.iter().filter_map(|binder| binder.source.of());
         let named = conditions.iter().flat_map(|(slots, _)| slots).chain(counts.iter().flat_map(|count| &count.slots));
         let guarded = block.guards.iter().flat_map(GuardSpec::slots);
@@ -85,11 +87,11 @@ impl<'a> Frame<'a> {
         let limited = |slot: usize| domains[slot] != Domain::of_slot(slot, block.variables[slot], half);
         let anyhow = |slot: usize| named.contains(&slot) || limited(slot) || factor_reads(block, slot);
         let read = (0..block.variables.len()).map(anyhow).collect();
-        let reader = Reader::new(block, &domains);
+        let reader = Decoder::new(block, &domains);
         let anything = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
         let king_allowed = |king: Entity| king.role != KING || domains[king.color as usize].contains(king);
         let pieces = anything.filtered(king_allowed);
-        Frame { block, reader, domains, pieces, conditions, possible, counts, read, budget }
+        BindingSearch { block, reader, domains, pieces, conditions, possible, counts, read, budget }
     }
 
     /// Whether the time is over.
@@ -104,7 +106,7 @@ impl<'a> Frame<'a> {
 
     /// What looking at the block's counts in advance has taken so far.
     pub fn outlook_steps(&self) -> Steps {
-        self.counts.iter().map(Outlook::spent).fold(0, Steps::saturating_add)
+        self.counts.iter().map(CountBounds::spent).fold(0, Steps::saturating_add)
     }
 
     /// Whether the block looks at this king, in axes, conditions or sources.
@@ -113,13 +115,13 @@ impl<'a> Frame<'a> {
     }
 
     /// What the index asks; none when the domains alone rule it out.
-    pub fn goal(&self, index: u32) -> Option<Goal<'a>> {
+    pub fn goal(&self, index: u32) -> Option<Constraints<'a>> {
         self.weighed_goal(index).0
     }
 
     /// The same, with the steps it took.
-    pub fn weighed_goal(&self, index: u32) -> (Option<Goal<'a>>, Steps) {
-        let mut goal = Goal { domains: self.domains.clone(), differences: Vec::new(), counts: Vec::new() };
+    pub fn weighed_goal(&self, index: u32) -> (Option<Constraints<'a>>, Steps) {
+        let mut goal = Constraints { domains: self.domains.clone(), differences: Vec::new(), counts: Vec::new() };
         if !(self.possible && self.reader.read(index, &mut goal)) {
             return (None, GOAL);
         }
@@ -142,10 +144,10 @@ impl<'a> Frame<'a> {
     /// Kings that nothing reads stay unbound.
     pub fn bindings(
         &self,
-        goal: &Goal<'a>,
+        goal: &Constraints<'a>,
         budget: &mut Steps,
-        visit: &mut dyn FnMut(&Partial, &[Entity]) -> ControlFlow<()>,
-    ) -> Ended {
+        visit: &mut dyn FnMut(&PartialBoard, &[Entity]) -> ControlFlow<()>,
+    ) -> SearchEnd {
         let order = self.order(goal);
         let mut search = Search {
             frame: self,
@@ -158,17 +160,17 @@ impl<'a> Frame<'a> {
         };
         let before = self.ready(goal, &[]);
         if !before.hold(self, &search.entities) {
-            return Ended::Exhausted;
+            return SearchEnd::Exhausted;
         }
-        match search.descend(0, &Partial::default()) {
-            ControlFlow::Continue(()) => Ended::Exhausted,
+        match search.descend(0, &PartialBoard::default()) {
+            ControlFlow::Continue(()) => SearchEnd::Exhausted,
             ControlFlow::Break(ended) => ended,
         }
     }
 
     /// Variables to bind, those with the fewest candidates first. Pieces that nothing reads are left out: some piece
     /// always stands somewhere.
-    fn order(&self, goal: &Goal<'a>) -> Vec<usize> {
+    fn order(&self, goal: &Constraints<'a>) -> Vec<usize> {
         let source = |slot: usize| {
             let binder = self.block.binders.iter().find(|binder| binder.slot == slot);
             binder.map_or(SourceSpec::Pieces, |binder| binder.source)
@@ -196,7 +198,7 @@ impl<'a> Frame<'a> {
     }
 
     /// What can be checked once the last of `bound` is.
-    fn ready(&self, goal: &Goal<'a>, bound: &[usize]) -> Checks<'_, 'a> {
+    fn ready(&self, goal: &Constraints<'a>, bound: &[usize]) -> Checks<'_, 'a> {
         let new = |slots: &[usize]| {
             slots.iter().all(|slot| bound.contains(slot)) && bound.last().is_some_and(|last| slots.contains(last))
         };
@@ -214,11 +216,11 @@ impl<'a> Frame<'a> {
 struct Checks<'s, 'a> {
     conditions: Vec<&'a ConditionSpec>,
     differences: Vec<Difference<'a>>,
-    counts: Vec<(&'s Outlook<'a>, u32)>,
+    counts: Vec<(&'s CountBounds<'a>, u32)>,
 }
 
 impl Checks<'_, '_> {
-    fn hold(&self, frame: &Frame<'_>, entities: &[Entity]) -> bool {
+    fn hold(&self, frame: &BindingSearch<'_>, entities: &[Entity]) -> bool {
         self.differences.iter().all(|difference| difference.holds(entities))
             && self.conditions.iter().all(|condition| condition.holds(&|slot| entities[slot]))
             && self.counts.iter().all(|(outlook, value)| outlook.admits(frame.block, &frame.pieces, entities, *value))
@@ -226,22 +228,22 @@ impl Checks<'_, '_> {
 }
 
 struct Search<'s, 'a> {
-    frame: &'s Frame<'a>,
-    goal: &'s Goal<'a>,
+    frame: &'s BindingSearch<'a>,
+    goal: &'s Constraints<'a>,
     order: Vec<usize>,
     checks: Vec<Checks<'s, 'a>>,
     entities: Vec<Entity>,
     budget: &'s mut Steps,
-    visit: &'s mut dyn FnMut(&Partial, &[Entity]) -> ControlFlow<()>,
+    visit: &'s mut dyn FnMut(&PartialBoard, &[Entity]) -> ControlFlow<()>,
 }
 
 impl Search<'_, '_> {
-    fn descend(&mut self, depth: usize, partial: &Partial) -> ControlFlow<Ended> {
+    fn descend(&mut self, depth: usize, partial: &PartialBoard) -> ControlFlow<SearchEnd> {
         let Some(slot) = self.order.get(depth).copied() else {
             if partial.impossible() {
                 return ControlFlow::Continue(());
             }
-            return (self.visit)(partial, &self.entities).map_break(|()| Ended::Stopped);
+            return (self.visit)(partial, &self.entities).map_break(|()| SearchEnd::Stopped);
         };
         let goal = self.goal;
         let domain = &goal.domains[slot];
@@ -275,14 +277,14 @@ impl Search<'_, '_> {
         slot: usize,
         entity: Entity,
         piece: bool,
-        partial: &Partial,
-    ) -> ControlFlow<Ended> {
+        partial: &PartialBoard,
+    ) -> ControlFlow<SearchEnd> {
         match self.budget.checked_sub(1) {
             Some(left) => *self.budget = left,
-            None => return ControlFlow::Break(Ended::OutOfBudget),
+            None => return ControlFlow::Break(SearchEnd::OutOfBudget),
         }
         if (*self.budget).is_multiple_of(CLOCK) && self.frame.expired() {
-            return ControlFlow::Break(Ended::OutOfBudget);
+            return ControlFlow::Break(SearchEnd::OutOfBudget);
         }
         self.entities[slot] = entity;
         if !self.checks[depth].hold(self.frame, &self.entities) {

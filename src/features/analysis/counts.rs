@@ -5,11 +5,11 @@ use std::cell::Cell;
 use crate::features::spec::{BinderSpec, ConditionSpec, CountSpec, Entity, GuardSpec, SourceSpec};
 
 use super::budget::Steps;
+use super::count_values::CountValues;
 use super::domain::{Domain, Squares};
 use super::legal::{FLEXIBLE, UNPROMOTED};
-use super::partial::{KING, Partial};
-use super::reach::{attacked, push_squares, ray, rays};
-use super::values::Values;
+use super::partial_board::{KING, PartialBoard};
+use super::sources::{attacked, push_squares, ray, rays};
 
 /// Largest count that is followed value by value; beyond, everything counts as possible.
 const MAX_FOLLOWED: u32 = 1 << 10;
@@ -27,15 +27,15 @@ pub fn steps(spec: &CountSpec) -> Steps {
 }
 
 /// Whether `value` is among those found.
-pub fn admits(values: &Values, value: u32) -> bool {
+pub fn admits(values: &CountValues, value: u32) -> bool {
     value > MAX_FOLLOWED || values.contains(value)
 }
 
 /// Follows a count's binders over what is known of the board.
-pub struct Counter<'a> {
+pub struct CountEnumerator<'a> {
     /// What may stand on the board.
     pieces: &'a Domain,
-    partial: &'a Partial,
+    partial: &'a PartialBoard,
     condition: Option<&'a ConditionSpec>,
     guards: &'a [GuardSpec],
     max: u32,
@@ -47,12 +47,12 @@ pub struct Counter<'a> {
 pub fn may_hold(
     guard: &GuardSpec,
     pieces: &Domain,
-    partial: &Partial,
+    partial: &PartialBoard,
     entities: &[Entity],
     budget: &mut Steps,
 ) -> bool {
     let mut range = |spec: &CountSpec| {
-        let values = Counter::possible(spec, pieces, partial, entities, budget);
+        let values = CountEnumerator::possible(spec, pieces, partial, entities, budget);
         let most = if spec.max > MAX_FOLLOWED { Some(spec.max) } else { values.iter().last() };
         values.iter().next().zip(most)
     };
@@ -66,21 +66,21 @@ fn outcomes(guard: &GuardSpec, entities: &[Entity]) -> (bool, bool) {
     guard.condition.outcomes(&|slot| entities[slot], &ranges)
 }
 
-impl Counter<'_> {
-    /// Values the count may take given a binding of the outer variables; all of them when the budget is spent before
+impl CountEnumerator<'_> {
+    /// CountValues the count may take given a binding of the outer variables; all of them when the budget is spent before
     /// that is known.
     pub fn possible(
         spec: &CountSpec,
         pieces: &Domain,
-        partial: &Partial,
+        partial: &PartialBoard,
         entities: &[Entity],
         budget: &mut Steps,
-    ) -> Values {
-        let all = || Values::all(spec.max.min(MAX_FOLLOWED));
+    ) -> CountValues {
+        let all = || CountValues::all(spec.max.min(MAX_FOLLOWED));
         if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
             return all();
         }
-        let counter = Counter {
+        let counter = CountEnumerator {
             pieces,
             partial,
             condition: spec.condition.as_ref(),
@@ -99,15 +99,15 @@ impl Counter<'_> {
         self.left.get() > 0
     }
 
-    fn only(&self, value: u32) -> Values {
-        Values::only(value, self.max)
+    fn only(&self, value: u32) -> CountValues {
+        CountValues::only(value, self.max)
     }
 
-    fn none(&self) -> Values {
-        Values::none(self.max)
+    fn none(&self) -> CountValues {
+        CountValues::none(self.max)
     }
 
-    fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> Values {
+    fn bindings(&self, binders: &[BinderSpec], entities: &mut Vec<Entity>) -> CountValues {
         if !self.spend(BINDING + Steps::from(self.max) / 64) {
             return self.none();
         }
@@ -137,7 +137,7 @@ impl Counter<'_> {
     }
 
     /// One binding, if the guards hold: with what is not known of the board they may or may not.
-    fn guarded(&self, entities: &[Entity]) -> Values {
+    fn guarded(&self, entities: &[Entity]) -> CountValues {
         let each = self.guards.iter().map(|guard| outcomes(guard, entities));
         let (holds, fails) = each.fold((true, false), |(holds, fails), of| (holds && of.0, fails || of.1));
         let mut values = self.none();
@@ -152,7 +152,7 @@ impl Counter<'_> {
 
     /// Squares of each ray up to the first held one. A square may be passed unless it is surely held, and may stop the
     /// ray unless it is surely empty.
-    fn attacks(&self, from: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+    fn attacks(&self, from: Entity, inner: &mut dyn FnMut(u32) -> CountValues) -> CountValues {
         let mut sum = self.only(0);
         for line in rays(from) {
             let mut reached = self.only(0);
@@ -172,7 +172,7 @@ impl Counter<'_> {
         sum
     }
 
-    fn moves(&self, from: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+    fn moves(&self, from: Entity, inner: &mut dyn FnMut(u32) -> CountValues) -> CountValues {
         let other = 1 - from.color;
         if from.role == 0 {
             let mut sum = self.pushes(from, inner);
@@ -217,7 +217,7 @@ impl Counter<'_> {
         sum
     }
 
-    fn pushes(&self, pawn: Entity, inner: &mut dyn FnMut(u32) -> Values) -> Values {
+    fn pushes(&self, pawn: Entity, inner: &mut dyn FnMut(u32) -> CountValues) -> CountValues {
         let mut squares: Vec<u32> = Squares(push_squares(pawn)).collect();
         if pawn.color == 1 {
             squares.reverse();
@@ -238,7 +238,7 @@ impl Counter<'_> {
     }
 
     /// The first piece on a line, or none.
-    fn first_met(&self, line: &[u32], inner: &mut dyn FnMut(Entity) -> Values) -> Values {
+    fn first_met(&self, line: &[u32], inner: &mut dyn FnMut(Entity) -> CountValues) -> CountValues {
         let mut ends = self.none();
         for square in line {
             for entity in self.candidates(*square) {
@@ -262,10 +262,10 @@ impl Counter<'_> {
     }
 
     /// Two bounds at once: no square holds two pieces, and no side has more pieces than it may.
-    fn all_pieces(&self, inner: &mut dyn FnMut(Entity) -> Values) -> Values {
+    fn all_pieces(&self, inner: &mut dyn FnMut(Entity) -> CountValues) -> CountValues {
         let mut by_square = self.only(0);
         let mut known = self.only(0);
-        let mut by_kind: [[Values; 6]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| self.none()));
+        let mut by_kind: [[CountValues; 6]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| self.none()));
         for square in 0..64 {
             if let Some(piece) = self.partial.at(square) {
                 let values = inner(piece);
@@ -290,7 +290,7 @@ impl Counter<'_> {
     }
 
     /// What a side's unknown pieces may add, `kinds` being what one of each role adds.
-    fn side(&self, color: u32, kinds: [Values; 6]) -> Values {
+    fn side(&self, color: u32, kinds: [CountValues; 6]) -> CountValues {
         let mut total = match self.partial.king(color) {
             Some(_) => self.only(0),
             None => kinds[KING as usize].clone(),

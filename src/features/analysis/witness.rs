@@ -8,14 +8,14 @@ use crate::chess::{Board, Color, Perspective, Square, too_close};
 use crate::features::reference;
 use crate::features::spec::Entity;
 
+use super::bindings::BindingSearch;
 use super::budget::Steps;
+use super::decode::Constraints;
 use super::domain::Squares;
-use super::index::Goal;
 use super::legal::{self, END_RANKS, Witness};
-use super::partial::{KING, Partial};
+use super::partial_board::{KING, PartialBoard};
 use super::positions::pick;
-use super::reach::between;
-use super::search::Frame;
+use super::sources::between;
 
 /// Blocks put between a checker and a king before a try is given up.
 const BLOCKS: usize = 6;
@@ -32,10 +32,10 @@ pub struct Found {
 
 /// A try at a legal position with all that `partial` says in which `index` is active. Later tries add more pieces.
 pub fn attempt(
-    frame: &Frame<'_>,
-    goal: &Goal<'_>,
+    frame: &BindingSearch<'_>,
+    goal: &Constraints<'_>,
     index: u32,
-    partial: &Partial,
+    partial: &PartialBoard,
     number: u32,
     rng: &mut ChaCha8Rng,
     budget: &mut Steps,
@@ -52,12 +52,12 @@ pub fn attempt(
 }
 
 /// Takes a board's encoding off the budget, none when that is spent.
-fn spend(frame: &Frame<'_>, board: &Board, budget: &mut Steps) -> Option<()> {
+fn spend(frame: &BindingSearch<'_>, board: &Board, budget: &mut Steps) -> Option<()> {
     *budget = budget.checked_sub(frame.encoding_steps_of(board.occupied().count() as Steps))?;
     Some(())
 }
 
-fn completed(frame: &Frame<'_>, partial: &Partial, number: u32, rng: &mut ChaCha8Rng) -> Option<Board> {
+fn completed(frame: &BindingSearch<'_>, partial: &PartialBoard, number: u32, rng: &mut ChaCha8Rng) -> Option<Board> {
     let mut board = Board::empty();
     let put = |board: &mut Board, entity: Entity| {
         board.set_piece_at(Square::new(entity.square), legal::piece(entity));
@@ -93,7 +93,7 @@ fn completed(frame: &Frame<'_>, partial: &Partial, number: u32, rng: &mut ChaCha
 }
 
 /// Some piece other than a king, where the side may have one.
-fn add(board: &mut Board, partial: &Partial, square: u32, rng: &mut ChaCha8Rng) {
+fn add(board: &mut Board, partial: &PartialBoard, square: u32, rng: &mut ChaCha8Rng) {
     let first = rng.random_range(0..2u32);
     if let Some(color) = [first, 1 - first].into_iter().find(|color| partial.may_be_held(*color, square)) {
         let entity = Entity { square, role: random_role(square, rng), color };
@@ -108,7 +108,7 @@ fn random_role(square: u32, rng: &mut ChaCha8Rng) -> u32 {
 }
 
 /// Puts pieces in the way of sliders that attack a king, while that is more than a legal position allows.
-fn block_checks(board: &mut Board, partial: &Partial, rng: &mut ChaCha8Rng) {
+fn block_checks(board: &mut Board, partial: &PartialBoard, rng: &mut ChaCha8Rng) {
     for _ in 0..BLOCKS {
         if Witness::of(board.clone()).is_some() {
             return;
@@ -126,10 +126,10 @@ fn block_checks(board: &mut Board, partial: &Partial, rng: &mut ChaCha8Rng) {
 
 /// Adds, removes and exchanges pieces the binding does not need, keeping what brings the counts no further away.
 fn climb(
-    frame: &Frame<'_>,
-    goal: &Goal<'_>,
+    frame: &BindingSearch<'_>,
+    goal: &Constraints<'_>,
     index: u32,
-    partial: &Partial,
+    partial: &PartialBoard,
     start: Witness,
     rng: &mut ChaCha8Rng,
     budget: &mut Steps,
@@ -159,7 +159,7 @@ fn climb(
     None
 }
 
-fn change(frame: &Frame<'_>, board: &mut Board, partial: &Partial, rng: &mut ChaCha8Rng) {
+fn change(frame: &BindingSearch<'_>, board: &mut Board, partial: &PartialBoard, rng: &mut ChaCha8Rng) {
     let Some(square) = pick(!partial.empty(), rng) else { return };
     let at = Square::new(square);
     match board.piece_at(at).map(|piece| legal::entity(at, piece)) {
@@ -183,10 +183,11 @@ fn change(frame: &Frame<'_>, board: &mut Board, partial: &Partial, rng: &mut Cha
 }
 
 /// How far the counts of the nearest active index are from those asked, among indices that agree in all else.
-fn distance(frame: &Frame<'_>, goal: &Goal<'_>, active: &[u32]) -> Option<u32> {
+fn distance(frame: &BindingSearch<'_>, goal: &Constraints<'_>, active: &[u32]) -> Option<u32> {
     let off = |index: &u32| {
         let other = frame.goal(*index)?;
-        let differences = |goal: &Goal<'_>| goal.differences.iter().map(|difference| difference.is).collect::<Vec<_>>();
+        let differences =
+            |goal: &Constraints<'_>| goal.differences.iter().map(|difference| difference.is).collect::<Vec<_>>();
         let alike = other.domains == goal.domains
             && differences(&other) == differences(goal)
             && other.counts.len() == goal.counts.len()

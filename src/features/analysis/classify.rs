@@ -12,12 +12,12 @@ use crate::chess::Perspective;
 use crate::features::reference;
 use crate::features::spec::BlockSpec;
 
+use super::bindings::{BindingSearch, SearchEnd};
 use super::budget::{Budget, Steps};
-use super::construct::{self, Found};
-use super::count::{self, Counter};
+use super::counts::{self, CountEnumerator};
 use super::legal::Witness;
 use super::positions::{random_game, stream, strewn};
-use super::search::{Ended, Frame};
+use super::witness::{self, Found};
 use super::{Purpose, Status};
 
 /// Random positions drawn together.
@@ -43,21 +43,25 @@ const NO_WITNESS: u32 = u32::MAX;
 /// The statuses of the elements of a block's product, with a witness for each live one. What a selection leaves out
 /// stays unresolved.
 #[derive(Debug)]
-pub struct Settled {
+pub struct BlockStatuses {
     pub statuses: Vec<Status>,
     /// By index, into `witnesses`.
     witness_of: Vec<u32>,
     witnesses: Vec<Witness>,
 }
 
-impl Settled {
+impl BlockStatuses {
     pub fn witness(&self, index: u32) -> Option<&Witness> {
         self.witnesses.get(*self.witness_of.get(index as usize)? as usize)
     }
 
-    fn new(size: u32) -> Settled {
+    fn new(size: u32) -> BlockStatuses {
         let size = size as usize;
-        Settled { statuses: vec![Status::Unresolved; size], witness_of: vec![NO_WITNESS; size], witnesses: Vec::new() }
+        BlockStatuses {
+            statuses: vec![Status::Unresolved; size],
+            witness_of: vec![NO_WITNESS; size],
+            witnesses: Vec::new(),
+        }
     }
 
     /// Marks what is active in a position; the number of the block's features not seen before.
@@ -93,9 +97,9 @@ pub fn settle(
     (budget, limit): (Budget, Steps),
     screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     progress: &mut dyn FnMut(usize),
-) -> (Settled, Steps) {
-    let frame = Frame::new(block, budget);
-    let mut settled = Settled::new(block.product.size);
+) -> (BlockStatuses, Steps) {
+    let frame = BindingSearch::new(block, budget);
+    let mut settled = BlockStatuses::new(block.product.size);
     let mut steps = limit - draw(&frame, limit / 4, screen, &mut settled);
     let passes = if budget.limited() { &INDEX_BUDGETS[..] } else { &THOROUGH_BUDGETS };
     for index_budget in passes.iter().copied() {
@@ -133,10 +137,10 @@ pub fn settle(
 
 /// Random positions, batch by batch while they bring enough. Gives the steps taken.
 fn draw(
-    frame: &Frame<'_>,
+    frame: &BindingSearch<'_>,
     budget: Steps,
     screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
-    settled: &mut Settled,
+    settled: &mut BlockStatuses,
 ) -> Steps {
     let mut steps = 0;
     let mut left = frame.block.size() as usize;
@@ -184,7 +188,7 @@ enum Outcome {
 }
 
 /// One index: dead when no binding could yield it, live when a witness can be built. Gives the steps taken, too.
-fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
+fn examine(frame: &BindingSearch<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
     if frame.expired() {
         return (Outcome::Unresolved, 0);
     }
@@ -196,9 +200,9 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
     let mut found = None;
     let (mut searching, mut showing) = (budget, budget);
     let ended = frame.bindings(&goal, &mut searching, &mut |partial, entities| {
-        let mut values = |spec| Counter::possible(spec, &frame.pieces, partial, entities, &mut showing);
-        let counted = goal.counts.iter().all(|(spec, value)| count::admits(&values(spec), *value));
-        let mut guarded = |guard| count::may_hold(guard, &frame.pieces, partial, entities, &mut showing);
+        let mut values = |spec| CountEnumerator::possible(spec, &frame.pieces, partial, entities, &mut showing);
+        let counted = goal.counts.iter().all(|(spec, value)| counts::admits(&values(spec), *value));
+        let mut guarded = |guard| counts::may_hold(guard, &frame.pieces, partial, entities, &mut showing);
         if !(counted && frame.block.guards.iter().all(&mut guarded)) {
             return if showing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
@@ -215,7 +219,7 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
                 return ControlFlow::Break(());
             }
             attempts += 1;
-            found = construct::attempt(frame, &goal, index, partial, number, rng, &mut showing);
+            found = witness::attempt(frame, &goal, index, partial, number, rng, &mut showing);
             if found.is_some() {
                 return ControlFlow::Break(());
             }
@@ -224,7 +228,7 @@ fn examine(frame: &Frame<'_>, index: u32, purpose: Purpose, budget: Steps) -> (O
     });
     let outcome = match (found, ended) {
         (Some(found), _) => Outcome::Live(found),
-        (None, Ended::Exhausted) if !reachable => Outcome::Dead,
+        (None, SearchEnd::Exhausted) if !reachable => Outcome::Dead,
         (None, _) => Outcome::Unresolved,
     };
     (outcome, 2 * budget - searching - showing + reading)

@@ -8,7 +8,7 @@ use crate::features::syntax::Direction;
 
 use super::domain::Squares;
 use super::legal;
-use super::partial::Partial;
+use super::partial_board::PartialBoard;
 
 const PAWN: u32 = 0;
 
@@ -33,7 +33,7 @@ pub struct Step {
 impl Step {
     /// Adds what the step implies; false on a contradiction.
     #[must_use]
-    pub fn apply(&self, partial: &mut Partial) -> bool {
+    pub fn apply(&self, partial: &mut PartialBoard) -> bool {
         partial.clear(self.way)
             && match self.landing {
                 Landing::Any => true,
