@@ -22,7 +22,7 @@ mod bench {
 
     use fsbench::data::Method;
     use fsbench::net::{Activation, Scheme};
-    use fsbench::service::Source;
+    use fsbench::service::ReadMode;
     use fsbench::train::{
         DeviceChoice, EvalLoss, Optimisation, PqrLoss, ShapeOptions, Silent, TrainConfig, TrainingRun,
     };
@@ -89,7 +89,7 @@ mod bench {
             set: set.into(),
             data: data.into(),
             from_unit: None,
-            source: Source::Auto,
+            source: ReadMode::Auto,
             factor: true,
             method: Method::Eval,
             min_ply: None,

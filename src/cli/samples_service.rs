@@ -14,7 +14,7 @@ use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{BuildError, Manifest, Options, default_cache, open_or_build_with};
 use crate::service::{
-    BenchReport, Layout, Naming, Prepared, Request, ServiceError, Shard, Source, bench, run as serve,
+    BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, bench, run as serve,
 };
 use crate::units::Seed;
 
@@ -31,7 +31,7 @@ pub struct Arguments {
     data: Data,
     /// auto: a binpack is decoded while it is served, every sample of it; built: the method's filters apply to it, too
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
-    source: Source,
+    read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
@@ -88,7 +88,7 @@ pub struct Arguments {
     /// How consumers find the memory: unnamed = /proc/PID/fd/N, nothing is left whoever is killed; named = a file in
     /// /dev/shm, for consumers in another container or without access to /proc
     #[arg(long, value_enum, default_value_t)]
-    shm: Naming,
+    shm: ShmNaming,
     /// Measure how fast batches are made, without a consumer
     #[arg(long)]
     bench: bool,
@@ -103,7 +103,7 @@ impl Arguments {
         Ok(Request {
             set: self.set.clone(),
             data: self.data.path()?,
-            source: self.source,
+            read_mode: self.read_mode,
             method: self.method,
             min_ply: self.min_ply,
             from_unit: self.from_unit,
@@ -148,20 +148,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Opens what the request names; builds the data where they are no `.fsd` file.
-fn prepare(request: Request) -> Result<Prepared, Failure> {
+fn prepare(request: Request) -> Result<PreparedStream, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
     // Where a compressed one's pieces stand, only those who read it from the start can tell.
     let direct_from = |path: &Path| -> Result<bool, DataError> {
         Ok(detect(path)? == formats::Format::Binpack && !is_compressed(path)?)
     };
-    let prepared = match request.source {
-        Source::Auto if direct_from(&request.data).map_err(refused)? => {
+    let prepared = match request.read_mode {
+        ReadMode::Auto if direct_from(&request.data).map_err(refused)? => {
             if request.min_ply.is_some() {
                 return Err(built_already(&request, "is served as it is: give --read built to have it filtered"));
             }
             direct(request, set)?
         }
-        Source::Auto | Source::Built => built(request, set)?,
+        ReadMode::Auto | ReadMode::Built => built(request, set)?,
     };
     if prepared.unusable > 0 {
         note!("left out {} samples without {}", prepared.unusable, wanted(&prepared));
@@ -169,7 +169,7 @@ fn prepare(request: Request) -> Result<Prepared, Failure> {
     Ok(prepared)
 }
 
-fn wanted(prepared: &Prepared) -> &'static str {
+fn wanted(prepared: &PreparedStream) -> &'static str {
     let Request { method, needs, .. } = prepared.request();
     match method {
         Method::Eval => needs.unwrap_or(Needs::Any).describe(),
@@ -191,7 +191,7 @@ fn unit(request: &Request) -> Result<ScoreUnit, Failure> {
     Ok(known.unit)
 }
 
-fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
+fn direct(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
     let bar = progress(Some(0), "looking through the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left");
     let show = |done, total| {
         bar.set_length(total);
@@ -202,14 +202,14 @@ fn direct(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
     let pieces = Pieces::open(&request.data, usable, request.threads, cache.as_deref(), &show);
     bar.finish_and_clear();
     let unit = unit(&request)?;
-    Ok(Prepared::direct(request, set, pieces.map_err(refused)?, unit)?)
+    Ok(PreparedStream::direct(request, set, pieces.map_err(refused)?, unit)?)
 }
 
 fn built_already(request: &Request, why: &str) -> Failure {
     Failure::request(anyhow::anyhow!("--min-ply cannot be heeded: {} {why}", request.data.display()))
 }
 
-fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
+fn built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
     unit(&request)?;
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
     let mut options = Options { needs, ..Options::new(request.method) };
@@ -228,7 +228,7 @@ fn built(request: Request, set: FeatureSet) -> Result<Prepared, Failure> {
     let triplets = Manifest::of(&data).is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
     });
-    Ok(Prepared::new(request, set, data, triplets)?)
+    Ok(PreparedStream::new(request, set, data, triplets)?)
 }
 
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {

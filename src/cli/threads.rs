@@ -12,7 +12,7 @@ pub struct Threads {
 
 /// A number of threads, as every verb takes it.
 pub fn parse(text: &str) -> Result<usize, String> {
-    let most = Request::MOST_THREADS;
+    let most = Request::MAX_THREADS;
     let number = text.parse().map_err(|_| format!("it must be a number from 1 to {most}"))?;
     if (1..=most).contains(&number) { Ok(number) } else { Err(format!("it must be 1 to {most}")) }
 }

@@ -13,7 +13,7 @@ use crate::data::formats::score_unit;
 use crate::data::{Method, ScoreUnit};
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
-use crate::service::{Request, Source};
+use crate::service::{ReadMode, Request};
 use crate::train::{
     DeviceChoice, EvalLoss, LossForm, Optimisation, PqrLoss, SecondMethod, ShapeOptions, TrainConfig, TrainError,
     TrainOutcome, TrainingRun, run_dir,
@@ -37,7 +37,7 @@ pub struct Arguments {
     from_unit: Option<ScoreUnit>,
     /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
-    source: Source,
+    source: ReadMode,
     /// Train without the factors of the set's definition
     #[arg(long)]
     no_factor: bool,

@@ -13,7 +13,7 @@ use crate::net::Scheme;
 use crate::pipeline::Options;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::record::{Results, machine};
-use crate::service::Source;
+use crate::service::ReadMode;
 use crate::train::{DeviceChoice, EvalLoss, Optimisation, PqrLoss, SecondMethod, ShapeOptions, TrainConfig};
 use crate::units::Seed;
 
@@ -563,7 +563,7 @@ impl TrainSettings {
             set,
             data,
             from_unit: None,
-            source: Source::Built,
+            source: ReadMode::Built,
             factor: self.factor,
             method,
             // The data are built already.
@@ -601,7 +601,7 @@ impl TrainSettings {
             method: *method,
             data: PathBuf::new(),
             from_unit: None,
-            source: Source::Built,
+            source: ReadMode::Built,
             weight: 1.0,
         });
         TrainConfig { second, ..config }

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::control::{Control, Ending, Next};
-use super::protocol::Plan;
+use super::control::{Announcement, StreamControl, StreamEnd};
+use super::protocol::SlotLayout;
 use super::serve::with_workers;
-use super::shm::Segment;
-use super::{Header, Prepared, ServiceError};
+use super::shared_memory::SharedMemory;
+use super::{Header, PreparedStream, ServiceError};
 
 /// How fast batches are made when nobody has to wait for the consumer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,17 +26,17 @@ pub struct BenchReport {
 ///
 /// # Errors
 /// As [`run`].
-pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, ServiceError> {
+pub fn bench(prepared: &PreparedStream, duration: Duration) -> Result<BenchReport, ServiceError> {
     let request = &prepared.request;
-    let (segment, _name) = Segment::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
-    let control = Control::default();
-    control.open(request.slots, request.start_batch, prepared.samples.course().batches(), request.shard);
+    let (segment, _name) = SharedMemory::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
+    let control = StreamControl::default();
+    control.open(request.slots, request.start_batch, prepared.samples.schedule().batches(), request.shard);
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;
     with_workers(prepared, &segment, &control, || {
         while elapsed < duration
-            && let Next::Announce(slot, header) = control.next_filled()
+            && let Announcement::Announce(slot, header) = control.next_filled()
         {
             positions += u64::from(header.positions);
             samples += u64::from(header.samples);
@@ -44,11 +44,11 @@ pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, Ser
             batches += 1;
             elapsed = start.elapsed();
             if let Err(error) = control.give_back(slot) {
-                control.end(Ending::Failed(error));
+                control.end(StreamEnd::Failed(error));
             }
         }
     });
-    if let Some(Ending::Failed(error)) = control.take_ending() {
+    if let Some(StreamEnd::Failed(error)) = control.take_ending() {
         return Err(error);
     }
     let rate = |n: u64| n as f64 / elapsed.as_secs_f64();
@@ -63,7 +63,7 @@ pub fn bench(prepared: &Prepared, duration: Duration) -> Result<BenchReport, Ser
 }
 
 /// Bytes a batch takes in its slot.
-fn written(plan: &Plan, header: &Header) -> u64 {
+fn written(plan: &SlotLayout, header: &Header) -> u64 {
     let array =
         |array: &super::Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
     size_of::<Header>() as u64 + plan.arrays.iter().map(array).sum::<u64>()

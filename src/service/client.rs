@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::time::Duration;
 
-use super::process::Process;
-use super::shm::{View, is_readable};
-use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, named};
+use super::service_process::ServiceProcess;
+use super::shared_memory::{Mapping, is_readable};
+use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, shm_name};
 use crate::data::Method;
 
 /// A description is a few kilobytes long.
@@ -19,10 +19,10 @@ const LONGEST_LINE: u64 = 1 << 20;
 
 /// A running service. Dropping it ends the service.
 pub struct Client {
-    process: Process,
+    process: ServiceProcess,
     output: BufReader<ChildStdout>,
     description: Description,
-    view: View,
+    view: Mapping,
     /// The current batch.
     header: Header,
     arrays: Arrays,
@@ -93,7 +93,7 @@ impl Client {
     }
 
     fn start_until(mut command: Command, stop: &dyn Fn() -> bool) -> Result<Option<Client>, ServiceError> {
-        let (mut process, output) = Process::start(&mut command)?;
+        let (mut process, output) = ServiceProcess::start(&mut command)?;
         let mut output = BufReader::new(output);
         if !wait(&output, stop) {
             // A service that prepares goes when nobody reads what it says any more.
@@ -112,7 +112,7 @@ impl Client {
         let description: Description = serde_json::from_str(&line)
             .map_err(|error| ServiceError::Protocol(format!("its first line is no description: {error}")))?;
         validate(&description)?;
-        let view = match View::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
+        let view = match Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
             Err(_) if process.has_exited() => return Err(process.died("ended before its first batch")),
             view => view?,
         };
@@ -219,8 +219,8 @@ impl Drop for Client {
         // Nobody is left to tell; a child that cannot be waited for is gone.
         let _ = self.process.finish();
         // One that was killed before it saw the memory mapped left its name.
-        if named::is_name(&PathBuf::from(&self.description.shm)) {
-            named::sweep();
+        if shm_name::is_name(&PathBuf::from(&self.description.shm)) {
+            shm_name::sweep();
         }
     }
 }

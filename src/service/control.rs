@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::{Header, MAX_SLOTS, ServiceError, Shard};
 
-/// The exclusive right to fill one slot with one batch. Only [`Control::claim`] makes them.
+/// The exclusive right to fill one slot with one batch. Only [`StreamControl::claim`] makes them.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct SlotClaim {
     batch: u64,
     slot: u8,
 }
 
-impl Claim {
+impl SlotClaim {
     pub(super) const fn batch(&self) -> u64 {
         self.batch
     }
@@ -26,7 +26,7 @@ impl Claim {
 
 /// How a stream came to its end.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum StreamEnd {
     /// Every batch was handed over.
     Finished,
     /// The consumer closed its end, or wants no more.
@@ -35,7 +35,7 @@ pub(super) enum Ending {
 }
 
 /// What the announcer does next.
-pub(super) enum Next {
+pub(super) enum Announcement {
     Announce(u8, Header),
     /// Every batch was announced.
     Complete,
@@ -56,17 +56,17 @@ struct State {
     end: Option<u64>,
     /// Whether the consumer has given anything back.
     answered: bool,
-    ending: Option<Ending>,
+    ending: Option<StreamEnd>,
 }
 
 /// The state workers, announcer and the consumer's reader share.
 #[derive(Default)]
-pub(super) struct Control {
+pub(super) struct StreamControl {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Control {
+impl StreamControl {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +88,7 @@ impl Control {
     }
 
     /// The next batch and a slot for it, as soon as one is free; none when there is nothing left to do.
-    pub(super) fn claim(&self) -> Option<Claim> {
+    pub(super) fn claim(&self) -> Option<SlotClaim> {
         let mut state = self.lock();
         loop {
             if state.ending.is_some() || state.end.is_some_and(|end| state.next_claim >= end) {
@@ -97,7 +97,7 @@ impl Control {
             if let Some(slot) = state.free.pop_front() {
                 let batch = state.next_claim;
                 state.next_claim += state.step;
-                return Some(Claim { batch, slot });
+                return Some(SlotClaim { batch, slot });
             }
             state = self.wait(state);
         }
@@ -105,26 +105,26 @@ impl Control {
 
     /// The claimed slot holds its batch.
     #[allow(clippy::needless_pass_by_value, reason = "the right to write ends here")]
-    pub(super) fn fill(&self, claim: Claim, header: Header) {
+    pub(super) fn fill(&self, claim: SlotClaim, header: Header) {
         self.lock().filled.insert(claim.batch, (claim.slot, header));
         self.changed.notify_all();
     }
 
     /// Waits for the next batch in order. Its slot counts as held from here on.
-    pub(super) fn next_filled(&self) -> Next {
+    pub(super) fn next_filled(&self) -> Announcement {
         let mut state = self.lock();
         loop {
             if state.ending.is_some() {
-                return Next::Ended;
+                return Announcement::Ended;
             }
             let next = state.next_announced;
             if state.end.is_some_and(|end| next >= end) {
-                return Next::Complete;
+                return Announcement::Complete;
             }
             if let Some((slot, header)) = state.filled.remove(&next) {
                 state.next_announced += state.step;
                 state.held[usize::from(slot)] = true;
-                return Next::Announce(slot, header);
+                return Announcement::Announce(slot, header);
             }
             state = self.wait(state);
         }
@@ -169,7 +169,7 @@ impl Control {
     }
 
     /// The first ending counts.
-    pub(super) fn end(&self, ending: Ending) {
+    pub(super) fn end(&self, ending: StreamEnd) {
         self.lock().ending.get_or_insert(ending);
         self.changed.notify_all();
     }
@@ -178,7 +178,7 @@ impl Control {
         self.lock().ending.is_some()
     }
 
-    pub(super) fn take_ending(&self) -> Option<Ending> {
+    pub(super) fn take_ending(&self) -> Option<StreamEnd> {
         self.lock().ending.take()
     }
 }
@@ -189,23 +189,23 @@ mod tests {
 
     #[test]
     fn batches_are_announced_in_order_whatever_the_order_of_filling() {
-        let control = Control::default();
+        let control = StreamControl::default();
         control.open(3, 7, Some(10), Shard::WHOLE);
-        let claims: Vec<Claim> = std::iter::from_fn(|| control.claim()).take(3).collect();
-        assert_eq!(claims.iter().map(Claim::batch).collect::<Vec<_>>(), [7, 8, 9]);
+        let claims: Vec<SlotClaim> = std::iter::from_fn(|| control.claim()).take(3).collect();
+        assert_eq!(claims.iter().map(SlotClaim::batch).collect::<Vec<_>>(), [7, 8, 9]);
         let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
         claims.into_iter().rev().for_each(|claim| control.fill(claim, Header::default()));
         for slot in slots {
-            assert!(matches!(control.next_filled(), Next::Announce(announced, _) if announced == slot));
+            assert!(matches!(control.next_filled(), Announcement::Announce(announced, _) if announced == slot));
         }
-        assert!(matches!(control.next_filled(), Next::Complete));
+        assert!(matches!(control.next_filled(), Announcement::Complete));
         assert!(control.claim().is_none());
     }
 
     #[test]
     fn a_shard_has_every_nth_batch() {
         let check = |index, of, start, end, expected: &[u64]| {
-            let control = Control::default();
+            let control = StreamControl::default();
             control.open(9, start, end, Shard { index, of });
             let claims: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
             assert_eq!(claims, expected, "{index}/{of} from {start}");
@@ -220,13 +220,13 @@ mod tests {
 
     #[test]
     fn only_held_slots_are_taken_back() {
-        let control = Control::default();
+        let control = StreamControl::default();
         control.open(2, 0, None, Shard::WHOLE);
         let claim = control.claim().expect("a slot is free");
         let message = control.give_back(0).expect_err("not announced").to_string();
         assert_eq!(message, "the consumer wrote 0, which is no slot that waits to be given back (waiting: none)");
         control.fill(claim, Header::default());
-        assert!(matches!(control.next_filled(), Next::Announce(0, _)));
+        assert!(matches!(control.next_filled(), Announcement::Announce(0, _)));
         assert!(control.give_back(77).is_err());
         assert!(control.give_back(0).is_ok());
         assert!(control.give_back(0).is_err());

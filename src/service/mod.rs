@@ -13,33 +13,33 @@
 //! broken service gives errors and wrong numbers, never memory errors. What remains is in its power: to send nothing,
 //! and to shorten the memory under a consumer, which dies of SIGBUS then.
 
+mod batch_encoder;
+mod batch_source;
 mod bench;
+mod binpack_batches;
 mod client;
 mod control;
-mod course;
 mod eligible;
-mod encode;
-mod mix;
-mod named;
-mod order;
-mod prepared;
-mod process;
+mod mapped_batches;
+mod prepared_stream;
 mod protocol;
 mod request;
-mod samples;
+mod schedule;
 mod serve;
+mod service_process;
 mod shard;
-mod shm;
-mod windows;
+mod shared_memory;
+mod shm_name;
+mod shuffle;
 
 pub use bench::{BenchReport, bench};
 pub use client::{Batch, Client, Csr};
-pub use named::Naming;
-pub use prepared::Prepared;
+pub use prepared_stream::PreparedStream;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
-pub use request::{Request, Source};
+pub use request::{ReadMode, Request};
 pub use serve::run;
 pub use shard::Shard;
+pub use shm_name::ShmNaming;
 
 use std::io;
 use std::path::PathBuf;
@@ -66,9 +66,9 @@ pub enum ServiceError {
         "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} free; \
          ask for fewer slots or a smaller batch, or enlarge {folder}"
     )]
-    SharedMemory { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: &'static str },
+    SharedMemoryFull { needed: u64, slots: usize, slot_bytes: u64, free: u64, folder: &'static str },
     #[error("cannot {action} shared memory: {source}")]
-    Segment { action: &'static str, source: io::Error },
+    SharedMemory { action: &'static str, source: io::Error },
     #[error("sample {index} of the data: {source}")]
     Record { index: u32, source: RecordError },
     #[error(transparent)]

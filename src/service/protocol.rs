@@ -167,7 +167,7 @@ impl Description {
 
 /// Where things stand in a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(super) struct SlotLayout {
     pub(super) arrays: Vec<Array>,
     pub(super) slot_bytes: usize,
     pub(super) words_per_position: usize,
@@ -179,9 +179,13 @@ pub(super) struct Plan {
 const SLOT_ALIGN: u64 = 4096;
 const ARRAY_ALIGN: u64 = 64;
 
-impl Plan {
+impl SlotLayout {
     /// `indices_per_position`: so many active features a position are room enough.
-    pub(super) fn new(request: &Request, set: &FeatureSet, indices_per_position: usize) -> Result<Plan, ServiceError> {
+    pub(super) fn new(
+        request: &Request,
+        set: &FeatureSet,
+        indices_per_position: usize,
+    ) -> Result<SlotLayout, ServiceError> {
         let bad = |text: String| Err(ServiceError::Request(text));
         if request.slots == 0 || request.slots > MAX_SLOTS {
             return bad(format!("{} slots asked for; 1 to {MAX_SLOTS} are possible", request.slots));
@@ -208,7 +212,7 @@ impl Plan {
                  i32 offsets reach; ask for a smaller batch size"
             ));
         }
-        let mut packing = Packing { arrays: Vec::new(), end: size_of::<Header>() as u64 };
+        let mut packing = ArrayPacker { arrays: Vec::new(), end: size_of::<Header>() as u64 };
         match request.layout {
             Layout::Csr => {
                 for side in ["stm", "nstm"] {
@@ -240,7 +244,7 @@ impl Plan {
                 (MAX_BITSET_SLOT - 2 * SLOT_ALIGN) / (per_sample + 32)
             ));
         }
-        Ok(Plan {
+        Ok(SlotLayout {
             arrays: packing.arrays,
             slot_bytes: slot_bytes as usize,
             words_per_position: if request.layout == Layout::Bitset { words as usize } else { 0 },
@@ -254,12 +258,12 @@ impl Plan {
     }
 }
 
-struct Packing {
+struct ArrayPacker {
     arrays: Vec<Array>,
     end: u64,
 }
 
-impl Packing {
+impl ArrayPacker {
     fn add(&mut self, name: &str, dtype: Dtype, len: u64, count: &str) {
         let offset = self.end.div_ceil(ARRAY_ALIGN) * ARRAY_ALIGN;
         self.end = offset.saturating_add(len.saturating_mul(dtype.bytes() as u64));

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, Naming, Shard};
+use super::{Layout, Shard, ShmNaming};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::units::Seed;
 
 /// What stands between a file and its samples.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum ReadMode {
     /// A binpack is decoded while it is served, with every sample the method can use; anything else is built.
     #[default]
     Auto,
@@ -27,7 +27,7 @@ pub struct Request {
     /// A name, a path or an expression.
     pub set: String,
     pub data: PathBuf,
-    pub source: Source,
+    pub read_mode: ReadMode,
     pub method: Method,
     /// First ply of a game that makes samples, where the data are built; none = the method's default.
     pub min_ply: Option<u16>,
@@ -54,12 +54,12 @@ pub struct Request {
     /// false = in file order.
     pub shuffle: bool,
     pub shard: Shard,
-    pub shm: Naming,
+    pub shm: ShmNaming,
 }
 
 impl Request {
     /// More than any machine's cores: what is above is a slip of the pen.
-    pub const MOST_THREADS: usize = 1024;
+    pub const MAX_THREADS: usize = 1024;
 
     /// One epoch of everything, with the command's defaults.
     #[must_use]
@@ -68,7 +68,7 @@ impl Request {
         Request {
             set: set.into(),
             data: data.into(),
-            source: Source::Auto,
+            read_mode: ReadMode::Auto,
             method,
             min_ply: None,
             from_unit: None,
@@ -86,7 +86,7 @@ impl Request {
             threads,
             shuffle: true,
             shard: Shard::WHOLE,
-            shm: Naming::Unnamed,
+            shm: ShmNaming::Unnamed,
         }
     }
 
@@ -122,7 +122,7 @@ impl Request {
         let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
         let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
         option("data", self.data.clone().into());
-        option("read", spelt(&self.source));
+        option("read", spelt(&self.read_mode));
         option("method", spelt(&self.method));
         if let Some(ply) = self.min_ply {
             option("min-ply", ply.to_string().into());
@@ -149,7 +149,7 @@ impl Request {
         if self.shard != Shard::WHOLE {
             option("shard", self.shard.to_string().into());
         }
-        if self.shm != Naming::Unnamed {
+        if self.shm != ShmNaming::Unnamed {
             option("shm", spelt(&self.shm));
         }
         if !self.shuffle {

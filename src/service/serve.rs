@@ -9,12 +9,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::control::{Control, Ending, Next};
-use super::encode::{Encoder, Source};
-use super::named::Name;
-use super::samples::Samples;
-use super::shm::{Segment, reader_is_gone};
-use super::{END, FAILED, Prepared, ServiceError};
+use super::batch_encoder::{BatchEncoder, EncoderSettings};
+use super::batch_source::Samples;
+use super::control::{Announcement, StreamControl, StreamEnd};
+use super::shared_memory::{SharedMemory, reader_is_gone};
+use super::shm_name::ShmName;
+use super::{END, FAILED, PreparedStream, ServiceError};
 
 /// How long an empty stream's memory waits for a consumer to map it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,21 +25,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// # Errors
 /// What `prepare` returns; whatever keeps batches from being made; a consumer that gives back what it does not hold.
 pub fn run<E>(
-    prepare: impl FnOnce() -> Result<Prepared, E> + Send + 'static,
+    prepare: impl FnOnce() -> Result<PreparedStream, E> + Send + 'static,
     input: impl Read + AsFd + Send + 'static,
     output: &mut (impl Write + AsRawFd),
 ) -> Result<(), E>
 where
     E: From<ServiceError> + Send + 'static,
 {
-    let control = Arc::new(Control::default());
+    let control = Arc::new(StreamControl::default());
     let consumed = has_a_writer(&input);
     let listener = Arc::clone(&control);
     thread::spawn(move || listen(input, &listener));
     match prepare_for(prepare, &control, consumed, output)? {
         Some(prepared) => Ok(serve(&prepared?, &control, output)?),
         None => match control.take_ending() {
-            Some(Ending::Failed(error)) => Err(error.into()),
+            Some(StreamEnd::Failed(error)) => Err(error.into()),
             _ => Ok(()),
         },
     }
@@ -56,7 +56,7 @@ fn has_a_writer(input: &impl AsFd) -> bool {
 /// on until the process ends. `consumed`: whether the input's end says that it is gone.
 fn prepare_for<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
-    control: &Control,
+    control: &StreamControl,
     consumed: bool,
     output: &impl AsRawFd,
 ) -> Result<Option<T>, ServiceError> {
@@ -81,12 +81,12 @@ fn prepare_for<T: Send + 'static>(
 }
 
 /// Takes slots back until the consumer closes its end.
-fn listen(input: impl Read, control: &Control) {
+fn listen(input: impl Read, control: &StreamControl) {
     for byte in BufReader::new(input).bytes() {
         match byte {
             Ok(byte) => {
                 if let Err(error) = control.give_back(byte) {
-                    control.end(Ending::Failed(error));
+                    control.end(StreamEnd::Failed(error));
                     return;
                 }
             }
@@ -94,13 +94,13 @@ fn listen(input: impl Read, control: &Control) {
             Err(_) => break,
         }
     }
-    control.end(Ending::Stopped);
+    control.end(StreamEnd::Stopped);
 }
 
-fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Result<(), ServiceError> {
+fn serve(prepared: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
     let request = &prepared.request;
-    let (segment, mut name) = Segment::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
-    control.open(request.slots, request.start_batch, prepared.samples.course().batches(), request.shard);
+    let (segment, mut name) = SharedMemory::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
+    control.open(request.slots, request.start_batch, prepared.samples.schedule().batches(), request.shard);
     let path = name.as_ref().map_or_else(|| segment.path(), |name| name.path().display().to_string());
     let mut line =
         serde_json::to_string(&prepared.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
@@ -109,26 +109,31 @@ fn serve(prepared: &Prepared, control: &Control, output: &mut impl Write) -> Res
         if let Err(error) = announce(&line, control, output, &mut name) {
             // A consumer that stopped reading has stopped; that is its right.
             let gone = error.kind() == io::ErrorKind::BrokenPipe;
-            control.end(if gone { Ending::Stopped } else { Ending::Failed(ServiceError::Consumer(error)) });
+            control.end(if gone { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
         }
     });
     match control.take_ending() {
-        Some(Ending::Failed(error)) => {
+        Some(StreamEnd::Failed(error)) => {
             // The consumer may be gone; the error is reported all the same.
             let _ = output.write_all(&[FAILED]).and_then(|()| output.flush());
             Err(error)
         }
-        Some(Ending::Finished | Ending::Stopped) | None => Ok(()),
+        Some(StreamEnd::Finished | StreamEnd::Stopped) | None => Ok(()),
     }
 }
 
-fn announce(line: &str, control: &Control, output: &mut impl Write, name: &mut Option<Name>) -> io::Result<()> {
+fn announce(
+    line: &str,
+    control: &StreamControl,
+    output: &mut impl Write,
+    name: &mut Option<ShmName>,
+) -> io::Result<()> {
     output.write_all(line.as_bytes())?;
     output.flush()?;
     let mut announced = false;
     loop {
         match control.next_filled() {
-            Next::Announce(slot, _) => {
+            Announcement::Announce(slot, _) => {
                 // From here on no kill of either side can leave anything.
                 if control.answered()
                     && let Some(name) = name.take()
@@ -138,7 +143,7 @@ fn announce(line: &str, control: &Control, output: &mut impl Write, name: &mut O
                 output.write_all(&[slot])?;
                 announced = true;
             }
-            Next::Complete => {
+            Announcement::Complete => {
                 output.write_all(&[END])?;
                 output.flush()?;
                 // The memory stays reachable until the consumer has copied the last batch; where there is none, until it
@@ -147,34 +152,39 @@ fn announce(line: &str, control: &Control, output: &mut impl Write, name: &mut O
                     true => control.all_given_back(),
                     false => control.wait_for_the_end(PATIENCE),
                 }
-                control.end(Ending::Finished);
+                control.end(StreamEnd::Finished);
                 return Ok(());
             }
-            Next::Ended => return Ok(()),
+            Announcement::Ended => return Ok(()),
         }
         output.flush()?;
     }
 }
 
 /// Runs `lead` beside the workers; they stop when the stream ends.
-pub(super) fn with_workers(prepared: &Prepared, segment: &Segment, control: &Control, lead: impl FnOnce()) {
-    let source = Source::new(&prepared.request, &prepared.set, &prepared.plan, prepared.unit);
+pub(super) fn with_workers(
+    prepared: &PreparedStream,
+    segment: &SharedMemory,
+    control: &StreamControl,
+    lead: impl FnOnce(),
+) {
+    let source = EncoderSettings::new(&prepared.request, &prepared.set, &prepared.plan, prepared.unit);
     thread::scope(|scope| {
         let work = || work(&source, &prepared.samples, segment, control);
         let workers: Vec<_> = (0..prepared.request.threads).map(|_| scope.spawn(work)).collect();
         lead();
-        control.end(Ending::Stopped);
+        control.end(StreamEnd::Stopped);
         for worker in workers {
             if let Err(panic) = worker.join() {
-                control.end(Ending::Failed(worker_panicked(&*panic)));
+                control.end(StreamEnd::Failed(worker_panicked(&*panic)));
             }
         }
     });
 }
 
-fn work(source: &Source<'_>, samples: &Samples, segment: &Segment, control: &Control) {
+fn work(source: &EncoderSettings<'_>, samples: &Samples, segment: &SharedMemory, control: &StreamControl) {
     let _alarm = Alarm(control);
-    let mut encoder = Encoder::new(source);
+    let mut encoder = BatchEncoder::new(source);
     let stop = || control.ended();
     while let Some(mut claim) = control.claim() {
         let batch = claim.batch();
@@ -185,18 +195,18 @@ fn work(source: &Source<'_>, samples: &Samples, segment: &Segment, control: &Con
         match filled {
             Ok(Some(header)) => control.fill(claim, header),
             Ok(None) => return,
-            Err(error) => return control.end(Ending::Failed(error)),
+            Err(error) => return control.end(StreamEnd::Failed(error)),
         }
     }
 }
 
 /// Ends the stream when its thread panics, so that nobody waits for a batch that never comes.
-struct Alarm<'a>(&'a Control);
+struct Alarm<'a>(&'a StreamControl);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.end(Ending::Failed(ServiceError::Worker("its message stands above".into())));
+            self.0.end(StreamEnd::Failed(ServiceError::Worker("its message stands above".into())));
         }
     }
 }

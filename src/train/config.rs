@@ -8,7 +8,7 @@ use super::{Optimisation, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, SaidBy, score_unit};
 use crate::data::{DataError, Method, Needs, ScoreUnit};
 use crate::net::Scheme;
-use crate::service::Source;
+use crate::service::ReadMode;
 use crate::units::{Seed, Wdl};
 
 /// One training run, complete: the same configuration, data and CPU give the same network.
@@ -23,7 +23,7 @@ pub struct TrainConfig {
     pub from_unit: Option<ScoreUnit>,
     /// Whether binpacks are filtered by the method first.
     #[serde(default = "built")]
-    pub source: Source,
+    pub source: ReadMode,
     /// Whether the set's factors are trained beside its features.
     #[serde(default)]
     pub factor: bool,
@@ -114,7 +114,7 @@ pub struct SecondMethod {
     /// As [`TrainConfig::from_unit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
-    pub source: Source,
+    pub source: ReadMode,
     pub weight: f64,
 }
 
@@ -124,15 +124,15 @@ pub struct Task<'a> {
     pub method: Method,
     pub data: &'a Path,
     pub from_unit: Option<ScoreUnit>,
-    pub source: Source,
+    pub source: ReadMode,
     pub weight: f64,
     /// The first method's samples make the epochs; the second's come round and round.
     pub first: bool,
 }
 
 /// What runs before there was a choice had.
-const fn built() -> Source {
-    Source::Built
+const fn built() -> ReadMode {
+    ReadMode::Built
 }
 
 impl TrainConfig {

@@ -150,7 +150,7 @@ fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
     let threads = config.threads;
     let eval = task.method == Method::Eval;
     Request {
-        source: task.source,
+        read_mode: task.source,
         min_ply: config.min_ply,
         from_unit: task.from_unit.filter(|_| eval),
         needs: eval.then(|| config.eval_loss.needs()),

@@ -36,8 +36,8 @@ impl TrainConfig {
         if let Some((name, _)) = at_least_one.into_iter().find(|(_, number)| *number == 0) {
             return Some(format!("{name} must be at least 1"));
         }
-        if self.threads > Request::MOST_THREADS {
-            return Some(format!("threads must be at most {}, not {}", Request::MOST_THREADS, self.threads));
+        if self.threads > Request::MAX_THREADS {
+            return Some(format!("threads must be at most {}, not {}", Request::MAX_THREADS, self.threads));
         }
         if self.pawn < 1 {
             return Some(format!("a pawn must be at least 1 internal unit, not {}", self.pawn));
@@ -163,7 +163,7 @@ fn compare(place: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Va
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Source;
+    use crate::service::ReadMode;
     use crate::train::{DeviceChoice, SecondMethod};
     use crate::units::Seed;
 
@@ -172,7 +172,7 @@ mod tests {
             set: "piece".into(),
             data: "games.fsd".into(),
             from_unit: None,
-            source: Source::Built,
+            source: ReadMode::Built,
             factor: true,
             method: Method::Eval,
             min_ply: None,

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fsbench::data::Method;
-use fsbench::service::{Client, Description, END, FAILED, Layout, Naming, Request, Shard};
+use fsbench::service::{Client, Description, END, FAILED, Layout, Request, Shard, ShmNaming};
 
 use super::common::write_many_games;
 use super::fixture::{Copied, Fixture, program};
@@ -196,7 +196,7 @@ fn consumer_process() {
     let named = |variable| std::env::var(variable).expect("given");
     let method = if named(CONSUMER_METHOD) == "pqr" { Method::Pqr } else { Method::Eval };
     let layout = if named(CONSUMER_LAYOUT) == "bitset" { Layout::Bitset } else { Layout::Csr };
-    let shm = if named(CONSUMER_SHM) == "named" { Naming::Named } else { Naming::Unnamed };
+    let shm = if named(CONSUMER_SHM) == "named" { ShmNaming::Named } else { ShmNaming::Unnamed };
     let request = Request { epochs: 0, batch_size: 100, layout, shm, ..Request::new("piece", data, method) };
     let mut client = Client::spawn(program(), &request).expect("the service starts");
     println!("\nservice {}", client.process_id());
@@ -354,10 +354,10 @@ fn a_full_dev_shm_is_an_error() {
         skip("namespaces", "unshare cannot give a process its own /dev/shm here");
         return;
     }
-    let named = Request { shm: Naming::Named, ..fixture.request() };
+    let named = Request { shm: ShmNaming::Named, ..fixture.request() };
     let served = run("4m", &named).expect("runs");
     assert!(served.status.success() && served.stderr.is_empty(), "{}", String::from_utf8_lossy(&served.stderr));
-    let mut shm = [Naming::Unnamed, Naming::Named].into_iter().cycle();
+    let mut shm = [ShmNaming::Unnamed, ShmNaming::Named].into_iter().cycle();
     every_stream(|request| {
         let shm = shm.next().expect("without end");
         let request = Request { slots: 8, batch_size: 2_000, shm, ..request };

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fsbench::data::Method;
-use fsbench::service::{Client, END, Layout, Naming, Request};
+use fsbench::service::{Client, END, Layout, Request, ShmNaming};
 
 use super::common::write_many_games;
 use super::failures::{Raw, is_gone, kill, names_of, signal, soon, wait};
 use super::fixture::{Fixture, all, program};
 
 fn named(fixture: &Fixture) -> Request {
-    Request { shm: Naming::Named, epochs: 0, ..fixture.request() }
+    Request { shm: ShmNaming::Named, epochs: 0, ..fixture.request() }
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_name_changes_nothing_in_the_batches() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        assert!(all(&Request { shm: Naming::Named, ..request.clone() }) == all(&request));
+        assert!(all(&Request { shm: ShmNaming::Named, ..request.clone() }) == all(&request));
     }
 }
 
@@ -70,7 +70,7 @@ fn a_name_goes_with_its_service() {
 #[test]
 fn the_next_start_sweeps_what_a_killed_service_left() {
     let fixture = Fixture::new(Method::Eval);
-    for next in [Naming::Unnamed, Naming::Named] {
+    for next in [ShmNaming::Unnamed, ShmNaming::Named] {
         let raw = Raw::start(&named(&fixture));
         let path = PathBuf::from(&raw.description().shm);
         let alive = Raw::start(&named(&fixture));

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use fsbench::data::Method;
-use fsbench::service::{Layout, Naming, Request};
+use fsbench::service::{Layout, Request, ShmNaming};
 use serde_json::{Value, json};
 
 use super::fixture::{Copied, Fixture, all, program};
@@ -102,7 +102,7 @@ fn the_python_client_reads_the_same_batches() {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
-        for shm in [Naming::Unnamed, Naming::Named] {
+        for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
             let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, ..request.clone() });
             assert!(!expected.is_empty() && seen == expected);
         }
@@ -129,7 +129,7 @@ fn a_consumer_by_the_book_reads_the_same_batches() {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
         let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
-        for shm in [Naming::Unnamed, Naming::Named] {
+        for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
             let request = Request { shm, ..request.clone() };
             assert!(!expected.is_empty() && lines(BY_THE_BOOK, &[], &request) == expected);
         }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use fsbench::data::Method;
 use fsbench::pipeline::open_or_build;
-use fsbench::service::Source;
+use fsbench::service::ReadMode;
 use fsbench::train::{
     DeviceChoice, EvalLoss, Optimisation, PqrLoss, RunObserver, ShapeOptions, StepMetrics, TrainConfig, TrainError,
     TrainOutcome, TrainingRun, run_dir,
@@ -48,7 +48,7 @@ impl Bench {
             set: "piece".into(),
             data: self.data(method),
             from_unit: None,
-            source: Source::Built,
+            source: ReadMode::Built,
             factor: true,
             method,
             min_ply: None,

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use super::ServiceError;
-use super::course::Course;
-use super::order::{Order, Paging, Slice};
-use super::windows::{Part, Windows};
+use super::binpack_batches::{Part, Windows};
+use super::mapped_batches::{Order, Paging, Slice};
+use super::schedule::Schedule;
 use crate::data::{Fsd, Record};
 
 impl Paging for Fsd {
@@ -36,10 +36,10 @@ enum From<'a> {
 }
 
 impl Samples {
-    pub(super) const fn course(&self) -> &Course {
+    pub(super) const fn schedule(&self) -> &Schedule {
         match self {
-            Samples::Mapped { order, .. } => order.course(),
-            Samples::Direct(windows) => windows.course(),
+            Samples::Mapped { order, .. } => order.schedule(),
+            Samples::Direct(windows) => windows.schedule(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Samples {
             }
             Samples::Direct(windows) => {
                 let parts = windows.batch(batch, stop)?;
-                parts.map(|parts| Chosen { epoch: windows.course().epoch(batch), from: From::Direct(parts) })
+                parts.map(|parts| Chosen { epoch: windows.schedule().epoch(batch), from: From::Direct(parts) })
             }
         })
     }

@@ -1,10 +1,10 @@
 //! A request made ready to be served: its samples found, its slots laid out.
 
+use super::batch_source::Samples;
+use super::binpack_batches::Windows;
 use super::eligible::eligible;
-use super::order::Order;
-use super::protocol::Plan;
-use super::samples::Samples;
-use super::windows::Windows;
+use super::mapped_batches::Order;
+use super::protocol::SlotLayout;
 use super::{Description, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Pieces;
@@ -17,27 +17,27 @@ const BOUNDED_SLOT: usize = 16 << 20;
 const PROBES: usize = 8_192;
 
 /// A request with everything it needs at hand.
-pub struct Prepared {
+pub struct PreparedStream {
     pub(super) request: Request,
     pub(super) set: FeatureSet,
     pub(super) samples: Samples,
     pub(super) unit: ScoreUnit,
-    pub(super) plan: Plan,
+    pub(super) plan: SlotLayout,
     /// Samples of the split left out: without what the request needs, or (pqr) without a second legal move.
     pub unusable: usize,
 }
 
-impl Prepared {
+impl PreparedStream {
     /// `triplets`: whether every record is known to have a move played and another legal one.
     ///
     /// # Errors
     /// When the request cannot be served: nothing to serve, impossible sizes.
-    pub fn new(request: Request, set: FeatureSet, file: Fsd, triplets: bool) -> Result<Prepared, ServiceError> {
+    pub fn new(request: Request, set: FeatureSet, file: Fsd, triplets: bool) -> Result<PreparedStream, ServiceError> {
         check(&request)?;
         let (eligible, unusable) = eligible(&request, &file, triplets)?;
         let probed = eligible.some(PROBES).map(|index| file.records()[index as usize].with_game(index));
         let probe = probe(&request, &set, probed)?;
-        let plan = Plan::new(&request, &set, probe)?;
+        let plan = SlotLayout::new(&request, &set, probe)?;
         let unit = file.header().score_unit;
         let order = Order::new(
             eligible,
@@ -48,25 +48,25 @@ impl Prepared {
             request.epochs,
         );
         let samples = Samples::Mapped { file, order };
-        Ok(Prepared { request, set, samples, unit, plan, unusable })
+        Ok(PreparedStream { request, set, samples, unit, plan, unusable })
     }
 
     /// Serves a binpack as it is, every sample the method can use; `unit`: of its scores.
     ///
     /// # Errors
-    /// As [`Prepared::new`].
+    /// As [`PreparedStream::new`].
     pub fn direct(
         request: Request,
         set: FeatureSet,
         pieces: Pieces,
         unit: ScoreUnit,
-    ) -> Result<Prepared, ServiceError> {
+    ) -> Result<PreparedStream, ServiceError> {
         check(&request)?;
         let windows = Windows::new(&request, pieces)?;
         let probe = probe(&request, &set, windows.some(PROBES)?)?;
-        let plan = Plan::new(&request, &set, probe)?;
+        let plan = SlotLayout::new(&request, &set, probe)?;
         let unusable = windows.unusable();
-        Ok(Prepared { request, set, samples: Samples::Direct(windows), unit, plan, unusable })
+        Ok(PreparedStream { request, set, samples: Samples::Direct(windows), unit, plan, unusable })
     }
 
     #[must_use]
@@ -92,9 +92,9 @@ impl Prepared {
             version: Description::VERSION,
             set: self.set.name().to_owned(),
             words_per_position: self.plan.words_per_position,
-            samples_per_epoch: self.samples.course().epoch_samples,
-            batches_per_epoch: self.samples.course().batches_per_epoch(),
-            batches: self.samples.course().batches(),
+            samples_per_epoch: self.samples.schedule().epoch_samples,
+            batches_per_epoch: self.samples.schedule().batches_per_epoch(),
+            batches: self.samples.schedule().batches(),
             start_batch: request.shard.first(request.start_batch),
             shard: request.shard,
         }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::course::{Course, Epoch, Epochs, shuffled};
-use super::mix::mixed;
+use super::schedule::{Epoch, Epochs, Schedule, fisher_yates};
+use super::shuffle::bucket_shuffle;
 use super::{Request, ServiceError};
 use crate::data::formats::binpack::Pieces;
 use crate::data::{Record, Split, SplitRule};
@@ -27,7 +27,7 @@ pub(super) struct Windows {
     pieces: Pieces,
     /// Of the split, in the file's order.
     eligible: Vec<u32>,
-    course: Course,
+    schedule: Schedule,
     plans: Epochs,
     live: Mutex<Vec<Arc<Window>>>,
     /// Memory of forgotten windows, for the pieces to come.
@@ -87,7 +87,7 @@ impl Windows {
         }
         Ok(Windows {
             eligible,
-            course: Course {
+            schedule: Schedule {
                 seed: request.seed,
                 shuffle: request.shuffle,
                 epoch_samples: request.epoch_samples.map_or(samples, |limit| samples.min(limit)),
@@ -102,8 +102,8 @@ impl Windows {
         })
     }
 
-    pub(super) const fn course(&self) -> &Course {
-        &self.course
+    pub(super) const fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
     /// Samples of the split that the method cannot use.
@@ -126,9 +126,9 @@ impl Windows {
 
     /// The samples of a batch; none when `stop` said so on the way.
     pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Vec<Part>>, ServiceError> {
-        let epoch = self.plan(self.course.epoch(batch));
+        let epoch = self.plan(self.schedule.epoch(batch));
         let mut parts = Vec::with_capacity(2);
-        for (number, places) in epoch.parts(self.course.places(batch)) {
+        for (number, places) in epoch.parts(self.schedule.places(batch)) {
             let pieces = epoch.spans[number].items.clone();
             let window = self.window((epoch.number, number), pieces.len());
             if !window.ready(self, &epoch.items[pieces], stop)? {
@@ -141,8 +141,8 @@ impl Windows {
 
     fn plan(&self, number: u32) -> Arc<Epoch> {
         self.plans.get(number, || {
-            let pieces = match self.course.shuffle {
-                true => shuffled(&self.eligible, self.course.seed, number),
+            let pieces = match self.schedule.shuffle {
+                true => fisher_yates(&self.eligible, self.schedule.seed, number),
                 false => self.eligible.clone(),
             };
             let usable = |piece: u32| self.pieces.pieces()[piece as usize].usable.into();
@@ -235,8 +235,8 @@ impl Window {
             });
             let order: Vec<u32> = locations.collect();
             let (epoch, number) = self.key;
-            let order = match windows.course.shuffle {
-                true => mixed(&order, windows.course.seed.draws(&format!("window {epoch} {number}"))),
+            let order = match windows.schedule.shuffle {
+                true => bucket_shuffle(&order, windows.schedule.seed.draws(&format!("window {epoch} {number}"))),
                 false => order,
             };
             // Task 0 is done once.
@@ -285,10 +285,10 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sample_once() {
         let (windows, records) = windows(|_| {});
-        assert_eq!(windows.course().epoch_samples, records.len() as u64);
+        assert_eq!(windows.schedule().epoch_samples, records.len() as u64);
         assert!(windows.plan(0).spans.len() > 3);
         let epochs = [0, 1].map(|epoch| {
-            let per_epoch = windows.course().batches_per_epoch();
+            let per_epoch = windows.schedule().batches_per_epoch();
             let batches: Vec<Vec<Record>> =
                 (epoch * per_epoch..(epoch + 1) * per_epoch).map(|number| batch(&windows, number)).collect();
             assert!(batches[..batches.len() - 1].iter().all(|batch| batch.len() == 1_000));
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn batches_are_the_same_in_any_order_and_by_many_threads() {
         let (expected, _) = windows(|_| {});
-        let count = expected.course().batches().expect("two epochs");
+        let count = expected.schedule().batches().expect("two epochs");
         let expected: Vec<Vec<Record>> = (0..count).map(|number| batch(&expected, number)).collect();
         let (backwards, _) = windows(|_| {});
         for number in (0..count).rev() {
@@ -335,10 +335,10 @@ mod tests {
         let (usual, _) = windows(|_| {});
         assert!(batch(&other, 0) != batch(&usual, 0));
         let (limited, _) = windows(|request| request.epoch_samples = Some(1_500));
-        assert_eq!((limited.course().batches(), batch(&limited, 1).len()), (Some(4), 500));
+        assert_eq!((limited.schedule().batches(), batch(&limited, 1).len()), (Some(4), 500));
         assert!(batch(&limited, 0) == batch(&usual, 0));
         let part =
-            |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.course().epoch_samples;
+            |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.schedule().epoch_samples;
         let [train, validation] = [Split::Train, Split::Validation].map(part);
         assert!(train > 0 && validation > 0);
         assert_eq!(train + validation, records.len() as u64);

@@ -10,7 +10,7 @@ use crate::units::Seed;
 
 /// Which batches there are, and what of an epoch each of them is.
 #[derive(Copy, Clone, Debug)]
-pub struct Course {
+pub struct Schedule {
     pub seed: Seed,
     pub shuffle: bool,
     pub epoch_samples: u64,
@@ -19,7 +19,7 @@ pub struct Course {
     pub epochs: u32,
 }
 
-impl Course {
+impl Schedule {
     #[must_use]
     pub const fn batches_per_epoch(&self) -> u64 {
         self.epoch_samples.div_ceil(self.batch_size)
@@ -123,7 +123,7 @@ impl Epochs {
 
 /// Items in an order drawn from seed and epoch (Fisher–Yates from the front).
 #[must_use]
-pub fn shuffled(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
+pub fn fisher_yates(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
     let mut rng = seed.stream("shuffle", u64::from(epoch));
     let mut order = items.to_vec();
     for place in 0..order.len() {
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn batches_and_windows_by_hand() {
-        let course = Course { seed: Seed(1), shuffle: true, epoch_samples: 25, batch_size: 10, epochs: 2 };
-        assert_eq!((course.batches_per_epoch(), course.batches()), (3, Some(6)));
-        assert_eq!((course.epoch(2), course.epoch(3), course.places(5)), (0, 1, 20..25));
+        let schedule = Schedule { seed: Seed(1), shuffle: true, epoch_samples: 25, batch_size: 10, epochs: 2 };
+        assert_eq!((schedule.batches_per_epoch(), schedule.batches()), (3, Some(6)));
+        assert_eq!((schedule.epoch(2), schedule.epoch(3), schedule.places(5)), (0, 1, 20..25));
         // Items of 4, 5, 6, 7 and 8 samples; windows of 9 samples or two items.
         let epoch = Epoch::of(0, (4..9).collect(), u64::from, (9, 2));
         let spans: Vec<_> = epoch.spans.iter().map(|span| (span.first, span.samples, span.items.clone())).collect();
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn every_item_is_drawn_once() {
         let items: Vec<u32> = (100..200).collect();
-        let (first, second) = (shuffled(&items, Seed(1), 0), shuffled(&items, Seed(1), 1));
+        let (first, second) = (fisher_yates(&items, Seed(1), 0), fisher_yates(&items, Seed(1), 1));
         assert!(first != second && first != items);
         let mut sorted = first.clone();
         sorted.sort_unstable();

@@ -3,9 +3,9 @@
 //! A worker encodes a chunk of positions into its own scratch, which stays in cache, and copies it to the slot. Nothing
 //! is allocated once the scratch has grown.
 
-use super::protocol::{Header, Layout, Plan};
-use super::samples::Chosen;
-use super::shm::SlotWriter;
+use super::batch_source::Chosen;
+use super::protocol::{Header, Layout, SlotLayout};
+use super::shared_memory::SlotWriter;
 use super::{Request, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::{NoTriplet, Triplet};
@@ -18,21 +18,26 @@ use crate::units::{Draws, Seed};
 const CHUNK: usize = 64;
 
 /// Everything an encoder reads; shared by all workers.
-pub(super) struct Source<'a> {
+pub(super) struct EncoderSettings<'a> {
     pub(super) set: &'a FeatureSet,
     pub(super) method: Method,
     pub(super) layout: Layout,
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a SlotLayout,
     /// Of the data's scores.
     pub(super) unit: ScoreUnit,
     /// Picks the other move of a triplet.
     pub(super) draws: Draws,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(request: &Request, set: &'a FeatureSet, plan: &'a Plan, unit: ScoreUnit) -> Source<'a> {
+impl<'a> EncoderSettings<'a> {
+    pub(super) fn new(
+        request: &Request,
+        set: &'a FeatureSet,
+        plan: &'a SlotLayout,
+        unit: ScoreUnit,
+    ) -> EncoderSettings<'a> {
         let draws = other_moves(request.seed);
-        Source { set, method: request.method, layout: request.layout, plan, unit, draws }
+        EncoderSettings { set, method: request.method, layout: request.layout, plan, unit, draws }
     }
 }
 
@@ -42,8 +47,8 @@ fn other_moves(seed: Seed) -> Draws {
 }
 
 /// A worker's scratch.
-pub(super) struct Encoder<'a> {
-    source: &'a Source<'a>,
+pub(super) struct BatchEncoder<'a> {
+    source: &'a EncoderSettings<'a>,
     chunk: Chunk,
     /// The samples of a chunk: copied one after the other, so that the memory they come from is waited for but once.
     records: Vec<Record>,
@@ -74,7 +79,7 @@ struct Side {
 }
 
 impl Offsets {
-    fn of(plan: &Plan) -> Offsets {
+    fn of(plan: &SlotLayout) -> Offsets {
         let at = |name: &str| plan.offset(name).unwrap_or(0);
         let side = |side: &str| Side {
             offsets: at(&format!("{side}_offsets")),
@@ -118,10 +123,10 @@ impl Chunk {
     }
 }
 
-impl<'a> Encoder<'a> {
-    pub(super) fn new(source: &'a Source<'a>) -> Encoder<'a> {
+impl<'a> BatchEncoder<'a> {
+    pub(super) fn new(source: &'a EncoderSettings<'a>) -> BatchEncoder<'a> {
         let offsets = Offsets::of(source.plan);
-        Encoder {
+        BatchEncoder {
             source,
             chunk: Chunk::default(),
             records: Vec::new(),

@@ -18,15 +18,15 @@ const LINE_BYTES: u64 = 1 << 16;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The child process and what it said.
-pub(super) struct Process {
+pub(super) struct ServiceProcess {
     child: Child,
     input: Option<ChildStdin>,
     tail: Arc<Mutex<VecDeque<String>>>,
     stderr: Option<JoinHandle<()>>,
 }
 
-impl Process {
-    pub(super) fn start(command: &mut Command) -> Result<(Process, ChildStdout), ServiceError> {
+impl ServiceProcess {
+    pub(super) fn start(command: &mut Command) -> Result<(ServiceProcess, ChildStdout), ServiceError> {
         // A group of its own: Ctrl-C reaches the consumer, which ends the service when it is done with it.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let program = command.get_program().into();
@@ -38,7 +38,7 @@ impl Process {
         let tail = Arc::new(Mutex::new(VecDeque::new()));
         let lines = Arc::clone(&tail);
         let stderr = thread::spawn(move || pass_on(errors, &lines));
-        Ok((Process { child, input: Some(input), tail, stderr: Some(stderr) }, output))
+        Ok((ServiceProcess { child, input: Some(input), tail, stderr: Some(stderr) }, output))
     }
 
     pub(super) fn give_back(&mut self, slot: u8) {
@@ -96,7 +96,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServiceProcess {
     fn drop(&mut self) {
         // Nobody is left to tell; a child that cannot be waited for is gone.
         let _ = self.finish();

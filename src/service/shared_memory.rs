@@ -2,7 +2,7 @@
 //!
 //! Without (the default), the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink): no path ever leads
 //! to it but the `/proc/PID/fd` of those who hold it open, so a process killed at any moment leaves nothing behind. With
-//! a name ([`named`](super::named)), a consumer that cannot see this process in `/proc` can open it.
+//! a name ([`named`](super::shm_name)), a consumer that cannot see this process in `/proc` can open it.
 //!
 //! `posix_fallocate` takes every page at once: a full `/dev/shm` is an error here instead of a SIGBUS at the first write.
 //!
@@ -22,37 +22,42 @@ use std::time::Duration;
 use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::control::Claim;
-use super::named::{Name, sweep};
-use super::{Naming, ServiceError};
+use super::control::SlotClaim;
+use super::shm_name::{ShmName, sweep};
+use super::{ServiceError, ShmNaming};
 
 /// Where segments live.
 pub(super) const FOLDER: &str = "/dev/shm";
 
 /// The producer's segment: `slots` slots of `slot_bytes`.
-pub(super) struct Segment {
+pub(super) struct SharedMemory {
     file: File,
     map: MmapRaw,
     slots: usize,
     slot_bytes: usize,
 }
 
-impl Segment {
+impl SharedMemory {
     /// Allocates and maps; every byte is zero. Names of dead services are swept before. The name, where one is asked for, lives no longer than what is returned.
     pub(super) fn create(
         slots: usize,
         slot_bytes: usize,
-        naming: Naming,
-    ) -> Result<(Segment, Option<Name>), ServiceError> {
+        naming: ShmNaming,
+    ) -> Result<(SharedMemory, Option<ShmName>), ServiceError> {
         sweep();
-        let failed = |action| move |source| ServiceError::Segment { action, source };
+        let failed = |action| move |source| ServiceError::SharedMemory { action, source };
         let needed = (slot_bytes as u64).saturating_mul(slots as u64);
-        let full =
-            |free| ServiceError::SharedMemory { needed, slots, slot_bytes: slot_bytes as u64, free, folder: FOLDER };
+        let full = |free| ServiceError::SharedMemoryFull {
+            needed,
+            slots,
+            slot_bytes: slot_bytes as u64,
+            free,
+            folder: FOLDER,
+        };
         let (file, name) = match naming {
-            Naming::Unnamed => (tempfile::tempfile_in(FOLDER).map_err(failed("create"))?, None),
-            Naming::Named => {
-                let (file, name) = Name::create(needed as usize).map_err(failed("create"))?;
+            ShmNaming::Unnamed => (tempfile::tempfile_in(FOLDER).map_err(failed("create"))?, None),
+            ShmNaming::Named => {
+                let (file, name) = ShmName::create(needed as usize).map_err(failed("create"))?;
                 (file, Some(name))
             }
         };
@@ -62,10 +67,10 @@ impl Segment {
         }
         allocate(&file, needed).map_err(|source| match source.raw_os_error() {
             Some(libc::ENOSPC | libc::EFBIG) => full(free),
-            _ => ServiceError::Segment { action: "allocate", source },
+            _ => ServiceError::SharedMemory { action: "allocate", source },
         })?;
         let map = MmapOptions::new().len(needed as usize).map_raw(&file).map_err(failed("map"))?;
-        Ok((Segment { file, map, slots, slot_bytes }, name))
+        Ok((SharedMemory { file, map, slots, slot_bytes }, name))
     }
 
     /// A path that leads other processes of this user here while this process runs.
@@ -74,7 +79,7 @@ impl Segment {
     }
 
     /// The slot that `claim` gives the exclusive right to.
-    pub(super) fn writer<'a>(&'a self, claim: &'a mut Claim) -> SlotWriter<'a> {
+    pub(super) fn writer<'a>(&'a self, claim: &'a mut SlotClaim) -> SlotWriter<'a> {
         assert!(claim.slot() < self.slots, "slot {} of {}", claim.slot(), self.slots);
         // SAFETY: the slot lies inside the mapping, which has `slots * slot_bytes` bytes.
         let start = unsafe { self.map.as_mut_ptr().add(claim.slot() * self.slot_bytes) };
@@ -86,7 +91,7 @@ impl Segment {
 pub(super) struct SlotWriter<'a> {
     start: *mut u8,
     bytes: usize,
-    _claim: &'a mut Claim,
+    _claim: &'a mut SlotClaim,
 }
 
 impl SlotWriter<'_> {
@@ -102,15 +107,15 @@ impl SlotWriter<'_> {
 }
 
 /// The consumer's view of a segment.
-pub(super) struct View {
+pub(super) struct Mapping {
     map: MmapRaw,
     slot_bytes: usize,
 }
 
-impl View {
+impl Mapping {
     /// Maps the `slots` slots of what `path` leads to.
-    pub(super) fn open(path: &Path, slots: usize, slot_bytes: usize) -> Result<View, ServiceError> {
-        let failed = |source| ServiceError::Segment { action: "open the service's", source };
+    pub(super) fn open(path: &Path, slots: usize, slot_bytes: usize) -> Result<Mapping, ServiceError> {
+        let failed = |source| ServiceError::SharedMemory { action: "open the service's", source };
         let bytes = slots * slot_bytes;
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -118,7 +123,7 @@ impl View {
             return Err(ServiceError::Protocol(format!("its shared memory has {length} bytes, {bytes} announced")));
         }
         let map = MmapOptions::new().len(bytes).map_raw_read_only(&file).map_err(failed)?;
-        Ok(View { map, slot_bytes })
+        Ok(Mapping { map, slot_bytes })
     }
 
     /// Replaces what `out` holds by `len` elements at `offset` bytes from a slot's start; none where they do not lie in the

@@ -4,7 +4,7 @@ use crate::units::Draws;
 
 /// A permutation, each with the same chance: every item goes to a bucket of its own choice and buckets, which fit into the
 /// cache, are shuffled for themselves (Rao 1961, Sandelius 1962).
-pub(super) fn mixed(items: &[u32], draws: Draws) -> Vec<u32> {
+pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
     const BUCKETS: usize = 256;
     let choices: Vec<u8> =
         (0..items.len().div_ceil(8) as u64).flat_map(|number| draws.at(number).to_le_bytes()).collect();
@@ -45,7 +45,7 @@ mod tests {
         let items: Vec<u32> = (0..ITEMS as u32).collect();
         let mut counts = [[0u32; ITEMS]; ITEMS];
         for round in 0..12_000 {
-            let mixed = mixed(&items, Seed(round).draws("test"));
+            let mixed = bucket_shuffle(&items, Seed(round).draws("test"));
             mixed.iter().enumerate().for_each(|(place, &item)| counts[place][item as usize] += 1);
             let mut sorted = mixed;
             sorted.sort_unstable();
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn long_lists_lose_nothing() {
         let items: Vec<u32> = (0..100_003).collect();
-        let mut mixed = mixed(&items, Seed(1).draws("test"));
+        let mut mixed = bucket_shuffle(&items, Seed(1).draws("test"));
         let unmoved = items.iter().zip(&mixed).filter(|(a, b)| a == b).count();
         assert!(unmoved < 20, "{unmoved} stayed");
         mixed.sort_unstable();

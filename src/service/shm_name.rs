@@ -13,13 +13,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use shared_memory::{Shmem, ShmemConf, ShmemError};
 
-use super::shm::FOLDER;
+use super::shared_memory::FOLDER;
 use crate::output::Unfinished;
 
 /// How a consumer finds the shared memory.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Naming {
+pub enum ShmNaming {
     /// Through the service's `/proc/PID/fd`: killed processes leave nothing behind.
     #[default]
     Unnamed,
@@ -34,7 +34,7 @@ const PREFIX: &str = "fsbench-samples-";
 const TRIES: u32 = 100;
 
 /// A segment's name; it is gone when this is dropped.
-pub(super) struct Name {
+pub(super) struct ShmName {
     path: PathBuf,
     /// Unlinks the name when it is dropped.
     owner: Shmem,
@@ -42,9 +42,9 @@ pub(super) struct Name {
     unfinished: Unfinished,
 }
 
-impl Name {
+impl ShmName {
     /// A file of `bytes` bytes, not allocated yet, open for reading and writing and locked.
-    pub(super) fn create(bytes: usize) -> io::Result<(File, Name)> {
+    pub(super) fn create(bytes: usize) -> io::Result<(File, ShmName)> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         for number in 0..TRIES {
             // Unlike that of a process with this number in another container.
@@ -57,7 +57,7 @@ impl Name {
                 Err(error) => return Err(cause(error)),
             };
             let file = File::options().read(true).write(true).open(&path);
-            let name = Name { path, owner, unfinished };
+            let name = ShmName { path, owner, unfinished };
             let file = match file {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -78,7 +78,7 @@ impl Name {
 
     /// The consumer has mapped the memory: nobody needs the name any more.
     pub(super) fn unlink(self) {
-        let Name { owner, unfinished, .. } = self;
+        let ShmName { owner, unfinished, .. } = self;
         drop(owner);
         drop(unfinished);
     }
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn a_name_lives_as_long_as_its_owner_and_dead_ones_are_swept() {
-        let (file, name) = Name::create(4096).expect("there is room");
+        let (file, name) = ShmName::create(4096).expect("there is room");
         let path = name.path().to_path_buf();
         assert!(is_name(&path) && path.exists());
         sweep();
         assert!(path.exists(), "its owner lives");
-        let (_, other) = Name::create(4096).expect("there is room");
+        let (_, other) = ShmName::create(4096).expect("there is room");
         assert_ne!(other.path(), path);
         // As a killed process leaves it: the name stands, the lock is gone.
         drop(file);
-        let Name { owner, unfinished, .. } = name;
+        let ShmName { owner, unfinished, .. } = name;
         std::mem::forget(owner);
         drop(unfinished);
         sweep();

@@ -8,9 +8,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::course::{Course, Epoch, Epochs, Span, shuffled};
 use super::eligible::Eligible;
-use super::mix::mixed;
+use super::schedule::{Epoch, Epochs, Schedule, Span, fisher_yates};
+use super::shuffle::bucket_shuffle;
 use crate::units::Seed;
 
 /// Records of a block.
@@ -31,7 +31,7 @@ pub struct Order {
     eligible: Eligible,
     /// Of each block.
     samples: Vec<u32>,
-    course: Course,
+    schedule: Schedule,
     plans: Epochs,
     live: Mutex<Vec<Arc<Window>>>,
     window_samples: u64,
@@ -86,7 +86,7 @@ impl Order {
         let batch_size = batch_size.max(1) as u64;
         Order {
             samples: eligible.blocks(BLOCK).collect(),
-            course: Course { seed, shuffle, epoch_samples, batch_size, epochs },
+            schedule: Schedule { seed, shuffle, epoch_samples, batch_size, epochs },
             plans: Epochs::default(),
             live: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
@@ -95,14 +95,14 @@ impl Order {
     }
 
     #[must_use]
-    pub const fn course(&self) -> &Course {
-        &self.course
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
     /// The batch numbered `batch`.
     #[must_use]
     pub fn slice(&self, batch: u64, paging: &impl Paging) -> Slice {
-        let (epoch, samples) = (self.plan(self.course.epoch(batch)), self.course.places(batch));
+        let (epoch, samples) = (self.plan(self.schedule.epoch(batch)), self.schedule.places(batch));
         let end = samples.end;
         let mut parts = Vec::with_capacity(2);
         let mut at = 0;
@@ -121,10 +121,10 @@ impl Order {
         let half = |span: &Span| span.first + span.samples / 2 <= end;
         let (epoch, number) = match epoch.spans.get(at) {
             Some(span) if !half(span) => return,
-            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.course.epoch_samples) => {
+            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.schedule.epoch_samples) => {
                 (Arc::clone(epoch), at + 1)
             }
-            _ if self.course.epochs != 0 && epoch.number + 1 >= self.course.epochs => return,
+            _ if self.schedule.epochs != 0 && epoch.number + 1 >= self.schedule.epochs => return,
             _ => (self.plan(epoch.number + 1), 0),
         };
         if number < epoch.spans.len()
@@ -138,7 +138,7 @@ impl Order {
         self.plans.get(number, || {
             let blocks: Vec<u32> =
                 (0..).zip(&self.samples).filter(|(_, samples)| **samples > 0).map(|(block, _)| block).collect();
-            let blocks = if self.course.shuffle { shuffled(&blocks, self.course.seed, number) } else { blocks };
+            let blocks = if self.schedule.shuffle { fisher_yates(&blocks, self.schedule.seed, number) } else { blocks };
             Epoch::of(number, blocks, |block| self.samples[block as usize].into(), (self.window_samples, usize::MAX))
         })
     }
@@ -173,8 +173,8 @@ impl Order {
                 .flat_map(|&block| self.eligible.within(block as usize * BLOCK..(block as usize + 1) * BLOCK))
                 .collect();
             let (epoch, number) = window.key;
-            match self.course.shuffle {
-                true => mixed(&samples, self.course.seed.draws(&format!("samples {epoch} {number}"))),
+            match self.schedule.shuffle {
+                true => bucket_shuffle(&samples, self.schedule.seed.draws(&format!("samples {epoch} {number}"))),
                 false => samples,
             }
         });
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn an_epoch_holds_every_sample_once() {
         let check = |order: &Order, samples: u32| {
-            let per_epoch = order.course().batches_per_epoch();
+            let per_epoch = order.schedule().batches_per_epoch();
             let epochs = [0, 1].map(|epoch| batches(order, epoch * per_epoch..(epoch + 1) * per_epoch));
             assert_ne!(epochs[0], epochs[1]);
             for mut epoch in epochs {
@@ -256,7 +256,7 @@ mod tests {
         check(&order(None, true), 1_000);
         check(&large(1_000), 33_334);
         let order = order(None, true);
-        assert_eq!((order.course().batches_per_epoch(), order.course().batches()), (16, Some(32)));
+        assert_eq!((order.schedule().batches_per_epoch(), order.schedule().batches()), (16, Some(32)));
         let slices = [15, 16].map(|number| order.slice(number, &Mutex::new(Vec::new())));
         assert_eq!(slices.each_ref().map(|slice| (slice.samples(), slice.epoch)), [(40, 0), (64, 1)]);
     }
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_limited_epoch_is_the_start_of_the_whole_one() {
         let (whole, limited) = (order(None, true), order(Some(100), true));
-        assert_eq!((limited.course().epoch_samples, limited.course().batches_per_epoch()), (100, 2));
+        assert_eq!((limited.schedule().epoch_samples, limited.schedule().batches_per_epoch()), (100, 2));
         assert_eq!(batch(&limited, 0), batch(&whole, 0));
         assert_eq!(batch(&limited, 1), batch(&whole, 1)[..36]);
         assert_ne!(batch(&limited, 2), batch(&limited, 0));
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(batch(&order, 1), [192, 195, 198, 201, 204, 207]);
         assert_eq!(batch(&order, 3), batch(&order, 1));
         let mut unshuffled = large(1_000);
-        unshuffled.course.shuffle = false;
+        unshuffled.schedule.shuffle = false;
         assert!(batches(&unshuffled, 0..34).is_sorted());
     }
 
