@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, arranged};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
@@ -70,7 +70,7 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
     let mut rng = Seed(1).stream("bench", 0);
     let mut uniform =
         |count: usize, bound: f32| -> Vec<f32> { (0..count).map(|_| rng.random_range(-bound..bound)).collect() };
-    let layers = shape.dense().into_iter().map(|(inputs, outputs)| {
+    let layers = shape.layer_sizes().into_iter().map(|(inputs, outputs)| {
         let weights = uniform(inputs * outputs, 1.0 / (inputs as f32).sqrt());
         Dense { inputs, outputs, weights, biases: vec![0.0; outputs] }
     });
@@ -115,7 +115,7 @@ fn evaluate(c: &mut Criterion) {
     for (name, file) in nets.into_iter().filter_map(|(name, file)| Some((name, file?))) {
         let set = file.origin.feature_set().expect("its own");
         let some = track.iter().step_by(10).map(|event| (&event.board, event.turn));
-        let model = Model::new(&arranged(&set, &file.net, some).expect("its own"));
+        let model = Model::new(&ft_permute(&set, &file.net, some).expect("its own"));
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(track.len() as u64)).sample_size(10);
         group.measurement_time(Duration::from_secs(3));

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsbench::chess::{Board, BoardChange, Chess, Color, Move, Perspective};
 use fsbench::data::Game;
-use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, arranged};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{
     Activation, BucketRule, OutputBuckets, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType, forward_integer,
@@ -85,7 +85,7 @@ fn random_net(shape: Shape, scheme: Scheme, seed: u64) -> QuantNet {
             weights: (0..inputs * outputs).map(|_| rng.random_range(dense.clone())).collect(),
             biases: (0..outputs).map(|_| rng.random_range(-5_000..5_000)).collect(),
         };
-        shape.dense().into_iter().map(layer).collect()
+        shape.layer_sizes().into_iter().map(layer).collect()
     });
     let stacks = stacks.collect();
     QuantNet { scheme, shape, ft_weights, ft_biases, psqt_weights, stacks }
@@ -301,8 +301,8 @@ fn arranged_networks_score_the_same() {
     let boards = || positions.iter().map(|(board, turn)| (board, *turn));
     let mut moved = 0;
     for Case { set, net, model } in cases.iter().take(shapes().len()) {
-        let arranged = arranged(set, net, boards()).expect("belongs to the set");
-        assert_eq!(arranged, fsbench::engine::arranged(set, net, boards()).expect("belongs to the set"));
+        let arranged = ft_permute(set, net, boards()).expect("belongs to the set");
+        assert_eq!(arranged, ft_permute(set, net, boards()).expect("belongs to the set"));
         moved += usize::from(arranged != *net);
         let arranged = Model::new(&arranged);
         let [(scores, groups), (expected, before)] = [&arranged, model].map(|model| scores(set, model, boards()));
@@ -333,7 +333,7 @@ fn scores<'a>(
 #[test]
 #[should_panic(expected = "every unit once")]
 fn an_order_names_every_unit_once() {
-    let _ = cases()[0].net.reordered(&[0; 32]);
+    let _ = cases()[0].net.permute_ft(&[0; 32]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use fsbench::chess::{Board, BoardChange, Chess, Move, Perspective};
 use fsbench::data::Method;
 use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
 use fsbench::features::FeatureSet;
-use fsbench::measure::{ErrorOptions, Reading, SpeedOptions, activity, arrange, error, speed, updates};
+use fsbench::measure::{ErrorOptions, ReadSummary, SpeedOptions, activity, error, ft_permute, speed, updates};
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, forward_integer, quantise,
 };
@@ -309,7 +309,7 @@ fn errors_are_small_and_partners_are_checked() {
     assert!(refused.to_string().contains("(768 → 32) × 2 → 8 → 1"), "{refused}");
 }
 
-fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, Reading) {
+fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, ReadSummary) {
     speed(file, path, options, &mut |_| {}).unwrap()
 }
 
@@ -355,7 +355,7 @@ fn speed_is_the_files_own_and_arranged_by_other_games() {
     let (all_of_it, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
     assert!(all_of_it.arranged.is_none(), "nothing is left to arrange by");
     // Another order of neurons is another file, and is told apart.
-    let (other, _) = arrange(file.clone(), &path).unwrap();
+    let (other, _) = ft_permute(file.clone(), &path).unwrap();
     assert_ne!(timed(&other, &path, options).0.digest, record.digest);
     assert_eq!(all_of_it.digest, record.digest);
 }
@@ -368,7 +368,7 @@ fn hollow_models_find_the_same_rows() {
         let Nets { file, .. } = nets(set, &[]);
         let set = file.origin.feature_set().unwrap();
         let model = Model::new(&file.net);
-        let hollow = model.hollow();
+        let hollow = model.without_neurons();
         for strategy in Strategy::ALL {
             let rows = |model: &Model| {
                 let mut evaluator = Evaluator::new(&set, model, strategy, BackEnd::best()).unwrap();

@@ -8,28 +8,28 @@ use memmap2::MmapMut;
 
 #[derive(Copy, Clone, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+struct CacheLine([u8; 64]);
 
 /// A fixed number of `T` (whose size divides 64), 64-byte aligned.
 #[derive(Clone)]
-pub struct Aligned<T> {
-    lines: Vec<Line>,
+pub struct AlignedVec<T> {
+    lines: Vec<CacheLine>,
     len: usize,
     numbers: PhantomData<T>,
 }
 
-impl<T: Pod> Aligned<T> {
+impl<T: Pod> AlignedVec<T> {
     #[must_use]
-    pub fn zeroed(len: usize) -> Aligned<T> {
+    pub fn zeroed(len: usize) -> AlignedVec<T> {
         const { assert!(64 % size_of::<T>() == 0) };
-        let lines = vec![Line::zeroed(); (len * size_of::<T>()).div_ceil(size_of::<Line>())];
-        Aligned { lines, len, numbers: PhantomData }
+        let lines = vec![CacheLine::zeroed(); (len * size_of::<T>()).div_ceil(size_of::<CacheLine>())];
+        AlignedVec { lines, len, numbers: PhantomData }
     }
 
     /// `values` in rows of `columns`, each row lengthened to `stride` with zeros.
     #[must_use]
-    pub fn padded(values: &[T], columns: usize, stride: usize) -> Aligned<T> {
-        let mut all = Aligned::zeroed(values.len() / columns * stride);
+    pub fn padded(values: &[T], columns: usize, stride: usize) -> AlignedVec<T> {
+        let mut all = AlignedVec::zeroed(values.len() / columns * stride);
         for (to, from) in all.chunks_exact_mut(stride).zip(values.chunks_exact(columns)) {
             to[..columns].copy_from_slice(from);
         }
@@ -37,7 +37,7 @@ impl<T: Pod> Aligned<T> {
     }
 }
 
-impl<T: Pod> Deref for Aligned<T> {
+impl<T: Pod> Deref for AlignedVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -45,7 +45,7 @@ impl<T: Pod> Deref for Aligned<T> {
     }
 }
 
-impl<T: Pod> DerefMut for Aligned<T> {
+impl<T: Pod> DerefMut for AlignedVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }
@@ -53,7 +53,7 @@ impl<T: Pod> DerefMut for Aligned<T> {
 
 /// A large table of numbers, in huge pages where the system has them: its rows are read in no order, and with small pages
 /// every row would cost a walk through the page tables.
-pub struct Table<T> {
+pub struct HugePageTable<T> {
     memory: Memory<T>,
     len: usize,
 }
@@ -61,13 +61,13 @@ pub struct Table<T> {
 enum Memory<T> {
     Mapped(MmapMut),
     /// Where nothing can be mapped.
-    Plain(Aligned<T>),
+    Plain(AlignedVec<T>),
 }
 
-impl<T: Pod> Table<T> {
+impl<T: Pod> HugePageTable<T> {
     /// Of zeros.
     #[must_use]
-    pub fn zeroed(len: usize) -> Table<T> {
+    pub fn zeroed(len: usize) -> HugePageTable<T> {
         let memory = match MmapMut::map_anon((len * size_of::<T>()).max(1)) {
             Ok(map) => {
                 // Advice: a system without huge pages says no, and the table works all the same.
@@ -75,13 +75,13 @@ impl<T: Pod> Table<T> {
                 let _ = map.advise(memmap2::Advice::HugePage);
                 Memory::Mapped(map)
             }
-            Err(_) => Memory::Plain(Aligned::zeroed(len)),
+            Err(_) => Memory::Plain(AlignedVec::zeroed(len)),
         };
-        Table { memory, len }
+        HugePageTable { memory, len }
     }
 }
 
-impl<T: Pod> Deref for Table<T> {
+impl<T: Pod> Deref for HugePageTable<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -92,7 +92,7 @@ impl<T: Pod> Deref for Table<T> {
     }
 }
 
-impl<T: Pod> DerefMut for Table<T> {
+impl<T: Pod> DerefMut for HugePageTable<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.memory {
             Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(&mut map[..self.len * size_of::<T>()])[..self.len],
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn rows_are_padded_and_aligned() {
-        let rows = Aligned::padded(&[1i16, 2, 3, 4, 5, 6], 3, 32);
+        let rows = AlignedVec::padded(&[1i16, 2, 3, 4, 5, 6], 3, 32);
         assert_eq!(rows.len(), 64);
         assert_eq!((&rows[..4], &rows[32..36]), (&[1, 2, 3, 0][..], &[4, 5, 6, 0][..]));
         assert_eq!(rows.as_ptr().addr() % 64, 0);
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn tables_are_zero_aligned_and_writable() {
-        let mut table = Table::<i32>::zeroed(1000);
+        let mut table = HugePageTable::<i32>::zeroed(1000);
         assert_eq!((table.len(), table.as_ptr().addr() % 64), (1000, 0));
         assert!(table.iter().all(|number| *number == 0));
         table[999] = 7;
         assert_eq!(table[998..], [0, 7]);
-        assert!(Table::<i32>::zeroed(0).is_empty());
+        assert!(HugePageTable::<i32>::zeroed(0).is_empty());
     }
 }

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use super::aligned::Aligned;
-use super::cache::RefreshCache;
-use super::kernels::{Blind, See};
+use super::aligned::AlignedVec;
+use super::kernels::{NoObserver, Observer};
 use super::model::{Model, Scratch};
-use super::parts::Parts;
+use super::partial_refresh::PartialRefresh;
+use super::refresh_cache::RefreshCache;
 use super::simd::BackEnd;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
@@ -59,9 +59,9 @@ struct Ply {
     board: Board,
     /// The move that led here; none where a line starts.
     change: Option<BoardChange>,
-    accumulators: ByPerspective<Aligned<i16>>,
+    accumulators: ByPerspective<AlignedVec<i16>>,
     /// Sums over the blocks that no king moves, where there are others.
-    still: ByPerspective<Aligned<i16>>,
+    still: ByPerspective<AlignedVec<i16>>,
     made: ByPerspective<Made>,
 }
 
@@ -89,7 +89,7 @@ pub struct Evaluator<'a> {
     pieces: usize,
     /// Active features of the present position that a refresh recomputes; not kept by lazy strategies.
     sizes: ByPerspective<usize>,
-    parts: Option<Parts>,
+    parts: Option<PartialRefresh>,
     /// Changed rows of the blocks that no king moves.
     still: Delta,
     cache: Option<RefreshCache>,
@@ -112,7 +112,7 @@ impl<'a> Evaluator<'a> {
             let (network, features) = (model.features(), set.num_features());
             return Err(EngineError::Inputs { network, set: set.name().into(), features });
         }
-        let parts = if strategy == Strategy::Refresh { None } else { Parts::of(set) };
+        let parts = if strategy == Strategy::Refresh { None } else { PartialRefresh::of(set) };
         Ok(Evaluator {
             set,
             model,
@@ -174,7 +174,7 @@ impl<'a> Evaluator<'a> {
 
     /// The raw output with `turn` to move, in the scheme's raw scale.
     pub fn raw(&mut self, turn: Color) -> i32 {
-        self.forward(self.bucket(), turn, Blind).sum()
+        self.forward(self.bucket(), turn, NoObserver).sum()
     }
 
     /// As [`Evaluator::raw`]; `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
@@ -193,7 +193,7 @@ impl<'a> Evaluator<'a> {
     /// All buckets' scores with `turn` to move.
     pub fn evaluate(&mut self, turn: Color) -> Evaluation {
         let buckets = 0..self.model.shape().buckets.count;
-        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, Blind)).collect();
+        let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, NoObserver)).collect();
         Evaluation::of_raw(&raw, self.bucket(), self.model.scheme())
     }
 
@@ -215,7 +215,7 @@ impl<'a> Evaluator<'a> {
         self.model.bucket(self.pieces)
     }
 
-    fn forward(&mut self, bucket: usize, turn: Color, see: impl See) -> RawScore {
+    fn forward(&mut self, bucket: usize, turn: Color, see: impl Observer) -> RawScore {
         Perspective::ALL.into_iter().for_each(|pov| self.make(pov));
         let stm = Perspective::of(turn);
         let accumulators = &self.plies[self.top].accumulators;
@@ -375,7 +375,7 @@ impl<'a> Evaluator<'a> {
 impl Ply {
     fn empty(model: &Model, parts: bool) -> Ply {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
-        let still = if parts { accumulators.clone() } else { ByPerspective::new_with(|_| Aligned::zeroed(0)) };
+        let still = if parts { accumulators.clone() } else { ByPerspective::new_with(|_| AlignedVec::zeroed(0)) };
         Ply { board: Board::empty(), change: None, accumulators, still, made: ByPerspective::default() }
     }
 }

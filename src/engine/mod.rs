@@ -5,18 +5,18 @@
 //! as [`crate::net::forward_integer`].
 
 mod aligned;
-mod arrange;
-mod cache;
 mod evaluator;
+mod ft_permute;
 mod kernels;
 mod model;
-mod parts;
+mod partial_refresh;
+mod refresh_cache;
 pub mod simd;
 mod strategy;
 
-pub use aligned::Aligned;
-pub use arrange::arranged;
+pub use aligned::AlignedVec;
 pub use evaluator::{BucketScore, EngineError, Evaluation, Evaluator};
+pub use ft_permute::ft_permute;
 pub use model::{Model, Scratch};
 pub use simd::BackEnd;
 pub use strategy::Strategy;

@@ -1,8 +1,8 @@
 //! A quantised network laid out for the kernels: rows padded to whole vectors, tables on cache lines.
 
-use super::aligned::{Aligned, Table};
-use super::kernels::{Forward, SMALL, See, TILE, Update};
-use super::simd::{BackEnd, SPARE_PLACES, WIDEST};
+use super::aligned::{AlignedVec, HugePageTable};
+use super::kernels::{AccumulatorUpdate, Forward, Observer, SMALL, TILE};
+use super::simd::{BackEnd, NNZ_SLACK, WIDEST};
 use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. Padding is zero everywhere, so padded neurons stay zero and add nothing.
@@ -15,11 +15,11 @@ pub struct Model {
     width: usize,
     /// What one accumulator puts into the first dense layer, padded.
     pub(super) half: usize,
-    rows: Rows,
+    rows: FtRows,
     /// An accumulator of no features.
-    biases: Aligned<i16>,
+    biases: AlignedVec<i16>,
     /// The dense layers of every bucket.
-    pub(super) stacks: Vec<Vec<Layer>>,
+    pub(super) stacks: Vec<Vec<DenseLayer>>,
     pub(super) one: u8,
     pub(super) product_shift: u32,
     pub(super) rescale_shift: u32,
@@ -30,16 +30,16 @@ pub struct Model {
 }
 
 /// The feature transformer's weights, a row a feature.
-enum Rows {
-    Wide(Table<i16>),
+enum FtRows {
+    Wide(HugePageTable<i16>),
     /// Where all fit and there are no PSQT sums: half the memory to read at every move.
-    Narrow(Table<i8>),
+    Narrow(HugePageTable<i8>),
 }
 
-impl Rows {
-    fn of(net: &QuantNet, layout: Layout, buckets: usize) -> Rows {
+impl FtRows {
+    fn of(net: &QuantNet, layout: RowLayout, buckets: usize) -> FtRows {
         if buckets == 0 && net.ft_weights.iter().all(|weight| i8::try_from(*weight).is_ok()) {
-            return Rows::Narrow(layout.table(net, |weight| weight as i8));
+            return FtRows::Narrow(layout.table(net, |weight| weight as i8));
         }
         let mut table = layout.table(net, |weight| weight);
         if buckets > 0 {
@@ -47,20 +47,20 @@ impl Rows {
                 bytemuck::cast_slice_mut(&mut row[layout.words..])[..buckets].copy_from_slice(sums);
             }
         }
-        Rows::Wide(table)
+        FtRows::Wide(table)
     }
 }
 
 /// How a row's numbers stand: parts of `part` neurons, each padded to `half`, `words` together, in `width` elements.
 #[derive(Copy, Clone)]
-struct Layout {
+struct RowLayout {
     part: usize,
     half: usize,
     words: usize,
     width: usize,
 }
 
-impl Layout {
+impl RowLayout {
     fn place<W>(self, row: &mut [W], numbers: &[i16], element: impl Fn(i16) -> W) {
         for (to, from) in row[..self.words].chunks_exact_mut(self.half).zip(numbers.chunks_exact(self.part)) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = element(*from));
@@ -68,8 +68,8 @@ impl Layout {
     }
 
     /// All rows, without PSQT sums.
-    fn table<W: bytemuck::Pod>(self, net: &QuantNet, element: impl Fn(i16) -> W) -> Table<W> {
-        let mut table = Table::zeroed(net.shape.features as usize * self.width);
+    fn table<W: bytemuck::Pod>(self, net: &QuantNet, element: impl Fn(i16) -> W) -> HugePageTable<W> {
+        let mut table = HugePageTable::zeroed(net.shape.features as usize * self.width);
         for (row, weights) in table.chunks_exact_mut(self.width).zip(net.ft_weights.chunks_exact(net.shape.l1)) {
             self.place(row, weights, &element);
         }
@@ -77,28 +77,28 @@ impl Layout {
     }
 }
 
-pub(super) struct Layer {
+pub(super) struct DenseLayer {
     /// Padded.
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    pub(super) weights: Weights,
+    pub(super) weights: DenseWeights,
     /// Padded to whole vectors.
-    pub(super) biases: Aligned<i32>,
+    pub(super) biases: AlignedVec<i32>,
     /// Groups of four inputs that are not padding.
     pub(super) groups: usize,
 }
 
-pub(super) enum Weights {
+pub(super) enum DenseWeights {
     /// An output's padded row after the other: for few outputs.
-    Rows(Aligned<i8>),
-    Groups {
+    PerOutput(AlignedVec<i8>),
+    Grouped {
         /// For each group of four inputs, and for one of zeros behind them, the four weights of every padded output.
-        groups: Aligned<i8>,
+        groups: AlignedVec<i8>,
         /// The same in tiles; empty where they are never used.
-        tiles: Aligned<i8>,
+        tiles: AlignedVec<i8>,
     },
     /// Of the one output of schemes with weights in i16.
-    Whole(Aligned<i16>),
+    Direct(AlignedVec<i16>),
 }
 
 /// Up to so many outputs have a row each.
@@ -108,13 +108,13 @@ const FEW_OUTPUTS: usize = 4;
 #[derive(Clone)]
 pub struct Scratch {
     /// What comes from both accumulators, zeros behind.
-    pub(super) input: Aligned<u8>,
+    pub(super) input: AlignedVec<u8>,
     /// Which groups of four inputs are not all zero, and their numbers.
-    pub(super) masks: Aligned<u16>,
-    pub(super) found: Aligned<u16>,
-    pub(super) sums: Aligned<i32>,
+    pub(super) masks: AlignedVec<u16>,
+    pub(super) found: AlignedVec<u16>,
+    pub(super) sums: AlignedVec<i32>,
     /// What goes into every later layer, zeros behind.
-    pub(super) hidden: Vec<Aligned<u8>>,
+    pub(super) hidden: Vec<AlignedVec<u8>>,
     /// Which way the last pass went through the first layer's tiles.
     pub(super) backwards: bool,
 }
@@ -129,14 +129,18 @@ impl Model {
         let buckets = if shape.psqt { shape.buckets.count } else { 0 };
         // Two i16 an i32, in whole vectors.
         let width = words + (2 * buckets).next_multiple_of(WIDEST / 2);
-        let layout = Layout { part: shape.l1 / halves, half, words, width };
-        let rows = Rows::of(net, layout, buckets);
-        let mut biases = Aligned::zeroed(width);
+        let layout = RowLayout { part: shape.l1 / halves, half, words, width };
+        let rows = FtRows::of(net, layout, buckets);
+        let mut biases = AlignedVec::zeroed(width);
         layout.place(&mut biases, &net.ft_biases, |bias| bias);
 
         let stack = |layers: &Vec<QuantDense>| {
             let first = |index| if index == 0 { (shape.activation.outputs(shape.l1), half) } else { (0, 0) };
-            layers.iter().enumerate().map(|(index, layer)| Layer::new(layer, first(index), scheme.weights)).collect()
+            layers
+                .iter()
+                .enumerate()
+                .map(|(index, layer)| DenseLayer::new(layer, first(index), scheme.weights))
+                .collect()
         };
         let square = 2 * scheme.rescale_shift() + scheme.product_shift();
         let fits = (i64::from(SMALL) * i64::from(SMALL)) >> square >= i64::from(scheme.one);
@@ -159,13 +163,13 @@ impl Model {
 
     /// A model of the same features without neurons: an evaluator on it does all but add rows and run the layers.
     #[must_use]
-    pub fn hollow(&self) -> Model {
+    pub fn without_neurons(&self) -> Model {
         Model {
             words: 0,
             width: 0,
             half: 0,
-            rows: Rows::Narrow(Table::zeroed(0)),
-            biases: Aligned::zeroed(0),
+            rows: FtRows::Narrow(HugePageTable::zeroed(0)),
+            biases: AlignedVec::zeroed(0),
             stacks: vec![Vec::new()],
             buckets: self.buckets.clone(),
             scheme: self.scheme.clone(),
@@ -184,7 +188,7 @@ impl Model {
         &self.shape
     }
 
-    /// Rows of the feature transformer.
+    /// FtRows of the feature transformer.
     #[must_use]
     pub const fn features(&self) -> u32 {
         self.shape.features
@@ -194,8 +198,8 @@ impl Model {
     #[must_use]
     pub const fn row_bytes(&self) -> usize {
         match self.rows {
-            Rows::Wide(_) => self.width * size_of::<i16>(),
-            Rows::Narrow(_) => self.width,
+            FtRows::Wide(_) => self.width * size_of::<i16>(),
+            FtRows::Narrow(_) => self.width,
         }
     }
 
@@ -207,7 +211,7 @@ impl Model {
 
     /// An accumulator of no active features.
     #[must_use]
-    pub fn empty_accumulator(&self) -> Aligned<i16> {
+    pub fn empty_accumulator(&self) -> AlignedVec<i16> {
         self.biases.clone()
     }
 
@@ -218,7 +222,14 @@ impl Model {
 
     /// Makes `to` the sum of two accumulators, of which one has no biases.
     pub fn sum(&self, back_end: BackEnd, one: &[i16], other: &[i16], to: &mut [i16]) {
-        back_end.run(Update { from: Some(one), to, table: other, words: self.words, added: &[0], removed: &[] });
+        back_end.run(AccumulatorUpdate {
+            from: Some(one),
+            to,
+            table: other,
+            words: self.words,
+            added: &[0],
+            removed: &[],
+        });
     }
 
     /// Adds and subtracts changed rows.
@@ -234,8 +245,8 @@ impl Model {
     fn run(&self, back_end: BackEnd, from: Option<&[i16]>, to: &mut [i16], added: &[u32], removed: &[u32]) {
         let words = self.words;
         match &self.rows {
-            Rows::Wide(table) => back_end.run(Update { from, to, table, words, added, removed }),
-            Rows::Narrow(table) => back_end.run(Update { from, to, table, words, added, removed }),
+            FtRows::Wide(table) => back_end.run(AccumulatorUpdate { from, to, table, words, added, removed }),
+            FtRows::Narrow(table) => back_end.run(AccumulatorUpdate { from, to, table, words, added, removed }),
         }
     }
 
@@ -251,11 +262,11 @@ impl Model {
         let widest = layers().map(|layer| layer.biases.len()).max().unwrap_or(1);
         let later = self.stacks[0].iter().skip(1);
         Scratch {
-            input: Aligned::zeroed(2 * self.half + WIDEST),
-            masks: Aligned::zeroed(2 * self.half / 4),
-            found: Aligned::zeroed(2 * self.half / 4 + SPARE_PLACES),
-            sums: Aligned::zeroed(widest),
-            hidden: later.map(|layer| Aligned::zeroed(layer.inputs)).collect(),
+            input: AlignedVec::zeroed(2 * self.half + WIDEST),
+            masks: AlignedVec::zeroed(2 * self.half / 4),
+            found: AlignedVec::zeroed(2 * self.half / 4 + NNZ_SLACK),
+            sums: AlignedVec::zeroed(widest),
+            hidden: later.map(|layer| AlignedVec::zeroed(layer.inputs)).collect(),
             backwards: false,
         }
     }
@@ -267,50 +278,50 @@ impl Model {
         bucket: usize,
         [stm, nstm]: [&[i16]; 2],
         scratch: &mut Scratch,
-        see: impl See,
+        see: impl Observer,
     ) -> RawScore {
         back_end.run(Forward { model: self, bucket, stm, nstm, scratch, see })
     }
 }
 
-impl Layer {
+impl DenseLayer {
     /// `part` inputs come from each accumulator and are padded to `padded`; 0 for layers that read a hidden one.
-    fn new(layer: &QuantDense, (part, padded): (usize, usize), weights: WeightType) -> Layer {
+    fn new(layer: &QuantDense, (part, padded): (usize, usize), weights: WeightType) -> DenseLayer {
         let (columns, stride) = match part {
             0 => (layer.inputs, layer.inputs.next_multiple_of(WIDEST)),
             _ => (part, padded),
         };
         let inputs = layer.inputs / columns * stride;
         let bytes = || layer.weights.iter().map(|weight| *weight as i8).collect::<Vec<_>>();
-        let mut biases = Aligned::zeroed(layer.outputs.next_multiple_of(WIDEST / size_of::<i32>()));
+        let mut biases = AlignedVec::zeroed(layer.outputs.next_multiple_of(WIDEST / size_of::<i32>()));
         biases[..layer.outputs].copy_from_slice(&layer.biases);
         let groups = inputs / 4;
         let weights = if weights == WeightType::I16 {
-            Weights::Whole(Aligned::padded(&layer.weights, columns, stride))
+            DenseWeights::Direct(AlignedVec::padded(&layer.weights, columns, stride))
         } else if layer.outputs <= FEW_OUTPUTS {
-            Weights::Rows(Aligned::padded(&bytes(), columns, stride))
+            DenseWeights::PerOutput(AlignedVec::padded(&bytes(), columns, stride))
         } else {
-            let rows = Aligned::padded(&bytes(), columns, stride);
+            let rows = AlignedVec::padded(&bytes(), columns, stride);
             let outputs = biases.len();
-            let mut grouped = Aligned::zeroed((groups + 1) * outputs * 4);
+            let mut grouped = AlignedVec::zeroed((groups + 1) * outputs * 4);
             for (output, row) in rows.chunks_exact(inputs).enumerate() {
                 for (group, weights) in row.chunks_exact(4).enumerate() {
                     grouped[4 * (group * outputs + output)..][..4].copy_from_slice(weights);
                 }
             }
-            let tiles = if part == 0 { Aligned::zeroed(0) } else { tiled(&rows, inputs, outputs) };
-            Weights::Groups { groups: grouped, tiles }
+            let tiles = if part == 0 { AlignedVec::zeroed(0) } else { tiled(&rows, inputs, outputs) };
+            DenseWeights::Grouped { groups: grouped, tiles }
         };
         // A hidden layer's padding is zero: its groups need not be multiplied.
         let used = if part == 0 { layer.inputs.div_ceil(4) } else { groups };
-        Layer { inputs, outputs: layer.outputs, weights, biases, groups: used }
+        DenseLayer { inputs, outputs: layer.outputs, weights, biases, groups: used }
     }
 }
 
-/// Rows of weights in tiles of [`TILE`] outputs and inputs: for each part of the inputs the tiles of all `outputs` (a
+/// FtRows of weights in tiles of [`TILE`] outputs and inputs: for each part of the inputs the tiles of all `outputs` (a
 /// multiple of [`TILE`]), each four vectors, of which the r-th has in its quarter q the weights of output 4q + r.
-fn tiled(rows: &[i8], inputs: usize, outputs: usize) -> Aligned<i8> {
-    let mut tiles = Aligned::zeroed(inputs * outputs);
+fn tiled(rows: &[i8], inputs: usize, outputs: usize) -> AlignedVec<i8> {
+    let mut tiles = AlignedVec::zeroed(inputs * outputs);
     for (output, row) in rows.chunks_exact(inputs).enumerate() {
         let (tile, inside) = (output / TILE, output % TILE);
         let (quarter, vector) = (inside / 4, inside % 4);

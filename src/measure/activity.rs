@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::MeasureError;
-use super::lines::{Line, Reading, fold, follow};
+use super::lines::{Line, ReadSummary, fold, follow};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::net::{Activation, NetFile};
 use crate::record::{ActivityRecord, BucketActivity, LayerActivity};
@@ -14,7 +14,11 @@ use crate::record::{ActivityRecord, BucketActivity, LayerActivity};
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt or the data cannot be read.
-pub fn activity(file: &NetFile, data: &Path, limit: Option<u64>) -> Result<(ActivityRecord, Reading), MeasureError> {
+pub fn activity(
+    file: &NetFile,
+    data: &Path,
+    limit: Option<u64>,
+) -> Result<(ActivityRecord, ReadSummary), MeasureError> {
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
     let (shape, one) = (&file.net.shape, file.net.scheme.crelu(i32::MAX));
@@ -24,7 +28,7 @@ pub fn activity(file: &NetFile, data: &Path, limit: Option<u64>) -> Result<(Acti
         let full = (shape.input_activation(index) != Activation::Relu).then_some(one);
         Layer { full, outputs: 0, saturated: 0, positive: vec![0; *width] }
     };
-    let bucket = || Totals { positions: 0, layers: shape.activated().iter().enumerate().map(layer).collect() };
+    let bucket = || Totals { positions: 0, layers: shape.activation_widths().iter().enumerate().map(layer).collect() };
     let empty = || (0..shape.buckets.count).map(|_| bucket()).collect::<Vec<_>>();
     let work = |buckets: &mut Vec<Totals>, line: &Line| {
         let mut evaluator = evaluator.clone();

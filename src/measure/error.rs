@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::MeasureError;
-use super::lines::{Line, Reading, fold, follow};
+use super::lines::{Line, ReadSummary, fold, follow};
 use crate::chess::Perspective;
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
@@ -40,7 +40,7 @@ pub fn error(
     checkpoint: &Checkpoint,
     data: &Path,
     options: ErrorOptions,
-) -> Result<(ErrorRecord, Reading), MeasureError> {
+) -> Result<(ErrorRecord, ReadSummary), MeasureError> {
     check_partners(file, float, checkpoint)?;
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);

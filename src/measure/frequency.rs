@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::MeasureError;
-use super::lines::{Line, Reading, fold};
+use super::lines::{Line, ReadSummary, fold};
 use crate::chess::Perspective;
 use crate::features::FeatureSet;
 
@@ -21,7 +21,11 @@ pub struct Frequencies {
 ///
 /// # Errors
 /// When the data cannot be read or hold no position.
-pub fn frequencies(set: &FeatureSet, data: &Path, limit: Option<u64>) -> Result<(Frequencies, Reading), MeasureError> {
+pub fn frequencies(
+    set: &FeatureSet,
+    data: &Path,
+    limit: Option<u64>,
+) -> Result<(Frequencies, ReadSummary), MeasureError> {
     // One table for all threads: sets have up to millions of features.
     let counts: Vec<AtomicU64> = (0..set.num_features()).map(|_| AtomicU64::new(0)).collect();
     let work = |positions: &mut u64, line: &Line| {

@@ -85,7 +85,7 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, board: &Board, step: Option<
 
 /// How the reading went.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct ReadSummary {
     pub games: u64,
     /// Broken games that were passed over.
     pub skipped: Skipped,
@@ -93,10 +93,10 @@ pub struct Reading {
     pub skipped_samples: SkippedSamples,
 }
 
-impl Reading {
+impl ReadSummary {
     /// What was passed over.
     #[must_use]
-    pub fn passed_over(&self) -> u64 {
+    pub fn skipped_total(&self) -> u64 {
         self.skipped.total() + self.skipped_samples.total()
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn fold<T: Send>(
     empty: impl Fn() -> T + Sync,
     work: impl Fn(&mut T, &Line) + Sync,
     merge: impl Fn(T, T) -> T + Sync,
-) -> Result<(T, Reading), MeasureError> {
+) -> Result<(T, ReadSummary), MeasureError> {
     let mut source = Source::open(path, limit.unwrap_or(u64::MAX))?;
     let mut total = empty();
     let mut lines_seen = false;
@@ -132,7 +132,7 @@ pub(super) fn fold<T: Send>(
     let reading = source.reading();
     match lines_seen {
         true => Ok((total, reading)),
-        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.passed_over() }),
+        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped_total() }),
     }
 }
 
@@ -140,7 +140,7 @@ pub(super) fn fold<T: Send>(
 ///
 /// # Errors
 /// As [`fold`].
-pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, Reading), MeasureError> {
+pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, ReadSummary), MeasureError> {
     first_two(path, [positions, 0]).map(|([lines, _], reading)| (lines, reading))
 }
 
@@ -149,7 +149,7 @@ pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, Reading),
 ///
 /// # Errors
 /// As [`fold`].
-pub(super) fn first_two(path: &Path, positions: [u64; 2]) -> Result<([Vec<Line>; 2], Reading), MeasureError> {
+pub(super) fn first_two(path: &Path, positions: [u64; 2]) -> Result<([Vec<Line>; 2], ReadSummary), MeasureError> {
     let mut source = Source::open(path, u64::MAX)?;
     let mut parts = [Vec::new(), Vec::new()];
     let mut left = positions.map(|positions| positions as usize);
@@ -174,7 +174,7 @@ pub(super) fn first_two(path: &Path, positions: [u64; 2]) -> Result<([Vec<Line>;
     }
     let reading = source.reading();
     match parts[0].is_empty() {
-        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.passed_over() }),
+        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped_total() }),
         false => Ok((parts, reading)),
     }
 }
@@ -248,13 +248,13 @@ impl Source {
         Ok(batch)
     }
 
-    fn reading(self) -> Reading {
+    fn reading(self) -> ReadSummary {
         let (skipped, skipped_samples) = match self.content {
             Content::Games(games) => (games.skipped().clone(), SkippedSamples::default()),
             Content::Records { .. } => Default::default(),
             Content::Samples(samples) => (Skipped::default(), samples.reader.skipped()),
         };
-        Reading { games: self.games, skipped, skipped_samples }
+        ReadSummary { games: self.games, skipped, skipped_samples }
     }
 }
 

@@ -4,19 +4,19 @@
 //! Counts over games run in parallel and are sums of integers, so that thread numbers change nothing.
 
 mod activity;
-mod arrange;
 mod error;
 mod frequency;
+mod ft_permute;
 mod lines;
 mod loss;
 mod speed;
 mod updates;
 
 pub use activity::activity;
-pub use arrange::arrange;
 pub use error::{ErrorOptions, error};
 pub use frequency::{Frequencies, frequencies};
-pub use lines::{Line, Reading};
+pub use ft_permute::ft_permute;
+pub use lines::{Line, ReadSummary};
 pub use loss::{LossOptions, LossProgress, Network, loss};
 pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;

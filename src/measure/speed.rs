@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 
 use super::MeasureError;
-use super::arrange::{READ, by_lines};
-use super::lines::{Line, Reading, first_two};
+use super::ft_permute::{READ, by_lines};
+use super::lines::{Line, ReadSummary, first_two};
 use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
@@ -43,7 +43,7 @@ pub struct SpeedProgress {
 }
 
 /// Every strategy on every back end this CPU has, with the network as its file has it; and every strategy on the widest
-/// back end with its neurons arranged by positions of other games ([`super::arrange()`]). What is timed is following the
+/// back end with its neurons arranged by positions of other games ([`super::ft_permute()`]). What is timed is following the
 /// move (features and accumulators) and the forward pass; boards are made beforehand.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn speed(
     data: &Path,
     options: SpeedOptions,
     progress: &mut dyn FnMut(&SpeedProgress),
-) -> Result<(SpeedRecord, Reading), MeasureError> {
+) -> Result<(SpeedRecord, ReadSummary), MeasureError> {
     let mut prepare = |what: &str| progress(&SpeedProgress { repetitions: None, what: what.into() });
     prepare("rebuilding the feature set");
     let set = file.origin.feature_set()?;
@@ -68,7 +68,7 @@ pub fn speed(
             Some(Model::new(&by_lines(&set, &file.net, &others)?))
         }
     };
-    let hollow = model.hollow();
+    let hollow = model.without_neurons();
     let mut runs = Vec::new();
     for strategy in Strategy::ALL {
         for back_end in BackEnd::available() {

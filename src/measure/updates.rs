@@ -13,7 +13,7 @@ use std::path::Path;
 use shakmaty::Position;
 
 use super::MeasureError;
-use super::lines::{Line, Reading, Step, fold};
+use super::lines::{Line, ReadSummary, Step, fold};
 use crate::chess::{Board, BoardChange, ByPerspective, Perspective};
 use crate::features::{Delta, FeatureSet};
 use crate::record::{LegalCounts, MoveCounts, UpdatesRecord};
@@ -28,7 +28,7 @@ pub fn updates(
     data: &Path,
     limit: Option<u64>,
     legal: bool,
-) -> Result<(UpdatesRecord, Reading), MeasureError> {
+) -> Result<(UpdatesRecord, ReadSummary), MeasureError> {
     let work = |totals: &mut Totals, line: &Line| Counter::new(set, line.start.board()).line(line, legal, totals);
     let (totals, reading) = fold(data, limit, Totals::default, work, Totals::plus)?;
     if totals.played.moves == 0 {

@@ -17,7 +17,7 @@ pub(super) const VERSION: u32 = 1;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) version: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
     #[serde(flatten)]
     pub(super) origin: Origin,
     /// Of a network that came from a file with one.
@@ -32,28 +32,28 @@ pub(super) struct Header {
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Network,
     Checkpoint,
 }
 
-impl Kind {
+impl FileKind {
     const fn name(self) -> &'static str {
         match self {
-            Kind::Network => "network",
-            Kind::Checkpoint => "checkpoint",
+            FileKind::Network => "network",
+            FileKind::Checkpoint => "checkpoint",
         }
     }
 }
 
 /// A tensor as bytes, on its way into a file.
-pub(super) struct Bytes {
+pub(super) struct TensorBytes {
     dtype: Dtype,
     pub(super) shape: Vec<usize>,
     data: Vec<u8>,
 }
 
-impl View for Bytes {
+impl View for TensorBytes {
     fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -76,9 +76,9 @@ pub(super) fn vector<T: Copy, const N: usize>(
     values: &[T],
     bytes: fn(T) -> [u8; N],
     dtype: Dtype,
-) -> (String, Bytes) {
+) -> (String, TensorBytes) {
     let data = values.iter().flat_map(|value| bytes(*value)).collect();
-    (name.into(), Bytes { dtype, shape: vec![values.len()], data })
+    (name.into(), TensorBytes { dtype, shape: vec![values.len()], data })
 }
 
 pub(super) fn matrix<T: Copy, const N: usize>(
@@ -87,12 +87,12 @@ pub(super) fn matrix<T: Copy, const N: usize>(
     bytes: fn(T) -> [u8; N],
     dtype: Dtype,
     columns: usize,
-) -> (String, Bytes) {
+) -> (String, TensorBytes) {
     let (name, flat) = vector(name, values, bytes, dtype);
-    (name, Bytes { shape: vec![values.len() / columns.max(1), columns], ..flat })
+    (name, TensorBytes { shape: vec![values.len() / columns.max(1), columns], ..flat })
 }
 
-pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, Bytes)>) -> Result<(), NetError> {
+pub(super) fn write(path: &Path, header: &Header, tensors: Vec<(String, TensorBytes)>) -> Result<(), NetError> {
     let json = serde_json::to_string(header).map_err(|reason| NetError::Header { path: path.into(), reason })?;
     let metadata = HashMap::from([(KEY.to_owned(), json)]);
     let container = |reason| NetError::Container { path: path.into(), reason };
@@ -107,14 +107,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
 }
 
 /// A file whose container and header are sound.
-pub(super) struct Opened<'a> {
+pub(super) struct Container<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
     pub(super) header: Header,
 }
 
-impl<'a> Opened<'a> {
-    pub(super) fn new(path: &'a Path, bytes: &'a [u8], kind: Kind) -> Result<Opened<'a>, NetError> {
+impl<'a> Container<'a> {
+    pub(super) fn new(path: &'a Path, bytes: &'a [u8], kind: FileKind) -> Result<Container<'a>, NetError> {
         let container = |reason| NetError::Container { path: path.into(), reason };
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(container)?;
         let foreign = || NetError::Foreign { path: path.into(), key: KEY, kind: kind.name() };
@@ -128,7 +128,7 @@ impl<'a> Opened<'a> {
             return Err(foreign());
         }
         let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
-        let file = Opened { path, tensors, header };
+        let file = Container { path, tensors, header };
         file.header.shape.validate().map_err(|error| file.content(error))?;
         Ok(file)
     }

@@ -1,6 +1,6 @@
 //! From integers back to floats.
 
-use super::quant::{QuantDense, quantise};
+use super::quantise::{QuantDense, quantise};
 use super::{Dense, FloatNet, NetError, QuantNet, Scheme};
 
 impl QuantNet {
@@ -9,7 +9,7 @@ impl QuantNet {
     pub fn dequantised(&self) -> FloatNet {
         let QuantNet { shape, scheme, .. } = self;
         let (ft, psqt) = (scheme.feature_transformer_scale(), scheme.output_bias_scale());
-        let buckets = shape.row() - shape.l1;
+        let buckets = shape.row_len() - shape.l1;
         let rows = self.ft_weights.chunks_exact(shape.l1).enumerate();
         let ft_weights = rows.flat_map(|(feature, row)| {
             let values = self.psqt_weights.get(feature * buckets..(feature + 1) * buckets).unwrap_or_default();
@@ -34,20 +34,20 @@ impl QuantNet {
     ///
     /// # Errors
     /// When a weight of the last layer does not fit its integer any more, or `pawn` is not above 0.
-    pub fn with_pawn(&self, pawn: i32) -> Result<QuantNet, NetError> {
+    pub fn with_pawn_value(&self, pawn: i32) -> Result<QuantNet, NetError> {
         let scheme = Scheme { pawn_value: pawn, ..self.scheme.clone() };
         scheme.validate()?;
         let factor = f64::from(pawn) / f64::from(self.scheme.pawn_value);
-        quantise(&self.dequantised().with_output_times(factor as f32), &scheme)
+        quantise(&self.dequantised().with_scaled_output(factor as f32), &scheme)
     }
 }
 
 impl FloatNet {
     /// The network whose output is so many times this one's: its last layers, skip and PSQT values scaled.
     #[must_use]
-    pub fn with_output_times(mut self, factor: f32) -> FloatNet {
+    pub fn with_scaled_output(mut self, factor: f32) -> FloatNet {
         let scale = |values: &mut [f32]| values.iter_mut().for_each(|value| *value *= factor);
-        let (l1, row) = (self.shape.l1, self.shape.row());
+        let (l1, row) = (self.shape.l1, self.shape.row_len());
         if row > l1 {
             self.ft_weights.chunks_exact_mut(row).for_each(|columns| scale(&mut columns[l1..]));
         }
@@ -97,19 +97,19 @@ mod tests {
         let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) };
         for shape in [shape(50, 16, &[]), shape(50, 16, &[8, 4]), full] {
             let (net, scheme) = (random_net(&shape, 8), Scheme::stockfish());
-            let times = net.clone().with_output_times(2.5);
+            let times = net.clone().with_scaled_output(2.5);
             for (bucket, own) in (0..shape.buckets.count).zip([[1, 2, 30], [4, 5, 6], [7, 40, 41]]) {
                 let [before, after] = [&net, &times].map(|net| forward(net, &scheme, bucket, &own, &[9, 10]));
                 assert!((after - 2.5 * before).abs() < 1e-4 && before.abs() > 1e-4, "{shape}: {before} {after}");
             }
-            let quant = quantise(&net.with_output_times(0.3), &scheme).expect("fits");
-            assert_eq!(quant.with_pawn(100).expect("the same"), quant);
-            let finer = quant.with_pawn(250).expect("fits");
+            let quant = quantise(&net.with_scaled_output(0.3), &scheme).expect("fits");
+            assert_eq!(quant.with_pawn_value(100).expect("the same"), quant);
+            let finer = quant.with_pawn_value(250).expect("fits");
             assert_eq!((finer.scheme.pawn_value, &finer.ft_weights), (250, &quant.ft_weights));
-            assert!(quant.with_pawn(0).is_err());
+            assert!(quant.with_pawn_value(0).is_err());
         }
         let large = quantise(&random_net(&shape(50, 16, &[]), 8), &Scheme::stockfish()).expect("fits");
-        let error = large.with_pawn(30_000).expect_err("too large").to_string();
+        let error = large.with_pawn_value(30_000).expect_err("too large").to_string();
         assert!(error.contains("the weight of neuron"), "{error}");
     }
 

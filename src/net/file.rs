@@ -12,7 +12,7 @@ use std::path::Path;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
-use super::container::{Header, Kind, Opened, VERSION, matrix, read, vector, write};
+use super::container::{Container, FileKind, Header, VERSION, matrix, read, vector, write};
 use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
@@ -83,18 +83,18 @@ impl NetFile {
     /// # Errors
     /// When the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), NetError> {
-        self.save_described(path, None)
+        self.save_with_description(path, None)
     }
 
     /// [`NetFile::save`], with what is to be said of the network ([`description`]).
     ///
     /// # Errors
     /// As [`NetFile::save`].
-    pub fn save_described(&self, path: &Path, description: Option<&str>) -> Result<(), NetError> {
+    pub fn save_with_description(&self, path: &Path, description: Option<&str>) -> Result<(), NetError> {
         let net = &self.net;
         let header = Header {
             version: VERSION,
-            kind: Kind::Network,
+            kind: FileKind::Network,
             origin: self.origin.clone(),
             description: description.map(str::to_owned),
             shape: net.shape.clone(),
@@ -126,13 +126,13 @@ impl NetFile {
         write(path, &header, tensors)
     }
 
-    /// A network file of fsbench's or a `.nnue` of a known architecture, told apart by their first bytes.
+    /// A network file of fsbench's or a `.nnue` of a known architecture, hints apart by their first bytes.
     ///
     /// # Errors
     /// When the file cannot be read, is truncated or foreign, or its tensors have not the shape its header states.
     /// The feature set is not rebuilt here: see [`Origin::feature_set`].
     pub fn load(path: &Path) -> Result<NetFile, NetError> {
-        match nnue::recognise(path)? {
+        match nnue::is_nnue(path)? {
             true => Ok(nnue::Nnue::load(path, None)?.into_file()?),
             false => NetFile::load_own(path),
         }
@@ -140,7 +140,7 @@ impl NetFile {
 
     fn load_own(path: &Path) -> Result<NetFile, NetError> {
         let bytes = read(path)?;
-        let file = Opened::new(path, &bytes, Kind::Network)?;
+        let file = Container::new(path, &bytes, FileKind::Network)?;
         let shape = file.header.shape.clone();
         let scheme = file.header.scheme.clone().ok_or_else(|| file.foreign())?;
         scheme.validate().and_then(|()| scheme.admits(&shape)).map_err(|error| file.content(error))?;
@@ -162,7 +162,7 @@ impl NetFile {
             Ok(layer)
         };
         let stack = |bucket| {
-            let layers = shape.dense().into_iter().enumerate();
+            let layers = shape.layer_sizes().into_iter().enumerate();
             layers.map(|(index, sizes)| layer(bucket, index, sizes)).collect::<Result<Vec<_>, NetError>>()
         };
         let stacks = (0..shape.buckets.count).map(stack).collect::<Result<_, NetError>>()?;
@@ -184,12 +184,12 @@ impl NetFile {
 /// # Errors
 /// As [`NetFile::load`].
 pub fn description(path: &Path) -> Result<Option<String>, NetError> {
-    if nnue::recognise(path)? {
+    if nnue::is_nnue(path)? {
         let nnue = nnue::Nnue::load(path, None)?;
         return Ok(Some(String::from_utf8_lossy(&nnue.description).into_owned()));
     }
     let bytes = read(path)?;
-    Ok(Opened::new(path, &bytes, Kind::Network)?.header.description)
+    Ok(Container::new(path, &bytes, FileKind::Network)?.header.description)
 }
 
 /// Writes a checkpoint: the float network under the names of [`Shape::tensors`], and the trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
@@ -204,7 +204,7 @@ pub fn save_float(
 ) -> Result<(), NetError> {
     let header = Header {
         version: VERSION,
-        kind: Kind::Checkpoint,
+        kind: FileKind::Checkpoint,
         origin: checkpoint.origin.clone(),
         description: None,
         shape: net.shape.clone(),
@@ -228,7 +228,7 @@ pub fn save_float(
 /// As [`NetFile::load`].
 pub fn load_float(path: &Path) -> Result<(FloatNet, Checkpoint), NetError> {
     let bytes = read(path)?;
-    let file = Opened::new(path, &bytes, Kind::Checkpoint)?;
+    let file = Container::new(path, &bytes, FileKind::Checkpoint)?;
     let shape = file.header.shape.clone();
     let float = |name: &str, dimensions: &[usize]| file.tensor(name, Dtype::F32, dimensions, f32::from_le_bytes);
     let net = FloatNet::filled(&shape, float)?;

@@ -15,7 +15,7 @@ pub struct Dense {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloatNet {
     pub shape: Shape,
-    /// `ft_weights[feature * shape.row() + column]`: a column a neuron, then, where the shape has PSQT outputs, one a
+    /// `ft_weights[feature * shape.row_len() + column]`: a column a neuron, then, where the shape has PSQT outputs, one a
     /// bucket.
     pub ft_weights: Vec<f32>,
     /// One a neuron.
@@ -36,7 +36,7 @@ impl FloatNet {
         };
         let shape = &self.shape;
         size("the list of stacks".into(), self.stacks.len(), shape.buckets.count)?;
-        let expected = shape.dense();
+        let expected = shape.layer_sizes();
         for stack in &self.stacks {
             size("the list of layers".into(), stack.len(), expected.len())?;
             for (index, (layer, (inputs, outputs))) in stack.iter().zip(&expected).enumerate() {
@@ -83,7 +83,7 @@ impl FloatNet {
         let mut next = || tensors.next().unwrap_or_else(|| Ok(Vec::new()));
         let (ft_weights, ft_biases) = (next()?, next()?);
         let mut layer = |(inputs, outputs)| Ok(Dense { inputs, outputs, weights: next()?, biases: next()? });
-        let mut stack = |_| shape.dense().into_iter().map(&mut layer).collect();
+        let mut stack = |_| shape.layer_sizes().into_iter().map(&mut layer).collect();
         let stacks = (0..shape.buckets.count).map(&mut stack).collect::<Result<_, E>>()?;
         Ok(FloatNet { ft_weights, ft_biases, stacks, shape: shape.clone() })
     }
@@ -98,8 +98,8 @@ impl FloatNet {
 
     /// The network with these features' rows only, in this order (all below `shape.features`).
     #[must_use]
-    pub fn keeping(self, kept: &[u32]) -> FloatNet {
-        let width = self.shape.row();
+    pub fn with_features(self, kept: &[u32]) -> FloatNet {
+        let width = self.shape.row_len();
         let row = |feature: &u32| &self.ft_weights[*feature as usize * width..][..width];
         let ft_weights = kept.iter().flat_map(row).copied().collect();
         let shape = Shape { features: kept.len() as u32, ..self.shape.clone() };
@@ -169,7 +169,7 @@ fn activate(activation: Activation, sums: &[f32], scale: f32) -> Vec<f32> {
 
 /// Sums of all columns; biases in the neurons'.
 fn accumulate(net: &FloatNet, active: &[u32]) -> Vec<f32> {
-    let width = net.shape.row();
+    let width = net.shape.row_len();
     let mut sums = net.ft_biases.clone();
     sums.resize(width, 0.0);
     for feature in active {

@@ -7,22 +7,22 @@
 pub mod bullet;
 mod container;
 mod dequantise;
+mod direct_output;
 mod error;
 mod file;
 mod float;
+mod ft_permute;
+mod load;
 pub mod nnue;
-mod quant;
-mod quantised;
-mod reorder;
+mod quantise;
 mod scheme;
 mod shape;
-mod whole;
 
 pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, description, load_float, save_float};
 pub use float::{Dense, FloatNet, forward};
-pub use quant::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
-pub use quantised::{Held, load_quantised};
+pub use load::{StoredPrecision, load_quantised};
+pub use quantise::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
 pub use scheme::{Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 

@@ -139,16 +139,17 @@ impl Shape {
 
     /// Columns of a feature's row: neurons, then one PSQT value a bucket where the shape has them.
     #[must_use]
-    pub fn row(&self) -> usize {
+    pub fn row_len(&self) -> usize {
         self.l1 + if self.psqt { self.buckets.count } else { 0 }
     }
 
     /// Names and dimensions of a float network's arrays: the feature transformer's, then those of every bucket's layers.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
-        let ft = [("ft.weight".into(), vec![self.features as usize, self.row()]), ("ft.bias".into(), vec![self.l1])];
+        let ft =
+            [("ft.weight".into(), vec![self.features as usize, self.row_len()]), ("ft.bias".into(), vec![self.l1])];
         let layers = (0..self.buckets.count).flat_map(|bucket| {
-            self.dense().into_iter().enumerate().flat_map(move |(index, (inputs, outputs))| {
+            self.layer_sizes().into_iter().enumerate().flat_map(move |(index, (inputs, outputs))| {
                 let name = self.layer_name(bucket, index);
                 [(format!("{name}.weight"), vec![outputs, inputs]), (format!("{name}.bias"), vec![outputs])]
             })
@@ -167,7 +168,7 @@ impl Shape {
 
     /// (inputs, outputs) of every dense layer of a stack, the first hidden to the output.
     #[must_use]
-    pub fn dense(&self) -> Vec<(usize, usize)> {
+    pub fn layer_sizes(&self) -> Vec<(usize, usize)> {
         let mut inputs = 2 * self.activation.outputs(self.l1);
         let mut layers = Vec::with_capacity(self.hidden.len() + 1);
         for (index, width) in self.hidden.iter().enumerate() {
@@ -198,7 +199,7 @@ impl Shape {
 
     /// Values that go into every dense layer: one perspective's of the accumulators, then those of the hidden layers.
     #[must_use]
-    pub fn activated(&self) -> Vec<usize> {
+    pub fn activation_widths(&self) -> Vec<usize> {
         let hidden = self.hidden.iter().enumerate().map(|(index, width)| self.hidden_activation(index).outputs(*width));
         std::iter::once(self.activation.outputs(self.l1)).chain(hidden).collect()
     }
@@ -308,14 +309,14 @@ mod tests {
     #[test]
     fn layers_follow_from_the_shape() {
         let plain = shape(768, 256, &[32, 16]);
-        assert_eq!(plain.dense(), [(512, 32), (32, 16), (16, 1)]);
-        assert_eq!(shape(768, 256, &[]).dense(), [(512, 1)]);
-        assert_eq!(full().dense(), [(1024, 16), (30, 32), (32, 1)]);
-        assert_eq!(full().activated(), [512, 30, 32]);
+        assert_eq!(plain.layer_sizes(), [(512, 32), (32, 16), (16, 1)]);
+        assert_eq!(shape(768, 256, &[]).layer_sizes(), [(512, 1)]);
+        assert_eq!(full().layer_sizes(), [(1024, 16), (30, 32), (32, 1)]);
+        assert_eq!(full().activation_widths(), [512, 30, 32]);
         assert_eq!(plain.to_string(), "(768 → 256) × 2 → 32 → 16 → 1");
         let text = "(22528 → 1024) × 2 pairwise + 8 psqt → 8 × (15 + 1 skip, dual → 32 → 1)";
         assert_eq!(full().to_string(), text);
-        assert_eq!((plain.row(), full().row()), (256, 1032));
+        assert_eq!((plain.row_len(), full().row_len()), (256, 1032));
         let tensors = plain.tensors();
         assert_eq!(tensors[0], ("ft.weight".into(), vec![768, 256]));
         assert_eq!(tensors[7], ("layers.2.bias".into(), vec![1]));

@@ -31,7 +31,7 @@ impl<'a> Accumulators<'a> {
         positions: &[u32],
     ) -> Result<Accumulators<'a>, TchError> {
         let (shape, scale) = (&net.shape, scheme.product_scale() as f32);
-        let (l1, row) = (shape.l1, shape.row());
+        let (l1, row) = (shape.l1, shape.row_len());
         let mut clipped = Floats::zeros(positions.len(), 2 * row)?;
         let active = positions.iter().flat_map(|position| rows.map(|rows| rows.of(*position as usize)));
         for (accumulator, active) in clipped.chunks_exact_mut(row).zip(active) {
@@ -72,7 +72,7 @@ impl<'a> Accumulators<'a> {
         if !self.shape.psqt {
             return Vec::new();
         }
-        let (l1, row) = (self.shape.l1, self.shape.row());
+        let (l1, row) = (self.shape.l1, self.shape.row_len());
         let each = self.clipped.chunks_exact(2 * row).zip(buckets);
         each.map(|(sides, bucket)| (sides[l1 + *bucket as usize] - sides[row + l1 + *bucket as usize]) / 2.0).collect()
     }
@@ -80,7 +80,7 @@ impl<'a> Accumulators<'a> {
     /// The gradient of one position's accumulators, [2, row], from that of its activations, [2 · width], and of its PSQT
     /// value. `place` counts as the accumulators do.
     pub fn backwards(&self, place: usize, activations: &[f32], psqt: Option<(u8, f32)>, out: &mut [f32]) {
-        let (l1, row, width) = (self.shape.l1, self.shape.row(), self.width());
+        let (l1, row, width) = (self.shape.l1, self.shape.row_len(), self.width());
         let clipped = &self.clipped[place * 2 * row..][..2 * row];
         let sides = out.chunks_exact_mut(row).zip(clipped.chunks_exact(row)).zip(activations.chunks_exact(width));
         for ((out, clipped), gradient) in sides {

@@ -116,7 +116,7 @@ pub struct Validation {
 pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) -> Result<(), TrainError> {
     let moments = [("adam.m", &model.first), ("adam.v", &model.second)];
     let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
-    let row = model.net.shape.row();
+    let row = model.net.shape.row_len();
     if let Some(factored) = &model.factored {
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
         extra.extend(rows);
@@ -204,7 +204,7 @@ pub fn load(
     let lookahead = match config.recipe.optimiser {
         Optimiser::Ranger => {
             let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
-            let row = net.shape.row();
+            let row = net.shape.row_len();
             let shape = [factor_rows.len() / row, row];
             read_into(&mut factor_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
             Some(Lookahead { net: moments("slow")?, factor_rows })
@@ -280,7 +280,7 @@ fn read_moments(file: &SafeTensors<'_>, prefix: &str, like: &FloatNet) -> Result
 }
 
 fn read_factors(file: &SafeTensors<'_>, factors: &Factors, net: &FloatNet) -> Result<Factored, String> {
-    let row = net.shape.row();
+    let row = net.shape.row_len();
     let mut factored = Factored::new(factors.clone(), &net.ft_weights, row);
     let names = factor_tensors(&factored).map(|(name, _)| name);
     let Factored { own, rows, first, second, .. } = &mut factored;

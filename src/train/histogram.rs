@@ -9,7 +9,7 @@ const BINS: usize = 30;
 /// One of each kind of array: the PSQT columns apart from the neurons', the layers of all buckets together.
 #[must_use]
 pub fn of(net: &FloatNet) -> Vec<WeightHistogram> {
-    let (l1, row) = (net.shape.l1, net.shape.row());
+    let (l1, row) = (net.shape.l1, net.shape.row_len());
     let columns = |from: usize, to: usize| net.ft_weights.chunks_exact(row).flat_map(move |row| &row[from..to]);
     let mut all = vec![spread("ft.weight", || columns(0, l1)), spread("ft.bias", || net.ft_biases.iter())];
     if net.shape.psqt {

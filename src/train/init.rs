@@ -20,7 +20,7 @@ pub fn fresh(shape: &Shape, seed: Seed) -> FloatNet {
     };
     let ft = uniform("ft.weight", shape.features as usize * shape.l1, FT_BOUND);
     let mut net = FloatNet::zeros(shape);
-    let rows = net.ft_weights.chunks_exact_mut(shape.row()).zip(ft.chunks_exact(shape.l1));
+    let rows = net.ft_weights.chunks_exact_mut(shape.row_len()).zip(ft.chunks_exact(shape.l1));
     rows.for_each(|(row, neurons)| row[..shape.l1].copy_from_slice(neurons));
     net.ft_biases.fill(FT_BIAS);
     for (bucket, stack) in net.stacks.iter_mut().enumerate() {

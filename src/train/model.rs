@@ -90,7 +90,7 @@ impl Model {
         let pool = threads::pool(threads)?;
         let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
-        let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row()));
+        let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row_len()));
         let lookahead = (recipe.optimiser == Optimiser::Ranger).then(|| Lookahead::of(&net, factored.as_ref()));
         let gradients = Gradients::default();
         Ok(Model { net, factored, first, second, lookahead, step: 0, recipe, loss, scheme, pool, gradients })
@@ -101,7 +101,7 @@ impl Model {
     /// # Errors
     /// When libtorch fails, or a loss or gradient is not finite: then no step is taken.
     pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
-        let (row, features) = (self.net.shape.row(), self.net.shape.features as usize);
+        let (row, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
         let positions: usize = parts.iter().map(|part| part.batch.positions()).sum();
         let stacks = self.stacks_on_grid();
         let sparsity = self.recipe.sparsity;
@@ -199,7 +199,7 @@ impl Model {
     /// √Σ g² over the network's parameters, factors merged.
     fn gradient_length(&self, sum: &Shard) -> f64 {
         let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
-        let (width, features) = (self.net.shape.row(), self.net.shape.features as usize);
+        let (width, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
         let rows: Vec<f64> = self.pool.install(|| {
             let row = |scratch: &mut Vec<f32>, feature| square(self.gradients.row(feature, scratch));
             (0..features).into_par_iter().map_init(|| vec![0.0; width], row).collect()
@@ -210,7 +210,7 @@ impl Model {
 
     fn update(&mut self, adam: Adam, sum: &Shard) {
         let Model { net, factored, first, second, scheme, pool, gradients, .. } = self;
-        let (row, limits) = (net.shape.row(), scheme.limits());
+        let (row, limits) = (net.shape.row_len(), scheme.limits());
         let ft_limit = limits.feature_transformer as f32;
         pool.install(|| {
             if let Some(factored) = factored {

@@ -144,7 +144,7 @@ impl Pass<'_> {
         objective(&each, &activations, self.sparsity, batch, weight)?.f_backward()?;
 
         let psqt = psqt.map(|psqt| psqt.f_grad().and_then(Vec::<f32>::try_from)).transpose()?;
-        let (row, width) = (self.net.shape.row(), accumulators.width());
+        let (row, width) = (self.net.shape.row_len(), accumulators.width());
         let first = samples.start * batch.positions_per_sample();
         with_numbers(&activations.f_grad()?, |numbers| {
             for (place, (position, gradient)) in

@@ -96,7 +96,7 @@ impl Reduced {
             (None, None) => Ok((init::fresh(&self.shape(config, scheme)?, config.seed), None)),
             (None, Some(kept)) => {
                 let whole = Shape { features: self.whole, ..self.shape(config, scheme)? };
-                Ok((init::fresh(&whole, config.seed).keeping(kept), None))
+                Ok((init::fresh(&whole, config.seed).with_features(kept), None))
             }
         }
     }
@@ -143,5 +143,5 @@ fn begun(
         path.display(),
         scheme.pawn_value
     );
-    Ok((net.with_output_times((f64::from(scheme.pawn_value) / f64::from(pawn)) as f32), Some(note)))
+    Ok((net.with_scaled_output((f64::from(scheme.pawn_value) / f64::from(pawn)) as f32), Some(note)))
 }

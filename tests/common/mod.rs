@@ -58,7 +58,7 @@ pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> Floa
         let weights = uniform(inputs * outputs, bound.min(1.5));
         Dense { inputs, outputs, weights, biases: uniform(outputs, bound) }
     };
-    let stacks = vec![shape.dense().into_iter().map(layer).collect()];
+    let stacks = vec![shape.layer_sizes().into_iter().map(layer).collect()];
     FloatNet { shape, ft_weights, ft_biases, stacks }
 }
 

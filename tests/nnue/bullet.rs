@@ -55,19 +55,19 @@ fn raw_networks_go_there_and_back_and_score_alike() {
     succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet"]);
     let bytes = std::fs::read(&raw).unwrap();
     assert_eq!(bytes.len(), (2usize * (769 * 24 + 4 * 49)).next_multiple_of(64));
-    let told = ["--bullet", "chess768", "--buckets", "4"];
-    succeed(&[&["net", "convert", text(&raw), text(&back)][..], &told].concat());
+    let hints = ["--bullet", "chess768", "--buckets", "4"];
+    succeed(&[&["net", "convert", text(&raw), text(&back)][..], &hints].concat());
     assert_eq!(std::fs::read(&own).unwrap(), std::fs::read(&back).unwrap());
 
-    let info = succeed(&[&["net", "info", text(&raw), "--format", "json"][..], &told].concat());
+    let info = succeed(&[&["net", "info", text(&raw), "--format", "json"][..], &hints].concat());
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!((info["format"].as_str(), info["shape"]["l1"].as_u64()), (Some("bullet"), Some(24)));
 
-    let score = |path: &Path, told: &[&str]| {
-        let scored = succeed(&[&["eval", "--net", text(path), "--fen", FEN, "--format", "json"][..], told].concat());
+    let score = |path: &Path, hints: &[&str]| {
+        let scored = succeed(&[&["eval", "--net", text(path), "--fen", FEN, "--format", "json"][..], hints].concat());
         serde_json::from_str::<serde_json::Value>(&scored).unwrap()
     };
-    let found = score(&raw, &told);
+    let found = score(&raw, &hints);
     assert_eq!(found, score(&own, &[]));
     // As bullet's example evaluates: (Σ v²·w / QA + bias) · 400 / (QA·QB), bucket (32 − 2) / 8.
     let set = FeatureSet::resolve("chess768").unwrap();

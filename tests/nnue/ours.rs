@@ -111,7 +111,7 @@ pub fn random_integers(architecture: Architecture) -> QuantNet {
             weights: (0..inputs * outputs).map(|_| rng.random_range(-20..21)).collect(),
             biases: (0..outputs).map(|_| rng.random_range(-5_000..5_000)).collect(),
         };
-        shape.dense().into_iter().map(layer).collect()
+        shape.layer_sizes().into_iter().map(layer).collect()
     });
     let stacks = stacks.collect();
     QuantNet { scheme: architecture.scheme(), shape, ft_weights, ft_biases, psqt_weights, stacks }

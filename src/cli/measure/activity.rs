@@ -13,7 +13,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: FormatHints,
+    hints: FormatHints,
     #[command(flatten)]
     data: Data,
     /// Take the first so many games only
@@ -25,7 +25,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = load(&arguments.net, &arguments.told)?.file;
+    let file = load(&arguments.net, &arguments.hints)?.file;
     let (record, reading) = activity(&file, &arguments.data.path()?, arguments.games).map_err(failure)?;
     print(arguments.format, &record, &reading, text)
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
     #[arg(value_name = "NET", required = true)]
     nets: Vec<PathBuf>,
     #[command(flatten)]
-    told: FormatHints,
+    hints: FormatHints,
     #[command(flatten)]
     data: Data,
     /// The data's format, where it cannot be told from its content and name
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut progress = Progress::new();
     progress.show(None, "reading the networks");
-    let named = |path: &PathBuf| Ok((path.display().to_string(), load_or_float(path, &arguments.told)?));
+    let named = |path: &PathBuf| Ok((path.display().to_string(), load_or_float(path, &arguments.hints)?));
     let networks = arguments.nets.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let mut show = |done: LossProgress| {
         let counts = match (arguments.positions, done.length) {

@@ -12,7 +12,7 @@ use super::sample::Data;
 use super::tables::{percent, table};
 use super::threads::Threads;
 use super::{Failure, Format, print_json};
-use crate::measure::{MeasureError, Reading};
+use crate::measure::{MeasureError, ReadSummary};
 
 /// Measure feature sets and networks on games
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub(super) fn failure(error: MeasureError) -> Failure {
 }
 
 /// Says on stderr what was passed over.
-pub(super) fn note_skipped(reading: &Reading) {
+pub(super) fn note_skipped(reading: &ReadSummary) {
     let skipped = &reading.skipped;
     if skipped.total() > 0 {
         note!("note: passed over {} broken games", skipped.total());
@@ -69,7 +69,7 @@ pub(super) fn note_skipped(reading: &Reading) {
 fn print<T: serde::Serialize>(
     format: Format,
     record: &T,
-    reading: &Reading,
+    reading: &ReadSummary,
     text: impl Fn(&T) -> String,
 ) -> Result<(), Failure> {
     note_skipped(reading);

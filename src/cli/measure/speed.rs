@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
-    told: FormatHints,
+    hints: FormatHints,
     #[command(flatten)]
     data: Data,
     /// Times each way is measured, in turns
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
     let mut progress = Progress::new();
     progress.show(None, "reading the network");
-    let file = load(&arguments.net, &arguments.told)?.file;
+    let file = load(&arguments.net, &arguments.hints)?.file;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
     let mut show = |step: &SpeedProgress| {
         progress.show(step.repetitions.map(|(done, total)| (done.into(), total.into())), &step.what);

@@ -8,7 +8,7 @@ use super::{FormatHints, Loaded, load};
 use crate::cli::measure::{failure, note_skipped};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
-use crate::measure::arrange as arrange_by;
+use crate::measure::ft_permute;
 use crate::net::nnue::{Architecture, Nnue};
 use crate::net::{NetError, bullet};
 
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut loaded = load(from, hints)?;
     let before = loaded.file.net.scheme.pawn_value;
     if let Some(pawn) = pawn.filter(|pawn| *pawn != before) {
-        loaded.file.net = loaded.file.net.with_pawn(pawn).map_err(|error| {
+        loaded.file.net = loaded.file.net.with_pawn_value(pawn).map_err(|error| {
             Failure::request(anyhow::Error::from(error).context(format!(
                 "the last layer of {} cannot be scaled to a pawn of {pawn}: train it with --pawn {pawn}",
                 from.display()
@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         })?;
     }
     if let Some(data) = arrange {
-        let (file, reading) = arrange_by(loaded.file, data).map_err(failure)?;
+        let (file, reading) = ft_permute(loaded.file, data).map_err(failure)?;
         note_skipped(&reading);
         loaded.file = file;
     }
@@ -125,7 +125,7 @@ fn save(loaded: Loaded, arguments: &Arguments, kind: Kind) -> Result<Done, Failu
     };
     match kind {
         Kind::Fsbench => {
-            file.save_described(to, description.as_deref()).map_err(refused)?;
+            file.save_with_description(to, description.as_deref()).map_err(refused)?;
             Ok(done("fsbench", None, description))
         }
         Kind::Bullet => {

@@ -10,8 +10,10 @@ use anyhow::Context;
 use super::Failure;
 use crate::features::FeatureSet;
 use crate::measure::Network;
-use crate::net::nnue::{Architecture, Nnue, recognise};
-use crate::net::{Activation, Held, NetError, NetFile, Scheme, bullet, description, load_float, load_quantised};
+use crate::net::nnue::{Architecture, Nnue, is_nnue};
+use crate::net::{
+    Activation, NetError, NetFile, Scheme, StoredPrecision, bullet, description, load_float, load_quantised,
+};
 use crate::train::run_dir;
 
 /// Look into network files and convert them
@@ -119,10 +121,10 @@ pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<Loaded, Failure> 
             let file = bullet::load(path, &set, layout)?;
             return Ok(Loaded { file, format: "bullet", architecture: None, description: None });
         }
-        if !recognise(path)? {
+        if !is_nnue(path)? {
             let (file, held) = load_quantised(path, scheme.as_ref())?;
-            let format = if held == Held::Floats { "checkpoint, quantised" } else { "fsbench" };
-            let description = if held == Held::Floats { None } else { description(path)? };
+            let format = if held == StoredPrecision::Float { "checkpoint, quantised" } else { "fsbench" };
+            let description = if held == StoredPrecision::Float { None } else { description(path)? };
             return Ok(Loaded { file, format, architecture: None, description });
         }
         let nnue = Nnue::load(path, hints.arch)?;

@@ -3,8 +3,8 @@
 //! A first layer's weights are there in two orders: a group of four inputs after the other, so that groups that are all
 //! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
 
-use crate::engine::model::{Layer, Weights};
-use crate::engine::simd::{Places, Rows, Vector, WIDEST};
+use crate::engine::model::{DenseLayer, DenseWeights};
+use crate::engine::simd::{GroupWeights, Nnz, Vector, WIDEST};
 
 /// What goes into a first dense layer.
 pub struct Inputs<'a> {
@@ -12,7 +12,7 @@ pub struct Inputs<'a> {
     pub bytes: &'a [u8],
     /// Which groups of four are not all zero, a mask a vector.
     pub masks: &'a [u16],
-    /// Room for the numbers of all groups, and [`super::super::simd::SPARE_PLACES`].
+    /// Room for the numbers of all groups, and [`super::super::simd::NNZ_SLACK`].
     pub found: &'a mut [u16],
     /// Tiles are walked through to and fro, so that a pass starts with what the one before has left in the cache.
     pub backwards: bool,
@@ -21,12 +21,12 @@ pub struct Inputs<'a> {
 /// The first dense layer. Most of what comes from the accumulators of a trained network is zero: only groups that are not
 /// are multiplied, unless walking through the tiles of all of them costs less.
 #[inline(always)]
-pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums: &mut [i32]) {
+pub fn first<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: Inputs<'_>, sums: &mut [i32]) {
     let Inputs { bytes, masks, found, backwards } = inputs;
     match &layer.weights {
-        Weights::Rows(_) | Weights::Whole(_) => self::layer::<V>(proof, layer, bytes, sums),
-        Weights::Groups { groups: weights, tiles } => {
-            let places = Places::find::<V>(proof, masks, found);
+        DenseWeights::PerOutput(_) | DenseWeights::Direct(_) => self::layer::<V>(proof, layer, bytes, sums),
+        DenseWeights::Grouped { groups: weights, tiles } => {
+            let places = Nnz::find::<V>(proof, masks, found);
             // Measured on both sides of it.
             if V::BYTES == WIDEST && 5 * places.count() > 4 * layer.groups {
                 let input = &bytes[..layer.inputs];
@@ -41,7 +41,7 @@ pub fn first<V: Vector>(proof: V::Proof, layer: &Layer, inputs: Inputs<'_>, sums
 /// Inputs and outputs of a tile of weights.
 pub const TILE: usize = 16;
 
-/// Weights in tiles, those of an input's part after each other: for widest vectors. Vector r of a tile's four has in its
+/// DenseWeights in tiles, those of an input's part after each other: for widest vectors. Vector r of a tile's four has in its
 /// 128-bit quarter q the weights of output 4q + r, so that adding up neighbours leaves the outputs in order.
 struct Tiles<'a> {
     tiles: &'a [i8],
@@ -113,11 +113,11 @@ fn add_tiles<V: Vector, const N: usize, const C: usize>(
     }
 }
 
-/// Weights of groups of four inputs, an output after the other, against the inputs of some groups.
+/// DenseWeights of groups of four inputs, an output after the other, against the inputs of some groups.
 struct Product<'a> {
     groups: &'a [[u8; 4]],
     /// The groups to multiply; none where they are all.
-    places: Option<&'a Places<'a>>,
+    places: Option<&'a Nnz<'a>>,
     weights: &'a [i8],
     biases: &'a [i32],
     sums: &'a mut [i32],
@@ -151,7 +151,7 @@ impl Product<'_> {
             *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
         if let Some(places) = self.places {
-            let rows = Rows { weights: self.weights, stride, at: 4 * at };
+            let rows = GroupWeights { weights: self.weights, stride, at: 4 * at };
             for picked in places.picked::<V, N, C>(proof, self.groups, rows) {
                 for c in 0..C {
                     let (x, weights) = picked[c];
@@ -200,9 +200,9 @@ fn add_products<V: Vector, const N: usize>(sums: &mut [V; N], x: V, weights: [V;
 
 /// A layer whose inputs are few or whose outputs are.
 #[inline(always)]
-pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut [i32]) {
+pub fn layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, input: &[u8], sums: &mut [i32]) {
     match &layer.weights {
-        Weights::Rows(weights) => {
+        DenseWeights::PerOutput(weights) => {
             for (output, bias) in layer.biases[..layer.outputs].iter().enumerate() {
                 let row = &weights[output * layer.inputs..][..layer.inputs];
                 let input = &input[..layer.inputs];
@@ -222,11 +222,11 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &Layer, input: &[u8], sums: &mut
                 sums[output] = bias.wrapping_add(products[0].add32(products[1]).sum32());
             }
         }
-        Weights::Groups { groups: weights, .. } => {
+        DenseWeights::Grouped { groups: weights, .. } => {
             let groups = &input.as_chunks::<4>().0[..layer.groups];
             Product { groups, places: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
         // Whole products are summed elsewhere.
-        Weights::Whole(_) => {}
+        DenseWeights::Direct(_) => {}
     }
 }

@@ -6,36 +6,36 @@
 
 mod activate;
 mod dense;
+mod direct_output;
 mod update;
-mod whole;
 
-use super::model::{Model, Scratch, Weights};
+use super::model::{DenseWeights, Model, Scratch};
 use super::simd::{Kernel, Vector};
 use crate::net::RawScore;
 
 pub use activate::SMALL;
 pub use dense::TILE;
-pub use update::Update;
+pub use update::AccumulatorUpdate;
 
 /// Looks at what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's), (1, from the first hidden
 /// layer), …
-pub trait See {
+pub trait Observer {
     /// Whether it looks at all.
-    const LOOKS: bool = true;
+    const OBSERVES: bool = true;
     fn see(&mut self, layer: usize, values: &[u8]);
 }
 
-impl<F: FnMut(usize, &[u8])> See for F {
+impl<F: FnMut(usize, &[u8])> Observer for F {
     fn see(&mut self, layer: usize, values: &[u8]) {
         self(layer, values);
     }
 }
 
 /// Looks at nothing.
-pub struct Blind;
+pub struct NoObserver;
 
-impl See for Blind {
-    const LOOKS: bool = false;
+impl Observer for NoObserver {
+    const OBSERVES: bool = false;
     fn see(&mut self, _: usize, _: &[u8]) {}
 }
 
@@ -49,7 +49,7 @@ pub struct Forward<'a, S> {
     pub see: S,
 }
 
-impl<S: See> Kernel for Forward<'_, S> {
+impl<S: Observer> Kernel for Forward<'_, S> {
     type Output = RawScore;
 
     #[inline(always)]
@@ -57,11 +57,11 @@ impl<S: See> Kernel for Forward<'_, S> {
         let model = self.model;
         let layer = &model.stacks[self.bucket][0];
         let positional = match &layer.weights {
-            Weights::Whole(weights) => {
-                if S::LOOKS {
+            DenseWeights::Direct(weights) => {
+                if S::OBSERVES {
                     self.activations::<V>(proof);
                 }
-                whole::output::<V>(proof, model, [self.stm, self.nstm], weights, layer.biases[0])
+                direct_output::output::<V>(proof, model, [self.stm, self.nstm], weights, layer.biases[0])
             }
             _ => self.layers::<V>(proof),
         };
@@ -75,7 +75,7 @@ impl<S: See> Kernel for Forward<'_, S> {
     }
 }
 
-impl<S: See> Forward<'_, S> {
+impl<S: Observer> Forward<'_, S> {
     /// What goes into the first dense layer, as bytes.
     #[inline(always)]
     fn activations<V: Vector>(&mut self, proof: V::Proof) {
@@ -84,7 +84,7 @@ impl<S: See> Forward<'_, S> {
         let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
         activate::accumulator::<V>(proof, model, self.stm, own, masks);
         activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
-        if S::LOOKS {
+        if S::OBSERVES {
             let seen = model.shape.activation.outputs(model.shape.l1);
             self.see.see(0, &own[..seen]);
             self.see.see(0, &their[..seen]);
@@ -108,7 +108,7 @@ impl<S: See> Forward<'_, S> {
                 skip = model.scheme.skip(sums[width]);
             }
             let outputs = activate::hidden(model, index, sums, width, hidden);
-            if S::LOOKS {
+            if S::OBSERVES {
                 self.see.see(index + 1, &hidden[..outputs]);
             }
             dense::layer::<V>(proof, layer, hidden, sums);

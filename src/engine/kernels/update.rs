@@ -26,7 +26,7 @@ impl Weight for i8 {
 }
 
 /// Adds and subtracts rows.
-pub struct Update<'a, W> {
+pub struct AccumulatorUpdate<'a, W> {
     /// Where to start from; none = from what `to` holds.
     pub from: Option<&'a [i16]>,
     pub to: &'a mut [i16],
@@ -37,7 +37,7 @@ pub struct Update<'a, W> {
     pub removed: &'a [u32],
 }
 
-impl<W: Weight> Kernel for Update<'_, W> {
+impl<W: Weight> Kernel for AccumulatorUpdate<'_, W> {
     type Output = ();
 
     #[inline(always)]
@@ -65,7 +65,7 @@ fn row<W>(table: &[W], stride: usize, feature: u32) -> &[W] {
     &table[feature as usize * stride..][..stride]
 }
 
-impl<W: Weight> Update<'_, W> {
+impl<W: Weight> AccumulatorUpdate<'_, W> {
     /// All rows pass each vector at once.
     #[inline(always)]
     fn fused<V: Vector, const A: usize, const R: usize>(
@@ -85,7 +85,7 @@ impl<W: Weight> Update<'_, W> {
             self.step::<V, 2, A, R>(proof, at, added, removed);
             at += 2 * V::WORDS;
         }
-        let Update { from, to, .. } = self;
+        let AccumulatorUpdate { from, to, .. } = self;
         while at + V::WORDS <= to.len() {
             let mut sum = V::load(proof, &from.unwrap_or(&*to)[at..]);
             for row in added {

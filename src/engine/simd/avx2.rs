@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use super::{Kernel, Vector, places};
+use super::{Kernel, Vector, nnz};
 
 /// Proof that the CPU has AVX2.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -161,8 +161,8 @@ unsafe impl Vector for Ymm {
     }
 
     #[inline(always)]
-    fn places(_: Avx2, masks: &[u16], places: &mut [u16]) -> usize {
-        places::of_bytes(masks, places)
+    fn nnz(_: Avx2, masks: &[u16], places: &mut [u16]) -> usize {
+        nnz::of_bytes(masks, places)
     }
 
     #[inline(always)]

@@ -163,7 +163,7 @@ unsafe impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn places(proof: Avx512, masks: &[u16], places: &mut [u16]) -> usize {
+    fn nnz(proof: Avx512, masks: &[u16], places: &mut [u16]) -> usize {
         let (pairs, rest) = masks.as_chunks::<2>();
         if proof.compresses && rest.is_empty() {
             // SAFETY: the proof says that the CPU has the instructions.
@@ -219,7 +219,7 @@ unsafe impl Vector for Zmm {
     }
 }
 
-/// [`Vector::places`] of pairs of masks.
+/// [`Vector::nnz`] of pairs of masks.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
 fn compressed(masks: &[[u16; 2]], places: &mut [u16]) -> usize {
     let mut all = [0i16; 32];

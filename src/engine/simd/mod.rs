@@ -9,7 +9,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod places;
+mod nnz;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -18,20 +18,20 @@ mod tests;
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
-pub use places::{Places, Rows};
+pub use nnz::{GroupWeights, Nnz};
 pub use portable::Scalar;
 
 /// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
 pub const WIDEST: usize = 64;
 
-/// Room that [`Vector::places`] wants behind the places.
-pub const SPARE_PLACES: usize = 32;
+/// Room that [`Vector::nnz`] wants behind the places.
+pub const NNZ_SLACK: usize = 32;
 
 /// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
 /// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
 ///
 /// # Safety
-/// Whatever the masks, [`Vector::places`] writes the numbers it counts, no more than `masks.len() * DOUBLES` and each below
+/// Whatever the masks, [`Vector::nnz`] writes the numbers it counts, no more than `masks.len() * DOUBLES` and each below
 /// that.
 pub unsafe trait Vector: Copy {
     type Proof: Copy;
@@ -72,8 +72,8 @@ pub unsafe trait Vector: Copy {
     /// Bit i is set where the i-th i32 is not 0.
     fn nonzero32(self) -> u32;
     /// The places of all bits set in `masks`, of which each has `DOUBLES`, the lowest first; what is written behind them,
-    /// up to [`SPARE_PLACES`], is anything. Gives how many there are.
-    fn places(proof: Self::Proof, masks: &[u16], places: &mut [u16]) -> usize;
+    /// up to [`NNZ_SLACK`], is anything. Gives how many there are.
+    fn nnz(proof: Self::Proof, masks: &[u16], places: &mut [u16]) -> usize;
     /// The sum of all i32.
     fn sum32(self) -> i32;
     /// The sum of all i32 without overflow.

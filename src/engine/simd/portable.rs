@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 
-use super::{Kernel, Vector, places};
+use super::{Kernel, Vector, nnz};
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Scalar;
@@ -134,8 +134,8 @@ unsafe impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn places(_: Scalar, masks: &[u16], places: &mut [u16]) -> usize {
-        places::of_bytes(masks, places)
+    fn nnz(_: Scalar, masks: &[u16], places: &mut [u16]) -> usize {
+        nnz::of_bytes(masks, places)
     }
 
     #[inline(always)]

@@ -161,12 +161,12 @@ impl Kernel for Nonzero {
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> Vec<u16> {
-        let (mut places, mut masks, mut at) = (vec![0; 64 + SPARE_PLACES], Vec::new(), 0);
+        let (mut places, mut masks, mut at) = (vec![0; 64 + NNZ_SLACK], Vec::new(), 0);
         while at < 64 {
             masks.push(V::load(proof, &self.0[at..]).nonzero32() as u16);
             at += V::DOUBLES;
         }
-        let count = V::places(proof, &masks, &mut places);
+        let count = V::nnz(proof, &masks, &mut places);
         places.truncate(count);
         places
     }
@@ -174,12 +174,12 @@ impl Kernel for Nonzero {
 
 /// Inputs of the groups that masks name, and their weights' first bytes. `spare`: groups there are besides the one of
 /// zeros, less those of the masks.
-struct Picked {
+struct NnzIter {
     masks: Vec<u16>,
     spare: isize,
 }
 
-impl Picked {
+impl NnzIter {
     /// Bits of a mask beyond a vector's are nothing.
     fn expected(&self, doubles: usize) -> Vec<u16> {
         let groups = 0..self.masks.len() * doubles;
@@ -191,8 +191,8 @@ impl Picked {
 
     fn check<V: Vector, const C: usize>(&self, proof: V::Proof) {
         let groups = self.masks.len() * V::DOUBLES;
-        let mut room = vec![u16::MAX; groups + SPARE_PLACES];
-        let places = Places::find::<V>(proof, &self.masks, &mut room);
+        let mut room = vec![u16::MAX; groups + NNZ_SLACK];
+        let places = Nnz::find::<V>(proof, &self.masks, &mut room);
         let expected = self.expected(V::DOUBLES);
         assert_eq!(places.count(), expected.len());
         let there = (groups as isize + 1 + self.spare) as usize;
@@ -202,7 +202,7 @@ impl Picked {
         let weights: Vec<i8> =
             (0..there * stride).map(|at| if at % stride < V::BYTES { -1 } else { (at / stride) as i8 }).collect();
         let mut found: Vec<u16> = Vec::new();
-        let rows = Rows { weights: &weights, stride, at: V::BYTES };
+        let rows = GroupWeights { weights: &weights, stride, at: V::BYTES };
         for (x, [weights]) in places.picked::<V, 1, C>(proof, &inputs, rows).flatten() {
             let (mut numbers, mut bytes) = ([0i32; 16], [0i8; 64]);
             x.store(&mut numbers);
@@ -219,7 +219,7 @@ impl Picked {
     }
 }
 
-impl Kernel for Picked {
+impl Kernel for NnzIter {
     type Output = ();
 
     #[inline(always)]
@@ -297,15 +297,15 @@ proptest! {
     }
 
     #[test]
-    fn places(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
+    fn nnz(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
         let values: [i32; 64] = values.try_into().expect("64");
         check(|| Nonzero(values), &(0..64).filter(|n| values[usize::from(*n)] != 0).collect());
     }
 
     #[test]
     fn picked(masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9)) {
-        check(|| Picked { masks: masks.clone(), spare: 1 }, &());
-        check(|| Picked { masks: masks.clone(), spare: 0 }, &());
+        check(|| NnzIter { masks: masks.clone(), spare: 1 }, &());
+        check(|| NnzIter { masks: masks.clone(), spare: 0 }, &());
     }
 
     #[test]
@@ -324,7 +324,7 @@ proptest! {
 #[test]
 #[should_panic(expected = "not enough groups")]
 fn too_few_groups_are_refused() {
-    BackEnd::best().run(Picked { masks: vec![1], spare: -1 });
+    BackEnd::best().run(NnzIter { masks: vec![1], spare: -1 });
 }
 
 #[test]

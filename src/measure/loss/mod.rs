@@ -1,13 +1,13 @@
 //! The loss of existing networks on samples: as a whole, by where in a game they stand, and network against network.
 
-mod places;
+mod breakdown;
 mod tally;
 
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use self::places::Place;
+use self::breakdown::Place;
 use self::tally::{Mean, Tally};
 use super::MeasureError;
 use crate::chess::{Board, Color, Perspective};

@@ -1,6 +1,6 @@
 //! Sums of losses by part and cluster, and what follows from them.
 
-use super::places::{DIVISIONS, Place};
+use super::breakdown::{DIVISIONS, Place};
 use crate::record::{ByPlace, Cluster, PartLoss};
 use crate::statistics::{CONFIDENCE, student_t_quantile};
 

@@ -21,7 +21,7 @@ pub enum Architecture {
     Sf16_1Small,
 }
 
-struct Row {
+struct ArchitectureData {
     name: &'static str,
     version: u32,
     set: &'static str,
@@ -50,11 +50,11 @@ const fn row(
     l1: usize,
     hidden: [usize; 2],
     pawn_value: i32,
-) -> Row {
+) -> ArchitectureData {
     let (activation, hidden_activation) = (Activation::Crelu, Activation::Crelu);
     let (skip, buckets, compressed) = (false, true, false);
     let version = 0x7AF3_2F20;
-    Row {
+    ArchitectureData {
         name,
         version,
         set,
@@ -72,13 +72,19 @@ const fn row(
 }
 
 /// A row since Stockfish 15.
-const fn modern(name: &'static str, l1: usize, hidden_activation: Activation, compressed: bool, pawn: i32) -> Row {
+const fn modern(
+    name: &'static str,
+    l1: usize,
+    hidden_activation: Activation,
+    compressed: bool,
+    pawn: i32,
+) -> ArchitectureData {
     let row = row(name, HALF_KA_V2_HM, l1, [15, 32], pawn);
-    Row { activation: Activation::Pairwise, hidden_activation, skip: true, compressed, ..row }
+    ArchitectureData { activation: Activation::Pairwise, hidden_activation, skip: true, compressed, ..row }
 }
 
-static ROWS: [Row; 8] = [
-    Row { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
+static ROWS: [ArchitectureData; 8] = [
+    ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
     modern("stockfish-15", 1024, Activation::Crelu, false, 208),
@@ -100,7 +106,7 @@ impl Architecture {
         Architecture::Sf16_1Small,
     ];
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static ArchitectureData {
         &ROWS[self as usize]
     }
 
@@ -154,7 +160,7 @@ impl Architecture {
     /// Of the dense layers: each layer's hash is made from its outputs and the one before.
     #[must_use]
     pub fn layers_hash(self) -> u32 {
-        let layers = self.shape().dense();
+        let layers = self.shape().layer_sizes();
         let mut hash = 0xEC42_E90D ^ self.inputs();
         for (index, (_, outputs)) in layers.iter().enumerate() {
             hash = 0xCC03_DAE4u32.wrapping_add(*outputs as u32) ^ hash.rotate_right(1);

@@ -57,7 +57,7 @@ pub struct Nnue {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn recognise(path: &Path) -> Result<bool, NetError> {
+pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
     let read = |reason| NetError::Read { path: path.into(), reason };
     let mut start = Vec::with_capacity(4);
     File::open(path).map_err(read)?.take(4).read_to_end(&mut start).map_err(read)?;

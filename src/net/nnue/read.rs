@@ -4,12 +4,12 @@ use super::{Architecture, Nnue, NnueError, PADDING, leb128};
 use crate::net::{QuantDense, QuantNet, Shape};
 
 /// Reads on from where it stands.
-struct Reader<'a> {
+struct NnueReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NnueReader<'a> {
     fn take(&mut self, count: u64, what: &'static str) -> Result<&'a [u8], NnueError> {
         let left = &self.bytes[self.at..];
         match usize::try_from(count).ok().and_then(|count| left.get(..count)) {
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
 }
 
 pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueError> {
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = NnueReader { bytes, at: 0 };
     let candidates = candidates(&mut reader, wanted)?;
     let first = candidates[0];
     let length = reader.number("the description's length")?;
@@ -106,7 +106,7 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
     let mut padded = Vec::with_capacity(buckets);
     for _ in 0..buckets {
         reader.hash(first.layers_hash(), "the dense layers")?;
-        let layers = shape.dense().into_iter().map(|sizes| layer(&mut reader, sizes));
+        let layers = shape.layer_sizes().into_iter().map(|sizes| layer(&mut reader, sizes));
         padded.push(layers.collect::<Result<Vec<_>, _>>()?);
     }
     if reader.at < bytes.len() {
@@ -127,7 +127,7 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
 }
 
 /// The architectures with the header's version and hash, never none.
-fn candidates(reader: &mut Reader<'_>, wanted: Option<Architecture>) -> Result<Vec<Architecture>, NnueError> {
+fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Result<Vec<Architecture>, NnueError> {
     let version = reader.number("the version")?;
     if !Architecture::ALL.iter().any(|one| one.version() == version) {
         return Err(NnueError::Version(version));
@@ -150,7 +150,7 @@ fn candidates(reader: &mut Reader<'_>, wanted: Option<Architecture>) -> Result<V
 }
 
 /// A layer with its padding: `inputs` is a multiple of 32.
-fn layer(reader: &mut Reader<'_>, (inputs, outputs): (usize, usize)) -> Result<QuantDense, NnueError> {
+fn layer(reader: &mut NnueReader<'_>, (inputs, outputs): (usize, usize)) -> Result<QuantDense, NnueError> {
     let inputs = inputs.next_multiple_of(PADDING);
     let biases = reader.numbers(outputs, "a dense layer's biases", i32::from_le_bytes)?;
     let weights =
@@ -161,7 +161,7 @@ fn layer(reader: &mut Reader<'_>, (inputs, outputs): (usize, usize)) -> Result<Q
 /// Of two architectures with the same header the one whose inputs the weights need: the first that leaves zeros only.
 fn choose(candidates: &[Architecture], padded: &[Vec<QuantDense>]) -> Architecture {
     let unused = |architecture: &Architecture| {
-        let sizes = architecture.shape().dense();
+        let sizes = architecture.shape().layer_sizes();
         padded.iter().all(|stack| {
             stack.iter().zip(&sizes).all(|(layer, (inputs, _))| {
                 layer.weights.chunks_exact(layer.inputs).all(|row| row[*inputs..].iter().all(|weight| *weight == 0))
@@ -178,5 +178,5 @@ fn cut(stack: Vec<QuantDense>, shape: &Shape) -> Vec<QuantDense> {
         let weights = layer.weights.chunks_exact(layer.inputs).flat_map(|row| &row[..inputs]).copied().collect();
         QuantDense { inputs, weights, ..layer }
     };
-    stack.into_iter().zip(shape.dense()).map(one).collect()
+    stack.into_iter().zip(shape.layer_sizes()).map(one).collect()
 }

@@ -16,7 +16,7 @@ fn random(architecture: Architecture, seed: u64) -> Nnue {
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
     let psqt_weights = (0..sums).map(|_| rng.random::<i32>() >> rng.random_range(0..31)).collect();
     let stacks = (0..shape.buckets.count).map(|_| {
-        let layers = shape.dense().into_iter().map(|(inputs, outputs)| QuantDense {
+        let layers = shape.layer_sizes().into_iter().map(|(inputs, outputs)| QuantDense {
             inputs,
             outputs,
             weights: (0..inputs * outputs).map(|_| i16::from(rng.random::<i8>())).collect(),
@@ -112,7 +112,7 @@ fn places(nnue: &Nnue) -> Vec<usize> {
     next(4 * nnue.net.psqt_weights.len());
     for _ in 0..shape.buckets.count {
         next(4);
-        for (inputs, outputs) in shape.dense() {
+        for (inputs, outputs) in shape.layer_sizes() {
             next(4 * outputs);
             next(outputs * inputs.next_multiple_of(PADDING));
         }
@@ -140,7 +140,7 @@ fn every_hash_is_compared() {
     let nnue = random(Architecture::Sf14, 8);
     let mut bytes = nnue.to_bytes();
     let places = places(&nnue);
-    let layers = 1 + 2 * nnue.net.shape.dense().len();
+    let layers = 1 + 2 * nnue.net.shape.layer_sizes().len();
     let hashes = [4, places[4]].into_iter().chain((0..8).map(|bucket| places[8 + bucket * layers]));
     for at in hashes {
         bytes[at + 3] ^= 0x40;
@@ -211,7 +211,7 @@ fn files_are_read_by_their_first_bytes() {
     let path = folder.path().join("net.nnue");
     let nnue = random(Architecture::Sf16_1Small, 5);
     nnue.save(&path).expect("saved");
-    assert!(recognise(&path).expect("there"));
+    assert!(is_nnue(&path).expect("there"));
     let file = NetFile::load(&path).expect("loads");
     assert_eq!((file.origin.name.as_str(), &file.net), ("HALF-KA-V2-HM", &nnue.net));
     // Through our own container and back it is the same network.
@@ -220,7 +220,7 @@ fn files_are_read_by_their_first_bytes() {
     assert_eq!(NetFile::load(&own).expect("loads"), file);
 
     std::fs::write(&path, [0x20]).expect("written");
-    assert!(!recognise(&path).expect("there"));
+    assert!(!is_nnue(&path).expect("there"));
     std::fs::write(&path, 0x7AF3_2F20u32.to_le_bytes()).expect("written");
     let error = NetFile::load(&path).expect_err("cut").to_string();
     assert!(

@@ -106,7 +106,7 @@ impl Tensors {
             });
         }
         let factor = model.factored.as_ref().map(|factored| -> Result<_, TchError> {
-            let row = model.net.shape.row();
+            let row = model.net.shape.row_len();
             let size = [factored.rows.len() / row, row];
             let slow = model.lookahead.as_ref().map(|slow| put(&slow.factor_rows, &size)).transpose()?;
             let parameter = Parameter {

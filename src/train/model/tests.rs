@@ -131,7 +131,7 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &Samples) -> (Tensor,
     let input = Tensor::cat(&activated, 1);
     let activation = input.mean(Kind::Double);
     let stack = |bucket: usize| {
-        let layers = shape.dense().len();
+        let layers = shape.layer_sizes().len();
         let mut values = input.shallow_clone();
         let mut skip = Tensor::zeros([1, 1], (Kind::Double, tch::Device::Cpu));
         for (index, layer) in leaves[2 + bucket * 2 * layers..][..2 * layers].chunks(2).enumerate() {

@@ -7,21 +7,21 @@ use crate::features::FeatureSet;
 
 /// The blocks of a set by whether they have more than one context. The sum over those with one is never refreshed.
 #[derive(Clone)]
-pub struct Parts {
+pub struct PartialRefresh {
     still: Vec<usize>,
     moving: Vec<usize>,
     /// Indices of moving blocks.
     ranges: Vec<Range<u32>>,
 }
 
-impl Parts {
+impl PartialRefresh {
     /// None where all blocks are of one kind, or a selection mixes their indices.
-    pub fn of(set: &FeatureSet) -> Option<Parts> {
+    pub fn of(set: &FeatureSet) -> Option<PartialRefresh> {
         let blocks = set.blocks();
         let (still, moving): (Vec<usize>, Vec<usize>) =
             (0..blocks.len()).partition(|block| blocks[*block].contexts() == 1);
         let ranges: Option<Vec<Range<u32>>> = moving.iter().map(|block| blocks[*block].range()).collect();
-        (!still.is_empty() && !moving.is_empty()).then_some(Parts { still, moving, ranges: ranges? })
+        (!still.is_empty() && !moving.is_empty()).then_some(PartialRefresh { still, moving, ranges: ranges? })
     }
 
     /// Features of blocks without contexts go to `still`; gives how many others there are.

@@ -15,7 +15,7 @@ impl QuantNet {
     /// # Panics
     /// When `order` does not hold every unit once.
     #[must_use]
-    pub fn reordered(&self, order: &[usize]) -> QuantNet {
+    pub fn permute_ft(&self, order: &[usize]) -> QuantNet {
         let units = self.units();
         let mut sorted = order.to_vec();
         sorted.sort_unstable();

@@ -6,10 +6,10 @@ use super::{Checkpoint, NetError, NetFile, Scheme, Shape, load_float, quantise};
 
 /// What a file held.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Held {
-    Integers,
+pub enum StoredPrecision {
+    Integer,
     /// Quantised when it was read.
-    Floats,
+    Float,
 }
 
 /// The network of a file. A checkpoint's is quantised by `scheme`; where none is named, by the one that its trainer noted in
@@ -17,7 +17,7 @@ pub enum Held {
 ///
 /// # Errors
 /// As [`NetFile::load`]; when the network does not fit the scheme, or a scheme is named for integers of another.
-pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, Held), NetError> {
+pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, StoredPrecision), NetError> {
     let foreign = match NetFile::load(path) {
         Ok(file) => {
             let (found, wanted) = (&file.net.scheme.name, scheme.map(|scheme| &scheme.name));
@@ -26,7 +26,7 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
                     "{} holds integers of scheme `{found}`, `{wanted}` was asked for; quantise its checkpoint",
                     path.display()
                 ))),
-                None => Ok((file, Held::Integers)),
+                None => Ok((file, StoredPrecision::Integer)),
             };
         }
         Err(error @ NetError::Foreign { .. }) => error,
@@ -39,7 +39,7 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
     let scheme = scheme.cloned().or_else(|| noted(&training)).or_else(|| of_its_run(path));
     let scheme = scheme.unwrap_or_else(|| fitting(&net.shape));
     scheme.admits(&net.shape)?;
-    Ok((NetFile { origin, net: quantise(&net, &scheme)? }, Held::Floats))
+    Ok((NetFile { origin, net: quantise(&net, &scheme)? }, StoredPrecision::Float))
 }
 
 /// Of a checkpoint to go on from, or of weights alone.

@@ -19,7 +19,7 @@ const EXCHANGES: usize = 100;
 ///
 /// # Errors
 /// When the network has not as many inputs as the set has features.
-pub fn arranged<'a>(
+pub fn ft_permute<'a>(
     set: &FeatureSet,
     net: &QuantNet,
     positions: impl IntoIterator<Item = (&'a Board, Color)>,
@@ -35,7 +35,7 @@ pub fn arranged<'a>(
             }
         });
     }
-    Ok(net.reordered(&activity.order()))
+    Ok(net.permute_ft(&activity.order()))
 }
 
 /// In which samples every unit was not zero: bit s % 64 of word s / 64.

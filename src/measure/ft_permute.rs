@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::MeasureError;
-use super::lines::{Line, Reading, first};
+use super::lines::{Line, ReadSummary, first};
 use crate::chess::{Board, Color};
 use crate::engine;
 use crate::features::FeatureSet;
@@ -15,11 +15,11 @@ pub(super) const READ: u64 = 20_000;
 const LOOKED_AT: usize = 4_000;
 
 /// The same network, scores and all, with neurons that are active together put together, as
-/// [`crate::engine::arranged`] has it: by the first 20,000 positions of `data`.
+/// [`crate::engine::ft_permute`] has it: by the first 20,000 positions of `data`.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt or the data cannot be read.
-pub fn arrange(file: NetFile, data: &Path) -> Result<(NetFile, Reading), MeasureError> {
+pub fn ft_permute(file: NetFile, data: &Path) -> Result<(NetFile, ReadSummary), MeasureError> {
     let set = file.origin.feature_set()?;
     let (lines, reading) = first(data, READ)?;
     let net = by_lines(&set, &file.net, &lines)?;
@@ -33,5 +33,5 @@ pub(super) fn by_lines(set: &FeatureSet, net: &QuantNet, lines: &[Line]) -> Resu
     lines.iter().for_each(add);
     let step = positions.len().div_ceil(LOOKED_AT).max(1);
     let looked_at = positions.iter().map(|(board, turn)| (board, *turn)).step_by(step);
-    Ok(engine::arranged(set, net, looked_at)?)
+    Ok(engine::ft_permute(set, net, looked_at)?)
 }

@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 
-use super::aligned::Aligned;
+use super::aligned::AlignedVec;
 use super::model::Model;
-use super::parts::Parts;
+use super::partial_refresh::PartialRefresh;
 use super::simd::BackEnd;
 use crate::chess::{Board, ByPerspective, Perspective};
 use crate::features::{Delta, FeatureSet};
 
 #[derive(Clone)]
-struct Entry {
-    accumulator: Aligned<i16>,
+struct CachedAccumulator {
+    accumulator: AlignedVec<i16>,
     board: Board,
     /// How many features were active.
     active: usize,
@@ -24,7 +24,7 @@ pub struct RefreshCache {
     /// The numbers of the blocks that entries are sums over.
     blocks: Vec<usize>,
     /// By the blocks' contexts, all of them: a number made of many may wrap.
-    entries: ByPerspective<HashMap<Box<[u32]>, Entry>>,
+    entries: ByPerspective<HashMap<Box<[u32]>, CachedAccumulator>>,
     /// The contexts of the board at hand.
     contexts: Vec<u32>,
     active: Vec<u32>,
@@ -32,7 +32,7 @@ pub struct RefreshCache {
 }
 
 /// What a refresh came to.
-pub struct Refreshed {
+pub struct RefreshStats {
     /// Rows added and subtracted.
     pub rows: usize,
     /// Active features now.
@@ -44,7 +44,7 @@ const NO_KINGS: u32 = u32::MAX;
 
 impl RefreshCache {
     /// With `parts` entries are sums over the moving blocks alone.
-    pub fn new(set: &FeatureSet, parts: Option<&Parts>) -> RefreshCache {
+    pub fn new(set: &FeatureSet, parts: Option<&PartialRefresh>) -> RefreshCache {
         let blocks = parts.map_or_else(|| (0..set.blocks().len()).collect(), |parts| parts.moving_blocks().to_vec());
         let (contexts, active) = (Vec::with_capacity(blocks.len()), Vec::new());
         RefreshCache { blocks, entries: ByPerspective::default(), contexts, active, delta: Delta::default() }
@@ -58,9 +58,9 @@ impl RefreshCache {
         model: &Model,
         back_end: BackEnd,
         (board, pov): (&Board, Perspective),
-        parts: Option<(&Parts, &[i16])>,
+        parts: Option<(&PartialRefresh, &[i16])>,
         accumulator: &mut [i16],
-    ) -> Refreshed {
+    ) -> RefreshStats {
         self.contexts.clear();
         self.contexts
             .extend(self.blocks.iter().map(|block| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS)));
@@ -74,7 +74,7 @@ impl RefreshCache {
                 entry.board.clone_from(board);
                 entry.active = active;
                 entry.copy(model, back_end, parts, accumulator);
-                return Refreshed { rows, active };
+                return RefreshStats { rows, active };
             }
         }
         match parts {
@@ -82,7 +82,7 @@ impl RefreshCache {
             Some((parts, _)) => parts.moving(set, board, pov, &mut self.active),
         }
         let active = self.active.len();
-        let empty = || Entry { accumulator: model.empty_accumulator(), board: Board::empty(), active };
+        let empty = || CachedAccumulator { accumulator: model.empty_accumulator(), board: Board::empty(), active };
         let entry = self.entries[pov].entry(self.contexts.as_slice().into()).or_insert_with(empty);
         match parts {
             None => model.refresh(back_end, &mut entry.accumulator, &self.active),
@@ -94,12 +94,12 @@ impl RefreshCache {
         entry.board.clone_from(board);
         entry.active = active;
         entry.copy(model, back_end, parts, accumulator);
-        Refreshed { rows: active, active }
+        RefreshStats { rows: active, active }
     }
 }
 
-impl Entry {
-    fn copy(&self, model: &Model, back_end: BackEnd, parts: Option<(&Parts, &[i16])>, to: &mut [i16]) {
+impl CachedAccumulator {
+    fn copy(&self, model: &Model, back_end: BackEnd, parts: Option<(&PartialRefresh, &[i16])>, to: &mut [i16]) {
         match parts {
             None => to.copy_from_slice(&self.accumulator),
             Some((_, still)) => model.sum(back_end, still, &self.accumulator, to),

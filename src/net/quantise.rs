@@ -1,6 +1,6 @@
 //! Integer networks: quantisation, and the slow, obvious integer forward pass that the engine is tested against.
 
-use super::{Activation, Dense, FloatNet, NetError, Scheme, Shape, WeightType, whole};
+use super::{Activation, Dense, FloatNet, NetError, Scheme, Shape, WeightType, direct_output};
 
 /// A fully connected integer layer: `weights[o * inputs + i]`, of the scheme's type whatever they are kept in, and
 /// `biases[o]`.
@@ -81,7 +81,7 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     scheme.validate()?;
     net.validate()?;
     scheme.admits(&net.shape)?;
-    let (l1, row) = (net.shape.l1, net.shape.row());
+    let (l1, row) = (net.shape.l1, net.shape.row_len());
     let ft = Rounding { scheme, scale: scheme.feature_transformer_scale(), largest: f64::from(i16::MAX) };
     let psqt = Rounding { scheme, scale: scheme.output_bias_scale(), largest: f64::from(i32::MAX / MOST_ACTIVE) };
     let columns = |from: usize, to: usize| -> Vec<f32> {
@@ -231,7 +231,7 @@ impl QuantNet {
 pub fn forward_integer(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32]) -> RawScore {
     let psqt = net.psqt(stm, bucket).wrapping_sub(net.psqt(nstm, bucket)) / 2;
     if net.scheme.weights == WeightType::I16 {
-        return RawScore { psqt, positional: whole::forward(net, bucket, stm, nstm) };
+        return RawScore { psqt, positional: direct_output::forward(net, bucket, stm, nstm) };
     }
     let mut input = net.activate_accumulator(&net.accumulate(stm));
     input.extend(net.activate_accumulator(&net.accumulate(nstm)));

@@ -1,10 +1,10 @@
 //! Groups of inputs that are not all zero: where they are, and what their weights give.
 
-use super::{SPARE_PLACES, Vector};
+use super::{NNZ_SLACK, Vector};
 
 /// Numbers of groups of four inputs that are not all zero, lowest first, filled up to whole chunks with the number of a
-/// group of zeros behind all others. Only [`Places::find`] makes it: every number is below `groups`.
-pub struct Places<'a> {
+/// group of zeros behind all others. Only [`Nnz::find`] makes it: every number is below `groups`.
+pub struct Nnz<'a> {
     numbers: &'a [u16],
     /// Numbers before those that fill up.
     count: usize,
@@ -12,21 +12,21 @@ pub struct Places<'a> {
     groups: usize,
 }
 
-/// Places stand in whole chunks of so many.
+/// Nnz stand in whole chunks of so many.
 const CHUNK: usize = 4;
 
-impl<'a> Places<'a> {
+impl<'a> Nnz<'a> {
     /// Bit i of `masks[n]` says whether group n · `DOUBLES` + i is not all zero.
     ///
     /// # Panics
-    /// When `room` does not hold a number for each group and [`SPARE_PLACES`] more, or the groups are too many for u16.
+    /// When `room` does not hold a number for each group and [`NNZ_SLACK`] more, or the groups are too many for u16.
     #[inline(always)]
-    pub fn find<V: Vector>(proof: V::Proof, masks: &[u16], room: &'a mut [u16]) -> Places<'a> {
+    pub fn find<V: Vector>(proof: V::Proof, masks: &[u16], room: &'a mut [u16]) -> Nnz<'a> {
         let groups = masks.len() * V::DOUBLES;
-        assert!(groups < usize::from(u16::MAX) && room.len() >= groups + SPARE_PLACES);
-        let count = V::places(proof, masks, room);
+        assert!(groups < usize::from(u16::MAX) && room.len() >= groups + NNZ_SLACK);
+        let count = V::nnz(proof, masks, room);
         room[count..][..CHUNK].fill(groups as u16);
-        Places { numbers: &room[..count.next_multiple_of(CHUNK)], count, groups: groups + 1 }
+        Nnz { numbers: &room[..count.next_multiple_of(CHUNK)], count, groups: groups + 1 }
     }
 
     /// Groups that are not all zero.
@@ -43,20 +43,20 @@ impl<'a> Places<'a> {
         &'b self,
         proof: V::Proof,
         groups: &'b [[u8; 4]],
-        rows: Rows<'b>,
-    ) -> Picked<'b, V, N, C> {
+        rows: GroupWeights<'b>,
+    ) -> NnzIter<'b, V, N, C> {
         const { assert!(CHUNK.is_multiple_of(C)) };
-        let Rows { weights, stride, at } = rows;
+        let GroupWeights { weights, stride, at } = rows;
         let all = self.groups.checked_mul(stride).is_some_and(|all| weights.len() >= all);
         let whole = at.checked_add(N * V::BYTES).is_some_and(|end| end <= stride);
         assert!(all && whole && groups.len() >= self.groups, "not enough groups");
-        Picked { proof, numbers: self.numbers.as_chunks::<C>().0.iter(), groups, rows }
+        NnzIter { proof, numbers: self.numbers.as_chunks::<C>().0.iter(), groups, rows }
     }
 }
 
 /// Weights in rows, one a group of inputs.
 #[derive(Copy, Clone)]
-pub struct Rows<'a> {
+pub struct GroupWeights<'a> {
     pub weights: &'a [i8],
     /// Weights of a row.
     pub stride: usize,
@@ -64,27 +64,27 @@ pub struct Rows<'a> {
     pub at: usize,
 }
 
-/// See [`Places::picked`]. Nothing is checked a group: with checks, and chunks that had a rest, evaluations of a 512×2 → 32
+/// Observer [`Nnz::picked`]. Nothing is checked a group: with checks, and chunks that had a rest, evaluations of a 512×2 → 32
 /// network with 55% of its groups not zero took 8% longer.
-pub struct Picked<'a, V: Vector, const N: usize, const C: usize> {
+pub struct NnzIter<'a, V: Vector, const N: usize, const C: usize> {
     proof: V::Proof,
     numbers: std::slice::Iter<'a, [u16; C]>,
     groups: &'a [[u8; 4]],
-    rows: Rows<'a>,
+    rows: GroupWeights<'a>,
 }
 
-impl<V: Vector, const N: usize, const C: usize> Iterator for Picked<'_, V, N, C> {
+impl<V: Vector, const N: usize, const C: usize> Iterator for NnzIter<'_, V, N, C> {
     /// A group's inputs in every i32, and its weights.
     type Item = [(V, [V; N]); C];
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let numbers = self.numbers.next()?;
-        let Rows { weights, stride, at } = self.rows;
+        let GroupWeights { weights, stride, at } = self.rows;
         let mut picked = [(V::zero(self.proof), [V::zero(self.proof); N]); C];
         for c in 0..C {
             let group = usize::from(numbers[c]);
-            // SAFETY: numbers are below `Places::groups`; `picked` made sure of so many groups and rows, and of the
+            // SAFETY: numbers are below `Nnz::groups`; `picked` made sure of so many groups and rows, and of the
             // vectors in each row.
             let (inputs, weights) = unsafe {
                 let row = weights.get_unchecked(group * stride + at..);
@@ -117,7 +117,7 @@ static PLACES: [[u16; 8]; 256] = {
     places
 };
 
-/// [`super::Vector::places`] of masks of eight bits.
+/// [`super::Vector::nnz`] of masks of eight bits.
 #[inline(always)]
 pub fn of_bytes(masks: &[u16], to: &mut [u16]) -> usize {
     let mut count = 0;
