@@ -5,6 +5,7 @@ pub mod skip;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use fsbench::chess::{Chess, Move};
 use fsbench::features::FeatureSet;
@@ -33,6 +34,18 @@ pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
         position.play_unchecked(mv);
     }
     played
+}
+
+/// A command in a process that ignores `ignored` and no other signal, however these tests were started.
+pub fn heeding(command: &Command, ignored: &[&str]) -> Command {
+    let mut own = Command::new("env");
+    own.arg("--default-signal=INT,TERM,HUP");
+    own.args(ignored.iter().map(|signal| format!("--ignore-signal={signal}")));
+    own.arg(command.get_program()).args(command.get_args());
+    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.stderr(Stdio::piped());
+    own.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    own
 }
 
 /// PGN text of games from the initial position.

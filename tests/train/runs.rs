@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use fsbench::chess::Perspective;
@@ -355,17 +355,6 @@ fn ended(mut child: Child, signal: &str) -> (Option<i32>, String) {
     (output.status.code(), error_of(&output))
 }
 
-/// A command in a process that ignores `ignored` and no other signal, however these tests were started.
-fn heeding(command: &Command, ignored: &[&str]) -> Command {
-    let mut own = Command::new("env");
-    own.arg("--default-signal=INT,TERM,HUP");
-    own.args(ignored.iter().map(|signal| format!("--ignore-signal={signal}")));
-    own.arg(command.get_program()).args(command.get_args());
-    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    own.stderr(Stdio::piped());
-    own
-}
-
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
 /// The service reads more games than it can while the test lasts.
@@ -378,7 +367,7 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         let mut command = Command::new(PROGRAM);
         command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
         command.env("FSBENCH_CACHE", bench.path("cache"));
-        let child = heeding(&command, &[]).spawn().expect("runs");
+        let child = common::heeding(&command, &[]).spawn().expect("runs");
         let service = service_of(child.id());
         let (found, text) = ended(child, signal);
         assert_eq!(found, Some(status), "{signal}: {text}");
@@ -388,7 +377,7 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
         if signal != "-HUP" {
             // As under `nohup`.
-            let child = heeding(&command, &["HUP"]).spawn().expect("runs");
+            let child = common::heeding(&command, &["HUP"]).spawn().expect("runs");
             service_of(child.id());
             assert!(
                 Command::new("kill").args(["-HUP", &child.id().to_string()]).status().expect("kill runs").success()
@@ -422,7 +411,7 @@ fn a_signal_ends_training_with_its_state_saved() {
         let metrics = bench.path("cut").join(run_dir::METRICS);
         let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
         let before = lines();
-        let child = heeding(&bench.command("cut", &more), &[]).spawn().expect("runs");
+        let child = common::heeding(&bench.command("cut", &more), &[]).spawn().expect("runs");
         let deadline = Instant::now() + Duration::from_secs(60);
         while lines() < before + 2 {
             assert!(Instant::now() < deadline, "no epoch ended");
