@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::data::Method;
-use fsbench::pipeline::{Job, Options, Weighted, build};
+use fsbench::pipeline::{BuildJob, BuildOptions, WeightedInput, build};
 use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
 use rayon::ThreadPoolBuilder;
 use shakmaty::{Chess, Position};
@@ -62,8 +62,8 @@ fn replay(path: &Path) -> u64 {
 }
 
 fn samples(path: &Path, output: &Path) -> u64 {
-    let (inputs, options) = ([Weighted::whole(path)], Options::new(Method::Eval));
-    build(&Job::new(&inputs, output, &options), &mut |_| {}).unwrap().manifest.positions
+    let (inputs, options) = ([WeightedInput::file(path)], BuildOptions::new(Method::Eval));
+    build(&BuildJob::new(&inputs, output, &options), &mut |_| {}).unwrap().positions
 }
 
 fn games(criterion: &mut Criterion) {

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use fsbench::data::{Fsd, Method, Needs, Record, ScoreUnit, Split};
-use fsbench::pipeline::build::{Balance, Dedup, Part, PerGame, Target};
-use fsbench::pipeline::{Job, Options, Weighted, build};
+use fsbench::pipeline::build::{Balance, BalanceBy, Dedup, GameSplit, PerGame};
+use fsbench::pipeline::{BuildJob, BuildOptions, WeightedInput, build};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -57,14 +57,14 @@ impl Fixture {
         self.folder.path().join(name)
     }
 
-    fn build(&self, options: &Options) -> (Vec<Record>, BTreeMap<String, u64>) {
-        self.build_from(&[Weighted::whole(&self.games)], options)
+    fn build(&self, options: &BuildOptions) -> (Vec<Record>, BTreeMap<String, u64>) {
+        self.build_from(&[WeightedInput::file(&self.games)], options)
     }
 
     /// The samples and, by reason, what was dropped.
-    fn build_from(&self, inputs: &[Weighted], options: &Options) -> (Vec<Record>, BTreeMap<String, u64>) {
+    fn build_from(&self, inputs: &[WeightedInput], options: &BuildOptions) -> (Vec<Record>, BTreeMap<String, u64>) {
         let output = self.path("x.fsd");
-        let manifest = build(&Job::new(inputs, &output, options), &mut |_| {}).unwrap().manifest;
+        let manifest = build(&BuildJob::new(inputs, &output, options), &mut |_| {}).unwrap();
         let records = Fsd::open(&output).unwrap().records().to_vec();
         assert_eq!(records.len() as u64, manifest.kept);
         let name = |why: &dyn erased::Name| why.name();
@@ -92,8 +92,8 @@ mod erased {
     }
 }
 
-fn everything() -> Options {
-    Options { min_ply: 0, ..Options::new(Method::Eval) }
+fn everything() -> BuildOptions {
+    BuildOptions { min_ply: 0, ..BuildOptions::new(Method::Eval) }
 }
 
 fn fsbench(arguments: &[&str], folder: &Path, input: &[u8]) -> Output {
@@ -114,33 +114,33 @@ fn key(record: &Record) -> Vec<u8> {
 fn every_drop_has_its_reason() {
     let fixture = Fixture::new(40);
     let all = fixture.build(&everything()).0;
-    let check = |options: Options, why: &str, keeps: &dyn Fn(&Record) -> bool| {
+    let check = |options: BuildOptions, why: &str, keeps: &dyn Fn(&Record) -> bool| {
         let (records, dropped) = fixture.build(&options);
         let expected: Vec<Record> = all.iter().filter(|record| keeps(record)).copied().collect();
         assert!(!expected.is_empty() && expected.len() < all.len(), "{why} decides nothing");
         assert_eq!(records, expected, "{why}");
         assert!(dropped.contains_key(why), "{why}: {dropped:?}");
     };
-    check(Options { min_ply: 30, ..everything() }, "early", &|record| record.ply().0 >= 30);
-    check(Options { max_ply: Some(30), ..everything() }, "late", &|record| record.ply().0 <= 30);
+    check(BuildOptions { min_ply: 30, ..everything() }, "early", &|record| record.ply().0 >= 30);
+    check(BuildOptions { max_ply: Some(30), ..everything() }, "late", &|record| record.ply().0 <= 30);
     let near = |record: &Record| record.score().unwrap().abs() <= 200;
-    check(Options { max_score: Some(200), ..everything() }, "decided", &near);
+    check(BuildOptions { max_score: Some(200), ..everything() }, "decided", &near);
     let moves = |record: &Record| shakmaty::Position::legal_moves(&record.position().unwrap()).len();
-    check(Options { min_moves: 22, ..everything() }, "few-moves", &|record| moves(record) >= 22);
-    check(Options { min_rating: Some(2200), ..everything() }, "rating", &|record| record.game() >= 20);
+    check(BuildOptions { min_moves: 22, ..everything() }, "few-moves", &|record| moves(record) >= 22);
+    check(BuildOptions { min_rating: Some(2200), ..everything() }, "rating", &|record| record.game() >= 20);
     let blitz = vec![fsbench::data::Speed::Blitz];
-    check(Options { speeds: blitz, ..everything() }, "time-control", &|record| record.game() % 3 == 1);
-    let part = |split| Some(Part { split, validation: 0.3, seed: Seed(7) });
+    check(BuildOptions { speeds: blitz, ..everything() }, "time-control", &|record| record.game() % 3 == 1);
+    let side = |split| Some(GameSplit { split, validation: 0.3, seed: Seed(7) });
     let inside = |record: &Record| fsbench::data::in_split(Seed(7), 0.3, record.game(), Split::Train);
-    check(Options { part: part(Split::Train), ..everything() }, "other-part", &inside);
-    check(Options { part: part(Split::Validation), ..everything() }, "game-left-out", &|record| !inside(record));
+    check(BuildOptions { split: side(Split::Train), ..everything() }, "other-part", &inside);
+    check(BuildOptions { split: side(Split::Validation), ..everything() }, "game-left-out", &|record| !inside(record));
 }
 
 #[test]
 fn a_quantile_of_legal_moves_is_taken_ply_by_ply() {
     let fixture = Fixture::new(60);
     let all = fixture.build(&everything()).0;
-    let (kept, dropped) = fixture.build(&Options { min_moves_quantile: Some(0.25), ..everything() });
+    let (kept, dropped) = fixture.build(&BuildOptions { min_moves_quantile: Some(0.25), ..everything() });
     assert_eq!(dropped["few-moves"] + kept.len() as u64, all.len() as u64);
     let moves = |record: &Record| shakmaty::Position::legal_moves(&record.position().unwrap()).len();
     // The first position of a game has no score.
@@ -162,12 +162,12 @@ fn a_quantile_of_legal_moves_is_taken_ply_by_ply() {
 fn repeated_positions_are_dropped() {
     let fixture = Fixture::new(30);
     let all = fixture.build(&everything()).0;
-    let (kept, dropped) = fixture.build(&Options { dedup: Some(Dedup::Position), ..everything() });
+    let (kept, dropped) = fixture.build(&BuildOptions { dedup: Some(Dedup::Position), ..everything() });
     let mut seen = HashSet::new();
     let first: Vec<Record> = all.iter().filter(|record| seen.insert(key(record))).copied().collect();
     assert_eq!(kept, first);
     assert_eq!(dropped["duplicate"] + kept.len() as u64, all.len() as u64);
-    let by_move = fixture.build(&Options { dedup: Some(Dedup::Move), ..everything() }).0;
+    let by_move = fixture.build(&BuildOptions { dedup: Some(Dedup::Move), ..everything() }).0;
     assert!(by_move.len() > kept.len() && by_move.len() < all.len());
 }
 
@@ -179,26 +179,26 @@ fn samples_are_thinned_to_a_distribution() {
         records.iter().for_each(|record| *counts.entry(of(record)).or_default() += 1);
         counts
     };
-    let balance = |by, weights| Options { balance: Some(Target { by, weights }), ..everything() };
-    let by_ply = count(&fixture.build(&balance(Balance::Ply, None)).0, |record| record.ply().0);
+    let balance = |by, weights| BuildOptions { balance: Some(Balance { by, weights }), ..everything() };
+    let by_ply = count(&fixture.build(&balance(BalanceBy::Ply, None)).0, |record| record.ply().0);
     assert_eq!(by_ply.values().min(), by_ply.values().max());
     let weights = BTreeMap::from([(28, 1.0), (30, 3.0)]);
     let by_pieces =
-        count(&fixture.build(&balance(Balance::Pieces, Some(weights))).0, |record| record.board().count() as u16);
+        count(&fixture.build(&balance(BalanceBy::Pieces, Some(weights))).0, |record| record.board().count() as u16);
     assert_eq!(by_pieces.keys().copied().collect::<Vec<_>>(), [28, 30]);
     assert!(by_pieces[&30].abs_diff(3 * by_pieces[&28]) <= 2, "{by_pieces:?}");
-    let some = Options { samples: Some(500), seed: Seed(1), ..everything() };
+    let some = BuildOptions { samples: Some(500), seed: Seed(1), ..everything() };
     let (drawn, dropped) = fixture.build(&some);
     assert_eq!(drawn.len(), 500);
     assert!(dropped["thinned"] > 0);
     assert_eq!(drawn, fixture.build(&some).0);
-    assert_ne!(drawn, fixture.build(&Options { seed: Seed(2), ..some }).0);
+    assert_ne!(drawn, fixture.build(&BuildOptions { seed: Seed(2), ..some }).0);
 }
 
 #[test]
 fn unlikely_results_are_skipped() {
     let fixture = Fixture::new(60);
-    let (kept, dropped) = fixture.build(&Options { skip_unlikely: true, ..everything() });
+    let (kept, dropped) = fixture.build(&BuildOptions { skip_unlikely: true, ..everything() });
     assert!(dropped["unlikely"] > 0);
     // Who stands to win wins more often among those kept.
     let all = fixture.build(&everything()).0;
@@ -218,7 +218,7 @@ fn unlikely_results_are_skipped() {
 fn a_shuffle_is_a_permutation_that_the_seed_decides() {
     let fixture = Fixture::new(50);
     let all = fixture.build(&everything()).0;
-    let shuffled = |seed| fixture.build(&Options { shuffle: true, seed: Seed(seed), ..everything() }).0;
+    let shuffled = |seed| fixture.build(&BuildOptions { shuffle: true, seed: Seed(seed), ..everything() }).0;
     let sorted = |mut records: Vec<Record>| {
         records.sort_by_key(|record| bytemuck::bytes_of(record).to_vec());
         records
@@ -232,8 +232,8 @@ fn a_shuffle_is_a_permutation_that_the_seed_decides() {
 #[test]
 fn several_inputs_follow_each_other_by_weight() {
     let fixture = Fixture::new(40);
-    let whole = Weighted::whole(&fixture.games);
-    let weighted = |weight| Weighted { weight, ..whole.clone() };
+    let whole = WeightedInput::file(&fixture.games);
+    let weighted = |weight| WeightedInput { weight, ..whole.clone() };
     let one = fixture.build(&everything()).0;
     let (two, _) = fixture.build_from(&[whole.clone(), whole.clone()], &everything());
     let later: Vec<Record> = one.iter().map(|record| record.with_game(record.game() + 40)).collect();
@@ -279,8 +279,8 @@ fn games_come_through_globs_and_standard_input() {
     assert!(String::from_utf8_lossy(&folder.stderr).contains("it is a folder"));
 }
 
-fn in_centipawns(path: &Path) -> Weighted {
-    Weighted { unit: Some(ScoreUnit::Centipawns), ..Weighted::whole(path) }
+fn in_centipawns(path: &Path) -> WeightedInput {
+    WeightedInput { unit: Some(ScoreUnit::Centipawns), ..WeightedInput::file(path) }
 }
 
 /// Half of the games lose their scores, a third their results.
@@ -293,15 +293,15 @@ fn samples_need_what_lambda_asks_for() {
         format!("[Event{}", if number % 3 == 0 { game.replace("[Result", "[Ending") } else { game })
     });
     fs::write(&fixture.games, games.collect::<String>()).unwrap();
-    let all = fixture.build(&Options { min_moves: 0, ..Options::new(Method::Pqr) }).0;
+    let all = fixture.build(&BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) }).0;
     let kinds = [(Needs::Score, "no-score"), (Needs::Result, "no-result"), (Needs::Any, "no-label")];
     for (needs, why) in kinds {
-        let (kept, dropped) = fixture.build(&Options { needs, ..everything() });
+        let (kept, dropped) = fixture.build(&BuildOptions { needs, ..everything() });
         let expected: Vec<_> = all.iter().filter(|record| needs.met_by(record)).copied().collect();
         assert_eq!(kept, expected, "{needs:?}");
         assert_eq!(dropped, BTreeMap::from([(why.to_owned(), (all.len() - kept.len()) as u64)]));
     }
-    let (kept, dropped) = fixture.build(&Options { needs: Needs::Both, ..everything() });
+    let (kept, dropped) = fixture.build(&BuildOptions { needs: Needs::Both, ..everything() });
     let expected: Vec<_> = all.iter().filter(|record| Needs::Both.met_by(record)).copied().collect();
     assert_eq!(kept, expected);
     assert!(dropped["no-score"] > 0 && dropped["no-result"] > 0, "{dropped:?}");
@@ -327,15 +327,15 @@ fn scores_of_the_players_searches_are_read() {
     let expected: Vec<_> = [0, 1].into_iter().flat_map(|game| of_one.map(|(ply, score)| (game, ply, score))).collect();
     assert_eq!(found, expected);
     assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 2 * 3)]));
-    let (records, dropped) = fixture.build(&Options { max_score: Some(20), ..everything() });
+    let (records, dropped) = fixture.build(&BuildOptions { max_score: Some(20), ..everything() });
     assert_eq!(records.iter().map(|record| record.ply().0).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 6), ("decided".to_owned(), 8)]));
     // Samples that need none have them all the same.
-    let all = fixture.build(&Options { min_moves: 0, ..Options::new(Method::Pqr) }).0;
+    let all = fixture.build(&BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) }).0;
     let scored: Vec<_> =
         all.iter().filter_map(|record| Some((record.game(), record.ply().0, record.score()?))).collect();
     assert_eq!((scored, all.len()), (expected, 16));
-    let (records, dropped) = fixture.build(&Options { needs: Needs::Any, max_score: Some(20), ..everything() });
+    let (records, dropped) = fixture.build(&BuildOptions { needs: Needs::Any, max_score: Some(20), ..everything() });
     assert_eq!((records.len(), dropped), (8, BTreeMap::from([("decided".to_owned(), 8)])));
 }
 
@@ -352,14 +352,14 @@ fn samples_are_sifted_as_games_are() {
     convert(&fixture.games, &all);
     convert(&all, &text);
     let options = [
-        Options { per_game: PerGame::At(3), ..everything() },
-        Options { filter: fsbench::pipeline::build::Filter::Quiet, min_moves: 5, ..everything() },
-        Options { min_ply: 10, max_score: Some(250), dedup: Some(Dedup::Move), ..everything() },
-        Options::new(Method::Pqr),
+        BuildOptions { per_game: PerGame::AtMost(3), ..everything() },
+        BuildOptions { filter: fsbench::pipeline::build::Filter::Quiet, min_moves: 5, ..everything() },
+        BuildOptions { min_ply: 10, max_score: Some(250), dedup: Some(Dedup::Move), ..everything() },
+        BuildOptions::new(Method::Pqr),
     ];
     for options in options {
         let (expected, dropped) = fixture.build(&options);
-        assert_eq!(fixture.build_from(&[Weighted::whole(&all)], &options), (expected.clone(), dropped));
+        assert_eq!(fixture.build_from(&[WeightedInput::file(&all)], &options), (expected.clone(), dropped));
         let (binpack, _) = fixture.build_from(&[in_centipawns(&text)], &options);
         assert_eq!(binpack, expected);
     }

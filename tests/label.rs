@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
 use fsbench::data::{Eval, Record, Sample};
-use fsbench::pipeline::label::{Effort, FailReason, LabelError, Labelling, Settings, Work, label};
-use fsbench::pipeline::uci::{EngineSpec, Limit, uci_move};
+use fsbench::pipeline::label::{FailReason, LabelError, LabelSettings, Labelling, RunCounts, label};
+use fsbench::pipeline::uci::{EngineSpec, SearchLimit, Workers, uci_move};
 use fsbench::units::{Centipawn, Ply};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
@@ -49,19 +49,19 @@ fn expected(record: &Record) -> i16 {
 /// A folder with an engine in it.
 struct Bench {
     folder: TempDir,
-    settings: Settings,
-    work: Work,
+    settings: LabelSettings,
+    workers: Workers,
 }
 
 /// What came of a labelling: a score and a move a record.
-type Found = (Vec<Option<(Eval, String)>>, Labelling, Effort);
+type Found = (Vec<Option<(Eval, String)>>, Labelling, RunCounts);
 
 impl Bench {
     fn new(script: &Script) -> Bench {
         let folder = TempDir::new().unwrap();
         let engine = EngineSpec::new(script.write(&folder.path().join("engine")));
-        let work = Work { concurrency: 1, patience: Duration::from_secs(10) };
-        Bench { folder, settings: Settings::new(engine, Limit::Depth(9)), work }
+        let workers = Workers { concurrency: 1, answer_timeout: Duration::from_secs(10) };
+        Bench { folder, settings: LabelSettings::new(engine, SearchLimit::Depth(9)), workers }
     }
 
     fn answering(on_go: &str) -> Bench {
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     fn impatient(mut self) -> Bench {
-        self.work.patience = Duration::from_millis(700);
+        self.workers.answer_timeout = Duration::from_millis(700);
         self
     }
 
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     fn label(&self, records: &[Record]) -> Result<Found, LabelError> {
-        let labels = label(records, &self.settings, &self.work, &self.journal(), "abc", &mut |_| {})?;
+        let labels = label(records, &self.settings, &self.workers, &self.journal(), "abc", &mut |_| {})?;
         let found = records.iter().enumerate().map(|(place, record)| {
             let label = labels.get(place)?;
             let applied = label.apply(*record).unpack().unwrap();
@@ -88,10 +88,10 @@ impl Bench {
             Some((label.eval(), uci_move(applied.mv.unwrap())))
         });
         let found = found.collect();
-        let (labelling, effort) = (labels.labelling.clone(), labels.effort);
+        let (labelling, counts) = (labels.labelling.clone(), labels.counts);
         labels.remove_journal().unwrap();
         assert!(!self.journal().exists());
-        Ok((found, labelling, effort))
+        Ok((found, labelling, counts))
     }
 }
 
@@ -107,14 +107,14 @@ fn every_record_gets_the_score_of_its_position() {
     let go = format!("{log}; {ANSWER}");
     let mut bench = Bench::new(&Script { on_new_game: "fresh=1", ..Script::new(&go) });
     for concurrency in [1, 2, 3] {
-        bench.work.concurrency = concurrency;
-        let (found, labelling, effort) = bench.label(&records).unwrap();
+        bench.workers.concurrency = concurrency;
+        let (found, labelling, counts) = bench.label(&records).unwrap();
         for (record, found) in records.iter().zip(found) {
             assert_eq!(found, Some((Eval::Score(Centipawn(expected(record).into())), "e2e3".into())));
         }
         assert_eq!((labelling.positions, labelling.repeated), (60, 30));
         assert!(labelling.failed.is_empty() && labelling.reproducible);
-        assert_eq!(effort, Effort { searched: 60, resumed: 0, engines_lost: 0 });
+        assert_eq!(counts, RunCounts { searched: 60, resumed: 0, engines_lost: 0 });
         let log = bench.folder.path().join("engine.log");
         let mut searched: Vec<_> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
         searched.sort();
@@ -131,11 +131,11 @@ fn positions_without_a_search_are_counted() {
     let illegal: Record = bytemuck::Zeroable::zeroed();
     let mated = record(position("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), 1);
     let records = [records()[0], illegal, mated, illegal, records()[1]];
-    let (found, labelling, effort) = Bench::answering(ANSWER).label(&records).unwrap();
+    let (found, labelling, counts) = Bench::answering(ANSWER).label(&records).unwrap();
     assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, false, true]);
     assert_eq!(labelling.failed, [(FailReason::NotLegal, 1), (FailReason::NoLegalMove, 1)].into());
     assert_eq!(labelling.examples.iter().map(|failed| failed.record).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!((labelling.positions, labelling.repeated, effort.searched), (4, 1, 2));
+    assert_eq!((labelling.positions, labelling.repeated, counts.searched), (4, 1, 2));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn mates_and_options_are_recorded() {
     check_error(bench.label(&records()), "has no option \"Stile\"; it has: Style, Hash");
     bench.settings.engine = EngineSpec { hash: 64, options: Vec::new(), ..bench.settings.engine };
     check_error(bench.label(&records()), "cannot set Hash to \"64\": it goes from 1 to 32");
-    bench.settings.limit = Limit::Depth(0);
+    bench.settings.limit = SearchLimit::Depth(0);
     check_error(bench.label(&records()), "at least one node");
 }
 
@@ -165,10 +165,10 @@ fn one_bad_position_does_not_stop_the_others() {
     let records = records();
     let bad = |trouble: &str| format!(r#"set -- $fen; if [ "$5 ${{#1}}" = "7 22" ]; then {trouble}; fi; {ANSWER}"#);
     let check = |trouble: &str, reason: FailReason, message: &str| {
-        let (found, labelling, effort) = Bench::answering(&bad(trouble)).impatient().label(&records).unwrap();
+        let (found, labelling, counts) = Bench::answering(&bad(trouble)).impatient().label(&records).unwrap();
         assert_eq!(labelling.failed, [(reason, 1)].into(), "{trouble}");
         assert!(labelling.examples[0].message.contains(message), "{labelling:?}");
-        assert_eq!((effort.searched, effort.engines_lost), (59, 2), "{trouble}");
+        assert_eq!((counts.searched, counts.engines_lost), (59, 2), "{trouble}");
         for (record, found) in records.iter().zip(found) {
             let is_bad = record.position().unwrap().halfmoves() == 7 && expected(record) == 2207;
             assert_eq!(found.is_none(), is_bad, "{trouble}");
@@ -191,9 +191,9 @@ fn one_bad_position_does_not_stop_the_others() {
 fn failures_that_pass_are_tried_again() {
     let records = records();
     let check = |script: Script, lost: u64| {
-        let (found, labelling, effort) = Bench::new(&script).label(&records).unwrap();
+        let (found, labelling, counts) = Bench::new(&script).label(&records).unwrap();
         assert!(found.iter().all(Option::is_some) && labelling.failed.is_empty());
-        assert_eq!((effort.searched, effort.engines_lost), (60, lost), "{}", script.on_go);
+        assert_eq!((counts.searched, counts.engines_lost), (60, lost), "{}", script.on_go);
     };
     check(Script::new(&format!("n=$((n + 1)); [ $n -gt 10 ] && exit 3; {ANSWER}")), 5);
     check(Script { on_uci: "sleep 1", ..Script::new(ANSWER) }, 0);
@@ -232,9 +232,9 @@ fn failed_positions_are_tried_again_by_the_next_run() {
         Bench::answering(&format!(r#"[ -e "$0.well" ] || {{ set -- $fen; [ $5 -gt 3 ] && exit 3; }}; {ANSWER}"#));
     check_error(bench.label(&records), "32 positions in a row");
     fs::write(bench.folder.path().join("engine.well"), "").unwrap();
-    let (found, labelling, effort) = bench.label(&records).unwrap();
+    let (found, labelling, counts) = bench.label(&records).unwrap();
     assert!(found.iter().all(Option::is_some) && labelling.failed.is_empty());
-    assert_eq!((effort.resumed, effort.searched), (12, 48));
+    assert_eq!((counts.resumed, counts.searched), (12, 48));
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn the_journal_belongs_to_one_run() {
     check_error(bench.label(&records), "10 finished positions");
     let kept = fs::read(bench.journal()).unwrap();
     Script::new(ANSWER).write(&bench.folder.path().join("engine"));
-    let mut other = Settings { limit: Limit::Nodes(5), ..bench.settings.clone() };
-    let check = |settings: &Settings, fingerprint: &str, message: &str| {
-        let outcome = label(&records, settings, &bench.work, &bench.journal(), fingerprint, &mut |_| {});
+    let mut other = LabelSettings { limit: SearchLimit::Nodes(5), ..bench.settings.clone() };
+    let check = |settings: &LabelSettings, fingerprint: &str, message: &str| {
+        let outcome = label(&records, settings, &bench.workers, &bench.journal(), fingerprint, &mut |_| {});
         let error = outcome.map(drop).unwrap_err();
         assert!(error.is_request() && error.to_string().contains(message), "{error}");
         assert_eq!(fs::read(bench.journal()).unwrap(), kept);
@@ -262,8 +262,8 @@ fn the_journal_belongs_to_one_run() {
     check(&other, "abc", "engine.name was \"Fake 1\", is now \"Fake 2\"");
 
     Script::new(ANSWER).write(&bench.folder.path().join("engine"));
-    let held = label(&records, &bench.settings, &bench.work, &bench.journal(), "abc", &mut |_| {}).unwrap();
-    assert_eq!(held.effort.resumed, 10);
+    let held = label(&records, &bench.settings, &bench.workers, &bench.journal(), "abc", &mut |_| {}).unwrap();
+    assert_eq!(held.counts.resumed, 10);
     check_error(bench.label(&records), "another process is writing the journal");
     drop(held);
 
@@ -279,9 +279,9 @@ const FOLDER: &str = "FSBENCH_TEST_LABEL_FOLDER";
 #[ignore = "started by a_killed_run_goes_on_where_it_stopped"]
 fn labelling_process() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
-    let settings = Settings::new(EngineSpec::new(folder.join("engine")), Limit::Depth(9));
-    let work = Work { concurrency: 2, ..Work::default() };
-    drop(label(&records(), &settings, &work, &folder.join("x.fsd.journal"), "abc", &mut |_| {}).unwrap());
+    let settings = LabelSettings::new(EngineSpec::new(folder.join("engine")), SearchLimit::Depth(9));
+    let workers = Workers { concurrency: 2, ..Workers::default() };
+    drop(label(&records(), &settings, &workers, &folder.join("x.fsd.journal"), "abc", &mut |_| {}).unwrap());
 }
 
 fn kill_after(folder: &Path, positions: usize) {
@@ -313,9 +313,9 @@ fn a_killed_run_goes_on_where_it_stopped() {
     fs::write(bench.journal(), &text[..text.len() - 3]).unwrap();
     kill_after(bench.folder.path(), 30);
     let finished = fs::read_to_string(bench.journal()).unwrap().lines().count() as u64 - 1;
-    let (found, labelling, effort) = bench.label(&records).unwrap();
+    let (found, labelling, counts) = bench.label(&records).unwrap();
     assert_eq!((found, labelling), (whole.0, whole.1));
-    assert_eq!((effort.resumed, effort.searched), (finished, 60 - finished));
+    assert_eq!((counts.resumed, counts.searched), (finished, 60 - finished));
     // Twice two under way and the one that was cut off.
     let searched = fs::read_to_string(bench.folder.path().join("engine.log")).unwrap().lines().count();
     assert!((60..=65).contains(&searched), "{searched}");
@@ -336,15 +336,15 @@ fn stockfish_answers_the_same_whatever_the_concurrency() {
     }
     let run = |concurrency, limit| {
         let folder = TempDir::new().unwrap();
-        let settings = Settings::new(EngineSpec::new(&stockfish), limit);
-        let work = Work { concurrency, ..Work::default() };
-        let bench = Bench { folder, settings, work };
+        let settings = LabelSettings::new(EngineSpec::new(&stockfish), limit);
+        let workers = Workers { concurrency, ..Workers::default() };
+        let bench = Bench { folder, settings, workers };
         bench.label(&records).unwrap()
     };
-    let (one, labelling, _) = run(1, Limit::Depth(7));
+    let (one, labelling, _) = run(1, SearchLimit::Depth(7));
     assert!(labelling.engine.name.contains("Stockfish") && labelling.engine.hash == Some(8));
     assert_eq!(labelling.failed.keys().filter(|reason| **reason != FailReason::NoLegalMove).count(), 0);
     assert!(one.iter().flatten().count() > 90);
-    assert_eq!(one, run(3, Limit::Depth(7)).0);
-    assert_eq!(run(1, Limit::Nodes(500)).0, run(2, Limit::Nodes(500)).0);
+    assert_eq!(one, run(3, SearchLimit::Depth(7)).0);
+    assert_eq!(run(1, SearchLimit::Nodes(500)).0, run(2, SearchLimit::Nodes(500)).0);
 }

@@ -15,7 +15,7 @@ use fsbench::measure::{ErrorOptions, ReadSummary, SpeedOptions, activity, error,
 use fsbench::net::{
     Activation, BucketRule, Checkpoint, FloatNet, NetFile, Origin, OutputBuckets, Scheme, forward_integer, quantise,
 };
-use fsbench::pipeline::{Job, Options, Weighted, build};
+use fsbench::pipeline::{BuildJob, BuildOptions, WeightedInput, build};
 use fsbench::record::{BucketActivity, MoveCounts, SpeedRecord};
 use shakmaty::Position;
 
@@ -138,9 +138,9 @@ fn updates_equal_a_direct_count() {
     let games = games();
     let path = write_pgn(folder.path(), &games);
     let fsd = folder.path().join("games.fsd");
-    let options = Options { min_moves: 0, ..Options::new(Method::Pqr) };
-    let inputs = [Weighted::whole(&path)];
-    build(&Job::new(&inputs, &fsd, &options), &mut |_| {}).unwrap();
+    let options = BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) };
+    let inputs = [WeightedInput::file(&path)];
+    build(&BuildJob::new(&inputs, &fsd, &options), &mut |_| {}).unwrap();
     for (n, set) in common::sets().iter().enumerate() {
         // Every legal move with the slow reference takes its time: for some sets and games.
         let legal = n % 3 == 0;

@@ -12,7 +12,7 @@ use crate::data::formats::binpack::{Pieces, Usable};
 use crate::data::formats::{self, detect, is_compressed, score_unit};
 use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
-use crate::pipeline::{BuildError, Manifest, Options, default_cache, open_or_build_with};
+use crate::pipeline::{BuildError, BuildOptions, Manifest, default_cache, open_or_build_with};
 use crate::service::{
     BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, bench, run as serve,
 };
@@ -212,7 +212,7 @@ fn built_already(request: &Request, why: &str) -> Failure {
 fn built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
     unit(&request)?;
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
-    let mut options = Options { needs, ..Options::new(request.method) };
+    let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
     options.min_ply = request.min_ply.unwrap_or(options.min_ply);
     let data = open_or_build_with(&request.data, request.from_unit, &options, None).map_err(refused)?;
     if request.min_ply.is_some() && data.path() == request.data {

@@ -10,7 +10,7 @@ use super::ExperimentError;
 use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::is_name;
 use crate::net::Scheme;
-use crate::pipeline::Options;
+use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::record::{Results, machine};
 use crate::service::ReadMode;
@@ -91,16 +91,16 @@ pub struct DatasetOptions {
 impl Dataset {
     /// The method's options with what the experiment replaces.
     #[must_use]
-    pub fn options(&self, method: Method) -> Options {
+    pub fn options(&self, method: Method) -> BuildOptions {
         let own = match method {
             Method::Eval => self.eval,
             Method::Pqr => self.pqr,
         };
-        let default = Options::new(method);
-        Options {
+        let default = BuildOptions::new(method);
+        BuildOptions {
             method,
             seed: own.seed.unwrap_or(default.seed),
-            per_game: own.per_game.map_or(default.per_game, PerGame::At),
+            per_game: own.per_game.map_or(default.per_game, PerGame::AtMost),
             min_ply: own.min_ply.unwrap_or(default.min_ply),
             filter: own.filter.unwrap_or(default.filter),
             min_moves: own.min_moves.unwrap_or(default.min_moves),
@@ -332,12 +332,12 @@ impl Experiment {
 
     /// The data set's options for a method: what the rows' λ need, and what the experiment says.
     #[must_use]
-    pub fn dataset_options(&self, method: Method) -> Options {
+    pub fn dataset_options(&self, method: Method) -> BuildOptions {
         let mut needs = self.rows.iter().filter(|row| row.method == method).map(|row| row.settings.eval_loss.needs());
         let first = needs.next().unwrap_or_default();
         let all = if needs.all(|other| other == first) { first } else { Needs::Any };
         let needs = if method == Method::Eval { all } else { Needs::default() };
-        Options { needs, ..self.dataset.options(method) }
+        BuildOptions { needs, ..self.dataset.options(method) }
     }
 
     /// The data file: relative to the experiment's folder, else to the current one.

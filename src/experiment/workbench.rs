@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
 use crate::features::Identity;
-use crate::pipeline::Options;
+use crate::pipeline::BuildOptions;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 
@@ -28,7 +28,7 @@ pub struct DataRequest {
     pub source: PathBuf,
     /// Of the scores, where the source does not say it.
     pub from_unit: Option<ScoreUnit>,
-    pub options: Options,
+    pub options: BuildOptions,
 }
 
 /// A data set ready to train on.

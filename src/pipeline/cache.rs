@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::build::{BuildError, Job, Options, build};
-use super::inputs::Weighted;
+use super::build::{BuildError, BuildJob, BuildOptions, build};
+use super::inputs::WeightedInput;
 use crate::data::formats::{Format, SaidBy, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, Header, Method, Needs, Purpose, ScoreUnit, hash_file};
 
@@ -27,7 +27,7 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
 /// # Errors
 /// When the file cannot be read or built, or is a `.fsd` file for another method.
 pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Result<Fsd, BuildError> {
-    open_or_build_with(path, None, &Options::new(method), cache)
+    open_or_build_with(path, None, &BuildOptions::new(method), cache)
 }
 
 /// [`open_or_build`] with other options than the method's defaults; a `.fsd` file is taken as it is. `unit`: of the
@@ -38,7 +38,7 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
 pub fn open_or_build_with(
     path: &Path,
     unit: Option<ScoreUnit>,
-    options: &Options,
+    options: &BuildOptions,
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
     let method = options.method;
@@ -64,12 +64,12 @@ pub fn open_or_build_with(
     if options.needs != Needs::default() {
         command.extend(["--needs", options.needs.name()].map(String::from));
     }
-    let inputs = [Weighted { unit, ..Weighted::whole(path) }];
-    build(&Job { command: &command, ..Job::new(&inputs, &cached, options) }, &mut |_| {})?;
+    let inputs = [WeightedInput { unit, ..WeightedInput::file(path) }];
+    build(&BuildJob { command: &command, ..BuildJob::new(&inputs, &cached, options) }, &mut |_| {})?;
     Ok(Fsd::open_for(&cached, method)?)
 }
 
-fn cached_name(path: &Path, unit: Option<&str>, options: &Options) -> Result<String, DataError> {
+fn cached_name(path: &Path, unit: Option<&str>, options: &BuildOptions) -> Result<String, DataError> {
     let (_, content) = hash_file(path)?;
     let mut key = blake3::Hasher::new();
     key.update(content.as_bytes());

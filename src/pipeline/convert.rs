@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{Manifest, Source};
+use super::manifest::{Manifest, SourceFile};
 use crate::data::formats::{
     Account, FileUnit, Format, Rescale, SaidBy, SampleReader, SampleWriter, SkippedSamples, by_name, rescale,
 };
@@ -41,7 +41,7 @@ pub struct Conversion {
 
 /// A finished conversion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Converted {
+pub struct ConvertSummary {
     /// Samples read and written.
     pub read: u64,
     pub samples: u64,
@@ -55,7 +55,7 @@ pub struct Converted {
 
 /// How far a conversion is.
 #[derive(Copy, Clone, Debug)]
-pub struct Progress {
+pub struct ConvertProgress {
     pub samples: u64,
     pub bytes: u64,
     /// Of standard input it is not known.
@@ -72,8 +72,8 @@ pub fn convert(
     output: &Path,
     options: &ConvertOptions,
     command: &[String],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Converted, DataError> {
+    progress: &mut dyn FnMut(ConvertProgress),
+) -> Result<ConvertSummary, DataError> {
     let to = target(output, options)?;
     run(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
 }
@@ -88,8 +88,8 @@ pub fn convert_stream(
     output: &Path,
     options: &ConvertOptions,
     command: &[String],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Converted, DataError> {
+    progress: &mut dyn FnMut(ConvertProgress),
+) -> Result<ConvertSummary, DataError> {
     let to = target(output, options)?;
     let format = options.from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
     let reader = SampleReader::from_reader(input, name, format, options.from_unit)?;
@@ -111,8 +111,8 @@ fn run(
     to: Format,
     options: &ConvertOptions,
     command: &[String],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Converted, DataError> {
+    progress: &mut dyn FnMut(ConvertProgress),
+) -> Result<ConvertSummary, DataError> {
     let FileUnit { unit: from_unit, said_by } = reader.unit();
     let own = if to == Format::Fsd { from_unit } else { to.usual_unit() };
     let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(own) };
@@ -122,7 +122,7 @@ fn run(
         read += block.len() as u64;
         clamped += rescale(&mut block, units);
         writer.push(&block)?;
-        progress(Progress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
+        progress(ConvertProgress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
     }
     let mut account = writer.account();
     account.clamped += clamped;
@@ -149,7 +149,7 @@ fn run(
     };
     let (file, written) = writer.seal(provenance)?;
     if let Some(hash) = &written.hash {
-        let source = Source {
+        let source = SourceFile {
             path: reader.path().display().to_string(),
             format: Some(reader.format()),
             bytes,
@@ -182,7 +182,7 @@ fn run(
         manifest.seal(output)?.persist()?;
     }
     file.persist()?;
-    Ok(Converted { read, samples: written.samples, games, hash: written.hash, conversion })
+    Ok(ConvertSummary { read, samples: written.samples, games, hash: written.hash, conversion })
 }
 
 fn describe(conversion: &Conversion) -> String {

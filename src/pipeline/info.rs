@@ -10,7 +10,7 @@ use crate::data::{DataError, Fsd, Header, Origin, ScoreUnit, Skipped};
 
 /// Counts of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
-pub struct Info {
+pub struct FileInfo {
     pub format: &'static str,
     pub compression: &'static str,
     /// Of games: the positions a move was played from.
@@ -41,7 +41,7 @@ pub struct Info {
 ///
 /// # Errors
 /// When the file cannot be read to its end, is damaged, or says another unit than the one given.
-pub fn info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<Info, DataError> {
+pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let known = score_unit(path, Some(format), unit)?;
     let info = match format {
@@ -49,13 +49,13 @@ pub fn info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Res
         Format::Pgn => of_games(path),
         format => of_samples(path, format),
     };
-    Ok(Info { score_unit: known.unit, unit_said_by: known.said_by, ..info? })
+    Ok(FileInfo { score_unit: known.unit, unit_said_by: known.said_by, ..info? })
 }
 
 /// Records looked at at once.
 const CHUNK: usize = 1 << 18;
 
-fn of_fsd(path: &Path) -> Result<Info, DataError> {
+fn of_fsd(path: &Path) -> Result<FileInfo, DataError> {
     let fsd = Fsd::open(path)?;
     let (mut with_score, mut with_result) = (0, 0);
     // A bit per game number.
@@ -74,7 +74,7 @@ fn of_fsd(path: &Path) -> Result<Info, DataError> {
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    Ok(Info {
+    Ok(FileInfo {
         format: "fsd",
         compression: "plain",
         samples: fsd.header().samples,
@@ -91,7 +91,7 @@ fn of_fsd(path: &Path) -> Result<Info, DataError> {
     })
 }
 
-fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
+fn of_samples(path: &Path, format: Format) -> Result<FileInfo, DataError> {
     let mut reader = SampleReader::open(path, Some(format), None)?;
     let mut hasher = blake3::Hasher::new();
     let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
@@ -101,7 +101,7 @@ fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
         with_score += block.iter().filter(|record| record.score().is_some()).count() as u64;
         with_result += block.iter().filter(|record| record.result().is_some()).count() as u64;
     }
-    Ok(Info {
+    Ok(FileInfo {
         format: format.name(),
         compression: reader.compression(),
         samples,
@@ -118,7 +118,7 @@ fn of_samples(path: &Path, format: Format) -> Result<Info, DataError> {
     })
 }
 
-fn of_games(path: &Path) -> Result<Info, DataError> {
+fn of_games(path: &Path) -> Result<FileInfo, DataError> {
     let mut hasher = blake3::Hasher::new();
     let (mut with_score, mut with_result) = (0, 0);
     let found = all_positions(&Origin::of(path), |records| {
@@ -132,7 +132,7 @@ fn of_games(path: &Path) -> Result<Info, DataError> {
         let skipped = format!(" ({} broken games; the first: {first})", found.skipped.total());
         return Err(DataError::NoGames { path: path.into(), skipped });
     }
-    Ok(Info {
+    Ok(FileInfo {
         format: "pgn",
         compression: found.compression,
         samples: found.positions,

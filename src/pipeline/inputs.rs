@@ -7,7 +7,7 @@ use crate::data::{DataError, Origin, ScoreUnit};
 
 /// An input and how much of it is wanted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weighted {
+pub struct WeightedInput {
     pub origin: Origin,
     /// How often each game is taken: 0.25 a quarter of the games, 2 every game twice, 2.5 twice and half of them a third
     /// time.
@@ -18,15 +18,15 @@ pub struct Weighted {
     pub unit: Option<ScoreUnit>,
 }
 
-impl Weighted {
+impl WeightedInput {
     /// The whole of a file, once.
     #[must_use]
-    pub fn whole(path: &Path) -> Weighted {
-        Weighted::of(Origin::of(path), 1.0)
+    pub fn file(path: &Path) -> WeightedInput {
+        WeightedInput::of(Origin::of(path), 1.0)
     }
 
-    pub(super) const fn of(origin: Origin, weight: f64) -> Weighted {
-        Weighted { origin, weight, format: None, unit: None }
+    pub(super) const fn of(origin: Origin, weight: f64) -> WeightedInput {
+        WeightedInput { origin, weight, format: None, unit: None }
     }
 }
 
@@ -35,7 +35,7 @@ impl Weighted {
 ///
 /// # Errors
 /// A glob that is malformed or matches nothing, a weight that is not positive, standard input given twice.
-pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
+pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
     let mut found = Vec::new();
     for argument in arguments {
         let (name, weight) = split_weight(argument)?;
@@ -45,7 +45,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
             return Err(bad(format!("it is a folder: name the files in it, as in '{name}/*.pgn.zst'")));
         }
         if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
-            found.push(Weighted::of(Origin::of(path), weight));
+            found.push(WeightedInput::of(Origin::of(path), weight));
             continue;
         }
         let paths = glob::glob(name).map_err(|error| bad(format!("the pattern is malformed: {error}")))?;
@@ -55,7 +55,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<Weighted>, DataError> {
             return Err(bad("no file matches".into()));
         }
         paths.sort();
-        found.extend(paths.into_iter().map(|path| Weighted::of(Origin::File(path), weight)));
+        found.extend(paths.into_iter().map(|path| WeightedInput::of(Origin::File(path), weight)));
     }
     match found.iter().filter(|input| input.origin == Origin::Stdin).count() {
         0 | 1 => Ok(found),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::build::{Dropped, GameDropped, Options};
+use super::build::{BuildOptions, DropReason, GameDropReason};
 use super::convert::Conversion;
-use super::generate::Generated;
+use super::generate::Generation;
 use super::label::Labelling;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, Purpose, ScoreUnit, Skipped};
@@ -16,7 +16,7 @@ use crate::output::{OutputFile, SealedFile};
 
 /// A file the samples came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct SourceFile {
     pub path: String,
     /// None in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,25 +59,25 @@ pub struct Manifest {
     pub score_unit: ScoreUnit,
     /// Of a build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub options: Option<Options>,
+    pub options: Option<BuildOptions>,
     /// Of a conversion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
     /// Of games played for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated: Option<Generated>,
+    pub generated: Option<Generation>,
     /// How an engine scored the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labelling: Option<Labelling>,
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
     pub games: u64,
     /// Positions a move was played from.
     pub positions: u64,
     pub kept: u64,
-    pub dropped: BTreeMap<Dropped, u64>,
+    pub dropped: BTreeMap<DropReason, u64>,
     /// Good games that gave no samples.
     #[serde(default)]
-    pub dropped_games: BTreeMap<GameDropped, u64>,
+    pub dropped_games: BTreeMap<GameDropReason, u64>,
     /// blake3 of the samples, in hexadecimal.
     pub samples_hash: String,
 }
@@ -100,11 +100,11 @@ impl Manifest {
     /// Positions of these games.
     #[must_use]
     pub fn positions_used(&self) -> u64 {
-        self.positions.saturating_sub(self.dropped.get(&Dropped::GameLeftOut).copied().unwrap_or(0))
+        self.positions.saturating_sub(self.dropped.get(&DropReason::GameLeftOut).copied().unwrap_or(0))
     }
 
     /// Sources whose samples tell neither ply nor game ([`Format::has_ply`]).
-    pub fn without_plies(&self) -> impl Iterator<Item = &Source> {
+    pub fn without_plies(&self) -> impl Iterator<Item = &SourceFile> {
         self.sources.iter().filter(|source| source.format.is_some_and(|format| !format.has_ply()))
     }
 

@@ -19,10 +19,10 @@ pub mod stats;
 pub mod uci;
 pub mod verify;
 
-pub use build::{BuildError, Job, Options, build};
+pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{default_cache, open_or_build, open_or_build_with};
-pub use info::{Info, info};
-pub use inputs::{Weighted, inputs};
+pub use info::{FileInfo, file_info};
+pub use inputs::{WeightedInput, inputs};
 pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, manifest_path};
 pub use sample::sample_games;

@@ -11,7 +11,7 @@ use crate::data::{DataError, Fsd, Record, RecordError};
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct VerifyReport {
     pub format: Format,
     /// Samples that could be read.
     pub samples: u64,
@@ -43,14 +43,14 @@ const BLOCK: usize = 1 << 16;
 ///
 /// # Errors
 /// When the file cannot be read at all. What is wrong in it stands in the verdict.
-pub fn verify(path: &Path, format: Option<Format>, progress: &mut dyn FnMut(u64)) -> Result<Verdict, DataError> {
+pub fn verify(path: &Path, format: Option<Format>, progress: &mut dyn FnMut(u64)) -> Result<VerifyReport, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let mut findings = Findings::default();
     let (samples, games, hash, manifest) = match format {
         Format::Fsd => of_fsd(path, &mut findings, progress)?,
         _ => of_stream(path, format, &mut findings, progress)?,
     };
-    Ok(Verdict { format, samples, games, hash, manifest, problems: findings.count, first: findings.first })
+    Ok(VerifyReport { format, samples, games, hash, manifest, problems: findings.count, first: findings.first })
 }
 
 #[derive(Default)]

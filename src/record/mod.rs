@@ -10,7 +10,7 @@ mod run;
 mod speed;
 
 pub use crate::data::Method;
-pub use crate::pipeline::stats::{Histogram, LegalMoves, Logistic, Mobility, ScoreBin, Stats as DatasetStats};
+pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, LogisticFit, RoleMobility, ScoreBin};
 pub use environment::{Environment, Stages, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use loss::{Arithmetic, ByPlace, Cluster, LossData, LossPair, LossRecord, NetworkLoss, PartLoss};

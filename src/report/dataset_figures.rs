@@ -64,7 +64,7 @@ fn kings(stats: &DatasetStats) -> Sketch {
 }
 
 fn mobility(stats: &DatasetStats) -> Sketch {
-    let layer = |mobility: &crate::record::Mobility| Layer {
+    let layer = |mobility: &crate::record::RoleMobility| Layer {
         name: mobility.role.clone(),
         style: Style::Line,
         points: shares(&mobility.moves),

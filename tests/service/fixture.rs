@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, ScoreUnit};
-use fsbench::pipeline::{self, Job, Options, Weighted};
+use fsbench::pipeline::{self, BuildJob, BuildOptions, WeightedInput};
 use fsbench::service::{Batch, Client, Request};
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -30,8 +30,8 @@ impl Fixture {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (games, path) = (folder.path().join("games.pgn"), folder.path().join("samples.fsd"));
         std::fs::write(&games, self::games(40)).expect("the folder is writable");
-        let (inputs, options) = ([Weighted::whole(&games)], Options::new(method));
-        pipeline::build(&Job::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
+        let (inputs, options) = ([WeightedInput::file(&games)], BuildOptions::new(method));
+        pipeline::build(&BuildJob::new(&inputs, &path, &options), &mut |_| {}).expect("the games are good");
         Fixture { _folder: folder, path, method }
     }
 

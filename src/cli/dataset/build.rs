@@ -12,9 +12,10 @@ use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::SaidBy;
 use crate::data::{DataError, Method, Origin, ScoreUnit, formats};
-use crate::pipeline::build::{Dropped, LabelJob, Phase, Progress, unit_of};
-use crate::pipeline::uci::Limit;
-use crate::pipeline::{self, Job, Manifest, Weighted, label};
+use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, input_unit};
+use crate::pipeline::label::LabelSettings;
+use crate::pipeline::uci::SearchLimit;
+use crate::pipeline::{self, BuildJob, Manifest, WeightedInput};
 use crate::units::Seed;
 
 /// Build a .fsd file from games and samples
@@ -80,17 +81,19 @@ struct Labels {
 impl Labels {
     fn job(&self) -> Result<Option<LabelJob>, Failure> {
         let limit = match (self.depth, self.nodes, self.movetime) {
-            (Some(depth), _, _) => Limit::Depth(depth),
-            (_, Some(nodes), _) => Limit::Nodes(nodes),
-            (_, _, Some(milliseconds)) => Limit::MoveTime(milliseconds),
+            (Some(depth), _, _) => SearchLimit::Depth(depth),
+            (_, Some(nodes), _) => SearchLimit::Nodes(nodes),
+            (_, _, Some(milliseconds)) => SearchLimit::MoveTime(milliseconds),
             _ => return Ok(None),
         };
         if !limit.reproducible() {
             note!("warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are");
         }
         let specs = self.how.specs(self.engine.as_slice())?;
-        let work = label::Work { concurrency: self.how.concurrency(), patience: self.how.patience() };
-        Ok(specs.into_iter().next().map(|spec| LabelJob { settings: label::Settings::new(spec, limit), work }))
+        Ok(specs
+            .into_iter()
+            .next()
+            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.how.workers() }))
     }
 }
 
@@ -105,11 +108,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     give_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
     let command: Vec<String> = std::env::args().collect();
     let labels = arguments.labels.job()?;
-    let job = Job { labels: labels.as_ref(), command: &command, ..Job::new(&inputs, &arguments.out, &options) };
+    let job =
+        BuildJob { labels: labels.as_ref(), command: &command, ..BuildJob::new(&inputs, &arguments.out, &options) };
     let bar = bar(&inputs);
     let built = pipeline::build(&job, &mut |done| show(&bar, done));
     bar.finish_and_clear();
-    let manifest = built.map_err(failure)?.manifest;
+    let manifest = built.map_err(failure)?;
     warn_skipped(&manifest);
     warn_without_plies(&manifest);
     match arguments.format {
@@ -120,10 +124,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Gives the unit to the inputs that do not say it themselves; where none is such, to all, which then refuse another.
-fn give_unit(inputs: &mut [Weighted], unit: Option<ScoreUnit>) -> Result<(), DataError> {
+fn give_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
     let mut silent = Vec::with_capacity(inputs.len());
     for input in &*inputs {
-        silent.push(unit_of(input)?.said_by == SaidBy::Nobody);
+        silent.push(input_unit(input)?.said_by == SaidBy::Nobody);
     }
     let all = !silent.contains(&true);
     for (input, _) in inputs.iter_mut().zip(silent).filter(|(_, silent)| all || *silent) {
@@ -144,20 +148,20 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Goes by bytes read where the inputs' sizes are known.
-fn bar(inputs: &[Weighted]) -> ProgressBar {
-    let length: Option<u64> = inputs.iter().map(|input: &Weighted| Origin::length(&input.origin)).sum();
+fn bar(inputs: &[WeightedInput]) -> ProgressBar {
+    let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| Origin::length(&input.origin)).sum();
     match length {
         Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left; {msg}"),
         None => progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}"),
     }
 }
 
-fn show(bar: &ProgressBar, done: Progress) {
+fn show(bar: &ProgressBar, done: BuildProgress) {
     let found = format!("{} games, {} samples", done.games, done.samples);
     let (position, message) = match done.phase {
-        Phase::Reading => (done.bytes, found),
-        Phase::Arranging => (done.bytes, format!("{found}, arranging")),
-        Phase::Labelling { done, total, failed } => {
+        BuildPhase::Reading => (done.bytes, found),
+        BuildPhase::Arranging => (done.bytes, format!("{found}, arranging")),
+        BuildPhase::Labelling { done, total, failed } => {
             if bar.length() != Some(total) {
                 bar.reset();
                 bar.set_length(total);
@@ -226,7 +230,7 @@ fn text(manifest: &Manifest, out: &Path) -> String {
         format!("positions  {}", used(manifest.positions_used(), manifest.positions)),
         format!("scores     {}", manifest.score_unit.describe()),
     ];
-    let dropped = manifest.dropped.iter().filter(|(why, _)| **why != Dropped::GameLeftOut);
+    let dropped = manifest.dropped.iter().filter(|(why, _)| **why != DropReason::GameLeftOut);
     lines.extend(dropped.map(|(why, count)| format!("dropped    {count} {}", why.name())));
     if let Some(labels) = &manifest.labelling {
         let (engine, positions, repeated) = (&labels.engine.name, labels.positions, labels.repeated);

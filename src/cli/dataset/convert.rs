@@ -9,7 +9,7 @@ use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
 use crate::data::{DataError, ScoreUnit};
-use crate::pipeline::convert::{Conversion, ConvertOptions, Converted, Progress, convert, convert_stream};
+use crate::pipeline::convert::{Conversion, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream};
 
 /// Convert samples from one format to another
 ///
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let command: Vec<String> = std::env::args().collect();
     let bar = progress(None, "{spinner} {elapsed} {msg}");
-    let mut report = |progress: Progress| {
+    let mut report = |progress: ConvertProgress| {
         let share = progress.length.filter(|length| *length > 0 && progress.bytes > 0);
         let share = share.map(|length| format!(", {:.0}%", 100.0 * progress.bytes as f64 / length as f64));
         bar.set_message(format!("{} samples{}", progress.samples, share.unwrap_or_default()));
@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn warn(converted: &Converted, arguments: &Arguments) {
+fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     let Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &account.left_out {
@@ -130,7 +130,7 @@ fn units(conversion: &Conversion) -> String {
     if from == to { source } else { format!("{}, from {source}", to.describe()) }
 }
 
-fn text(converted: &Converted, output: &Path) -> String {
+fn text(converted: &ConvertSummary, output: &Path) -> String {
     let Conversion { from, to, .. } = &converted.conversion;
     let mut lines = vec![
         format!("{}: {} samples, {} from {}", output.display(), converted.samples, to.name(), from.name()),

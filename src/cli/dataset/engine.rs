@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 
 use crate::cli::Failure;
-use crate::pipeline::uci::EngineSpec;
+use crate::pipeline::uci::{EngineSpec, Workers};
 
 /// How engines are set up and used, whatever for.
 #[derive(Debug, clap::Args)]
@@ -46,12 +46,8 @@ impl EngineArguments {
         Ok(specs)
     }
 
-    pub fn concurrency(&self) -> usize {
-        self.concurrency.into()
-    }
-
-    pub fn patience(&self) -> Duration {
-        Duration::from_secs(self.patience)
+    pub fn workers(&self) -> Workers {
+        Workers { concurrency: self.concurrency.into(), answer_timeout: Duration::from_secs(self.patience) }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::data::{Method, Needs, Speed, Split};
-use crate::pipeline::Options;
-use crate::pipeline::build::{Balance, Dedup, Filter, Part, PerGame, Target};
+use crate::pipeline::BuildOptions;
+use crate::pipeline::build::{Balance, BalanceBy, Dedup, Filter, GameSplit, PerGame};
 use crate::units::Seed;
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub struct Filters {
     /// Only games of these speeds, by their TimeControl tag
     #[arg(long, value_name = "SPEED,…", value_enum, value_delimiter = ',')]
     speed: Vec<Speed>,
-    /// Keep a sample with the probability of its game's result, given score and ply
+    /// Keep a sample with the result_probability of its game's result, given score and ply
     #[arg(long)]
     skip_unlikely: bool,
     /// Keep only the first of samples with the same position, or the same position and move
@@ -78,7 +78,7 @@ fn per_game(text: &str) -> Result<PerGame, String> {
     match text {
         "all" => Ok(PerGame::All),
         _ => match text.parse() {
-            Ok(count) if count > 0 => Ok(PerGame::At(count)),
+            Ok(count) if count > 0 => Ok(PerGame::AtMost(count)),
             _ => Err("give `all` or a number from 1 on".into()),
         },
     }
@@ -97,8 +97,8 @@ fn moves(text: &str) -> Result<Moves, String> {
 impl Filters {
     /// # Errors
     /// Settings that contradict each other, or a file of weights that cannot be read.
-    pub fn options(&self, method: Method, seed: Seed) -> Result<Options> {
-        let defaults = Options::new(method);
+    pub fn options(&self, method: Method, seed: Seed) -> Result<BuildOptions> {
+        let defaults = BuildOptions::new(method);
         let (min_moves, min_moves_quantile) = match self.min_moves {
             None => (defaults.min_moves, None),
             Some(Moves::AtLeast(moves)) => (moves, None),
@@ -117,8 +117,9 @@ impl Filters {
         if !(0.0..=1.0).contains(&self.validation) {
             bail!("--validation must lie between 0 and 1");
         }
-        let part = self.split.map(|split| Part { split, validation: self.validation, seed: Seed(self.split_seed) });
-        Ok(Options {
+        let split =
+            self.split.map(|split| GameSplit { split, validation: self.validation, seed: Seed(self.split_seed) });
+        Ok(BuildOptions {
             method,
             needs: self.needs,
             seed,
@@ -135,20 +136,20 @@ impl Filters {
             dedup: self.dedup,
             balance: self.balance.as_deref().map(balance).transpose()?,
             samples: self.samples,
-            part,
+            split,
             shuffle: self.shuffle,
         })
     }
 }
 
-fn balance(text: &str) -> Result<Target> {
+fn balance(text: &str) -> Result<Balance> {
     let (by, file) = text.split_once(':').map_or((text, None), |(by, file)| (by, Some(PathBuf::from(file))));
     let by = match by {
-        "ply" => Balance::Ply,
-        "pieces" => Balance::Pieces,
+        "ply" => BalanceBy::Ply,
+        "pieces" => BalanceBy::Pieces,
         _ => bail!("--balance {text}: give ply or pieces, and after a colon a file where you have one"),
     };
-    Ok(Target { by, weights: file.as_deref().map(weights).transpose()? })
+    Ok(Balance { by, weights: file.as_deref().map(weights).transpose()? })
 }
 
 /// Lines of a value and its weight; empty lines and `#` comments are passed over.

@@ -7,9 +7,10 @@ use super::{failure, progress};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::DataError;
 use crate::pipeline::generate::{
-    Adjudication, BookOrder, BookSpec, GenerateError, Score, Settings, Summary, Work, generate,
+    Adjudication, BookOrder, BookSpec, EngineScore, GenerateError, GenerateJob, GenerateSettings, GenerateSummary,
+    generate,
 };
-use crate::pipeline::uci::Limit;
+use crate::pipeline::uci::SearchLimit;
 use crate::units::Seed;
 
 /// Have UCI engines play games
@@ -96,15 +97,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(failure(DataError::Exists { path: arguments.out.clone() }));
     }
     let specs = arguments.engines.specs(&arguments.engine)?;
-    let work = Work {
-        concurrency: arguments.engines.concurrency(),
-        patience: arguments.engines.patience(),
+    let job = GenerateJob {
+        workers: arguments.engines.workers(),
         command: std::env::args().collect(),
-        ..Work::new(specs, arguments.games)
+        ..GenerateJob::new(specs, arguments.games)
     };
     let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {eta} left";
     let bar = progress(Some(u64::from(arguments.games)), template);
-    let made = generate(&settings(arguments), &work, &arguments.out, &mut |done| {
+    let made = generate(&settings(arguments), &job, &arguments.out, &mut |done| {
         bar.set_position(u64::from(done));
     });
     bar.finish_and_clear();
@@ -120,9 +120,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn settings(arguments: &Arguments) -> Settings {
-    Settings {
-        limit: arguments.depth.map_or(Limit::Nodes(arguments.nodes.unwrap_or(0)), Limit::Depth),
+fn settings(arguments: &Arguments) -> GenerateSettings {
+    GenerateSettings {
+        limit: arguments.depth.map_or(SearchLimit::Nodes(arguments.nodes.unwrap_or(0)), SearchLimit::Depth),
         seed: Seed(arguments.seed),
         book: arguments.book.as_ref().map(|path| BookSpec {
             path: path.clone(),
@@ -151,7 +151,7 @@ fn generate_failure(error: GenerateError) -> Failure {
     }
 }
 
-fn text(summary: &Summary, arguments: &Arguments) -> String {
+fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
     let mut lines = vec![
         format!("{}: {} games by {}", arguments.out.display(), summary.games, summary.engine),
         format!("plies      {}", summary.plies),
@@ -173,7 +173,7 @@ fn text(summary: &Summary, arguments: &Arguments) -> String {
         lines.push(format!("book       {} openings, {} passed over", book.openings, book.skipped));
     }
     lines.extend(summary.results.iter().map(|(result, count)| format!("{result:<10} {count}")));
-    let score = |score: &Score| format!("{}: +{} ={} -{}", score.engine, score.wins, score.draws, score.losses);
+    let score = |score: &EngineScore| format!("{}: +{} ={} -{}", score.engine, score.wins, score.draws, score.losses);
     lines.extend(summary.scores.iter().map(score));
     lines.join("\n")
 }

@@ -8,7 +8,7 @@ use super::{Threads, failure};
 use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{ScoreUnit, formats};
-use crate::pipeline::{self, Info};
+use crate::pipeline::{self, FileInfo};
 
 /// Show what a file of games or samples holds
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    let info = pipeline::info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
+    let info = pipeline::file_info(&arguments.file, arguments.from, arguments.from_unit).map_err(failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&info))?,
         Format::Json => {
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(info: &Info) -> String {
+fn text(info: &FileInfo) -> String {
     let mut lines = vec![
         format!("format       {} ({})", info.format, info.compression),
         format!("samples      {}", info.samples),

@@ -16,7 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Failure;
 use super::threads::Threads;
-use crate::pipeline::{BuildError, Manifest, Options};
+use crate::pipeline::{BuildError, BuildOptions, Manifest};
 
 /// Make, build and look at training data
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ fn failure(error: impl Into<BuildError>) -> Failure {
 /// Says what does not hold for samples that tell neither ply nor game.
 pub(super) fn warn_without_plies(manifest: &Manifest) {
     for source in manifest.without_plies() {
-        let by_ply = |options: &Options| options.min_ply > 0 || options.max_ply.is_some();
+        let by_ply = |options: &BuildOptions| options.min_ply > 0 || options.max_ply.is_some();
         if manifest.options.as_ref().is_some_and(by_ply) {
             note!("warning: the samples of {} tell no ply: the filters by ply pass them all", source.path);
         }

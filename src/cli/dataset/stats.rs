@@ -9,7 +9,7 @@ use crate::cli::score_unit::describe;
 use crate::cli::tables::{percent, table};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{ScoreUnit, formats};
-use crate::pipeline::stats::{self, Histogram, Logistic, Stats};
+use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
 
@@ -41,7 +41,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
-    let stats = stats::stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
+    let stats = dataset_stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
         bar.set_position(bytes);
         let of = length.map(|length| format!(", {}", percent(bytes as f64 / length.max(1) as f64))).unwrap_or_default();
         bar.set_message(format!("{samples} samples{of}"));
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write(stats: &Stats, folder: &Path) -> Result<(), Failure> {
+fn write(stats: &DatasetStats, folder: &Path) -> Result<(), Failure> {
     write_json(&folder.join("stats.json"), stats).map_err(Failure::work)?;
     for figure in dataset_figures(stats) {
         let path = folder.join(figure.name());
@@ -71,7 +71,7 @@ fn write(stats: &Stats, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(stats: &Stats) -> String {
+fn text(stats: &DatasetStats) -> String {
     let share = |count: u64| format!("{count} ({})", percent(count as f64 / stats.samples as f64));
     let unit = stats.unit_said_by.filter(|_| stats.with_score > 0);
     let unit =
@@ -118,7 +118,7 @@ fn text(stats: &Stats) -> String {
 
 const SHARES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
-fn distributions(stats: &Stats) -> String {
+fn distributions(stats: &DatasetStats) -> String {
     let header = ["", "mean", "1%", "5%", "25%", "50%", "75%", "95%", "99%"];
     let row = |name: &str, values: &Histogram| {
         let quantiles = SHARES.map(|q| values.quantile(q).map(|value| value.to_string()).unwrap_or_default());
@@ -128,7 +128,7 @@ fn distributions(stats: &Stats) -> String {
     table(&header, named.into_iter().filter(|(_, values)| values.count() > 0).map(|(name, values)| row(name, values)))
 }
 
-fn mobility(stats: &Stats) -> String {
+fn mobility(stats: &DatasetStats) -> String {
     let rows = stats.mobility.iter().map(|mobility| {
         let quantiles = [0.05, 0.5, 0.95].map(|q| mobility.moves.quantile(q).unwrap_or(0).to_string());
         let name = [mobility.role.clone(), mobility.pieces.to_string(), format!("{:.2}", mobility.mean)];
@@ -137,7 +137,7 @@ fn mobility(stats: &Stats) -> String {
     table(&["mobility", "pieces", "mean", "5%", "50%", "95%"], rows)
 }
 
-fn legal_moves(stats: &Stats) -> String {
+fn legal_moves(stats: &DatasetStats) -> String {
     let shown = stats.legal_moves.iter().filter(|at| at.ply % 20 == 0);
     let rows = shown.map(|at| {
         let numbers = [at.ply.to_string(), at.positions.to_string(), format!("{:.2}", at.mean)];
@@ -146,7 +146,7 @@ fn legal_moves(stats: &Stats) -> String {
     table(&["legal moves at ply", "positions", "mean", "5%", "25%", "50%", "75%", "95%"], rows)
 }
 
-fn wdl(fitted: &Logistic) -> String {
+fn wdl(fitted: &LogisticFit) -> String {
     let shown = fitted.bins.iter().filter(|bin| bin.score.abs() <= 1000 && bin.score % 100 == 0);
     let rows = shown.map(|bin| {
         let expected = 1.0 / (1.0 + (-(f64::from(bin.score) - fitted.a) / fitted.b).exp());

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Threads, failure, progress};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
-use crate::pipeline::verify::{Verdict, verify};
+use crate::pipeline::verify::{VerifyReport, verify};
 
 /// Read a whole file of samples or games and check all in it
 ///
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn text(verdict: &Verdict, file: &Path) -> String {
+fn text(verdict: &VerifyReport, file: &Path) -> String {
     let state = if verdict.problems == 0 { "in order" } else { "broken" };
     let mut lines = vec![
         format!("{}: {} ({} samples, {} games)", file.display(), state, verdict.samples, verdict.games),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::keys::SECTIONS;
 use super::*;
 use crate::measure::SpeedOptions;
-use crate::pipeline::Options as DataOptions;
+use crate::pipeline::BuildOptions;
 use crate::train::{EvalLoss, PqrLoss};
 
 /// A key that no table has.
@@ -62,7 +62,7 @@ fn defaults_are_as_listed() {
     check("train.recipe", recipe);
     check("train.eval_loss", table(serde_json::json!(EvalLoss::default())));
     check("train.pqr_loss", table(serde_json::json!(PqrLoss::default())));
-    let DataOptions { min_ply, min_moves, filter, seed, .. } = DataOptions::new(Method::Eval);
+    let BuildOptions { min_ply, min_moves, filter, seed, .. } = BuildOptions::new(Method::Eval);
     let dataset = serde_json::json!({ "min_ply": min_ply, "min_moves": min_moves, "filter": filter, "seed": seed });
     check("dataset.eval", table(dataset));
     let SpeedOptions { repetitions, duration, positions, .. } = SpeedOptions::default();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 
-use super::spool::unnamed;
+use super::temp_samples::unnamed;
 use crate::data::DataError;
 
 /// Bytes that a bucket should hold, on average.

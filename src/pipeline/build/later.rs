@@ -6,23 +6,27 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 
 use super::buckets::{Buckets, buckets_for};
-use super::options::{Balance, Dedup, Target};
-use super::spool::Spooled;
-use super::tally::{Dropped, Tally};
+use super::drop_reason::{BuildCounts, DropReason};
+use super::options::{Balance, BalanceBy, Dedup};
+use super::temp_samples::TempSamples;
 use crate::data::{DataError, Record};
 use crate::units::Seed;
 
 /// Drops, ply by ply, positions with fewer legal moves than the quantile of all at that ply. The number of legal moves
 /// stands in the records' scratch.
-pub fn above_quantile(mut spooled: Spooled, quantile: f64, tally: &mut Tally) -> Result<Spooled, DataError> {
+pub fn above_quantile(
+    mut samples: TempSamples,
+    quantile: f64,
+    tally: &mut BuildCounts,
+) -> Result<TempSamples, DataError> {
     let mut histograms: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
-    spooled.each(|_, record| {
+    samples.each(|_, record| {
         let histogram = histograms.entry(record.ply().0).or_insert_with(|| vec![0; 256]);
         histogram[usize::from(record.scratch()).min(255)] += 1;
     })?;
     let least: BTreeMap<u16, u16> =
         histograms.iter().map(|(ply, counts)| (*ply, least_moves(counts, quantile))).collect();
-    keep(spooled, Dropped::FewMoves, tally, |_, record| {
+    keep(samples, DropReason::FewMoves, tally, |_, record| {
         least.get(&record.ply().0).is_none_or(|least| record.scratch() >= *least)
     })
 }
@@ -41,26 +45,26 @@ fn least_moves(counts: &[u64], quantile: f64) -> u16 {
 }
 
 /// Keeps the first of the samples that are the same.
-pub fn unique(mut spooled: Spooled, dedup: Dedup, tally: &mut Tally) -> Result<Spooled, DataError> {
+pub fn unique(mut samples: TempSamples, dedup: Dedup, tally: &mut BuildCounts) -> Result<TempSamples, DataError> {
     #[derive(Copy, Clone, bytemuck::Pod, bytemuck::Zeroable)]
     #[repr(C)]
     struct Entry {
         key: u64,
         number: u64,
     }
-    let count = buckets_for::<Entry>(spooled.count());
+    let count = buckets_for::<Entry>(samples.count());
     let bucket_of = |key: u64| ((u128::from(key) * count as u128) >> 64) as usize;
     let key_of = |record: &Record| record.key(dedup == Dedup::Move);
     let mut sizes = vec![0; count];
-    spooled.each(|_, record| sizes[bucket_of(key_of(record))] += 1)?;
-    let mut buckets = Buckets::create(spooled.output(), &sizes)?;
-    spooled.blocks(|first, records| {
+    samples.each(|_, record| sizes[bucket_of(key_of(record))] += 1)?;
+    let mut buckets = Buckets::create(samples.output(), &sizes)?;
+    samples.blocks(|first, records| {
         records.iter().zip(first..).try_for_each(|(record, number)| {
             let key = key_of(record);
             buckets.push(bucket_of(key), &Entry { key, number })
         })
     })?;
-    let mut repeated = vec![0u64; spooled.count().div_ceil(64) as usize];
+    let mut repeated = vec![0u64; samples.count().div_ceil(64) as usize];
     for bucket in 0..count {
         let mut entries = buckets.read(bucket)?;
         entries.sort_unstable_by_key(|entry| (entry.key, entry.number));
@@ -68,7 +72,7 @@ pub fn unique(mut spooled: Spooled, dedup: Dedup, tally: &mut Tally) -> Result<S
             repeated[(pair[1].number / 64) as usize] |= 1 << (pair[1].number % 64);
         }
     }
-    keep(spooled, Dropped::Duplicate, tally, |number, _| repeated[(number / 64) as usize] >> (number % 64) & 1 == 0)
+    keep(samples, DropReason::Duplicate, tally, |number, _| repeated[(number / 64) as usize] >> (number % 64) & 1 == 0)
 }
 
 /// Thins the samples to a target distribution, a number of samples, or both.
@@ -76,28 +80,28 @@ pub fn unique(mut spooled: Spooled, dedup: Dedup, tally: &mut Tally) -> Result<S
 /// With a distribution alone, as many are kept as can be with the frequencies exact. With a number too, values that are
 /// too rare are kept whole, and the others share what is left in proportion.
 pub fn thin(
-    mut spooled: Spooled,
-    target: Option<&Target>,
-    samples: Option<u64>,
+    mut samples: TempSamples,
+    target: Option<&Balance>,
+    limit: Option<u64>,
     seed: Seed,
-    tally: &mut Tally,
-) -> Result<Spooled, DataError> {
+    tally: &mut BuildCounts,
+) -> Result<TempSamples, DataError> {
     let key = |record: &Record| match target.map(|target| target.by) {
-        Some(Balance::Ply) => record.ply().0,
-        Some(Balance::Pieces) => record.board().count() as u16,
+        Some(BalanceBy::Ply) => record.ply().0,
+        Some(BalanceBy::Pieces) => record.board().count() as u16,
         None => 0,
     };
     let mut found: BTreeMap<u16, u64> = BTreeMap::new();
-    spooled.each(|_, record| *found.entry(key(record)).or_default() += 1)?;
+    samples.each(|_, record| *found.entry(key(record)).or_default() += 1)?;
     let weight = |key: &u16| match target.and_then(|target| target.weights.as_ref()) {
         Some(weights) => weights.get(key).copied().unwrap_or(0.0),
         None => 1.0,
     };
     let exact = target.is_some();
-    let mut wanted = quotas(&found, weight, samples, exact);
+    let mut wanted = quotas(&found, weight, limit, exact);
     let draws = seed.draws("thin");
-    // Selection sampling: each of those left is taken with the probability that the quota still needs it.
-    keep(spooled, Dropped::Thinned, tally, |number, record| {
+    // Selection sampling: each of those left is taken with the result_probability that the quota still needs it.
+    keep(samples, DropReason::Thinned, tally, |number, record| {
         let key = key(record);
         let (Some(left), Some(wanted)) = (found.get_mut(&key), wanted.get_mut(&key)) else { return false };
         let taken = (u128::from(draws.at(number)) * u128::from(*left)) >> 64 < u128::from(*wanted);
@@ -147,13 +151,13 @@ fn quotas(
 }
 
 fn keep(
-    spooled: Spooled,
-    why: Dropped,
-    tally: &mut Tally,
+    samples: TempSamples,
+    why: DropReason,
+    tally: &mut BuildCounts,
     mut keep: impl FnMut(u64, &Record) -> bool,
-) -> Result<Spooled, DataError> {
-    let before = spooled.count();
-    let kept = spooled.filter_map(|number, record| keep(number, &record).then_some(record))?;
+) -> Result<TempSamples, DataError> {
+    let before = samples.count();
+    let kept = samples.filter_map(|number, record| keep(number, &record).then_some(record))?;
     tally.drop(why, before - kept.count());
     Ok(kept)
 }
@@ -162,19 +166,19 @@ fn keep(
 /// disk, then each bucket is shuffled in memory: every order is equally likely, and only the seed and the samples
 /// decide.
 pub fn in_order(
-    mut spooled: Spooled,
+    mut samples: TempSamples,
     shuffle: Option<Seed>,
     mut write: impl FnMut(&[Record]) -> Result<(), DataError>,
 ) -> Result<(), DataError> {
-    let Some(seed) = shuffle else { return spooled.blocks(|_, records| write(records)) };
-    let count = buckets_for::<Record>(spooled.count());
+    let Some(seed) = shuffle else { return samples.blocks(|_, records| write(records)) };
+    let count = buckets_for::<Record>(samples.count());
     let draws = seed.draws("shuffle");
     let bucket_of = |number: u64| draws.below(number, count as u32) as usize;
     let mut sizes = vec![0; count];
-    (0..spooled.count()).for_each(|number| sizes[bucket_of(number)] += 1);
-    let output: &Path = spooled.output();
+    (0..samples.count()).for_each(|number| sizes[bucket_of(number)] += 1);
+    let output: &Path = samples.output();
     let mut buckets = Buckets::create(output, &sizes)?;
-    spooled.blocks(|first, records| {
+    samples.blocks(|first, records| {
         records.iter().zip(first..).try_for_each(|(record, number)| buckets.push(bucket_of(number), record))
     })?;
     for bucket in 0..count {

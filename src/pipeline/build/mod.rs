@@ -3,68 +3,69 @@
 //! A sample is a position, the move played in it, and the score of that position: the evaluation written after the move
 //! before it. The first position of a game therefore never has one.
 //!
-//! Positions pass a [`Sieve`](sieve::Sieve) on all cores and then, in order, a [`Flow`] that draws. What needs to know
+//! Positions pass a [`SampleFilter`](filter::SampleFilter) on all cores and then, in order, a [`Sampler`] that draws. What needs to know
 //! all samples first ([`later`]) works on a file without a name, so that memory does not grow with the data.
 
 mod buckets;
-mod flow;
-mod labelled;
+mod drop_reason;
+mod engine_scores;
+mod filter;
 mod later;
 mod options;
-mod sieve;
-mod spool;
-mod supply;
-mod tally;
-mod unlikely;
+mod sampler;
+mod source;
+mod temp_samples;
+mod win_rate_model;
 
 use std::path::Path;
 
 use thiserror::Error;
 
-use super::inputs::Weighted;
-use super::label::{self, LabelError, Labels};
-use super::manifest::{Manifest, Source};
+use super::inputs::WeightedInput;
+use super::label::{LabelError, LabelSettings, Labels};
+use super::manifest::{Manifest, SourceFile};
+use super::uci::Workers;
 use crate::data::{DataError, FsdWriter, Provenance, Record, ScoreUnit};
-use flow::{Flow, Sink};
-use spool::{Spool, Spooled};
-use supply::{Supply, ahead};
-use tally::Tally;
+use drop_reason::BuildCounts;
+use sampler::{Sampler, Sink};
+use source::{SampleSource, ahead};
+use temp_samples::{TempSamples, TempSamplesWriter};
 
-pub use options::{Balance, Dedup, Filter, Options, Part, PerGame, Target};
-pub use supply::unit_of;
-pub use tally::{Dropped, GameDropped};
-pub use unlikely::probability;
+pub use drop_reason::{DropReason, GameDropReason};
+pub use options::{Balance, BalanceBy, BuildOptions, Dedup, Filter, GameSplit, PerGame};
+pub use source::input_unit;
+pub use win_rate_model::result_probability;
 
 /// What to build.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
-    pub inputs: &'a [Weighted],
+pub struct BuildJob<'a> {
+    pub inputs: &'a [WeightedInput],
     pub output: &'a Path,
-    pub options: &'a Options,
+    pub options: &'a BuildOptions,
     /// Scores by an engine, instead of those the inputs hold.
     pub labels: Option<&'a LabelJob>,
     /// For the manifest.
     pub command: &'a [String],
 }
 
-impl<'a> Job<'a> {
+impl<'a> BuildJob<'a> {
     /// Without an engine, and for a manifest without a command.
     #[must_use]
-    pub const fn new(inputs: &'a [Weighted], output: &'a Path, options: &'a Options) -> Job<'a> {
-        Job { inputs, output, options, labels: None, command: &[] }
+    pub const fn new(inputs: &'a [WeightedInput], output: &'a Path, options: &'a BuildOptions) -> BuildJob<'a> {
+        BuildJob { inputs, output, options, labels: None, command: &[] }
     }
 }
 
 /// How an engine scores the positions.
 #[derive(Clone, Debug)]
 pub struct LabelJob {
-    pub settings: label::Settings,
-    pub work: label::Work,
+    pub settings: LabelSettings,
+    pub workers: Workers,
 }
 
 /// What a build is doing.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum BuildPhase {
     Reading,
     /// Deciding what needs all samples, and writing.
     Arranging,
@@ -78,8 +79,8 @@ pub enum Phase {
 
 /// How far a build is.
 #[derive(Copy, Clone, Debug)]
-pub struct Progress {
-    pub phase: Phase,
+pub struct BuildProgress {
+    pub phase: BuildPhase,
     /// Bytes of the inputs as they are stored.
     pub bytes: u64,
     pub games: u64,
@@ -106,73 +107,68 @@ impl BuildError {
     }
 }
 
-/// A finished build.
-#[derive(Clone, Debug)]
-pub struct Built {
-    pub manifest: Manifest,
-}
-
 /// Builds a `.fsd` file and its manifest.
 ///
 /// # Errors
 /// When an input cannot be read to its end, nothing is left to write, or the output cannot be written; then nothing is
 /// left behind.
-pub fn build(job: &Job<'_>, progress: &mut dyn FnMut(Progress)) -> Result<Built, BuildError> {
+pub fn build(job: &BuildJob<'_>, progress: &mut dyn FnMut(BuildProgress)) -> Result<Manifest, BuildError> {
     let options = job.options;
     let labels = job.labels;
     let sink = match options.two_passes() || labels.is_some() {
-        true => Sink::Spool(Spool::create(job.output)?),
+        true => Sink::TempSamplesWriter(TempSamplesWriter::create(job.output)?),
         false => Sink::File(Box::new(FsdWriter::create(job.output)?)),
     };
-    let mut flow = Flow::new(options, labels.is_some(), sink);
+    let mut flow = Sampler::new(options, labels.is_some(), sink);
     let (sources, mut score_unit) = read(job, &mut flow, progress)?;
     if labels.is_some() {
         score_unit = ScoreUnit::Centipawns;
     }
-    let Flow { mut tally, kept, sink, .. } = flow;
-    let mut state = Progress { phase: Phase::Arranging, bytes: total(&sources), games: tally.games, samples: kept };
+    let Sampler { mut tally, kept, sink, .. } = flow;
+    let mut state =
+        BuildProgress { phase: BuildPhase::Arranging, bytes: total(&sources), games: tally.games, samples: kept };
     progress(state);
     let (writer, found) = match sink {
         Sink::File(writer) => (*writer, None),
-        Sink::Spool(spool) => {
-            let mut spooled = early(spool.finish()?, options, &mut tally)?;
+        Sink::TempSamplesWriter(spool) => {
+            let mut samples = early(spool.finish()?, options, &mut tally)?;
             let mut found = None;
             if let Some(by) = labels {
-                let mut told = |phase| progress(Progress { phase, ..state });
-                let (scored, labels) = labelled::score(spooled, by, options, &mut tally, &mut told)?;
-                (spooled, found) = (scored, Some(labels));
+                let mut told = |phase| progress(BuildProgress { phase, ..state });
+                let (scored, labels) = engine_scores::score(samples, by, options, &mut tally, &mut told)?;
+                (samples, found) = (scored, Some(labels));
             }
-            state.samples = spooled.count();
+            state.samples = samples.count();
             progress(state);
-            (late(spooled, options, &mut tally, FsdWriter::create(job.output)?)?, found)
+            (late(samples, options, &mut tally, FsdWriter::create(job.output)?)?, found)
         }
     };
-    let built = finish(job, writer, sources, score_unit, found.as_ref(), &tally)?;
+    let manifest = finish(job, writer, sources, score_unit, found.as_ref(), &tally)?;
     // Only now nobody needs it any more.
     found.map_or(Ok(()), |labels| labels.remove_journal().map_err(LabelError::from))?;
-    Ok(built)
+    Ok(manifest)
 }
 
-fn total(sources: &[Source]) -> u64 {
+fn total(sources: &[SourceFile]) -> u64 {
     sources.iter().map(|source| source.bytes).sum()
 }
 
 /// Sends the samples of all inputs through `flow`; what they were read from, and the unit of their scores.
 fn read(
-    job: &Job<'_>,
-    flow: &mut Flow,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Vec<Source>, ScoreUnit), DataError> {
-    let mut sources: Vec<Source> = Vec::new();
+    job: &BuildJob<'_>,
+    flow: &mut Sampler,
+    progress: &mut dyn FnMut(BuildProgress),
+) -> Result<(Vec<SourceFile>, ScoreUnit), DataError> {
+    let mut sources: Vec<SourceFile> = Vec::new();
     let unit = common_unit(job.inputs)?;
     for input in job.inputs {
-        let supply = Supply::open(input, unit, job.options, job.labels.is_some())?;
+        let supply = SampleSource::open(input, unit, job.options, job.labels.is_some())?;
         flow.begin(input.weight, unit);
         let before = total(&sources);
         let supply = ahead(supply, |batch, bytes| {
             batch.into_iter().try_for_each(|(number, sifted)| flow.add(number, sifted))?;
             let (bytes, games, samples) = (before + bytes, flow.tally.games, flow.kept);
-            progress(Progress { phase: Phase::Reading, bytes, games, samples });
+            progress(BuildProgress { phase: BuildPhase::Reading, bytes, games, samples });
             Ok(())
         })?;
         flow.finish(supply.games())?;
@@ -182,34 +178,34 @@ fn read(
 }
 
 /// The unit of what is built: that of all inputs; centipawns where they differ.
-fn common_unit(inputs: &[Weighted]) -> Result<ScoreUnit, DataError> {
-    let units = inputs.iter().map(|input| Ok(unit_of(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
+fn common_unit(inputs: &[WeightedInput]) -> Result<ScoreUnit, DataError> {
+    let units = inputs.iter().map(|input| Ok(input_unit(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
     let same = units.windows(2).all(|pair| pair[0] == pair[1]);
     Ok(units.first().copied().filter(|_| same).unwrap_or(ScoreUnit::Centipawns))
 }
 
 /// What needs all samples, but not their scores.
-fn early(mut spooled: Spooled, options: &Options, tally: &mut Tally) -> Result<Spooled, DataError> {
+fn early(mut samples: TempSamples, options: &BuildOptions, tally: &mut BuildCounts) -> Result<TempSamples, DataError> {
     if let Some(quantile) = options.min_moves_quantile {
-        spooled = later::above_quantile(spooled, quantile, tally)?;
+        samples = later::above_quantile(samples, quantile, tally)?;
     }
     if let Some(dedup) = options.dedup {
-        spooled = later::unique(spooled, dedup, tally)?;
+        samples = later::unique(samples, dedup, tally)?;
     }
-    Ok(spooled)
+    Ok(samples)
 }
 
 /// What is left to decide; then writes the samples.
 fn late(
-    mut spooled: Spooled,
-    options: &Options,
-    tally: &mut Tally,
+    mut samples: TempSamples,
+    options: &BuildOptions,
+    tally: &mut BuildCounts,
     mut writer: FsdWriter,
 ) -> Result<FsdWriter, DataError> {
     if options.balance.is_some() || options.samples.is_some() {
-        spooled = later::thin(spooled, options.balance.as_ref(), options.samples, options.seed, tally)?;
+        samples = later::thin(samples, options.balance.as_ref(), options.samples, options.seed, tally)?;
     }
-    later::in_order(spooled, options.shuffle.then_some(options.seed), |records| {
+    later::in_order(samples, options.shuffle.then_some(options.seed), |records| {
         let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
         writer.push_all(&records)
     })?;
@@ -217,13 +213,13 @@ fn late(
 }
 
 fn finish(
-    job: &Job<'_>,
+    job: &BuildJob<'_>,
     writer: FsdWriter,
-    sources: Vec<Source>,
+    sources: Vec<SourceFile>,
     score_unit: ScoreUnit,
     labels: Option<&Labels>,
-    tally: &Tally,
-) -> Result<Built, DataError> {
+    tally: &BuildCounts,
+) -> Result<Manifest, DataError> {
     let options = job.options;
     let name = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
     if tally.games == 0 {
@@ -267,10 +263,10 @@ fn finish(
     // The manifest first: where the data stands, its manifest does too.
     manifest.seal(job.output)?.persist()?;
     data.persist()?;
-    Ok(Built { manifest })
+    Ok(manifest)
 }
 
-fn describe_skipped(sources: &[Source]) -> String {
+fn describe_skipped(sources: &[SourceFile]) -> String {
     let total: u64 = sources.iter().map(|source| source.skipped.total()).sum();
     let first = sources.iter().find_map(|source| source.skipped.examples.first());
     match first {
@@ -279,7 +275,7 @@ fn describe_skipped(sources: &[Source]) -> String {
     }
 }
 
-fn describe_dropped(tally: &Tally) -> String {
+fn describe_dropped(tally: &BuildCounts) -> String {
     let positions = tally.dropped().into_iter().map(|(why, count)| format!("{count} {}", why.name()));
     let games = tally.dropped_games().into_iter().map(|(why, count)| format!("{count} games: {}", why.name()));
     let parts: Vec<String> = positions.chain(games).collect();

@@ -13,7 +13,8 @@ use crate::units::Seed;
 pub enum PerGame {
     All,
     /// So many at most, drawn uniformly from those that pass the filters.
-    At(u32),
+    #[serde(rename = "at")]
+    AtMost(u32),
 }
 
 /// Which positions are left out for being too lively for a static evaluation.
@@ -38,7 +39,7 @@ pub enum Dedup {
 /// What a target distribution is over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Balance {
+pub enum BalanceBy {
     Ply,
     /// Pieces on the board, kings included.
     Pieces,
@@ -46,15 +47,15 @@ pub enum Balance {
 
 /// A distribution that the samples are thinned to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    pub by: Balance,
+pub struct Balance {
+    pub by: BalanceBy,
     /// Relative frequencies; none: every value that occurs as often as every other.
     pub weights: Option<BTreeMap<u16, f64>>,
 }
 
 /// The part of the games that is read.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct GameSplit {
     pub split: Split,
     /// Share of the games kept for validation.
     pub validation: f64,
@@ -63,7 +64,7 @@ pub struct Part {
 
 /// What becomes a sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct BuildOptions {
     pub method: Method,
     /// eval: what a sample must hold.
     #[serde(default, skip_serializing_if = "Needs::is_score")]
@@ -89,33 +90,33 @@ pub struct Options {
     /// Speeds of the games that are read; empty = all.
     #[serde(default)]
     pub speeds: Vec<Speed>,
-    /// Keeps a sample with the probability of its game's result, given score and ply.
+    /// Keeps a sample with the result_probability of its game's result, given score and ply.
     #[serde(default)]
     pub skip_unlikely: bool,
     #[serde(default)]
     pub dedup: Option<Dedup>,
     #[serde(default)]
-    pub balance: Option<Target>,
+    pub balance: Option<Balance>,
     /// At most so many samples, drawn from all.
     #[serde(default)]
     pub samples: Option<u64>,
-    #[serde(default)]
-    pub part: Option<Part>,
+    #[serde(default, rename = "part")]
+    pub split: Option<GameSplit>,
     /// Puts the samples into random order.
     #[serde(default)]
     pub shuffle: bool,
 }
 
-impl Options {
+impl BuildOptions {
     /// The defaults for a method: for `eval` scored positions from ply 20 on, for `pqr` positions from the first on with
     /// at least two legal moves (the one played and another).
     #[must_use]
-    pub const fn new(method: Method) -> Options {
+    pub const fn new(method: Method) -> BuildOptions {
         let (min_ply, min_moves) = match method {
             Method::Eval => (20, 0),
             Method::Pqr => (0, 2),
         };
-        Options {
+        BuildOptions {
             method,
             needs: Needs::Score,
             seed: Seed(0),
@@ -132,15 +133,15 @@ impl Options {
             dedup: None,
             balance: None,
             samples: None,
-            part: None,
+            split: None,
             shuffle: false,
         }
     }
 
     /// Without the filters by ply, for samples that tell none.
     #[must_use]
-    pub(super) fn of_any_ply(&self) -> Options {
-        Options { min_ply: 0, max_ply: None, ..self.clone() }
+    pub(super) fn of_any_ply(&self) -> BuildOptions {
+        BuildOptions { min_ply: 0, max_ply: None, ..self.clone() }
     }
 
     /// Whether the samples must all be known before the first can be written.

@@ -250,10 +250,10 @@ fn is_playable(position: &Chess) -> bool {
 /// Whether a position comes twice: a third time would end the game, perhaps in the opening already.
 fn repeats(start: &Chess, moves: &[Move]) -> bool {
     let mut position = start.clone();
-    let mut seen = HashSet::from([super::line::hash(&position)]);
+    let mut seen = HashSet::from([super::game_state::hash(&position)]);
     moves.iter().any(|mv| {
         position.play_unchecked(*mv);
-        !seen.insert(super::line::hash(&position))
+        !seen.insert(super::game_state::hash(&position))
     })
 }
 

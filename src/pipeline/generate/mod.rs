@@ -1,16 +1,16 @@
 //! Games between engines, or of one against itself: as PGN with `[%eval]` comments, or as samples.
 //!
 //! A game depends on the engines, the settings, the seed and its number only (one thread, fixed hash, `ucinewgame`
-//! before each), and games are written in number order: the file is the same whatever the concurrency. Finished games
+//! before each), and games are written in number order: the file is the same whatever the concurrency. GameJournal games
 //! are kept in a journal beside the output until all are there, so an interrupted run goes on where it stopped.
 
 mod book;
-mod line;
+mod finished_game;
+mod game_state;
 mod output;
+mod pairing;
 mod play;
-mod played;
 mod pool;
-mod schedule;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -22,21 +22,21 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::journal::{Journal, JournalError, journal_path};
-use super::uci::{Engine, Identity, UciError};
+use super::uci::{Engine, EngineIdentity, UciError};
 use crate::data::formats::Account;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use book::Book;
+use finished_game::{FinishedGame, result_text};
 use output::{Facts, Sink};
-use played::{Played, result_text};
 
 pub use book::{BookFacts, BookOrder, BookSpec};
-pub use schedule::Pairing;
-pub use settings::{Adjudication, Settings, Work};
+pub use pairing::Pairing;
+pub use settings::{Adjudication, GenerateJob, GenerateSettings};
 
 /// What was generated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct GenerateSummary {
     /// What the engines call themselves.
     pub engine: String,
     pub games: u32,
@@ -59,22 +59,22 @@ pub struct Summary {
     pub results: BTreeMap<String, u32>,
     /// Of several engines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub scores: Vec<Score>,
+    pub scores: Vec<EngineScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub book: Option<BookFacts>,
 }
 
 /// What determined the games: for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Generated {
-    pub engines: Vec<Identity>,
-    pub settings: Settings,
+pub struct Generation {
+    pub engines: Vec<EngineIdentity>,
+    pub settings: GenerateSettings,
     pub book: Option<BookFacts>,
 }
 
 /// How an engine did against the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Score {
+pub struct EngineScore {
     pub engine: String,
     pub wins: u32,
     pub draws: u32,
@@ -136,38 +136,39 @@ fn kept(finished: usize, journal: &Path) -> String {
 /// # Errors
 /// When an engine cannot be used, or a file not be read or written; finished games stay in the journal.
 pub fn generate(
-    settings: &Settings,
-    work: &Work,
+    settings: &GenerateSettings,
+    job: &GenerateJob,
     output: &Path,
     progress: &mut dyn FnMut(u32),
-) -> Result<Summary, GenerateError> {
-    settings::check(settings, work)?;
+) -> Result<GenerateSummary, GenerateError> {
+    settings::check(settings, job)?;
     output::Kind::of(output)?;
     let path = journal_path(output);
     let stopped = |error, finished| GenerateError::Engine { error: Box::new(error), finished, journal: path.clone() };
     let book = settings.book.as_ref().map(Book::open).transpose()?;
-    let engines: Result<Vec<Engine>, _> = work.engines.iter().map(|spec| Engine::start(spec, work.patience)).collect();
+    let engines: Result<Vec<Engine>, _> =
+        job.engines.iter().map(|spec| Engine::start(spec, job.workers.answer_timeout)).collect();
     let engines = engines.map_err(|error| stopped(error, 0))?;
-    let identities: Vec<Identity> = engines.iter().map(|engine| engine.identity().clone()).collect();
+    let identities: Vec<EngineIdentity> = engines.iter().map(|engine| engine.identity().clone()).collect();
     if let Some(engine) = identities.iter().find(|engine| !engine.reproducible(settings.limit)) {
         let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
         return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
     }
     let names = names(&identities);
-    let generated = Generated {
+    let generated = Generation {
         engines: identities,
         settings: settings.clone(),
         book: book.as_ref().map(|book| book.facts.clone()),
     };
     let head = json!({ "journal": "games", "version": 1, "about": generated });
-    let mut games = Finished::open(&path, &head, work.games)?;
+    let mut games = GameJournal::open(&path, &head, job.games)?;
     let resumed = games.count;
     progress(resumed as u32);
     let missing = games.missing();
     let mut again = 0;
     // For the error when an engine fails: what the loop has kept by then.
     let finished = std::cell::Cell::new(resumed);
-    let mut keep = |game: Played, twice: bool| {
+    let mut keep = |game: FinishedGame, twice: bool| {
         games.keep(&game)?;
         again += u32::from(twice);
         finished.set(games.count);
@@ -175,8 +176,8 @@ pub fn generate(
         Ok(())
     };
     let failed = |error| stopped(error, finished.get());
-    pool::play_all(settings, work, book.as_ref(), engines, &missing, &mut keep, &failed)?;
-    let mut summary = games.write(output, work, &names, &generated)?;
+    pool::play_all(settings, job, book.as_ref(), engines, &missing, &mut keep, &failed)?;
+    let mut summary = games.write(output, job, &names, &generated)?;
     games.journal.remove()?;
     summary.resumed = resumed as u32;
     summary.again = again;
@@ -185,7 +186,7 @@ pub fn generate(
 }
 
 /// The engines' names, told apart where two call themselves the same.
-fn names(engines: &[Identity]) -> Vec<String> {
+fn names(engines: &[EngineIdentity]) -> Vec<String> {
     let name = |place: usize| &engines[place].name;
     let numbered = |place: usize| {
         let twins = (0..engines.len()).filter(|other| name(*other) == name(place)).count();
@@ -196,7 +197,7 @@ fn names(engines: &[Identity]) -> Vec<String> {
 }
 
 /// The games that are there, each by its place in the journal.
-struct Finished {
+struct GameJournal {
     journal: Journal,
     /// By number.
     offsets: Vec<u64>,
@@ -205,25 +206,25 @@ struct Finished {
 
 const MISSING: u64 = u64::MAX;
 
-impl Finished {
-    fn open(path: &Path, head: &Value, games: u32) -> Result<Finished, JournalError> {
+impl GameJournal {
+    fn open(path: &Path, head: &Value, games: u32) -> Result<GameJournal, JournalError> {
         let (mut offsets, mut count) = (vec![MISSING; games as usize], 0);
         let journal = Journal::open(path, "games", head, &mut |offset, line| {
             // Those beyond the number asked for stay where they are.
-            if let Some(place) = offsets.get_mut(Played::number_of(line)? as usize) {
+            if let Some(place) = offsets.get_mut(FinishedGame::number_of(line)? as usize) {
                 count += usize::from(*place == MISSING);
                 *place = offset;
             }
             Ok(())
         })?;
-        Ok(Finished { journal, offsets, count })
+        Ok(GameJournal { journal, offsets, count })
     }
 
     fn missing(&self) -> Vec<u32> {
         self.offsets.iter().zip(0..).filter(|(offset, _)| **offset == MISSING).map(|(_, number)| number).collect()
     }
 
-    fn keep(&mut self, game: &Played) -> Result<(), GenerateError> {
+    fn keep(&mut self, game: &FinishedGame) -> Result<(), GenerateError> {
         let broken = |reason: serde_json::Error| GenerateError::Game { game: game.number, reason: reason.to_string() };
         self.offsets[game.number as usize] = self.journal.append(&game.to_entry().map_err(broken)?)?;
         self.count += 1;
@@ -234,18 +235,18 @@ impl Finished {
     fn write(
         &self,
         output: &Path,
-        work: &Work,
+        job: &GenerateJob,
         names: &[String],
-        generated: &Generated,
-    ) -> Result<Summary, GenerateError> {
+        generated: &Generation,
+    ) -> Result<GenerateSummary, GenerateError> {
         let mut sink = Sink::create(output)?;
         let several = names.len() > 1;
-        let score = |name: &String| Score { engine: name.clone(), ..Score::default() };
-        let mut scores: Vec<Score> = if several { names.iter().map(score).collect() } else { Vec::new() };
+        let score = |name: &String| EngineScore { engine: name.clone(), ..EngineScore::default() };
+        let mut scores: Vec<EngineScore> = if several { names.iter().map(score).collect() } else { Vec::new() };
         let (mut results, mut plies) = (BTreeMap::new(), 0);
         for (offset, number) in self.offsets.iter().zip(0..) {
             let broken = |reason| GenerateError::Game { game: number, reason };
-            let game = Played::from_entry(&self.journal.line_at(*offset)?).map_err(broken)?;
+            let game = FinishedGame::from_entry(&self.journal.line_at(*offset)?).map_err(broken)?;
             if game.number != number || game.white >= names.len() || game.black >= names.len() {
                 return Err(broken("its number or a player's is wrong".into()));
             }
@@ -257,10 +258,10 @@ impl Finished {
                 count(&mut scores[game.black], game.result.reversed());
             }
         }
-        let written = sink.finish(output, work, &Facts { generated, plies })?;
-        Ok(Summary {
+        let written = sink.finish(output, job, &Facts { generated, plies })?;
+        Ok(GenerateSummary {
             engine: names.join(", "),
-            games: work.games,
+            games: job.games,
             resumed: 0,
             again: 0,
             plies,
@@ -274,7 +275,7 @@ impl Finished {
     }
 }
 
-fn count(score: &mut Score, result: GameResult) {
+fn count(score: &mut EngineScore, result: GameResult) {
     match result {
         GameResult::Win => score.wins += 1,
         GameResult::Draw => score.draws += 1,

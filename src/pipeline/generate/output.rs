@@ -1,11 +1,11 @@
-//! Finished games to a file: PGN, plain or compressed, or records.
+//! GameJournal games to a file: PGN, plain or compressed, or records.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use super::played::{Played, samples_of};
-use super::{GenerateError, Generated, Work};
+use super::finished_game::{FinishedGame, samples_of};
+use super::{GenerateError, GenerateJob, Generation};
 use crate::data::formats::{Account, Format, Rescale, SampleWriter, rescale};
 use crate::data::{DataError, Method, Provenance, ScoreUnit};
 use crate::output::OutputFile;
@@ -75,7 +75,7 @@ impl Sink {
     }
 
     /// Adds a game. `names` are the players'.
-    pub fn put(&mut self, game: &Played, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
+    pub fn put(&mut self, game: &FinishedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
         match self {
             Sink::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
             Sink::CompressedPgn(encoder) => {
@@ -92,12 +92,12 @@ impl Sink {
     }
 
     /// Puts the file in its place, and a manifest beside a `.fsd` file; what a file of samples holds.
-    pub fn finish(self, output: &Path, work: &Work, facts: &Facts) -> Result<Option<Written>, GenerateError> {
+    pub fn finish(self, output: &Path, job: &GenerateJob, facts: &Facts) -> Result<Option<Written>, GenerateError> {
         match self {
             Sink::Pgn(file) => file.finish()?,
             Sink::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
             Sink::Samples(format, writer, cut) => {
-                let mut written = finish_samples(format, *writer, output, work, facts)?;
+                let mut written = finish_samples(format, *writer, output, job, facts)?;
                 written.account.clamped += cut;
                 return Ok(Some(written));
             }
@@ -108,7 +108,7 @@ impl Sink {
 
 /// What the games were, for the manifest.
 pub struct Facts<'a> {
-    pub generated: &'a Generated,
+    pub generated: &'a Generation,
     /// Moves played.
     pub plies: u64,
 }
@@ -117,7 +117,7 @@ fn finish_samples(
     format: Format,
     writer: SampleWriter,
     output: &Path,
-    work: &Work,
+    job: &GenerateJob,
     facts: &Facts,
 ) -> Result<Written, GenerateError> {
     if writer.samples() == 0 {
@@ -131,13 +131,13 @@ fn finish_samples(
         purpose: method.into(),
         score_unit,
         seed: facts.generated.settings.seed,
-        games: work.games,
+        games: job.games,
         sources: *blake3::hash(source.as_bytes()).as_bytes(),
     })?;
     if let (Format::Fsd, Some(hash)) = (format, written.hash) {
         let manifest = Manifest {
             fsbench: env!("CARGO_PKG_VERSION").into(),
-            command: work.command.clone(),
+            command: job.command.clone(),
             method: method.into(),
             score_unit,
             options: None,
@@ -145,7 +145,7 @@ fn finish_samples(
             generated: Some(facts.generated.clone()),
             labelling: None,
             sources: Vec::new(),
-            games: work.games.into(),
+            games: job.games.into(),
             positions: facts.plies,
             kept: written.samples,
             dropped: BTreeMap::new(),

@@ -4,16 +4,16 @@ use rand::RngExt;
 use shakmaty::{Chess, Color, Position};
 
 use super::book::Book;
-use super::line::{Line, Ply, any_move};
-use super::played::Played;
-use super::{Adjudication, GenerateError, Pairing, Settings};
+use super::finished_game::FinishedGame;
+use super::game_state::{GameState, PlayedPly, any_move};
+use super::{Adjudication, GenerateError, GenerateSettings, Pairing};
 use crate::data::{Eval, GameResult};
 use crate::pipeline::uci::{Engine, EngineSpec, UciError};
 
 /// The running engines of one worker, by number; each is started when it first plays.
 pub struct Players<'a> {
     pub specs: &'a [EngineSpec],
-    pub patience: std::time::Duration,
+    pub answer_timeout: std::time::Duration,
     pub engines: Vec<Option<Engine>>,
 }
 
@@ -22,7 +22,7 @@ impl Players<'_> {
         let place = &mut self.engines[number];
         match place {
             Some(engine) => Ok(engine),
-            None => Ok(place.insert(Engine::start(&self.specs[number], self.patience)?)),
+            None => Ok(place.insert(Engine::start(&self.specs[number], self.answer_timeout)?)),
         }
     }
 
@@ -46,14 +46,19 @@ impl From<UciError> for Failure {
 }
 
 /// Plays game `number`; the same game every time.
-pub fn game(players: &mut Players, settings: &Settings, book: Option<&Book>, number: u32) -> Result<Played, Failure> {
+pub fn game(
+    players: &mut Players,
+    settings: &GenerateSettings,
+    book: Option<&Book>,
+    number: u32,
+) -> Result<FinishedGame, Failure> {
     let Pairing { white, black, encounter } = Pairing::of(number, players.specs.len());
     let mut rng = settings.seed.stream("self-play", encounter);
     let (start, moves) = match (book, &settings.book) {
         (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(Failure::Other)?,
         _ => (Chess::default(), Vec::new()),
     };
-    let mut line = Line::new(start);
+    let mut line = GameState::new(start);
     moves.into_iter().for_each(|mv| line.play(mv, None));
     let (fewest, most) = settings.random_plies;
     let random_plies = rng.random_range(fewest..=most);
@@ -75,7 +80,7 @@ pub fn game(players: &mut Players, settings: &Settings, book: Option<&Book>, num
         let engine = players.get(turn.fold_wb(white, black))?;
         let answer = engine.search(&line.fen, &line.uci, &line.position, settings.limit)?;
         if let Some(result) = judge.look(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
-            line.plies.push(Ply { mv: None, search: Some(answer) });
+            line.plies.push(PlayedPly { mv: None, search: Some(answer) });
             break result;
         }
         let may_be_random = settings.random_move_until.is_none_or(|until| plies < usize::from(until));
@@ -83,8 +88,8 @@ pub fn game(players: &mut Players, settings: &Settings, book: Option<&Book>, num
         let mv = if random { any_move(&line.position, &mut rng) } else { None };
         line.play(mv.unwrap_or(answer.best), Some(answer));
     };
-    let Line { start, plies, .. } = line;
-    Ok(Played { number, white, black, start, plies, result })
+    let GameState { start, plies, .. } = line;
+    Ok(FinishedGame { number, white, black, start, plies, result })
 }
 
 /// Watches the scores for games that are decided.

@@ -4,27 +4,27 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use super::book::Book;
+use super::finished_game::FinishedGame;
 use super::play::{Failure, Players, game};
-use super::played::Played;
-use super::{GenerateError, Settings, Work};
-use crate::pipeline::uci::{Engine, UciError};
+use super::{GenerateError, GenerateJob, GenerateSettings};
+use crate::pipeline::uci::{Engine, UciError, Workers};
 
 /// What came of a game.
 pub struct Outcome {
-    pub played: Result<Played, Failure>,
+    pub played: Result<FinishedGame, Failure>,
     /// Whether an engine failed in it and it was played again.
     pub again: bool,
 }
 
-/// Plays the games `numbers`, `work.concurrency` at once; `first` are engines that run already. `keep` gets each game as
+/// Plays the games `numbers`, `job.workers.concurrency` at once; `first` are engines that run already. `keep` gets each game as
 /// it ends, in no fixed order.
 pub fn play_all(
-    settings: &Settings,
-    work: &Work,
+    settings: &GenerateSettings,
+    job: &GenerateJob,
     book: Option<&Book>,
     first: Vec<Engine>,
     numbers: &[u32],
-    keep: &mut dyn FnMut(Played, bool) -> Result<(), GenerateError>,
+    keep: &mut dyn FnMut(FinishedGame, bool) -> Result<(), GenerateError>,
     stopped: &dyn Fn(UciError) -> GenerateError,
 ) -> Result<(), GenerateError> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -42,10 +42,10 @@ pub fn play_all(
     std::thread::scope(|scope| {
         let (sender, games) = channel();
         let mut first = Some(first);
-        for _ in 0..work.concurrency.clamp(1, numbers.len().clamp(1, Work::MOST)) {
+        for _ in 0..job.workers.concurrency.clamp(1, numbers.len().clamp(1, Workers::MOST)) {
             let mut engines: Vec<Option<Engine>> = first.take().into_iter().flatten().map(Some).collect();
-            engines.resize_with(work.engines.len(), || None);
-            let players = Players { specs: &work.engines, patience: work.patience, engines };
+            engines.resize_with(job.engines.len(), || None);
+            let players = Players { specs: &job.engines, answer_timeout: job.workers.answer_timeout, engines };
             let (sender, play) = (sender.clone(), &play);
             scope.spawn(move || play(players, &sender));
         }
@@ -68,7 +68,7 @@ pub fn play_all(
 }
 
 /// The game, from its start again with new engines where one failed.
-fn play_twice(players: &mut Players, settings: &Settings, book: Option<&Book>, number: u32) -> Outcome {
+fn play_twice(players: &mut Players, settings: &GenerateSettings, book: Option<&Book>, number: u32) -> Outcome {
     match game(players, settings, book, number) {
         Err(Failure::Engine(error)) if !error.is_request() => {
             players.dismiss();

@@ -1,18 +1,16 @@
 //! What is asked of a generation: the settings that determine the games, and the work that does not.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::GenerateError;
 use super::book::BookSpec;
-use crate::pipeline::uci::{EngineSpec, Limit};
+use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use crate::units::Seed;
 
 /// What determines a game, beside its number and the engines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    pub limit: Limit,
+pub struct GenerateSettings {
+    pub limit: SearchLimit,
     pub seed: Seed,
     /// Where games begin; the initial position without a book.
     pub book: Option<BookSpec>,
@@ -25,11 +23,11 @@ pub struct Settings {
     pub adjudication: Adjudication,
 }
 
-impl Settings {
+impl GenerateSettings {
     /// From the initial position, 4 to 10 random moves and none after that.
     #[must_use]
-    pub fn new(limit: Limit, seed: Seed) -> Settings {
-        Settings {
+    pub fn new(limit: SearchLimit, seed: Seed) -> GenerateSettings {
+        GenerateSettings {
             limit,
             seed,
             book: None,
@@ -63,26 +61,21 @@ impl Default for Adjudication {
 
 /// How the work is done; changes nothing in the games.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct GenerateJob {
     /// Who plays: one against itself, or each pair of them (see [`Pairing`](super::Pairing)).
     pub engines: Vec<EngineSpec>,
     pub games: u32,
-    /// Games played at once, with an engine process for each engine that plays in them.
-    pub concurrency: usize,
-    /// Longest wait for an engine's answer.
-    pub patience: Duration,
+    /// Games played at once, each with an engine process for every engine that plays in it.
+    pub workers: Workers,
     /// Goes into the manifest of a `.fsd` file.
     pub command: Vec<String>,
 }
 
-impl Work {
-    /// The most games at once.
-    pub const MOST: usize = 1024;
-
+impl GenerateJob {
     /// One game at a time.
     #[must_use]
-    pub fn new(engines: Vec<EngineSpec>, games: u32) -> Work {
-        Work { engines, games, concurrency: 1, patience: Duration::from_secs(60), command: Vec::new() }
+    pub fn new(engines: Vec<EngineSpec>, games: u32) -> GenerateJob {
+        GenerateJob { engines, games, workers: Workers::default(), command: Vec::new() }
     }
 }
 
@@ -90,9 +83,9 @@ impl Work {
 const LONGEST_GAME: u16 = 10_000;
 
 /// Whether the request makes sense.
-pub fn check(settings: &Settings, work: &Work) -> Result<(), GenerateError> {
+pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<(), GenerateError> {
     let request = |text: String| Err(GenerateError::Request(text));
-    let Settings { limit, random_plies, random_move_rate, adjudication, .. } = settings;
+    let GenerateSettings { limit, random_plies, random_move_rate, adjudication, .. } = settings;
     if !limit.reproducible() {
         return request("games are to be reproducible: limit the searches by nodes or depth, not by time".into());
     }
@@ -111,10 +104,10 @@ pub fn check(settings: &Settings, work: &Work) -> Result<(), GenerateError> {
     if adjudication.max_plies > LONGEST_GAME {
         return request(format!("--max-plies goes up to {LONGEST_GAME}"));
     }
-    if work.games == 0 {
+    if job.games == 0 {
         return request("--games must be at least 1".into());
     }
-    if work.engines.is_empty() {
+    if job.engines.is_empty() {
         return request("give an engine with --engine".into());
     }
     Ok(())

@@ -5,65 +5,44 @@
 //! what happened in the game before is not told to the engine. Finished positions are kept in a journal: an interrupted
 //! run goes on where it stopped, and its result is the same as without the interruption.
 
-mod distinct;
-mod line;
+mod journal_entry;
 mod pool;
+mod repeats;
 mod run;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
-use super::uci::{Answer, Engine, EngineSpec, Identity, Limit, UciError};
+use super::uci::{Answer, Engine, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
 use crate::data::{Eval, Record, pack_move};
 use crate::units::Centipawn;
-use run::Run;
+use run::LabelRun;
 
 /// What determines the scores, beside the positions.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct LabelSettings {
     pub engine: EngineSpec,
-    pub limit: Limit,
+    pub limit: SearchLimit,
     /// How often a position is tried again, on a new engine, after the engine failed.
     pub retries: u32,
 }
 
-impl Settings {
+impl LabelSettings {
     /// With one more try.
     #[must_use]
-    pub const fn new(engine: EngineSpec, limit: Limit) -> Settings {
-        Settings { engine, limit, retries: 1 }
-    }
-}
-
-/// How the work is done; changes nothing in the scores.
-#[derive(Copy, Clone, Debug)]
-pub struct Work {
-    /// Engines at once.
-    pub concurrency: usize,
-    /// Longest wait for an engine's answer.
-    pub patience: Duration,
-}
-
-impl Work {
-    /// The most engines at once.
-    pub const MOST: usize = 1024;
-}
-
-impl Default for Work {
-    fn default() -> Work {
-        Work { concurrency: 1, patience: Duration::from_secs(60) }
+    pub const fn new(engine: EngineSpec, limit: SearchLimit) -> LabelSettings {
+        LabelSettings { engine, limit, retries: 1 }
     }
 }
 
 /// How far a run is.
 #[derive(Copy, Clone, Debug)]
-pub struct Progress {
+pub struct LabelProgress {
     /// Distinct positions with an answer or a failure, those from the journal included.
     pub done: u64,
     /// Distinct positions.
@@ -160,7 +139,7 @@ impl FailReason {
 
 /// A position that has no score.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failed {
+pub struct FailedPosition {
     /// Number of the first record that holds it.
     pub record: u32,
     pub fen: String,
@@ -171,8 +150,8 @@ pub struct Failed {
 /// How the scores came about: what a manifest records. The same whether the run was interrupted or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labelling {
-    pub engine: Identity,
-    pub limit: Limit,
+    pub engine: EngineIdentity,
+    pub limit: SearchLimit,
     /// Whether the same engine gives the same scores again.
     pub reproducible: bool,
     /// Distinct positions.
@@ -182,12 +161,12 @@ pub struct Labelling {
     /// Distinct positions without a score.
     pub failed: BTreeMap<FailReason, u64>,
     /// The first few of them.
-    pub examples: Vec<Failed>,
+    pub examples: Vec<FailedPosition>,
 }
 
 /// What this run did.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
+pub struct RunCounts {
     pub searched: u64,
     /// Positions taken from the journal of an interrupted run.
     pub resumed: u64,
@@ -199,7 +178,7 @@ pub struct Effort {
 #[derive(Debug)]
 pub struct Labels {
     pub labelling: Labelling,
-    pub effort: Effort,
+    pub counts: RunCounts,
     /// For each record the first one with its position.
     first: Vec<u32>,
     /// By number of that one.
@@ -238,7 +217,7 @@ pub enum LabelError {
         "{failures} positions in a row could not be searched; the last one, {}: {}{}",
         last.fen, last.message, kept(*finished, journal)
     )]
-    NothingButFailures { failures: u64, last: Box<Failed>, finished: u64, journal: PathBuf },
+    NothingButFailures { failures: u64, last: Box<FailedPosition>, finished: u64, journal: PathBuf },
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("a search needs at least one node, ply or millisecond")]
@@ -283,11 +262,11 @@ const PATIENCE_LATER: u64 = 32;
 /// When the engine cannot be started, does nothing but fail, or the journal cannot be written or belongs to other work.
 pub fn label(
     records: &[Record],
-    settings: &Settings,
-    work: &Work,
+    settings: &LabelSettings,
+    workers: &Workers,
     journal: &Path,
     fingerprint: &str,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(LabelProgress),
 ) -> Result<Labels, LabelError> {
     if settings.limit.is_empty() {
         return Err(LabelError::EmptyLimit);
@@ -296,10 +275,10 @@ pub fn label(
         return Err(LabelError::TooMany { records: records.len() });
     }
     let stopped = |error, finished| LabelError::Engine { error: Box::new(error), finished, journal: journal.into() };
-    let engine = Engine::start(&settings.engine, work.patience).map_err(|error| stopped(error, 0))?;
+    let engine = Engine::start(&settings.engine, workers.answer_timeout).map_err(|error| stopped(error, 0))?;
     let identity = engine.identity().clone();
-    let mut run = Run::open(records, settings.limit, identity, journal, fingerprint, progress)?;
+    let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
     run.tell();
-    pool::search_all(records, settings, work, engine, &mut run)?;
+    pool::search_all(records, settings, workers, engine, &mut run)?;
     run.finish()
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use shakmaty::fen::Fen;
 use shakmaty::{Chess, EnPassantMode, Position};
 
-use super::{FailReason, Settings, Work};
+use super::{FailReason, LabelSettings};
 use crate::data::Record;
-use crate::pipeline::uci::{Answer, Engine, UciError};
+use crate::pipeline::uci::{Answer, Engine, UciError, Workers};
 
 /// What came of a position.
 pub enum Outcome {
@@ -40,23 +40,23 @@ pub trait Task {
     fn keep(&mut self, searched: Searched) -> Result<(), Self::Error>;
 }
 
-/// Searches the records of a task on `work.concurrency` engines, `first` among them. They end in no fixed order.
+/// Searches the records of a task on `workers.concurrency` engines, `first` among them. They end in no fixed order.
 pub fn search_all<T: Task>(
     records: &[Record],
-    settings: &Settings,
-    work: &Work,
+    settings: &LabelSettings,
+    workers: &Workers,
     first: Engine,
     task: &mut T,
 ) -> Result<(), T::Error> {
     let stop = AtomicBool::new(false);
     let (jobs, queue) = channel();
     let queue = Mutex::new(queue);
-    let concurrency = work.concurrency.clamp(1, Work::MOST);
+    let concurrency = workers.concurrency.clamp(1, Workers::MOST);
     std::thread::scope(|scope| {
         let (sender, results) = channel();
         let mut first = Some(first);
         for _ in 0..concurrency {
-            let worker = Worker { settings, patience: work.patience, engine: first.take(), lost: 0 };
+            let worker = Worker { settings, patience: workers.answer_timeout, engine: first.take(), lost: 0 };
             let (sender, queue, stop) = (sender.clone(), &queue, &stop);
             scope.spawn(move || worker.run(records, queue, &sender, stop));
         }
@@ -94,7 +94,7 @@ pub fn search_all<T: Task>(
 }
 
 struct Worker<'a> {
-    settings: &'a Settings,
+    settings: &'a LabelSettings,
     patience: Duration,
     /// None before the first position and after a failure.
     engine: Option<Engine>,

@@ -10,18 +10,18 @@ use shakmaty::fen::Fen;
 
 use super::pool::{Outcome, Searched, Task};
 use super::{
-    Effort, FailReason, Failed, Label, LabelError, Labelling, Labels, MISSING, PATIENCE_AT_FIRST, PATIENCE_LATER,
-    Progress, distinct, line,
+    FailReason, FailedPosition, Label, LabelError, LabelProgress, Labelling, Labels, MISSING, PATIENCE_AT_FIRST,
+    PATIENCE_LATER, RunCounts, journal_entry, repeats,
 };
 use crate::data::Record;
 use crate::pipeline::journal::Journal;
-use crate::pipeline::uci::{Identity, Limit};
+use crate::pipeline::uci::{EngineIdentity, SearchLimit};
 
-pub struct Run<'a> {
+pub struct LabelRun<'a> {
     records: &'a [Record],
-    progress: &'a mut dyn FnMut(Progress),
+    progress: &'a mut dyn FnMut(LabelProgress),
     labelling: Labelling,
-    effort: Effort,
+    counts: RunCounts,
     /// For each record the first one with its position.
     first: Vec<u32>,
     /// By number of that one.
@@ -33,22 +33,22 @@ pub struct Run<'a> {
     failed: u64,
     /// Failures of the engine since its last answer, and the last one.
     in_a_row: u64,
-    last_failure: Option<Failed>,
+    last_failure: Option<FailedPosition>,
 }
 
 const EXAMPLES: usize = 10;
 
-impl<'a> Run<'a> {
+impl<'a> LabelRun<'a> {
     /// Finds the repeated positions and takes what the journal holds.
     pub fn open(
         records: &'a [Record],
-        limit: Limit,
-        engine: Identity,
+        limit: SearchLimit,
+        engine: EngineIdentity,
         journal: &Path,
         fingerprint: &str,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Result<Run<'a>, LabelError> {
-        let first = distinct::first_of_each(records);
+        progress: &'a mut dyn FnMut(LabelProgress),
+    ) -> Result<LabelRun<'a>, LabelError> {
+        let first = repeats::first_occurrences(records);
         let positions = first.iter().zip(0..).filter(|(first, number)| **first == *number).count() as u64;
         let mut found = vec![MISSING; records.len()];
         let head = json!({
@@ -60,7 +60,7 @@ impl<'a> Run<'a> {
         });
         let mut resumed = 0;
         let journal = Journal::open(journal, "positions", &head, &mut |_, text| {
-            let (number, label) = line::read(text, records)?;
+            let (number, label) = journal_entry::read(text, records)?;
             if first[number as usize] != number {
                 return Err(format!("record {number} repeats an earlier position"));
             }
@@ -78,11 +78,11 @@ impl<'a> Run<'a> {
             failed: BTreeMap::new(),
             examples: Vec::new(),
         };
-        Ok(Run {
+        Ok(LabelRun {
             records,
             progress,
             labelling,
-            effort: Effort { resumed, ..Effort::default() },
+            counts: RunCounts { resumed, ..RunCounts::default() },
             first,
             found,
             journal,
@@ -96,23 +96,23 @@ impl<'a> Run<'a> {
 
     /// Tells how far it is.
     pub fn tell(&mut self) {
-        let done = self.effort.resumed + self.effort.searched + self.failed;
+        let done = self.counts.resumed + self.counts.searched + self.failed;
         let seconds = self.begin.elapsed().as_secs_f64();
-        let rate = if seconds > 0.0 { (done - self.effort.resumed) as f64 / seconds } else { 0.0 };
-        (self.progress)(Progress { done, total: self.labelling.positions, failed: self.failed, rate });
+        let rate = if seconds > 0.0 { (done - self.counts.resumed) as f64 / seconds } else { 0.0 };
+        (self.progress)(LabelProgress { done, total: self.labelling.positions, failed: self.failed, rate });
     }
 
     pub fn finish(self) -> Result<Labels, LabelError> {
         if self.finished() == 0 {
             self.give_up_after(1)?;
         }
-        let Run { labelling, effort, first, found, journal, .. } = self;
-        Ok(Labels { labelling, effort, first, found, journal })
+        let LabelRun { labelling, counts, first, found, journal, .. } = self;
+        Ok(Labels { labelling, counts, first, found, journal })
     }
 
     /// Positions in the journal.
     fn finished(&self) -> u64 {
-        self.effort.resumed + self.effort.searched
+        self.counts.resumed + self.counts.searched
     }
 
     fn failed(&mut self, number: u32, reason: FailReason, message: String) -> Result<(), LabelError> {
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         *self.labelling.failed.entry(reason).or_default() += 1;
         let record = &self.records[number as usize];
         let fen = record.position().map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
-        let failed = Failed { record: number, fen: fen.unwrap_or_else(|_| "?".into()), reason, message };
+        let failed = FailedPosition { record: number, fen: fen.unwrap_or_else(|_| "?".into()), reason, message };
         let examples = &mut self.labelling.examples;
         // The first by number, in whatever order the engines come upon them.
         examples.insert(examples.partition_point(|other| other.record < number), failed.clone());
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
             self.in_a_row += 1;
             self.last_failure = Some(failed);
         }
-        self.give_up_after(if self.effort.searched == 0 { PATIENCE_AT_FIRST } else { PATIENCE_LATER })
+        self.give_up_after(if self.counts.searched == 0 { PATIENCE_AT_FIRST } else { PATIENCE_LATER })
     }
 
     /// An error when the engine failed so often in a row.
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Task for Run<'_> {
+impl Task for LabelRun<'_> {
     type Error = LabelError;
 
     fn next(&mut self) -> Option<u32> {
@@ -162,12 +162,12 @@ impl Task for Run<'_> {
 
     fn keep(&mut self, searched: Searched) -> Result<(), LabelError> {
         let Searched { number, outcome, lost } = searched;
-        self.effort.engines_lost += lost;
+        self.counts.engines_lost += lost;
         match outcome {
             Outcome::Found(answer) => {
-                self.journal.append(&line::write(number, &answer))?;
+                self.journal.append(&journal_entry::write(number, &answer))?;
                 self.found[number as usize] = Label::of(&answer);
-                self.effort.searched += 1;
+                self.counts.searched += 1;
                 self.in_a_row = 0;
             }
             Outcome::Failed { reason, message } => self.failed(number, reason, message)?,

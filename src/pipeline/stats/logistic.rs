@@ -6,13 +6,13 @@ use crate::data::GameResult;
 
 /// Results of the side to move.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcomes {
+pub struct ResultCounts {
     pub wins: u64,
     pub draws: u64,
     pub losses: u64,
 }
 
-impl Outcomes {
+impl ResultCounts {
     pub fn add(&mut self, result: GameResult) {
         match result {
             GameResult::Win => self.wins += 1,
@@ -21,7 +21,7 @@ impl Outcomes {
         }
     }
 
-    pub fn merge(&mut self, other: Outcomes) {
+    pub fn merge(&mut self, other: ResultCounts) {
         self.wins += other.wins;
         self.draws += other.draws;
         self.losses += other.losses;
@@ -59,7 +59,7 @@ pub struct ScoreBin {
 
 /// The expected result as 1 / (1 + exp(−(score − a) / b)), score in centipawns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Logistic {
+pub struct LogisticFit {
     /// The score with an expected result of one half, centipawns.
     pub a: f64,
     /// Scale, centipawns: what `score_scale` should be for these scores and results.
@@ -84,7 +84,7 @@ const ROUNDS: usize = 100;
 ///
 /// Newton's method on the logit w·score + c; b = 1/w, a = −c/w. Intervals from the sandwich covariance (White 1982) by
 /// the delta method.
-pub fn fit(outcomes: &[(i32, Outcomes)]) -> Option<Logistic> {
+pub fn fit(outcomes: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
     let samples: u64 = outcomes.iter().map(|(_, outcomes)| outcomes.count()).sum();
     let points = || outcomes.iter().map(|(score, outcomes)| (f64::from(*score) / UNIT, outcomes));
     let (mut w, mut c) = (0.0, 0.0);
@@ -119,7 +119,7 @@ pub fn fit(outcomes: &[(i32, Outcomes)]) -> Option<Logistic> {
     let (a, b) = (-c / w, 1.0 / w);
     let a_variance = covariance.quadratic((-a / w, -1.0 / w));
     let b_variance = covariance.quadratic((-b / w, 0.0));
-    Some(Logistic {
+    Some(LogisticFit {
         a: a * UNIT,
         b: b * UNIT,
         a_plus_minus: 1.96 * a_variance.sqrt() * UNIT,
@@ -181,7 +181,7 @@ impl Symmetric {
 }
 
 /// Gradient and negated Hessian of the log-likelihood.
-fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a Outcomes)>, w: f64, c: f64) -> ((f64, f64), Symmetric) {
+fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a ResultCounts)>, w: f64, c: f64) -> ((f64, f64), Symmetric) {
     let mut gradient = (0.0, 0.0);
     let mut hessian = Symmetric::default();
     for (x, outcomes) in points {
@@ -194,12 +194,12 @@ fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a Outcomes)>, w: f64, c:
     (gradient, hessian)
 }
 
-fn bins(outcomes: &[(i32, Outcomes)]) -> Vec<ScoreBin> {
+fn bins(outcomes: &[(i32, ResultCounts)]) -> Vec<ScoreBin> {
     let bin = |score: i32| (score + BIN / 2).div_euclid(BIN);
     let parts = outcomes.chunk_by(|a, b| bin(a.0) == bin(b.0));
     parts
         .map(|part| {
-            let mut all = Outcomes::default();
+            let mut all = ResultCounts::default();
             part.iter().for_each(|(_, outcomes)| all.merge(*outcomes));
             let (samples, mean) = (all.count(), all.mean());
             let plus_minus = 1.96 * (all.squares(mean) / samples as f64 / samples as f64).sqrt();
@@ -219,10 +219,10 @@ mod tests {
     fn a_known_curve_is_found() {
         let (a, b) = (12.0, 230.0);
         let mut rng = Seed(6).stream("logistic", 0);
-        let outcomes: Vec<(i32, Outcomes)> = (-900..900)
+        let outcomes: Vec<(i32, ResultCounts)> = (-900..900)
             .map(|score| {
                 let p = expected((f64::from(score) - a) / b);
-                let mut outcomes = Outcomes::default();
+                let mut outcomes = ResultCounts::default();
                 for _ in 0..40 {
                     outcomes.add(if rng.random_bool(p) { GameResult::Win } else { GameResult::Loss });
                 }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn what_determines_no_curve_gives_none() {
         let only = |result| {
-            let mut outcomes = Outcomes::default();
+            let mut outcomes = ResultCounts::default();
             outcomes.add(result);
             outcomes
         };

@@ -1,8 +1,8 @@
 //! What a file of games or samples looks like: distributions over plies, pieces, scores, results, kings and moves,
 //! repeated positions, and the results against the scores.
 
-mod distinct;
-mod gather;
+mod counts;
+mod distinct_count;
 mod histogram;
 mod logistic;
 
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::formats::{Format, SaidBy, SampleReader};
 use crate::data::{DataError, Record, ScoreUnit};
-use distinct::Distinct;
-use gather::Gathered;
+use counts::SampleCounts;
+use distinct_count::DistinctCounter;
 
-pub use distinct::Duplicates;
-pub use gather::{LegalMoves, Mobility};
+pub use counts::{LegalMovesAtPly, RoleMobility};
+pub use distinct_count::Duplicates;
 pub use histogram::Histogram;
-pub use logistic::{Logistic, Outcomes, ScoreBin};
+pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
 
 /// Everything there is to tell of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct DatasetStats {
     pub path: String,
     pub format: Format,
     pub samples: u64,
@@ -37,7 +37,7 @@ pub struct Stats {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_said_by: Option<SaidBy>,
     /// Wins, draws and losses of the side to move.
-    pub results: Outcomes,
+    pub results: ResultCounts,
     pub plies: Histogram,
     /// Pieces on the board, kings included.
     pub pieces: Histogram,
@@ -48,12 +48,12 @@ pub struct Stats {
     /// How often each square (a1 = 0 … h8 = 63) holds a king, each seen from its own side: two a position.
     pub king_squares: Vec<u64>,
     /// Of each role, pawn to king.
-    pub mobility: Vec<Mobility>,
+    pub mobility: Vec<RoleMobility>,
     /// By ply.
-    pub legal_moves: Vec<LegalMoves>,
+    pub legal_moves: Vec<LegalMovesAtPly>,
     pub duplicates: Duplicates,
     /// None without scores and results.
-    pub wdl: Option<Logistic>,
+    pub wdl: Option<LogisticFit>,
 }
 
 /// Scores beyond this many centipawns are counted with it.
@@ -66,22 +66,22 @@ const PIECE: usize = 4096;
 ///
 /// # Errors
 /// When the file cannot be read to its end, is damaged, or holds no sample.
-pub fn stats(
+pub fn dataset_stats(
     path: &Path,
     format: Option<Format>,
     unit: Option<ScoreUnit>,
     progress: &mut dyn FnMut(u64, u64, Option<u64>),
-) -> Result<Stats, DataError> {
+) -> Result<DatasetStats, DataError> {
     let mut reader = SampleReader::open(path, format, unit)?;
     let unit = reader.score_unit();
-    let mut all = Gathered::default();
-    let mut distinct = Distinct::default();
+    let mut all = SampleCounts::default();
+    let mut distinct = DistinctCounter::default();
     let mut read = 0;
     while let Some(block) = reader.next_block()? {
         let below = distinct.below();
         let piece = |(number, records): (usize, &[Record])| {
             let first = read + (number * PIECE) as u64;
-            let mut gathered = Gathered::default();
+            let mut gathered = SampleCounts::default();
             let mut keys = Vec::with_capacity(records.len());
             for (record, sample) in records.iter().zip(first..) {
                 let broken = |problem| DataError::BrokenSample { path: path.into(), sample, problem };

@@ -13,18 +13,18 @@ use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 use shakmaty::{Chess, EnPassantMode};
 
-use super::lines::{Offer, near, score};
-use super::tail::{Tail, wait_for};
-use super::{Answer, EngineSpec, Identity, Limit, UciError};
+use super::last_lines::{LastLines, wait_for};
+use super::output_lines::{EngineOption, near, score};
+use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, UciError};
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
     path: PathBuf,
-    identity: Identity,
+    identity: EngineIdentity,
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
-    tail: Tail,
+    tail: LastLines,
     /// Reads stderr.
     stderr: JoinHandle<()>,
     patience: Duration,
@@ -72,10 +72,10 @@ impl Engine {
             return Err(failed(io::Error::other("its pipes are missing")));
         };
         let (sender, lines) = sync_channel(WAITING_LINES);
-        let tail = Tail::default();
+        let tail = LastLines::default();
         let (stderr, kept) = (tail.follow(stderr), tail.clone());
         thread::spawn(move || forward(stdout, &sender, &kept));
-        let identity = Identity { name: String::new(), options: BTreeMap::new(), hash: None };
+        let identity = EngineIdentity { name: String::new(), options: BTreeMap::new(), hash: None };
         let mut engine = Engine { path: spec.path.clone(), identity, child, stdin, lines, tail, stderr, patience };
         engine.handshake(spec)?;
         Ok(engine)
@@ -85,12 +85,12 @@ impl Engine {
         let doing = "starting";
         self.send("uci", doing)?;
         let mut name = None;
-        let mut offers: Vec<Offer> = Vec::new();
+        let mut offers: Vec<EngineOption> = Vec::new();
         self.until(doing, |line| {
             if let Some(text) = line.strip_prefix("id name ") {
                 name = Some(text.to_owned());
             } else if offers.len() < MOST_OPTIONS {
-                offers.extend(Offer::parse(line));
+                offers.extend(EngineOption::parse(line));
             }
             (line == "uciok").then_some(())
         })?;
@@ -114,7 +114,7 @@ impl Engine {
         self.ready("setting options")
     }
 
-    fn set(&mut self, offer: &Offer, value: &str) -> Result<(), UciError> {
+    fn set(&mut self, offer: &EngineOption, value: &str) -> Result<(), UciError> {
         let command = offer.set(value).map_err(|why| {
             let (name, value) = (offer.name.clone(), value.to_owned());
             UciError::OptionValue { engine: self.path.clone(), name, value, why }
@@ -130,7 +130,7 @@ impl Engine {
 
     /// What determines its answers.
     #[must_use]
-    pub const fn identity(&self) -> &Identity {
+    pub const fn identity(&self) -> &EngineIdentity {
         &self.identity
     }
 
@@ -152,7 +152,13 @@ impl Engine {
     ///
     /// # Errors
     /// When the engine is gone or silent, or answers with no legal move and score.
-    pub fn search(&mut self, start: &str, moves: &str, position: &Chess, limit: Limit) -> Result<Answer, UciError> {
+    pub fn search(
+        &mut self,
+        start: &str,
+        moves: &str,
+        position: &Chess,
+        limit: SearchLimit,
+    ) -> Result<Answer, UciError> {
         let doing = "searching";
         let moves_part = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
         // What it said too much after the search before.
@@ -239,7 +245,7 @@ impl Drop for Engine {
 }
 
 /// Hands on what the engine writes until it closes its output or nobody listens.
-fn forward(output: ChildStdout, lines: &SyncSender<String>, tail: &Tail) {
+fn forward(output: ChildStdout, lines: &SyncSender<String>, tail: &LastLines) {
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     while reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {

@@ -1,9 +1,9 @@
-//! Chess engines that speak UCI: what is asked of them ([`EngineSpec`], [`Limit`]) and a running one ([`Engine`]).
+//! Chess engines that speak UCI: what is asked of them ([`EngineSpec`], [`SearchLimit`]) and a running one ([`Engine`]).
 
 mod engine;
-mod lines;
+mod last_lines;
+mod output_lines;
 mod spec;
-mod tail;
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::data::Eval;
 
 pub use engine::Engine;
-pub use spec::{EngineSpec, Identity, Limit};
+pub use spec::{EngineIdentity, EngineSpec, SearchLimit, Workers};
 
 /// What a search found.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

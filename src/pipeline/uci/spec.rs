@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ impl EngineSpec {
 
 /// What determines an engine's answers, as journals and manifests record it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct EngineIdentity {
     /// What the engine calls itself.
     pub name: String,
     /// As the engine spells their names.
@@ -57,11 +58,11 @@ pub struct Identity {
     pub hash: Option<u32>,
 }
 
-impl Identity {
+impl EngineIdentity {
     /// Whether the same position gets the same answer every time under `limit`: not when the clock ends a search, nor
     /// from an engine told to play below its strength, which picks its moves at random.
     #[must_use]
-    pub fn reproducible(&self, limit: Limit) -> bool {
+    pub fn reproducible(&self, limit: SearchLimit) -> bool {
         let weakened = self.options.iter().any(|(name, value)| match name.to_ascii_lowercase().as_str() {
             "uci_limitstrength" => value == "true",
             "skill level" => value != "20",
@@ -74,33 +75,52 @@ impl Identity {
 /// How far a search goes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Limit {
+pub enum SearchLimit {
     Nodes(u64),
     Depth(u32),
     /// Milliseconds.
     MoveTime(u64),
 }
 
-impl Limit {
+impl SearchLimit {
     /// Whether one thread with a fixed hash gives the same answer every time.
     #[must_use]
     pub const fn reproducible(self) -> bool {
-        !matches!(self, Limit::MoveTime(_))
+        !matches!(self, SearchLimit::MoveTime(_))
     }
 
     /// Whether it lets an engine search at all.
     #[must_use]
     pub const fn is_empty(self) -> bool {
-        matches!(self, Limit::Nodes(0) | Limit::Depth(0) | Limit::MoveTime(0))
+        matches!(self, SearchLimit::Nodes(0) | SearchLimit::Depth(0) | SearchLimit::MoveTime(0))
     }
 
     /// The command that starts a search.
     pub(super) fn go(self) -> String {
         match self {
-            Limit::Nodes(nodes) => format!("go nodes {nodes}"),
-            Limit::Depth(depth) => format!("go depth {depth}"),
-            Limit::MoveTime(time) => format!("go movetime {time}"),
+            SearchLimit::Nodes(nodes) => format!("go nodes {nodes}"),
+            SearchLimit::Depth(depth) => format!("go depth {depth}"),
+            SearchLimit::MoveTime(time) => format!("go movetime {time}"),
         }
+    }
+}
+
+/// How many engine processes run at once, and how long each may take to answer. Results do not depend on either.
+#[derive(Copy, Clone, Debug)]
+pub struct Workers {
+    pub concurrency: usize,
+    /// Longest wait for an engine's answer.
+    pub answer_timeout: Duration,
+}
+
+impl Workers {
+    /// Upper bound of `concurrency`.
+    pub const MOST: usize = 1024;
+}
+
+impl Default for Workers {
+    fn default() -> Workers {
+        Workers { concurrency: 1, answer_timeout: Duration::from_secs(60) }
     }
 }
 
@@ -127,13 +147,13 @@ mod tests {
     fn what_can_be_repeated() {
         let check = |options: &[(&str, &str)], limit, expected| {
             let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let identity = Identity { name: "x".into(), options, hash: Some(1) };
+            let identity = EngineIdentity { name: "x".into(), options, hash: Some(1) };
             assert_eq!(identity.reproducible(limit), expected, "{identity:?}");
         };
-        check(&[], Limit::Depth(9), true);
-        check(&[], Limit::MoveTime(9), false);
-        check(&[("Skill Level", "20"), ("UCI_LimitStrength", "false")], Limit::Nodes(9), true);
-        check(&[("Skill Level", "3")], Limit::Nodes(9), false);
-        check(&[("UCI_LimitStrength", "true")], Limit::Nodes(9), false);
+        check(&[], SearchLimit::Depth(9), true);
+        check(&[], SearchLimit::MoveTime(9), false);
+        check(&[("Skill Level", "20"), ("UCI_LimitStrength", "false")], SearchLimit::Nodes(9), true);
+        check(&[("Skill Level", "3")], SearchLimit::Nodes(9), false);
+        check(&[("UCI_LimitStrength", "true")], SearchLimit::Nodes(9), false);
     }
 }

@@ -13,9 +13,9 @@ const WIDTH: usize = 200;
 const LONGEST_LINE: u64 = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
-pub struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
-impl Tail {
+impl LastLines {
     /// Keeps a line, unless it is an answer as UCI has them.
     pub fn add(&self, line: &str) {
         let mut words = line.split_ascii_whitespace();
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_that_are_no_answers_are_kept() {
-        let tail = Tail::default();
+        let tail = LastLines::default();
         for line in ["id name X", "option name Y", "uciok", "info depth 3 score cp 5", "bestmove e2e4", "", " "] {
             tail.add(line);
         }

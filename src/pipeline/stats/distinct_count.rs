@@ -21,21 +21,21 @@ pub struct Duplicates {
 /// Keys kept at most: some 70 MB.
 const MOST: usize = 1 << 22;
 
-pub struct Distinct {
+pub struct DistinctCounter {
     keys: HashSet<u64>,
     most: usize,
     halvings: u32,
 }
 
-impl Default for Distinct {
-    fn default() -> Distinct {
-        Distinct::with_room(MOST)
+impl Default for DistinctCounter {
+    fn default() -> DistinctCounter {
+        DistinctCounter::with_room(MOST)
     }
 }
 
-impl Distinct {
-    fn with_room(most: usize) -> Distinct {
-        Distinct { keys: HashSet::new(), most, halvings: 0 }
+impl DistinctCounter {
+    fn with_room(most: usize) -> DistinctCounter {
+        DistinctCounter { keys: HashSet::new(), most, halvings: 0 }
     }
 
     /// Keys from here on are not wanted.
@@ -78,7 +78,7 @@ mod tests {
     fn counted_while_they_fit_and_estimated_beyond() {
         let draws = Seed(4).draws("distinct");
         let check = |room, keys: u64, samples: u64| {
-            let mut distinct = Distinct::with_room(room);
+            let mut distinct = DistinctCounter::with_room(room);
             distinct.extend((0..samples).map(|i| draws.at(i % keys)).collect());
             distinct.duplicates(samples)
         };

@@ -8,20 +8,20 @@ use std::thread;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-use super::options::Options;
-use super::sieve::{Sieve, Sifted};
+use super::filter::{FilteredSamples, SampleFilter};
+use super::options::BuildOptions;
 use crate::data::formats::{FileUnit, Format, Rescale, SampleReader, decoders, detect, file_unit, rescale, score_unit};
 use crate::data::{DataError, Input, Origin, Reading, Record, ScoreUnit, Skipped};
-use crate::pipeline::inputs::Weighted;
-use crate::pipeline::manifest::Source;
+use crate::pipeline::inputs::WeightedInput;
+use crate::pipeline::manifest::SourceFile;
 
 /// Samples with the number of their game, in order. Samples of one game may come in several pieces, one after the other.
-pub type Batch = Vec<(u64, Sifted)>;
+pub type Batch = Vec<(u64, FilteredSamples)>;
 
 /// An input being read and sifted.
-pub struct Supply {
+pub struct SampleSource {
     content: Content,
-    sieve: Sieve,
+    sieve: SampleFilter,
     unit: FileUnit,
     rescale: Rescale,
     /// Scores that were cut by that.
@@ -33,7 +33,7 @@ pub struct Supply {
 ///
 /// # Errors
 /// When the input cannot be read, or says another unit than the one given.
-pub fn unit_of(input: &Weighted) -> Result<FileUnit, DataError> {
+pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
     match &input.origin {
         Origin::File(path) => score_unit(path, input.format, input.unit),
         Origin::Stdin => file_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
@@ -41,16 +41,21 @@ pub fn unit_of(input: &Weighted) -> Result<FileUnit, DataError> {
 }
 
 enum Content {
-    Games { reading: Box<Reading<Sieve>>, read: u64, decoders: &'static ThreadPool },
+    Games { reading: Box<Reading<SampleFilter>>, read: u64, decoders: &'static ThreadPool },
     Samples { reader: Box<SampleReader>, read: u64 },
 }
 
-impl Supply {
+impl SampleSource {
     /// `to`: the unit that scores are brought into.
     ///
     /// # Errors
     /// When the input cannot be read or is of no kind that is supported.
-    pub fn open(input: &Weighted, to: ScoreUnit, options: &Options, scores_later: bool) -> Result<Supply, DataError> {
+    pub fn open(
+        input: &WeightedInput,
+        to: ScoreUnit,
+        options: &BuildOptions,
+        scores_later: bool,
+    ) -> Result<SampleSource, DataError> {
         let origin = &input.origin;
         let format = match (input.format, origin) {
             (Some(format), _) => format,
@@ -59,9 +64,9 @@ impl Supply {
             (None, Origin::Stdin) => Format::Pgn,
         };
         let options = if format.has_ply() { options.clone() } else { options.of_any_ply() };
-        let unit = unit_of(input)?;
+        let unit = input_unit(input)?;
         let rescale = Rescale { from: unit.unit, to };
-        let sieve = Sieve::new(options, scores_later, to);
+        let sieve = SampleFilter::new(options, scores_later, to);
         let content = match origin {
             _ if format == Format::Pgn => {
                 let reading = Box::new(Reading::new(Input::open(origin)?, sieve.clone()));
@@ -76,7 +81,7 @@ impl Supply {
                 Content::Samples { reader: Box::new(reader), read: 0 }
             }
         };
-        Ok(Supply { content, sieve, unit, rescale, cut: 0, weight: input.weight })
+        Ok(SampleSource { content, sieve, unit, rescale, cut: 0, weight: input.weight })
     }
 
     /// The next samples; none at the end.
@@ -162,14 +167,14 @@ impl Supply {
     /// What the manifest says of it, once it is read.
     ///
     /// # Errors
-    /// As [`stored`](Supply::stored).
-    pub fn source(&self) -> Result<Source, DataError> {
+    /// As [`stored`](SampleSource::stored).
+    pub fn source(&self) -> Result<SourceFile, DataError> {
         let (bytes, hash) = self.stored()?;
         let skipped_samples = match &self.content {
             Content::Games { .. } => Default::default(),
             Content::Samples { reader, .. } => reader.skipped(),
         };
-        Ok(Source {
+        Ok(SourceFile {
             path: self.path().display().to_string(),
             format: Some(self.format()),
             bytes,
@@ -188,7 +193,10 @@ impl Supply {
 const PIECE: usize = 4096;
 
 /// Sifts a block, on all cores, and cuts it into games.
-fn sift(sieve: &Sieve, block: &[Record]) -> Result<Vec<(u64, Sifted)>, (usize, crate::data::RecordError)> {
+fn sift(
+    sieve: &SampleFilter,
+    block: &[Record],
+) -> Result<Vec<(u64, FilteredSamples)>, (usize, crate::data::RecordError)> {
     let games: Vec<&[Record]> = block.chunk_by(|a, b| a.game() == b.game()).collect();
     let offset = |game: &[Record]| game.as_ptr_range().start.addr() - block.as_ptr_range().start.addr();
     let one = |game: &&[Record]| {
@@ -205,9 +213,9 @@ fn sift(sieve: &Sieve, block: &[Record]) -> Result<Vec<(u64, Sifted)>, (usize, c
 /// # Errors
 /// The first failure of the supply or of `each`.
 pub fn ahead(
-    mut supply: Supply,
+    mut supply: SampleSource,
     mut each: impl FnMut(Batch, u64) -> Result<(), DataError>,
-) -> Result<Supply, DataError> {
+) -> Result<SampleSource, DataError> {
     let path = supply.path();
     thread::scope(|scope| {
         let (sender, batches) = sync_channel(1);

@@ -11,30 +11,30 @@ use crate::pipeline::uci::{Answer, uci_move};
 
 /// A move of a game and the search of the position before it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Ply {
+pub struct PlayedPly {
     /// None after the last search of a game that was adjudicated.
     pub mv: Option<Move>,
     pub search: Option<Answer>,
 }
 
 #[derive(Clone)]
-pub struct Line {
+pub struct GameState {
     pub start: Chess,
     /// As engines are told it.
     pub fen: String,
     pub position: Chess,
-    pub plies: Vec<Ply>,
+    pub plies: Vec<PlayedPly>,
     /// The moves as UCI writes them.
     pub uci: String,
     /// Hashes of all positions, the current one last.
     hashes: Vec<Zobrist64>,
 }
 
-impl Line {
-    pub fn new(start: Chess) -> Line {
+impl GameState {
+    pub fn new(start: Chess) -> GameState {
         let fen = Fen::from_position(&start, EnPassantMode::Legal).to_string();
         let hashes = vec![hash(&start)];
-        Line { position: start.clone(), start, fen, plies: Vec::new(), uci: String::new(), hashes }
+        GameState { position: start.clone(), start, fen, plies: Vec::new(), uci: String::new(), hashes }
     }
 
     pub fn play(&mut self, mv: Move, search: Option<Answer>) {
@@ -43,7 +43,7 @@ impl Line {
         }
         self.uci.push_str(&uci_move(mv));
         self.position.play_unchecked(mv);
-        self.plies.push(Ply { mv: Some(mv), search });
+        self.plies.push(PlayedPly { mv: Some(mv), search });
         self.hashes.push(hash(&self.position));
     }
 
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn repetition_ends_the_game() {
-        let mut line = Line::new(Chess::default());
+        let mut line = GameState::new(Chess::default());
         for uci in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1", "f6g8"] {
             assert_eq!(line.ended_by_rule(), None);
             let mv = uci.parse::<shakmaty::uci::UciMove>().unwrap().to_move(&line.position).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn random_moves_stop_where_every_game_ends() {
         let fen: Fen = "7k/8/6K1/8/8/8/8/R7 b - - 98 80".parse().unwrap();
-        let mut line = Line::new(fen.into_position(CastlingMode::Standard).unwrap());
+        let mut line = GameState::new(fen.into_position(CastlingMode::Standard).unwrap());
         line.play_at_random(5, &mut Seed(1).stream("test", 0));
         assert_eq!(line.plies.len(), 1);
     }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 
 use shakmaty::{Chess, Move, Position};
 
-use super::options::{Filter, Options};
-use super::tally::{Dropped, GameDropped, Tally};
+use super::drop_reason::{BuildCounts, DropReason, GameDropReason};
+use super::options::{BuildOptions, Filter};
 use crate::data::{Eval, GameResult, Head, Method, Needs, Record, RecordError, ScoreUnit, Scribe, first_ply};
 use crate::units::Ply;
 
 /// The filters that need no other sample.
 #[derive(Clone, Debug)]
-pub struct Sieve {
-    options: Options,
+pub struct SampleFilter {
+    options: BuildOptions,
     /// An engine gives the scores later: now a sample needs none, and the scores there are say nothing.
     scores_later: bool,
     unit: ScoreUnit,
@@ -20,23 +20,23 @@ pub struct Sieve {
 
 /// The samples of a game or a part of one, and what became of the rest.
 #[derive(Debug, Default)]
-pub struct Sifted {
+pub struct FilteredSamples {
     pub records: Vec<Record>,
-    pub tally: Tally,
+    pub tally: BuildCounts,
 }
 
-impl Sieve {
-    pub fn new(options: Options, scores_later: bool, unit: ScoreUnit) -> Sieve {
-        Sieve { options, scores_later, unit }
+impl SampleFilter {
+    pub fn new(options: BuildOptions, scores_later: bool, unit: ScoreUnit) -> SampleFilter {
+        SampleFilter { options, scores_later, unit }
     }
 
     /// Passes a position with the number of its legal moves (0 where nobody asks for it), or says why not.
-    fn look(&self, position: &Chess, mv: Option<Move>, ply: u16, score: Option<i16>) -> Result<u16, Dropped> {
+    fn look(&self, position: &Chess, mv: Option<Move>, ply: u16, score: Option<i16>) -> Result<u16, DropReason> {
         let options = &self.options;
         self.look_at_numbers(ply, score, mv.is_some())?;
         let lively = || position.is_check() || mv.is_some_and(|mv| mv.is_capture() || mv.is_promotion());
         if options.filter == Filter::Quiet && lively() {
-            return Err(Dropped::NotQuiet);
+            return Err(DropReason::NotQuiet);
         }
         // The move played is legal, so one move needs no count.
         if options.min_moves < 2 && options.min_moves_quantile.is_none() {
@@ -44,41 +44,41 @@ impl Sieve {
         }
         let moves = position.legal_moves().len() as u16;
         match moves < options.min_moves {
-            true => Err(Dropped::FewMoves),
+            true => Err(DropReason::FewMoves),
             false => Ok(if options.min_moves_quantile.is_some() { moves } else { 0 }),
         }
     }
 
-    fn look_at_numbers(&self, ply: u16, score: Option<i16>, has_move: bool) -> Result<(), Dropped> {
+    fn look_at_numbers(&self, ply: u16, score: Option<i16>, has_move: bool) -> Result<(), DropReason> {
         let options = &self.options;
         if ply < options.min_ply {
-            return Err(Dropped::Early);
+            return Err(DropReason::Early);
         }
         if options.max_ply.is_some_and(|last| ply > last) {
-            return Err(Dropped::Late);
+            return Err(DropReason::Late);
         }
         if options.method == Method::Pqr && !has_move {
-            return Err(Dropped::NoMove);
+            return Err(DropReason::NoMove);
         }
         if self.scores_later { Ok(()) } else { self.look_at_score(score) }
     }
 
     /// What the score alone decides.
-    pub fn look_at_score(&self, score: Option<i16>) -> Result<(), Dropped> {
+    pub fn look_at_score(&self, score: Option<i16>) -> Result<(), DropReason> {
         let needed = matches!(self.options.needs, Needs::Score | Needs::Both);
         if self.options.method == Method::Eval && needed && score.is_none() {
-            return Err(Dropped::NoScore);
+            return Err(DropReason::NoScore);
         }
         let beyond = |cap: u16| score.is_some_and(|score| self.unit.in_centipawns(score).abs() > f32::from(cap));
-        if self.options.max_score.is_some_and(beyond) { Err(Dropped::Decided) } else { Ok(()) }
+        if self.options.max_score.is_some_and(beyond) { Err(DropReason::Decided) } else { Ok(()) }
     }
 
     /// Leaves out the samples that lack what λ asks for, now that the game's result is known.
-    fn look_at_results(&self, sifted: &mut Sifted) {
+    fn look_at_results(&self, sifted: &mut FilteredSamples) {
         let options = &self.options;
         let (why, kept): (_, fn(&Record) -> bool) = match options.needs {
-            Needs::Result | Needs::Both => (Dropped::NoResult, |record| record.result().is_some()),
-            Needs::Any if !self.scores_later => (Dropped::NoLabel, |record| Needs::Any.met_by(record)),
+            Needs::Result | Needs::Both => (DropReason::NoResult, |record| record.result().is_some()),
+            Needs::Any if !self.scores_later => (DropReason::NoLabel, |record| Needs::Any.met_by(record)),
             Needs::Any | Needs::Score => return,
         };
         if options.method == Method::Eval {
@@ -89,7 +89,7 @@ impl Sieve {
     }
 
     /// What a score found out later decides of a position that is kept.
-    fn look_at_kept(&self, score: Option<i16>) -> Result<(), Dropped> {
+    fn look_at_kept(&self, score: Option<i16>) -> Result<(), DropReason> {
         if self.scores_later { Ok(()) } else { self.look_at_score(score) }
     }
 
@@ -103,8 +103,8 @@ impl Sieve {
     ///
     /// # Errors
     /// A record that holds no legal position and move, with its place in `records`.
-    pub fn sift(&self, records: &[Record]) -> Result<Sifted, (usize, RecordError)> {
-        let mut sifted = Sifted::default();
+    pub fn sift(&self, records: &[Record]) -> Result<FilteredSamples, (usize, RecordError)> {
+        let mut sifted = FilteredSamples::default();
         sifted.tally.positions = records.len() as u64;
         for (place, record) in records.iter().enumerate() {
             let looked = if self.needs_position() {
@@ -125,7 +125,7 @@ impl Sieve {
 
 /// A game while it is read.
 pub struct Page {
-    sifted: Sifted,
+    sifted: FilteredSamples,
     ply: u16,
     /// White's view of the current position.
     eval: Option<Eval>,
@@ -145,15 +145,22 @@ impl Page {
     /// Nothing more is said of the newest move.
     fn settle(&mut self) {
         if let Newest::Unscored(_) = std::mem::replace(&mut self.newest, Newest::Settled) {
-            self.sifted.tally.drop(Dropped::NoScore, 1);
+            self.sifted.tally.drop(DropReason::NoScore, 1);
         }
     }
 
     /// Keeps a position that passed, or counts why it did not.
-    fn keep(&mut self, before: &Chess, mv: Move, ply: u16, score: Option<i16>, looked: Result<u16, Dropped>) -> Newest {
+    fn keep(
+        &mut self,
+        before: &Chess,
+        mv: Move,
+        ply: u16,
+        score: Option<i16>,
+        looked: Result<u16, DropReason>,
+    ) -> Newest {
         let packed = looked.and_then(|moves| {
             let record = Record::of(before, 0, Ply(ply), Some(mv), score, None);
-            record.map(|record| record.with_scratch(moves)).map_err(|_| Dropped::TooManyPieces)
+            record.map(|record| record.with_scratch(moves)).map_err(|_| DropReason::TooManyPieces)
         });
         match packed {
             Ok(record) => {
@@ -168,21 +175,21 @@ impl Page {
     }
 }
 
-impl Scribe for Sieve {
+impl Scribe for SampleFilter {
     type Page = Page;
-    type Kept = Sifted;
+    type Kept = FilteredSamples;
 
-    fn open(&self, head: &Head, length: usize) -> ControlFlow<Sifted, Page> {
-        let Options { min_rating, speeds, .. } = &self.options;
+    fn open(&self, head: &Head, length: usize) -> ControlFlow<FilteredSamples, Page> {
+        let BuildOptions { min_rating, speeds, .. } = &self.options;
         let rated = |least: u16| [head.ratings.white, head.ratings.black].iter().all(|rating| *rating >= Some(least));
         let why = if min_rating.is_some_and(|least| !rated(least)) {
-            GameDropped::Rating
+            GameDropReason::Rating
         } else if !speeds.is_empty() && !head.speed.is_some_and(|speed| speeds.contains(&speed)) {
-            GameDropped::TimeControl
+            GameDropReason::TimeControl
         } else {
             // With evaluations a move takes some 28 bytes; longer texts hold more than moves.
             let records = Vec::with_capacity((length / 24).min(500));
-            let sifted = Sifted { records, tally: Tally::of_a_game() };
+            let sifted = FilteredSamples { records, tally: BuildCounts::of_a_game() };
             return ControlFlow::Continue(Page {
                 sifted,
                 ply: first_ply(&head.start).0,
@@ -190,7 +197,7 @@ impl Scribe for Sieve {
                 newest: Newest::Settled,
             });
         };
-        let mut sifted = Sifted { records: Vec::new(), tally: Tally::of_a_game() };
+        let mut sifted = FilteredSamples { records: Vec::new(), tally: BuildCounts::of_a_game() };
         sifted.tally.drop_game(why);
         ControlFlow::Break(sifted)
     }
@@ -203,7 +210,7 @@ impl Scribe for Sieve {
         let score = page.eval.take().map(|eval| turn.fold_wb(eval, eval.reversed()).centipawns());
         page.settle();
         page.newest = match self.look(before, Some(mv), ply, score) {
-            Err(Dropped::NoScore) => Newest::Unscored(Box::new((before.clone(), mv, ply))),
+            Err(DropReason::NoScore) => Newest::Unscored(Box::new((before.clone(), mv, ply))),
             looked => page.keep(before, mv, ply, score, looked),
         };
     }
@@ -229,7 +236,7 @@ impl Scribe for Sieve {
         }
     }
 
-    fn close(&self, mut page: Page, _: Head, result: Option<GameResult>) -> Sifted {
+    fn close(&self, mut page: Page, _: Head, result: Option<GameResult>) -> FilteredSamples {
         page.settle();
         let mut sifted = page.sifted;
         if let Some(result) = result {

@@ -9,7 +9,7 @@ use crate::units::Ply;
 /// the ply; loss by symmetry, draw the rest), with b half as large again, as nnue-pytorch's data loader uses it to skip
 /// positions (`score_result_prob`).
 #[must_use]
-pub fn probability(result: GameResult, centipawns: f64, ply: Ply) -> f64 {
+pub fn result_probability(result: GameResult, centipawns: f64, ply: Ply) -> f64 {
     let m = f64::from(ply.0.min(240)) / 64.0;
     let cubic = |[a, b, c, d]: [f64; 4]| ((a * m + b) * m + c) * m + d;
     let a = cubic([-3.683_893_04, 30.070_659_21, -60.528_787_23, 149.533_785_57]);
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn likely_and_unlikely_results() {
         let check = |result, centipawns, ply, range: std::ops::Range<f64>| {
-            let found = probability(result, centipawns, Ply(ply));
+            let found = result_probability(result, centipawns, Ply(ply));
             assert!(range.contains(&found), "{result:?} at {centipawns} and ply {ply}: {found}");
         };
         check(GameResult::Draw, 0.0, 40, 0.7..1.0);
@@ -40,10 +40,10 @@ mod tests {
         check(GameResult::Win, -300.0, 100, 0.0..0.05);
         for (centipawns, ply) in [(0.0, 0), (150.0, 60), (-700.0, 400)] {
             let results = [GameResult::Win, GameResult::Draw, GameResult::Loss];
-            let sum: f64 = results.iter().map(|result| probability(*result, centipawns, Ply(ply))).sum();
+            let sum: f64 = results.iter().map(|result| result_probability(*result, centipawns, Ply(ply))).sum();
             assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-            let mirrored = probability(GameResult::Win, centipawns, Ply(ply))
-                - probability(GameResult::Loss, -centipawns, Ply(ply));
+            let mirrored = result_probability(GameResult::Win, centipawns, Ply(ply))
+                - result_probability(GameResult::Loss, -centipawns, Ply(ply));
             assert!(mirrored.abs() < 1e-12);
         }
     }

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Board, Color, Position, Role};
 
 use super::histogram::Histogram;
-use super::logistic::{Outcomes, fit};
-use super::{Duplicates, SCORE_CUT, Stats};
+use super::logistic::{ResultCounts, fit};
+use super::{DatasetStats, Duplicates, SCORE_CUT};
 use crate::chess::mobility;
 use crate::data::formats::SampleReader;
 use crate::data::{Eval, GameResult, Record, RecordError, ScoreUnit};
 
 /// Moves of the pieces of a role, as `moves(P)` counts them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mobility {
+pub struct RoleMobility {
     pub role: String,
     /// Pieces seen.
     pub pieces: u64,
@@ -23,7 +23,7 @@ pub struct Mobility {
 
 /// Legal moves of the positions at a ply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LegalMoves {
+pub struct LegalMovesAtPly {
     pub ply: u16,
     pub positions: u64,
     pub mean: f64,
@@ -36,7 +36,7 @@ const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 const REACH: usize = 32;
 
 /// Counts of a part of the samples.
-pub struct Gathered {
+pub struct SampleCounts {
     with_move: u64,
     pieces: [u64; 33],
     kings: [u64; 64],
@@ -60,16 +60,16 @@ struct Numbers {
 #[derive(Default)]
 struct Totals {
     with_score: u64,
-    results: Outcomes,
+    results: ResultCounts,
     plies: Histogram,
     scores: Histogram,
     legal: Vec<Histogram>,
-    outcomes: std::collections::BTreeMap<i32, Outcomes>,
+    outcomes: std::collections::BTreeMap<i32, ResultCounts>,
 }
 
-impl Default for Gathered {
-    fn default() -> Gathered {
-        Gathered {
+impl Default for SampleCounts {
+    fn default() -> SampleCounts {
+        SampleCounts {
             with_move: 0,
             pieces: [0; 33],
             kings: [0; 64],
@@ -81,7 +81,7 @@ impl Default for Gathered {
     }
 }
 
-impl Gathered {
+impl SampleCounts {
     /// # Errors
     /// A record that is no legal position.
     pub fn add(&mut self, record: &Record, unit: ScoreUnit) -> Result<(), RecordError> {
@@ -121,7 +121,7 @@ impl Gathered {
         }
     }
 
-    pub fn merge(&mut self, other: &Gathered) {
+    pub fn merge(&mut self, other: &SampleCounts) {
         let add = |sums: &mut [u64], counts: &[u64]| sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         self.with_move += other.with_move;
         add(&mut self.pieces, &other.pieces);
@@ -132,10 +132,10 @@ impl Gathered {
     }
 
     /// `read` samples came from `reader`.
-    pub fn finish(self, reader: &SampleReader, read: u64, duplicates: Duplicates) -> Stats {
+    pub fn finish(self, reader: &SampleReader, read: u64, duplicates: Duplicates) -> DatasetStats {
         let totals = self.totals;
         let legal_moves = totals.legal.iter().enumerate().filter(|(_, moves)| !moves.0.is_empty());
-        let legal_moves = legal_moves.map(|(ply, moves)| LegalMoves {
+        let legal_moves = legal_moves.map(|(ply, moves)| LegalMovesAtPly {
             ply: ply as u16,
             positions: moves.count(),
             mean: moves.mean(),
@@ -143,10 +143,10 @@ impl Gathered {
         });
         let mobility = Role::ALL.into_iter().zip(self.mobility).map(|(role, counts)| {
             let moves = histogram(&counts);
-            Mobility { role: name(role), pieces: moves.count(), mean: moves.mean(), moves }
+            RoleMobility { role: name(role), pieces: moves.count(), mean: moves.mean(), moves }
         });
-        let outcomes: Vec<(i32, Outcomes)> = totals.outcomes.into_iter().collect();
-        Stats {
+        let outcomes: Vec<(i32, ResultCounts)> = totals.outcomes.into_iter().collect();
+        DatasetStats {
             path: reader.path().display().to_string(),
             format: reader.format(),
             samples: read,

@@ -8,20 +8,20 @@ use shakmaty::san::SanPlus;
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
 
-use super::line::Ply;
+use super::game_state::PlayedPly;
 use crate::data::{Eval, GameResult, Record, RecordError, Sample, first_ply};
 use crate::pipeline::uci::{Answer, uci_move};
 use crate::units::{self, Centipawn};
 
 /// A finished game.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct FinishedGame {
     pub number: u32,
     /// The players' numbers.
     pub white: usize,
     pub black: usize,
     pub start: Chess,
-    pub plies: Vec<Ply>,
+    pub plies: Vec<PlayedPly>,
     /// White's view.
     pub result: GameResult,
 }
@@ -41,7 +41,7 @@ struct Entry {
     line: String,
 }
 
-impl Played {
+impl FinishedGame {
     /// Moves played.
     pub fn moves(&self) -> usize {
         self.plies.iter().filter(|ply| ply.mv.is_some()).count()
@@ -64,7 +64,7 @@ impl Played {
         serde_json::from_str::<Entry>(entry).map(|entry| entry.number).map_err(|error| error.to_string())
     }
 
-    pub fn from_entry(entry: &str) -> Result<Played, String> {
+    pub fn from_entry(entry: &str) -> Result<FinishedGame, String> {
         let Entry { number, white, black, fen, result, line } =
             serde_json::from_str(entry).map_err(|error| error.to_string())?;
         let start = match fen {
@@ -83,7 +83,7 @@ impl Played {
             }
             plies.push(ply);
         }
-        Ok(Played { number, white, black, start, plies, result })
+        Ok(FinishedGame { number, white, black, start, plies, result })
     }
 
     fn fen(&self) -> Option<String> {
@@ -146,7 +146,7 @@ impl Played {
 ///
 /// # Errors
 /// When more than 32 pieces stand on the board.
-pub fn samples_of(game: &Played) -> Result<Vec<Record>, RecordError> {
+pub fn samples_of(game: &FinishedGame) -> Result<Vec<Record>, RecordError> {
     let mut position = game.start.clone();
     let mut records = Vec::with_capacity(game.plies.len());
     let mut ply = first_ply(&game.start).0;
@@ -179,7 +179,7 @@ pub fn result_text(result: GameResult) -> &'static str {
     }
 }
 
-fn word(ply: &Ply) -> String {
+fn word(ply: &PlayedPly) -> String {
     let mut text = ply.mv.map_or_else(|| "-".to_owned(), uci_move);
     if let Some(Answer { best, eval }) = ply.search {
         // Writing to a string cannot fail.
@@ -194,18 +194,18 @@ fn word(ply: &Ply) -> String {
     text
 }
 
-fn read_word(word: &str, position: &Chess) -> Option<Ply> {
+fn read_word(word: &str, position: &Chess) -> Option<PlayedPly> {
     let legal = |text: &str| text.parse::<UciMove>().ok()?.to_move(position).ok();
     let (played, search) = word.split_once('@').map_or((word, None), |(played, search)| (played, Some(search)));
     let mv = if played == "-" { None } else { Some(legal(played)?) };
-    let Some(search) = search else { return Some(Ply { mv, search: None }) };
+    let Some(search) = search else { return Some(PlayedPly { mv, search: None }) };
     let (score, best) = search.split_once('>').map_or((search, None), |(score, best)| (score, Some(best)));
     let eval = match score.strip_prefix('#') {
         Some(moves) => Eval::Mate(moves.parse().ok()?),
         None => Eval::Score(Centipawn(score.parse().ok()?)),
     };
     let best = best.map_or(mv, legal)?;
-    Some(Ply { mv, search: Some(Answer { best, eval }) })
+    Some(PlayedPly { mv, search: Some(Answer { best, eval }) })
 }
 
 #[cfg(test)]
@@ -213,21 +213,21 @@ mod tests {
     use super::*;
 
     /// A game from a position with Black to move: searched, random, adjudicated.
-    fn game() -> Played {
+    fn game() -> FinishedGame {
         let entry = r#"{"number":3,"white":1,"black":0,"fen":"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2",
             "result":"win","line":"g8f6@-12 d1h5@#-3>b1c3 f6h5@900 b1c3 -@-7>d7d6"}"#;
-        Played::from_entry(entry).unwrap()
+        FinishedGame::from_entry(entry).unwrap()
     }
 
     #[test]
     fn entries_round_trip() {
         let game = game();
-        assert_eq!(Played::from_entry(&game.to_entry().unwrap()).unwrap(), game);
-        assert_eq!(Played::number_of(&game.to_entry().unwrap()), Ok(3));
+        assert_eq!(FinishedGame::from_entry(&game.to_entry().unwrap()).unwrap(), game);
+        assert_eq!(FinishedGame::number_of(&game.to_entry().unwrap()), Ok(3));
         assert_eq!((game.moves(), game.plies.len()), (4, 5));
         let check = |line: &str, message: &str| {
             let entry = format!(r#"{{"number":0,"white":0,"black":0,"result":"draw","line":"{line}"}}"#);
-            assert!(Played::from_entry(&entry).unwrap_err().contains(message), "{line}");
+            assert!(FinishedGame::from_entry(&entry).unwrap_err().contains(message), "{line}");
         };
         check("e2e5", "\"e2e5\" is no ply");
         check("e2e4@x", "no ply");

@@ -3,11 +3,11 @@
 
 use rand::seq::index;
 
-use super::options::{Options, PerGame};
-use super::sieve::Sifted;
-use super::spool::Spool;
-use super::tally::{Dropped, GameDropped, Tally};
-use super::unlikely::probability;
+use super::drop_reason::{BuildCounts, DropReason, GameDropReason};
+use super::filter::FilteredSamples;
+use super::options::{BuildOptions, PerGame};
+use super::temp_samples::TempSamplesWriter;
+use super::win_rate_model::result_probability;
 use crate::data::{DataError, FsdWriter, Record, ScoreUnit, Split, SplitRule};
 use crate::units::{Draws, Seed};
 
@@ -15,51 +15,51 @@ use crate::units::{Draws, Seed};
 pub enum Sink {
     File(Box<FsdWriter>),
     /// More is to be decided.
-    Spool(Spool),
+    TempSamplesWriter(TempSamplesWriter),
 }
 
 impl Sink {
     fn push(&mut self, records: &[Record]) -> Result<(), DataError> {
         match self {
             Sink::File(writer) => writer.push_all(records),
-            Sink::Spool(spool) => spool.push(records),
+            Sink::TempSamplesWriter(spool) => spool.push(records),
         }
     }
 }
 
-pub struct Flow {
+pub struct Sampler {
     per_game: PerGame,
     seed: Seed,
     part: Option<(SplitRule, Split)>,
     /// Draws results that are unlikely; none where they are kept, or where the scores come later.
     unlikely: Option<Draws>,
     weights: Draws,
-    source: Source,
+    source: CurrentSource,
     pending: Option<(u64, Vec<Record>)>,
-    pub tally: Tally,
+    pub tally: BuildCounts,
     pub kept: u64,
     pub sink: Sink,
 }
 
-struct Source {
+struct CurrentSource {
     /// Games of the sources before this.
     first_game: u64,
     weight: f64,
     unit: ScoreUnit,
 }
 
-impl Flow {
-    pub fn new(options: &Options, scores_later: bool, sink: Sink) -> Flow {
-        let part = options.part.map(|part| (SplitRule::new(part.seed, part.validation), part.split));
-        Flow {
+impl Sampler {
+    pub fn new(options: &BuildOptions, scores_later: bool, sink: Sink) -> Sampler {
+        let part = options.split.map(|split| (SplitRule::new(split.seed, split.validation), split.split));
+        Sampler {
             per_game: options.per_game,
             seed: options.seed,
             part,
             unlikely: (options.skip_unlikely && !scores_later).then(|| options.seed.draws("unlikely")),
             weights: options.seed.draws("weight"),
-            source: Source { first_game: 0, weight: 1.0, unit: ScoreUnit::Centipawns },
+            source: CurrentSource { first_game: 0, weight: 1.0, unit: ScoreUnit::Centipawns },
             pending: None,
-            tally: Tally::default(),
+            tally: BuildCounts::default(),
             kept: 0,
             sink,
         }
@@ -67,7 +67,7 @@ impl Flow {
 
     /// Another source begins.
     pub fn begin(&mut self, weight: f64, unit: ScoreUnit) {
-        self.source = Source { first_game: self.tally.games, weight, unit };
+        self.source = CurrentSource { first_game: self.tally.games, weight, unit };
     }
 
     /// The source is read; `games` of it, also those without samples.
@@ -78,7 +78,7 @@ impl Flow {
     }
 
     /// Samples of the source's game `number`, which may go on with the next.
-    pub fn add(&mut self, number: u64, sifted: Sifted) -> Result<(), DataError> {
+    pub fn add(&mut self, number: u64, sifted: FilteredSamples) -> Result<(), DataError> {
         self.tally.add(&sifted.tally);
         match &mut self.pending {
             Some((pending, records)) if *pending == number => records.extend(sifted.records),
@@ -102,23 +102,23 @@ impl Flow {
 
     fn game(&mut self, number: u32, mut records: Vec<Record>) -> Result<(), DataError> {
         if self.part.is_some_and(|(rule, split)| !rule.contains(number, split)) {
-            self.leave_out(GameDropped::OtherPart, &records);
+            self.leave_out(GameDropReason::OtherPart, &records);
             return Ok(());
         }
         let copies = self.copies(number);
         if copies == 0 {
-            self.leave_out(GameDropped::Weight, &records);
+            self.leave_out(GameDropReason::Weight, &records);
             return Ok(());
         }
         if let Some(draws) = self.unlikely {
             let before = records.len();
             records.retain(|record| is_likely(record, number, self.source.unit, draws));
-            self.tally.drop(Dropped::Unlikely, (before - records.len()) as u64);
+            self.tally.drop(DropReason::Unlikely, (before - records.len()) as u64);
         }
-        if let PerGame::At(count) = self.per_game {
+        if let PerGame::AtMost(count) = self.per_game {
             let before = records.len();
             draw(&mut records, number, count as usize, self.seed);
-            self.tally.drop(Dropped::NotDrawn, (before - records.len()) as u64);
+            self.tally.drop(DropReason::NotDrawn, (before - records.len()) as u64);
         }
         for record in &mut records {
             *record = record.with_game(number);
@@ -130,9 +130,9 @@ impl Flow {
         Ok(())
     }
 
-    fn leave_out(&mut self, why: GameDropped, records: &[Record]) {
+    fn leave_out(&mut self, why: GameDropReason, records: &[Record]) {
         self.tally.drop_game(why);
-        self.tally.drop(Dropped::GameLeftOut, records.len() as u64);
+        self.tally.drop(DropReason::GameLeftOut, records.len() as u64);
     }
 
     fn copies(&self, number: u32) -> u64 {
@@ -142,11 +142,11 @@ impl Flow {
     }
 }
 
-/// Whether a sample survives the draw by its result's probability; without a score or a result it does.
+/// Whether a sample survives the draw by its result's result_probability; without a score or a result it does.
 pub fn is_likely(record: &Record, number: u32, unit: ScoreUnit, draws: Draws) -> bool {
     let (Some(score), Some(result)) = (record.score(), record.result()) else { return true };
-    let probability = probability(result, f64::from(unit.in_centipawns(score)), record.ply());
-    share(draws.at(u64::from(number) << 16 | u64::from(record.ply().0))) < probability
+    let result_probability = result_probability(result, f64::from(unit.in_centipawns(score)), record.ply());
+    share(draws.at(u64::from(number) << 16 | u64::from(record.ply().0))) < result_probability
 }
 
 /// In [0, 1).

@@ -6,7 +6,7 @@ use crate::data::Record;
 
 /// For each record the first one with the same [`Record::search_key`]: itself where there is none before it. At most
 /// 2^32 − 2 records; while it works it takes 9 bytes a record, then 4.
-pub fn first_of_each(records: &[Record]) -> Vec<u32> {
+pub fn first_occurrences(records: &[Record]) -> Vec<u32> {
     // Open addressing, at most four fifths full. The records themselves are compared, so that no two positions are ever
     // mistaken for one.
     let mut table = vec![EMPTY; records.len() + records.len() / 4 + 1];
@@ -62,7 +62,7 @@ mod tests {
             "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 3 40",
         ]
         .map(record);
-        assert_eq!(first_of_each(&records), [0, 1, 0, 3, 4, 5, 6, 4]);
-        assert!(first_of_each(&[]).is_empty());
+        assert_eq!(first_occurrences(&records), [0, 1, 0, 3, 4, 5, 6, 4]);
+        assert!(first_occurrences(&[]).is_empty());
     }
 }

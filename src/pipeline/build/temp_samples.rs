@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::data::{DataError, Record};
 
 /// Records being gathered.
-pub struct Spool {
+pub struct TempSamplesWriter {
     output: PathBuf,
     file: BufWriter<File>,
     count: u64,
 }
 
 /// Gathered records.
-pub struct Spooled {
+pub struct TempSamples {
     output: PathBuf,
     file: File,
     count: u64,
@@ -30,11 +30,11 @@ pub fn unnamed(output: &Path) -> Result<File, DataError> {
     tempfile::tempfile_in(folder).map_err(DataError::write(output))
 }
 
-impl Spool {
+impl TempSamplesWriter {
     /// For samples that are to stand in `output` in the end.
-    pub fn create(output: &Path) -> Result<Spool, DataError> {
+    pub fn create(output: &Path) -> Result<TempSamplesWriter, DataError> {
         let file = BufWriter::with_capacity(1 << 18, unnamed(output)?);
-        Ok(Spool { output: output.into(), file, count: 0 })
+        Ok(TempSamplesWriter { output: output.into(), file, count: 0 })
     }
 
     pub fn push(&mut self, records: &[Record]) -> Result<(), DataError> {
@@ -42,14 +42,14 @@ impl Spool {
         self.file.write_all(bytemuck::cast_slice(records)).map_err(DataError::write(&self.output))
     }
 
-    pub fn finish(self) -> Result<Spooled, DataError> {
+    pub fn finish(self) -> Result<TempSamples, DataError> {
         let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error);
         let file = file.map_err(DataError::write(&self.output))?;
-        Ok(Spooled { output: self.output, file, count: self.count })
+        Ok(TempSamples { output: self.output, file, count: self.count })
     }
 }
 
-impl Spooled {
+impl TempSamples {
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -89,8 +89,8 @@ impl Spooled {
     }
 
     /// The records that `map` gives back, in order.
-    pub fn filter_map(mut self, mut map: impl FnMut(u64, Record) -> Option<Record>) -> Result<Spooled, DataError> {
-        let mut kept = Spool::create(&self.output)?;
+    pub fn filter_map(mut self, mut map: impl FnMut(u64, Record) -> Option<Record>) -> Result<TempSamples, DataError> {
+        let mut kept = TempSamplesWriter::create(&self.output)?;
         let mut some = Vec::with_capacity(BLOCK);
         self.blocks(|first, records| {
             some.clear();

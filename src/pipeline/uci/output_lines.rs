@@ -31,7 +31,7 @@ pub fn score(info: &str) -> Option<Eval> {
 
 /// An option as an engine offers it: `option name N type T [default D] [min A] [max B] [var V]…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct EngineOption {
     pub name: String,
     kind: String,
     least: Option<i64>,
@@ -39,9 +39,9 @@ pub struct Offer {
     choices: Vec<String>,
 }
 
-impl Offer {
+impl EngineOption {
     /// The option of an `option` line; none where it is another line or broken.
-    pub fn parse(line: &str) -> Option<Offer> {
+    pub fn parse(line: &str) -> Option<EngineOption> {
         let mut words = line.split_ascii_whitespace();
         if (words.next()?, words.next()?) != ("option", "name") {
             return None;
@@ -65,7 +65,7 @@ impl Offer {
         let number = |key| values(key).next()?.parse().ok();
         let name = values("name").next().filter(|name| !name.is_empty())?;
         let kind = values("type").next()?;
-        Some(Offer { name, kind, least: number("min"), most: number("max"), choices: values("var").collect() })
+        Some(EngineOption { name, kind, least: number("min"), most: number("max"), choices: values("var").collect() })
     }
 
     /// The command that sets the option.
@@ -95,14 +95,14 @@ impl Offer {
 }
 
 /// The names most like `name`, the nearest first: at most five.
-pub fn near(name: &str, offers: &[Offer]) -> Vec<String> {
+pub fn near(name: &str, offers: &[EngineOption]) -> Vec<String> {
     let given = name.to_lowercase();
-    let likeness = |offer: &Offer| {
+    let likeness = |offer: &EngineOption| {
         let known = offer.name.to_lowercase();
         let shared = known.contains(&given) || given.contains(&known);
         (!shared, strsim::damerau_levenshtein(&given, &known))
     };
-    let mut sorted: Vec<&Offer> = offers.iter().collect();
+    let mut sorted: Vec<&EngineOption> = offers.iter().collect();
     sorted.sort_by_cached_key(|offer| likeness(offer));
     sorted.into_iter().take(5).map(|offer| offer.name.clone()).collect()
 }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn options() {
         let check = |line: &str, value: &str, expected: Result<&str, &str>| {
-            let set = Offer::parse(line).unwrap().set(value);
+            let set = EngineOption::parse(line).unwrap().set(value);
             assert_eq!(set.as_deref().map_err(String::as_str), expected, "{line}");
         };
         let hash = "option name Hash type spin default 16 min 1 max 64";
@@ -142,15 +142,15 @@ mod tests {
         check(style, "very risky", Ok("setoption name Style value very risky"));
         check(style, "calm", Err("it is one of Solid, Very Risky, Normal"));
         check("option name Net type string default <empty>", "a b.nnue", Ok("setoption name Net value a b.nnue"));
-        assert_eq!(Offer::parse("option name"), None);
-        assert_eq!(Offer::parse("option name X"), None);
-        assert_eq!(Offer::parse("id name X"), None);
+        assert_eq!(EngineOption::parse("option name"), None);
+        assert_eq!(EngineOption::parse("option name X"), None);
+        assert_eq!(EngineOption::parse("id name X"), None);
     }
 
     #[test]
     fn near_names_come_first() {
         let offers: Vec<_> = ["Threads", "Hash", "Clear Hash", "EvalFile"]
-            .map(|name| Offer::parse(&format!("option name {name} type string")).unwrap())
+            .map(|name| EngineOption::parse(&format!("option name {name} type string")).unwrap())
             .into();
         assert_eq!(near("evalfiel", &offers)[0], "EvalFile");
         assert_eq!(near("hash", &offers)[..2], ["Hash", "Clear Hash"]);

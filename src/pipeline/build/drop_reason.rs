@@ -1,0 +1,156 @@
+//! Counts of what was kept, and of what was not and why.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Why positions of good games are no samples.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropReason {
+    /// Before `min_ply`.
+    Early,
+    /// After `max_ply`.
+    Late,
+    /// No score.
+    NoScore,
+    /// No result of the game.
+    NoResult,
+    /// Neither a score nor a result.
+    NoLabel,
+    /// No move.
+    NoMove,
+    /// A score beyond `max_score`.
+    Decided,
+    /// Fewer legal moves than `min_moves`, or than the quantile for the ply.
+    FewMoves,
+    /// The side to move is in check, or the move captures or promotes (filter `quiet`).
+    NotQuiet,
+    /// Drawn out because the game's result is unlikely for the score.
+    Unlikely,
+    /// Not among the `per_game` drawn.
+    NotDrawn,
+    /// The same as a sample before it.
+    Duplicate,
+    /// Thinned out towards the target distribution or the number of samples.
+    Thinned,
+    /// The engine gave no score.
+    NotLabelled,
+    /// More pieces than a record holds.
+    TooManyPieces,
+    /// In a game that is left out as a whole.
+    GameLeftOut,
+}
+
+impl DropReason {
+    const ALL: [DropReason; 16] = [
+        DropReason::Early,
+        DropReason::Late,
+        DropReason::NoScore,
+        DropReason::NoResult,
+        DropReason::NoLabel,
+        DropReason::NoMove,
+        DropReason::Decided,
+        DropReason::FewMoves,
+        DropReason::NotQuiet,
+        DropReason::Unlikely,
+        DropReason::NotDrawn,
+        DropReason::Duplicate,
+        DropReason::Thinned,
+        DropReason::NotLabelled,
+        DropReason::TooManyPieces,
+        DropReason::GameLeftOut,
+    ];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Early => "before the first ply",
+            DropReason::Late => "after the last ply",
+            DropReason::NoScore => "no score",
+            DropReason::NoResult => "no result",
+            DropReason::NoLabel => "no score and no result",
+            DropReason::NoMove => "no move",
+            DropReason::Decided => "score beyond the cap",
+            DropReason::FewMoves => "too few legal moves",
+            DropReason::NotQuiet => "not quiet",
+            DropReason::Unlikely => "result unlikely for the score",
+            DropReason::NotDrawn => "not drawn",
+            DropReason::Duplicate => "seen before",
+            DropReason::Thinned => "thinned out",
+            DropReason::NotLabelled => "no score from the engine",
+            DropReason::TooManyPieces => "too many pieces",
+            DropReason::GameLeftOut => "in a game left out",
+        }
+    }
+}
+
+/// Why good games give no samples at all.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GameDropReason {
+    /// A player's rating is unknown or too low.
+    Rating,
+    /// Its time control is unknown or not wanted.
+    TimeControl,
+    /// In the other part of the split.
+    OtherPart,
+    /// Drawn out by its source's weight.
+    Weight,
+}
+
+impl GameDropReason {
+    const ALL: [GameDropReason; 4] =
+        [GameDropReason::Rating, GameDropReason::TimeControl, GameDropReason::OtherPart, GameDropReason::Weight];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            GameDropReason::Rating => "rating too low or unknown",
+            GameDropReason::TimeControl => "other time control",
+            GameDropReason::OtherPart => "in the other part of the split",
+            GameDropReason::Weight => "drawn out by weight",
+        }
+    }
+}
+
+/// Counts of a selection.
+#[derive(Clone, Debug, Default)]
+pub struct BuildCounts {
+    pub games: u64,
+    /// Positions a move was played from.
+    pub positions: u64,
+    dropped: [u64; DropReason::ALL.len()],
+    dropped_games: [u64; GameDropReason::ALL.len()],
+}
+
+impl BuildCounts {
+    pub fn of_a_game() -> BuildCounts {
+        BuildCounts { games: 1, ..BuildCounts::default() }
+    }
+
+    pub fn drop(&mut self, why: DropReason, count: u64) {
+        self.dropped[why as usize] += count;
+    }
+
+    pub fn drop_game(&mut self, why: GameDropReason) {
+        self.dropped_games[why as usize] += 1;
+    }
+
+    pub fn add(&mut self, other: &BuildCounts) {
+        self.games += other.games;
+        self.positions += other.positions;
+        self.dropped.iter_mut().zip(other.dropped).for_each(|(sum, count)| *sum += count);
+        self.dropped_games.iter_mut().zip(other.dropped_games).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Reasons that occurred.
+    pub fn dropped(&self) -> BTreeMap<DropReason, u64> {
+        DropReason::ALL.into_iter().zip(self.dropped).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Reasons that occurred.
+    pub fn dropped_games(&self) -> BTreeMap<GameDropReason, u64> {
+        GameDropReason::ALL.into_iter().zip(self.dropped_games).filter(|(_, count)| *count > 0).collect()
+    }
+}
