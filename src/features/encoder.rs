@@ -6,8 +6,8 @@
 use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
-use super::compiled::Lanes;
-use super::compiled::{Move, Needs, PieceList, Placement, RowBuffer, Rows};
+use super::compiled::Avx512;
+use super::compiled::{Needs, PieceList, Placement, RowBuffer, RowChanges, Transition};
 use super::set::Block;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
@@ -32,7 +32,7 @@ pub struct Encoder {
     all_piece_tables: bool,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
-    lanes: Option<Lanes>,
+    avx512: Option<Avx512>,
 }
 
 /// The change of one perspective's active features between two boards. Indices ascend.
@@ -79,13 +79,15 @@ pub struct EncodeScratch {
 
 impl Encoder {
     pub(super) fn new(blocks: Vec<Block>) -> Encoder {
-        let all_piece_tables = blocks.iter().all(|block| block.spec().renumbering.is_none() && block.compiled.walks());
+        let all_piece_tables =
+            blocks.iter().all(|block| block.spec().renumbering.is_none() && block.compiled.is_piece_table());
         Encoder {
             needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
             has_selection: blocks.iter().any(|block| block.spec().renumbering.is_some()),
             all_piece_tables,
             #[cfg(target_arch = "x86_64")]
-            lanes: Lanes::detect().filter(|_| all_piece_tables && blocks.iter().all(|block| block.compiled.sums())),
+            avx512: Avx512::detect()
+                .filter(|_| all_piece_tables && blocks.iter().all(|block| block.compiled.has_sum_tables())),
             blocks,
         }
     }
@@ -130,15 +132,15 @@ impl Encoder {
         scratch: &mut EncodeScratch,
     ) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(lanes) = self.lanes {
+        if let Some(avx512) = self.avx512 {
             let blocks = self.blocks.iter().map(|block| (&block.compiled, block.offset));
-            return lanes.append(&blocks, boards, sides);
+            return avx512.append(&blocks, boards, sides);
         }
         for (board, stm) in boards {
             if self.all_piece_tables {
                 scratch.pieces.fill(board);
                 for block in &self.blocks {
-                    block.compiled.walk_both(&scratch.pieces, stm, block.offset, sides);
+                    block.compiled.append_both(&scratch.pieces, stm, block.offset, sides);
                 }
             } else {
                 self.encode_packed(board, &mut scratch.active);
@@ -164,21 +166,21 @@ impl Encoder {
 
     /// Whether a move changes some block's context.
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
-        let mv = Move::new(before, change, after).seen_by(pov);
-        self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
+        let transition = Transition::new(before, change, after).seen_by(pov);
+        self.blocks.iter().any(|block| block.compiled.refreshes(&transition))
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
     pub fn diff(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
-        self.follow(&Move::new(before, change, after).seen_by(pov), out);
+        self.follow(&Transition::new(before, change, after).seen_by(pov), out);
     }
 
     /// [`Encoder::diff`] for both perspectives.
     pub fn diff_both(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
-        let mv = Move::new(before, change, after);
-        if !self.follow_pieces(change, mv.kings_staying(), out) {
+        let transition = Transition::new(before, change, after);
+        if !self.follow_pieces(change, transition.kings_staying(), out) {
             for pov in Perspective::ALL {
-                self.follow(&mv.seen_by(pov), &mut out[pov]);
+                self.follow(&transition.seen_by(pov), &mut out[pov]);
             }
         }
     }
@@ -186,17 +188,17 @@ impl Encoder {
     /// [`Encoder::diff_both`] for callers that recompute a perspective on a refresh: the lists stay empty where the
     /// contexts of all blocks change.
     pub fn diff_or_refresh(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
-        let mv = Move::new(before, change, after);
-        if self.follow_pieces(change, mv.kings_staying(), out) {
+        let transition = Transition::new(before, change, after);
+        if self.follow_pieces(change, transition.kings_staying(), out) {
             return;
         }
         for pov in Perspective::ALL {
-            let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
-            if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
+            let (transition, out) = (transition.seen_by(pov), &mut out[pov]);
+            if self.blocks.iter().all(|block| block.compiled.refreshes(&transition)) {
                 out.clear();
                 out.refresh = true;
             } else {
-                self.follow(&mv, out);
+                self.follow(&transition, out);
             }
         }
     }
@@ -204,13 +206,13 @@ impl Encoder {
     /// The change between any two boards, over blocks (by number) whose contexts are equal on both. The indices are in no
     /// order and `refresh` stays false.
     pub fn diff_boards(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
-        let boards = Move::between(before, after).seen_by(pov);
+        let boards = Transition::between(before, after).seen_by(pov);
         out.clear();
         let Delta { added, removed, .. } = out;
         for block in blocks {
             let block = &self.blocks[*block];
             let from = [removed.len(), added.len()];
-            block.compiled.between(&boards, block.first_element(), &mut Rows { removed, added });
+            block.compiled.diff_boards(&boards, block.first_element(), &mut RowChanges { removed, added });
             block.select(removed, from[0]);
             block.select(added, from[1]);
         }
@@ -232,23 +234,28 @@ impl Encoder {
         out.clear();
         let Delta { added, removed, .. } = out;
         for block in &self.blocks {
-            block.compiled.moved(change, pov, kings, block.offset, &mut Rows { removed, added });
+            block.compiled.piece_table_delta(change, pov, kings, block.offset, &mut RowChanges { removed, added });
         }
     }
 
-    fn follow(&self, mv: &Move<'_>, out: &mut Delta) {
+    fn follow(&self, transition: &Transition<'_>, out: &mut Delta) {
         out.clear();
         let Delta { added, removed, refresh } = out;
         let mut boards = None;
         for block in &self.blocks {
-            *refresh |= block.compiled.refreshes(mv);
+            *refresh |= block.compiled.refreshes(transition);
             if self.has_selection {
                 let from = [removed.len(), added.len()];
-                block.compiled.delta(mv, &mut boards, block.first_element(), &mut Rows { removed, added });
+                block.compiled.delta(
+                    transition,
+                    &mut boards,
+                    block.first_element(),
+                    &mut RowChanges { removed, added },
+                );
                 block.select(removed, from[0]);
                 block.select(added, from[1]);
             } else {
-                block.compiled.delta(mv, &mut boards, block.offset, &mut Rows { removed, added });
+                block.compiled.delta(transition, &mut boards, block.offset, &mut RowChanges { removed, added });
             }
         }
         if self.has_selection {

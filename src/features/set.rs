@@ -95,7 +95,7 @@ impl Block {
     /// Appends the active features of a placement.
     pub(super) fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         let from = out.len();
-        self.compiled.active(placement, pov, self.first_element(), out);
+        self.compiled.encode(placement, pov, self.first_element(), out);
         self.select(out, from);
     }
 

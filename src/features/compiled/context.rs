@@ -1,8 +1,9 @@
-//! Contexts: which placements of the kings a block tells apart.
+//! Contexts: the placements of the kings that a block distinguishes.
 //!
-//! Two placements are one context when every assignment of the block's other variables, those of its counts included,
-//! gives the same rows. [`diagram`] works out what assignments give, [`expression`] what is left of conditions. A variable
-//! bound from a king can only be on squares that the king reaches on an empty board; other sources restrict nothing.
+//! Two placements are one context when every assignment of the block's other variables, including those of its counts,
+//! gives the same rows. [`diagram`] numbers the rows of all assignments, [`expression`] simplifies conditions as variables
+//! are bound. A variable bound from a king is restricted to the squares that the king reaches on an empty board; other
+//! sources restrict nothing.
 
 mod diagram;
 mod expression;
@@ -20,15 +21,16 @@ use crate::features::syntax::Direction;
 use super::CompiledBlock;
 use super::encode::Kings;
 use super::tables::{NONE, states};
-use diagram::{Counted, DEAD, Diagrams, Frame, Guard, Plan, TermPlan, Variable};
-use expression::Id;
+use diagram::{
+    Assignments, CountAssignments, DEAD, Diagrams, GuardAssignments, KingPlacement, TermAssignments, Variable,
+};
+use expression::ExpressionId;
 
-/// A number for every placement of the kings; equal numbers mean that every assignment of the block's other variables
-/// gives the same rows.
+/// A context number for every placement of the kings.
 #[derive(Debug, Default)]
 pub struct ContextTable {
-    /// By own king, then enemy king (when `enemy` is read), as White sees them or as Black's turned board shows them.
-    /// Empty where all are one.
+    /// By own king, then by enemy king if `enemy` is set, for White or on Black's turned board. Empty where there is one
+    /// context.
     ids: Vec<u32>,
     enemy: bool,
     distinct: u32,
@@ -37,43 +39,43 @@ pub struct ContextTable {
 
 impl ContextTable {
     pub(super) fn of(spec: &BlockSpec, block: &CompiledBlock) -> ContextTable {
-        let mut reader = Reader::of(spec, block);
-        let (own, enemy) = (reader.reads(OWN_KING) || reader.mirrored, reader.reads(ENEMY_KING));
+        let mut signatures = KingSignatures::of(spec, block);
+        let (own, enemy) = (signatures.reads(OWN_KING) || signatures.mirrored, signatures.reads(ENEMY_KING));
         if !own && !enemy {
             return ContextTable { ids: Vec::new(), enemy: false, distinct: 1, bound: false };
         }
         let enemies = if enemy { 64 } else { 1 };
-        let kings = |place: u32| {
-            let (own, other) = (place / enemies, place % enemies);
+        let kings = |placement: u32| {
+            let (own, other) = (placement / enemies, placement % enemies);
             let mask = spec.orientation.mask(Square::new(own), Perspective::White);
             Kings { own: own ^ mask, enemy: other ^ mask, mask }
         };
-        // Boards with kings side by side are not legal, but may be asked about; they are numbered last and not counted.
-        let close = |place: &u32| enemy && too_close(place / enemies, place % enemies);
-        let (close, apart): (Vec<u32>, Vec<u32>) = (0..64 * enemies).partition(close);
-        let number = |reader: &mut Reader<'_>, exact: bool| {
+        // Adjacent kings are illegal, but callers may ask about them: they are numbered last and not counted.
+        let adjacent = |placement: &u32| enemy && too_close(placement / enemies, placement % enemies);
+        let (adjacent, apart): (Vec<u32>, Vec<u32>) = (0..64 * enemies).partition(adjacent);
+        let number = |signatures: &mut KingSignatures<'_>, exact: bool| {
             let mut known: HashMap<Vec<i64>, u32> = HashMap::new();
             let mut ids = vec![0; 64 * enemies as usize];
             let mut distinct = 0;
-            for (at, place) in apart.iter().chain(&close).enumerate() {
+            for (at, placement) in apart.iter().chain(&adjacent).enumerate() {
                 let fresh = known.len() as u32;
-                let id = *known.entry(reader.signature(&kings(*place), exact)?).or_insert(fresh);
-                ids[*place as usize] = id;
+                let id = *known.entry(signatures.signature(&kings(*placement), exact)?).or_insert(fresh);
+                ids[*placement as usize] = id;
                 distinct = if at < apart.len() { distinct.max(id + 1) } else { distinct };
             }
             Some((ids, distinct))
         };
-        let exact = number(&mut reader, true);
+        let exact = number(&mut signatures, true);
         let bound = exact.is_none();
-        let (ids, distinct) = exact.or_else(|| number(&mut reader, false)).unwrap_or_default();
+        let (ids, distinct) = exact.or_else(|| number(&mut signatures, false)).unwrap_or_default();
         ContextTable { ids, enemy, distinct, bound }.shrunk()
     }
 
-    /// Without what makes no difference: all placements, or the enemy king's squares.
+    /// Drops the dimensions that make no difference.
     fn shrunk(mut self) -> ContextTable {
         if self.ids.iter().all(|id| *id == self.ids[0]) {
             (self.ids, self.enemy) = (Vec::new(), false);
-        } else if self.enemy && self.ids.chunks(64).all(|row| row.iter().all(|id| *id == row[0])) {
+        } else if self.enemy && self.ids.chunks(64).all(|enemies| enemies.iter().all(|id| *id == enemies[0])) {
             (self.ids, self.enemy) = (self.ids.iter().step_by(64).copied().collect(), false);
         }
         self
@@ -84,7 +86,8 @@ impl ContextTable {
         self.distinct
     }
 
-    /// Whether there may be fewer: the assignments were too many to try, and what the block reads of the kings decided.
+    /// Whether [`ContextTable::count`] is an upper bound: there were too many assignments to try, so the values that the
+    /// block reads of the kings decided.
     pub fn is_bound(&self) -> bool {
         self.bound
     }
@@ -93,11 +96,12 @@ impl ContextTable {
         self.enemy
     }
 
+    /// Size in table entries.
     pub fn entries(&self) -> usize {
         self.ids.len()
     }
 
-    /// The context of two king squares on the board turned for `pov` (ranks exchanged or rotated, not mirrored).
+    /// The context of two king squares on the perspective's board (turned for Black, not mirrored).
     pub fn id(&self, own: u32, enemy: u32) -> u32 {
         match (self.ids.is_empty(), self.enemy) {
             (true, _) => 0,
@@ -107,117 +111,118 @@ impl ContextTable {
     }
 }
 
-/// What a block reads, for one placement of its kings after another.
-struct Reader<'a> {
+/// Signatures of king placements for one block: equal where the rows of all assignments are equal.
+struct KingSignatures<'a> {
     spec: &'a BlockSpec,
     block: &'a CompiledBlock,
     mirrored: bool,
-    terms: Vec<TermPlan<'a>>,
-    /// By term: its condition, its guards' and its counts' with no variable bound.
-    expressions: Vec<Vec<Id>>,
+    terms: Vec<TermAssignments<'a>>,
+    /// By term: its condition, those of its guards and of its counts, with no variable bound.
+    expressions: Vec<Vec<ExpressionId>>,
     diagrams: Diagrams<'a>,
-    /// By mask and the squares of the kings that are sources.
-    frames: HashMap<[u32; 3], u32>,
-    /// By term, frame, share of the kings (where rows are compared whole) and expressions.
+    /// Placement numbers by mask and the squares of the kings that are sources.
+    placements: HashMap<[u32; 3], u32>,
     known: HashMap<TermKey, (i64, u32)>,
-    /// How many plans have a number.
-    plans: u32,
+    /// How many [`Assignments`] have a number.
+    numbered: u32,
 }
 
-/// Term, frame, share, expressions.
-type TermKey = (usize, u32, u32, Vec<Id>);
+/// Term, placement number, the kings' part of the rows (under a selection, else 0), expressions.
+type TermKey = (usize, u32, u32, Vec<ExpressionId>);
 
-impl<'a> Reader<'a> {
-    fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> Reader<'a> {
+impl<'a> KingSignatures<'a> {
+    fn of(spec: &'a BlockSpec, block: &'a CompiledBlock) -> KingSignatures<'a> {
         let mirrored = spec.orientation.mirror != Mirror::None;
-        let mut reader = Reader {
+        let mut signatures = KingSignatures {
             spec,
             block,
             mirrored,
             terms: Vec::new(),
             expressions: Vec::new(),
             diagrams: Diagrams::new(spec.renumbering.as_deref()),
-            frames: HashMap::new(),
+            placements: HashMap::new(),
             known: HashMap::new(),
-            plans: 0,
+            numbered: 0,
         };
-        for (at, term) in block.terms.iter().enumerate() {
-            reader.expressions.push(Vec::new());
-            let mut plan = reader.plan(at, &spec.binders, spec.condition.as_ref(), &spec.guards);
-            let mut counts: Vec<Counted> =
-                term.counts.iter().map(|count| reader.count(at, &count.spec, count.stride)).collect();
-            // Which states are told apart depends on all expressions.
-            reader.fill(at, &mut plan);
-            counts.iter_mut().for_each(|count| reader.fill(at, &mut count.plan));
-            reader.terms.push(TermPlan { plan, counts, tables: &term.tables });
+        for (number, term) in block.terms.iter().enumerate() {
+            signatures.expressions.push(Vec::new());
+            let condition = spec.condition.as_ref();
+            let mut assignments = signatures.assignments(number, &spec.binders, condition, &spec.guards);
+            let mut counts: Vec<CountAssignments> =
+                term.counts.iter().map(|count| signatures.count(number, &count.spec, count.stride)).collect();
+            // The classes of states depend on all expressions.
+            signatures.fill_states(number, &mut assignments);
+            counts.iter_mut().for_each(|count| signatures.fill_states(number, &mut count.assignments));
+            signatures.terms.push(TermAssignments { assignments, counts, tables: &term.tables });
         }
-        reader
+        signatures
     }
 
-    /// A plan without its variables' states; its expressions are added to the term's.
-    fn plan(
+    /// Assignments without their variables' states. Adds their expressions to the term's.
+    fn assignments(
         &mut self,
         term: usize,
         binders: &[BinderSpec],
         condition: Option<&ConditionSpec>,
         guards: &[GuardSpec],
-    ) -> Plan {
-        let king = |source: &SourceSpec| source.of().is_some_and(|of| of <= ENEMY_KING);
+    ) -> Assignments {
+        let from_king = |source: &SourceSpec| source.of().is_some_and(|of| of <= ENEMY_KING);
         let variable = |binder: &BinderSpec| {
-            let origin = Some(binder.source).filter(king);
+            let origin = Some(binder.source).filter(from_king);
             Variable { slot: binder.slot, states: Vec::new(), origin }
         };
-        let sideways = |source: SourceSpec| {
-            !king(&source) && matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North)
+        let is_sideways = |source: SourceSpec| {
+            !from_king(&source) && matches!(source, SourceSpec::Next(_, direction) if direction != Direction::North)
         };
-        let number = self.plans;
-        self.plans += 1;
-        let condition = self.read(term, condition, &[]);
+        let number = self.numbered;
+        self.numbered += 1;
+        let condition = self.add_expression(term, condition, &[]);
         let guards = guards.iter().map(|guard| {
-            let most: Vec<u32> = guard.counts.iter().map(|count| count.max).collect();
-            let condition = self.read(term, Some(&guard.condition), &most);
-            Guard { condition, counts: guard.counts.iter().map(|count| self.count(term, count, 1)).collect() }
+            let maxima: Vec<u32> = guard.counts.iter().map(|count| count.max).collect();
+            let condition = self.add_expression(term, Some(&guard.condition), &maxima);
+            let counts = guard.counts.iter().map(|count| self.count(term, count, 1)).collect();
+            GuardAssignments { condition, counts }
         });
-        Plan {
+        Assignments {
             number,
             condition,
             guards: guards.collect(),
             end: self.expressions[term].len(),
             variables: binders.iter().map(variable).collect(),
-            sideways: binders.iter().any(|binder| sideways(binder.source)),
+            sideways: binders.iter().any(|binder| is_sideways(binder.source)),
         }
     }
 
-    fn count(&mut self, term: usize, count: &CountSpec, stride: u32) -> Counted {
-        let plan = self.plan(term, &count.binders, count.condition.as_ref(), &count.guards);
-        Counted { plan, stride, max: count.max }
+    fn count(&mut self, term: usize, count: &CountSpec, stride: u32) -> CountAssignments {
+        let assignments = self.assignments(term, &count.binders, count.condition.as_ref(), &count.guards);
+        CountAssignments { assignments, stride, max: count.max }
     }
 
-    fn read(&mut self, term: usize, condition: Option<&ConditionSpec>, most: &[u32]) -> usize {
-        let id = self.diagrams.expressions.of(condition, most);
+    /// Adds a condition to a term's expressions and returns its index there. `maxima`: of the counts it reads.
+    fn add_expression(&mut self, term: usize, condition: Option<&ConditionSpec>, maxima: &[u32]) -> usize {
+        let id = self.diagrams.expressions.of(condition, maxima);
         self.expressions[term].push(id);
         self.expressions[term].len() - 1
     }
 
-    /// Fills in the states of a plan's variables and its guards'.
-    fn fill(&self, term: usize, plan: &mut Plan) {
-        for variable in &mut plan.variables {
+    fn fill_states(&self, term: usize, assignments: &mut Assignments) {
+        for variable in &mut assignments.variables {
             variable.states = self.classes(term, variable.slot, variable.origin.is_some());
         }
-        let counts = plan.guards.iter_mut().flat_map(|guard| &mut guard.counts);
-        counts.for_each(|count| self.fill(term, &mut count.plan));
+        let counts = assignments.guards.iter_mut().flat_map(|guard| &mut guard.counts);
+        counts.for_each(|count| self.fill_states(term, &mut count.assignments));
     }
 
     /// Whether a king's square makes a difference to a table, a condition or a source.
     fn reads(&self, slot: usize) -> bool {
         let varies = |table: &Vec<u32>| table.windows(2).any(|pair| pair[0] != pair[1]);
-        let mut sources = self.terms.iter().flat_map(TermPlan::variables).filter_map(|variable| variable.origin);
+        let mut sources = self.terms.iter().flat_map(TermAssignments::variables).filter_map(|variable| variable.origin);
         self.block.terms.iter().any(|term| varies(&term.tables[slot]))
             || self.expressions.iter().flatten().any(|id| self.diagrams.expressions.reads(*id, slot))
             || sources.any(|source| source.of() == Some(slot))
     }
 
-    /// One state (and its number) for each class that a term's table and conditions do not tell apart, mirrored or not.
+    /// One state and its number per class of states that the term's table and conditions treat alike, mirrored or not.
     fn classes(&self, term: usize, slot: usize, from_king: bool) -> Vec<(usize, Entity)> {
         let properties = self.diagrams.expressions.properties(&self.expressions[term], slot);
         let table = &self.block.terms[term].tables[slot];
@@ -231,7 +236,7 @@ impl<'a> Reader<'a> {
                 let seen = Entity { square: entity.square ^ mask, ..entity };
                 key.extend(properties.iter().map(|property| i64::from(property.of(seen))));
                 if !table.is_empty() {
-                    key.push(self.diagrams.added(table, state, *mask).unwrap_or(i64::MIN));
+                    key.push(self.diagrams.contribution(table, state, *mask).unwrap_or(i64::MIN));
                 }
             }
             if from_king {
@@ -244,61 +249,59 @@ impl<'a> Reader<'a> {
         classes
     }
 
-    /// What the rows depend on, term by term; the same for all placements in which no term has a row. None when the
-    /// diagrams take too long. Not `exact`: all that the block reads of the kings.
+    /// A description of the rows, term by term; the same for all placements in which no term has a row. `None` when the
+    /// diagrams take too long. Unless `exact`, it describes the values that the block reads of the kings.
     fn signature(&mut self, kings: &Kings, exact: bool) -> Option<Vec<i64>> {
         const NO_ROW: i64 = -1;
-        let frame = self.frame(kings);
+        let placement = self.placement(kings);
         let mut signature = Vec::new();
-        let [own, enemy] = kings.men();
-        for at in 0..self.terms.len() {
-            let share = self.share(at, kings);
-            let mut left = self.expressions[at].clone();
-            for (slot, man) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
-                left.iter_mut().for_each(|id| *id = self.diagrams.expressions.bind(*id, slot, man.entity()));
+        let [own, enemy] = kings.bindings();
+        for number in 0..self.terms.len() {
+            let base = self.block.base(&self.block.terms[number], kings);
+            let mut remaining = self.expressions[number].clone();
+            for (slot, king) in [(OWN_KING, own), (ENEMY_KING, enemy)] {
+                remaining.iter_mut().for_each(|id| *id = self.diagrams.expressions.bind(*id, slot, king.entity()));
             }
-            let reached = |variable: &Variable| variable.reach(kings) != 0;
-            if share == NONE || left[0] == Id::FALSE || !self.terms[at].plan.variables.iter().all(reached) {
+            let can_be_bound = |variable: &Variable| variable.reach(kings) != 0;
+            let variables = &self.terms[number].assignments.variables;
+            if base == NONE || remaining[0] == ExpressionId::FALSE || !variables.iter().all(can_be_bound) {
                 signature.push(NO_ROW);
                 continue;
             }
             if !exact {
-                signature.extend([i64::from(share), i64::from(frame.number)]);
-                signature.extend(left.iter().map(|id| i64::from(id.number())));
+                signature.extend([i64::from(base), i64::from(placement.number)]);
+                signature.extend(remaining.iter().map(|id| i64::from(id.number())));
                 continue;
             }
-            let whole = self.spec.renumbering.is_some();
-            let key = (at, frame.number, if whole { share } else { 0 }, left);
-            let (value, number) = match self.known.get(&key) {
+            // Under a selection the diagram holds complete rows, otherwise rows without the kings' part.
+            let selected = self.spec.renumbering.is_some();
+            let key = (number, placement.number, if selected { base } else { 0 }, remaining);
+            let (value, diagram) = match self.known.get(&key) {
                 Some(known) => *known,
                 None => {
-                    let found = self.diagrams.term(&self.terms[at], &frame, &key.3, key.2);
+                    let found = self.diagrams.term(&self.terms[number], &placement, &key.3, key.2);
                     if self.diagrams.exhausted() {
                         return None;
                     }
                     *self.known.entry(key).or_insert(found)
                 }
             };
-            match number {
+            match diagram {
                 DEAD => signature.push(NO_ROW),
-                _ => signature.extend([i64::from(number), value + if whole { 0 } else { i64::from(share) }]),
+                _ => signature.extend([i64::from(diagram), value + if selected { 0 } else { i64::from(base) }]),
             }
         }
         Some(signature)
     }
 
-    fn share(&self, term: usize, kings: &Kings) -> u32 {
-        self.block.base(&self.block.terms[term], kings)
-    }
-
-    fn frame(&mut self, kings: &Kings) -> Frame {
+    fn placement(&mut self, kings: &Kings) -> KingPlacement {
         let mut sources = [64; 2];
-        let variables = self.terms.iter().flat_map(TermPlan::variables);
+        let variables = self.terms.iter().flat_map(TermAssignments::variables);
         for of in variables.filter_map(|variable| variable.origin?.of()) {
-            sources[of] = kings.men()[of].square;
+            sources[of] = kings.bindings()[of].square;
         }
-        let fresh = self.frames.len() as u32;
-        let number = *self.frames.entry([kings.mask, sources[0], sources[1]]).or_insert(fresh);
-        Frame { kings: *kings, number }
+        let fresh = self.placements.len() as u32;
+        let number = *self.placements.entry([kings.mask, sources[0], sources[1]]).or_insert(fresh);
+        KingPlacement { kings: *kings, number }
     }
 }

@@ -1,15 +1,16 @@
-//! Encoding: a walk over the pieces for blocks of one piece, a search over bitboards for the others.
+//! Encoding one block: a loop over the pieces for blocks of one piece variable, a search for bindings on bitboards for the
+//! others.
 
 use crate::chess::{Perspective, Square};
 use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};
 
+use super::binding_plan::guards_hold;
 use super::delta::dedup_from;
-use super::levels::guarded;
+use super::oriented_board::{Binding, OrientedBoard, Placement, squares};
 use super::tables::{NONE, Term, plus};
-use super::view::{Man, Placement, View, squares};
 use super::{CompiledBlock, Shape};
 
-/// The kings on the oriented board, and the mask that oriented it.
+/// The squares of the kings on the oriented board, and the mask that oriented it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Kings {
     pub own: u32,
@@ -19,85 +20,84 @@ pub struct Kings {
 
 impl CompiledBlock {
     /// Appends the block's active features, shifted by `offset`. A board without both kings has none.
-    pub fn active(&self, placement: &Placement, pov: Perspective, offset: u32, out: &mut Vec<u32>) {
+    pub fn encode(&self, placement: &Placement, pov: Perspective, offset: u32, out: &mut Vec<u32>) {
         let (Some(own), Some(enemy)) = (placement.king(pov), placement.king(pov.other())) else { return };
         let kings = self.kings(own, enemy, pov);
         let start = out.len();
         match self.shape {
-            Shape::Piece => self.walk(placement.men(), pov, &kings, offset, out),
-            _ => self.search(&placement.view(pov, kings.mask), &kings, offset, out),
+            Shape::Piece => self.encode_pieces(placement.pieces(), pov, &kings, offset, out),
+            _ => self.search(&placement.oriented(pov, kings.mask), &kings, offset, out),
         }
-        if self.shares_rows() && !self.united {
+        if self.shares_rows() && !self.square_independent {
             self.drop_repeats(start, offset, out);
         }
     }
 
-    /// The kings of a perspective, given their squares.
+    /// The kings of a perspective, given their squares on the board as it stands.
     #[inline(always)]
     pub fn kings(&self, own: u32, enemy: u32, pov: Perspective) -> Kings {
         let mask = self.orientation.mask(Square::new(own), pov);
         Kings { own: own ^ mask, enemy: enemy ^ mask, mask }
     }
 
-    /// What a term sums to before its bound variables: the base and the kings' share. [`NONE`] where conditions over
-    /// the kings fail.
+    /// The part of a term's rows that the kings determine, its base included. [`NONE`] where conditions over the kings
+    /// fail.
     #[inline(always)]
     pub(super) fn base(&self, term: &Term, kings: &Kings) -> u32 {
-        match term.fixed {
+        match term.king_independent_base {
             Some(base) => base,
-            None => self.sum_of_kings(term, kings),
+            None => self.base_from_kings(term, kings),
         }
     }
 
     #[inline(always)]
-    fn sum_of_kings(&self, term: &Term, kings: &Kings) -> u32 {
-        match self.gate.is_empty() || self.kings_hold(kings.own, kings.enemy) {
+    fn base_from_kings(&self, term: &Term, kings: &Kings) -> u32 {
+        match self.king_conditions.is_empty() || self.king_conditions_hold(kings.own, kings.enemy) {
             true => term.king_sum(kings.own, kings.enemy),
             false => NONE,
         }
     }
 
-    /// Whether the conditions over both kings hold.
-    pub(super) fn kings_hold(&self, own: u32, enemy: u32) -> bool {
-        let kings = Kings { own, enemy, mask: 0 }.men();
-        self.gate.iter().all(|condition| condition.holds(&|slot: usize| kings[slot].entity()))
+    fn king_conditions_hold(&self, own: u32, enemy: u32) -> bool {
+        let kings = Kings { own, enemy, mask: 0 }.bindings();
+        self.king_conditions.iter().all(|condition| condition.holds(&|slot: usize| kings[slot].entity()))
     }
 
-    /// Blocks of one piece: every piece's table entry. `men`: code · 64 + square.
-    fn walk(&self, men: &[u16], pov: Perspective, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
-        let level = &self.levels[0];
-        // Both the relative code and the oriented square come by exclusive or.
-        let turn = (pov.index() << 9) as u16 | kings.mask as u16;
+    /// Blocks of one piece variable: the table entry of every piece. `pieces`: code · 64 + square.
+    fn encode_pieces(&self, pieces: &[u16], pov: Perspective, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
+        let binder = &self.binders[0];
+        // One exclusive or gives both the relative code and the oriented square.
+        let xor = (pov.index() << 9) as u16 | kings.mask as u16;
         for term in &self.terms {
             let base = self.base(term, kings);
             if base == NONE {
                 continue;
             }
-            let table = Table::of(&term.tables[level.slot]);
+            let table = StateTable::of(&term.tables[binder.slot]);
             let first = base.wrapping_add(offset);
-            if level.plain() && term.whole[level.slot] {
-                out.extend(men.iter().map(|man| first.wrapping_add(table.entry(man ^ turn))));
+            if binder.is_unconditional() && term.complete[binder.slot] {
+                out.extend(pieces.iter().map(|piece| first.wrapping_add(table.entry(piece ^ xor))));
                 continue;
             }
             let mut rows = [0u32; 64];
             let mut count = 0;
-            if level.plain() {
-                for man in men {
-                    let entry = table.entry(man ^ turn);
+            if binder.is_unconditional() {
+                for piece in pieces {
+                    let entry = table.entry(piece ^ xor);
                     rows[count & 63] = first.wrapping_add(entry);
                     count += usize::from(entry != NONE);
                 }
             } else {
-                let mut bound = self.men(kings);
-                let mut room = None;
-                let left = level.left(&bound, &mut room).unwrap_or(&[!0; 16]);
-                for man in men {
-                    let (code, square) = (usize::from((man ^ turn) >> 6 & 15), u32::from((man ^ turn) & 63));
-                    let entry = table.entry(man ^ turn);
-                    if entry != NONE && left[code] >> square & 1 != 0 {
-                        bound[level.slot] = Man { code, square };
+                let mut bindings = self.bindings(kings);
+                let mut buffer = None;
+                let allowed = binder.allowed_by_pairs(&bindings, &mut buffer).unwrap_or(&[!0; 16]);
+                for piece in pieces {
+                    let (code, square) = (usize::from((piece ^ xor) >> 6 & 15), u32::from((piece ^ xor) & 63));
+                    let entry = table.entry(piece ^ xor);
+                    if entry != NONE && allowed[code] >> square & 1 != 0 {
+                        bindings[binder.slot] = Binding { code, square };
                         rows[count & 63] = first.wrapping_add(entry);
-                        count += usize::from(level.admits(&bound));
+                        count += usize::from(binder.residual_holds(&bindings));
                     }
                 }
             }
@@ -105,23 +105,24 @@ impl CompiledBlock {
         }
     }
 
-    /// A place for every variable, the kings in theirs.
-    pub(super) fn men(&self, kings: &Kings) -> Men {
-        let mut men = Men { few: [Man::default(); FEW], many: Vec::new(), used: self.variables };
-        if self.variables > FEW {
-            men.many.resize(self.variables, Man::default());
+    /// Room for every variable's binding; the kings are bound.
+    pub(super) fn bindings(&self, kings: &Kings) -> Bindings {
+        let mut bindings =
+            Bindings { inline: [Binding::default(); INLINE_BINDINGS], heap: Vec::new(), used: self.variables };
+        if self.variables > INLINE_BINDINGS {
+            bindings.heap.resize(self.variables, Binding::default());
         }
-        men[..2].copy_from_slice(&kings.men());
-        men
+        bindings[..2].copy_from_slice(&kings.bindings());
+        bindings
     }
 
-    /// Appends the rows of every binding found on the oriented board; repeats stay.
-    pub(super) fn search(&self, view: &View, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
-        let mut men = self.men(kings);
+    /// Appends the rows of every binding on an oriented board, repeats included.
+    pub(super) fn search(&self, board: &OrientedBoard, kings: &Kings, offset: u32, out: &mut Vec<u32>) {
+        let mut bindings = self.bindings(kings);
         for term in &self.terms {
             let base = self.base(term, kings);
             if base != NONE {
-                let mut search = Search { block: self, term, view, men: &mut men, out };
+                let mut search = BindingSearch { block: self, term, board, bindings: &mut bindings, out };
                 search.bind(0, base + offset);
             }
         }
@@ -129,7 +130,7 @@ impl CompiledBlock {
 
     /// Removes repeats from `out[start..]`; the order may change.
     fn drop_repeats(&self, start: usize, offset: u32, out: &mut Vec<u32>) {
-        /// Up to here a bitset beats sorting.
+        /// Up to this size a bitset is faster than sorting.
         const BITS: usize = 4096;
         if self.size as usize > BITS {
             out[start..].sort_unstable();
@@ -137,17 +138,17 @@ impl CompiledBlock {
             return;
         }
         let mut seen = [0u64; BITS / 64];
-        let mut kept = start;
+        let mut end = start;
         for at in start..out.len() {
             let row = out[at];
-            let local = row.wrapping_sub(offset) as usize;
-            let word = &mut seen[local / 64 % (BITS / 64)];
-            let fresh = *word >> (local % 64) & 1 == 0;
-            *word |= 1 << (local % 64);
-            out[kept] = row;
-            kept += usize::from(fresh);
+            let bit = row.wrapping_sub(offset) as usize;
+            let word = &mut seen[bit / 64 % (BITS / 64)];
+            let fresh = *word >> (bit % 64) & 1 == 0;
+            *word |= 1 << (bit % 64);
+            out[end] = row;
+            end += usize::from(fresh);
         }
-        out.truncate(kept);
+        out.truncate(end);
     }
 
     /// Whether several bindings may yield one row that counts once.
@@ -157,42 +158,42 @@ impl CompiledBlock {
 }
 
 impl Kings {
-    /// As the first two variables.
-    pub fn men(&self) -> [Man; 2] {
-        [Man { code: 5, square: self.own }, Man { code: 13, square: self.enemy }]
+    /// The bindings of the first two variables.
+    pub fn bindings(&self) -> [Binding; 2] {
+        [Binding { code: 5, square: self.own }, Binding { code: 13, square: self.enemy }]
     }
 }
 
-/// Variables that need no heap.
-const FEW: usize = 8;
+/// Up to this number of variables needs no heap.
+const INLINE_BINDINGS: usize = 8;
 
-/// What each variable is bound to.
-pub struct Men {
-    few: [Man; FEW],
-    many: Vec<Man>,
+/// The binding of each variable, by slot.
+pub struct Bindings {
+    inline: [Binding; INLINE_BINDINGS],
+    heap: Vec<Binding>,
     used: usize,
 }
 
-impl std::ops::Deref for Men {
-    type Target = [Man];
+impl std::ops::Deref for Bindings {
+    type Target = [Binding];
 
-    fn deref(&self) -> &[Man] {
-        if self.many.is_empty() { &self.few[..self.used.min(FEW)] } else { &self.many }
+    fn deref(&self) -> &[Binding] {
+        if self.heap.is_empty() { &self.inline[..self.used.min(INLINE_BINDINGS)] } else { &self.heap }
     }
 }
 
-impl std::ops::DerefMut for Men {
-    fn deref_mut(&mut self) -> &mut [Man] {
-        if self.many.is_empty() { &mut self.few[..self.used.min(FEW)] } else { &mut self.many }
+impl std::ops::DerefMut for Bindings {
+    fn deref_mut(&mut self) -> &mut [Binding] {
+        if self.heap.is_empty() { &mut self.inline[..self.used.min(INLINE_BINDINGS)] } else { &mut self.heap }
     }
 }
 
 /// A piece variable's table: 16 codes of 64 squares.
-struct Table<'a>(&'a [u32; 1024]);
+struct StateTable<'a>(&'a [u32; 1024]);
 
-impl Table<'_> {
-    fn of(table: &[u32]) -> Table<'_> {
-        Table(table.try_into().expect("piece variables have 1,024 states"))
+impl StateTable<'_> {
+    fn of(table: &[u32]) -> StateTable<'_> {
+        StateTable(table.try_into().expect("piece variables have 1,024 states"))
     }
 
     fn entry(&self, state: u16) -> u32 {
@@ -209,88 +210,91 @@ impl Term {
     }
 
     /// The sum of the counts' values, each times its stride.
-    pub fn counted(&self, view: &View, men: &mut [Man]) -> u32 {
-        self.counts.iter().map(|count| count.value(view, men)).sum()
+    pub fn count_sum(&self, board: &OrientedBoard, bindings: &mut [Binding]) -> u32 {
+        self.counts.iter().map(|count| count.value(board, bindings)).sum()
     }
 }
 
-struct Search<'a> {
+/// A search for all bindings of a term.
+struct BindingSearch<'a> {
     block: &'a CompiledBlock,
     term: &'a Term,
-    view: &'a View<'a>,
-    men: &'a mut [Man],
+    board: &'a OrientedBoard<'a>,
+    bindings: &'a mut [Binding],
     out: &'a mut Vec<u32>,
 }
 
-impl Search<'_> {
-    /// Binds the levels from `depth` in every way; `sum` is the row so far.
+impl BindingSearch<'_> {
+    /// Binds the variables from `depth` on in every way; `sum` is the row so far.
     fn bind(&mut self, depth: usize, sum: u32) {
-        let Some(level) = self.block.levels.get(depth) else {
-            if !guarded(&self.block.guards, self.view, self.men) {
+        let Some(binder) = self.block.binders.get(depth) else {
+            if !guards_hold(&self.block.guards, self.board, self.bindings) {
                 return;
             }
-            let row = sum + self.term.counted(self.view, self.men);
+            let row = sum + self.term.count_sum(self.board, self.bindings);
             return self.out.push(row);
         };
-        let table = &self.term.tables[level.slot][..];
-        if depth == 0 && self.pairs(sum) {
+        let table = &self.term.tables[binder.slot][..];
+        if depth == 0 && self.bind_pairs(sum) {
             return;
         }
-        let mut room = None;
-        let free = self.term.counts.is_empty() && self.block.guards.is_empty();
-        let last = depth + 1 == self.block.levels.len() && free && !level.conditional();
-        for (code, bits) in level.candidates(self.view, self.men, &self.term.masks[level.slot], &mut room) {
+        let mut buffer = None;
+        let uncounted = self.term.counts.is_empty() && self.block.guards.is_empty();
+        let emit_bits = depth + 1 == self.block.binders.len() && uncounted && !binder.has_residual();
+        for (code, bits) in binder.candidates(self.board, self.bindings, &self.term.masks[binder.slot], &mut buffer) {
             let entries = &table[code << 6..][..64];
-            if last {
+            if emit_bits {
                 self.out.extend(squares(bits).map(|square| sum + entries[square as usize & 63]));
                 continue;
             }
             for square in squares(bits) {
-                self.men[level.slot] = Man { code, square };
-                if level.admits(self.men) {
+                self.bindings[binder.slot] = Binding { code, square };
+                if binder.residual_holds(self.bindings) {
                     self.bind(depth + 1, sum + entries[square as usize & 63]);
                 }
             }
         }
     }
 
-    /// Pairs of a piece and what it reaches; false when the block is something else.
-    fn pairs(&mut self, sum: u32) -> bool {
-        let [first, second] = &self.block.levels[..] else { return false };
-        let Some(source) = second.beyond(first).filter(|_| first.plain() && !second.conditional()) else {
+    /// Binds pairs of a piece and a state it reaches; returns false where the block has another form.
+    fn bind_pairs(&mut self, sum: u32) -> bool {
+        let [first, second] = &self.block.binders[..] else { return false };
+        let Some(source) = second.source_from(first).filter(|_| first.is_unconditional() && !second.has_residual())
+        else {
             return false;
         };
         if !self.term.counts.is_empty() || !self.block.guards.is_empty() {
             return false;
         }
-        let Term { tables, masks, by_code, .. } = self.term;
-        let (view, men, out) = (self.view, &mut *self.men, &mut *self.out);
+        let Term { tables, masks, entry_by_code, .. } = self.term;
+        let (board, bindings, out) = (self.board, &mut *self.bindings, &mut *self.out);
         let (entries, mask) = (&tables[second.slot][..], &masks[second.slot]);
-        let only = mask.first().map_or(0, |(_, allowed)| *allowed);
+        let bare_squares = mask.first().map_or(0, |(_, allowed)| *allowed);
         let mut emit = |sum: u32, code: usize, bits: u64| {
             let entries = &entries[code << 6..][..64];
             for square in squares(bits) {
                 out.push(sum + entries[square as usize & 63]);
             }
         };
-        if let Some(by_code) = by_code {
+        if let Some(entry_by_code) = entry_by_code {
             let mut reaches = [0u64; 16];
-            view.each_reach(source, &masks[first.slot], |code, _, reach| reaches[code] |= reach);
-            for (code, entry) in by_code {
-                emit(sum + entry, 0, reaches[*code] & only);
+            board.each_reach(source, &masks[first.slot], |code, _, reach| reaches[code] |= reach);
+            for (code, entry) in entry_by_code {
+                emit(sum + entry, 0, reaches[*code] & bare_squares);
             }
             return true;
         }
-        let plain = second.plain();
+        let unconditional = second.is_unconditional();
         let bare = second.kind == VariableKind::Square;
-        view.each_reach(source, &masks[first.slot], |code, square, reach| {
+        board.each_reach(source, &masks[first.slot], |code, square, reach| {
             let sum = sum + tables[first.slot][code << 6 | square as usize];
-            if bare && plain {
-                return emit(sum, 0, reach & only);
+            if bare && unconditional {
+                return emit(sum, 0, reach & bare_squares);
             }
-            let mut room = None;
-            men[first.slot] = Man { code, square };
-            for (code, bits) in second.reached(view, reach, mask, second.left(men, &mut room)) {
+            let mut buffer = None;
+            bindings[first.slot] = Binding { code, square };
+            let allowed = second.allowed_by_pairs(bindings, &mut buffer);
+            for (code, bits) in second.candidates_within(board, reach, mask, allowed) {
                 emit(sum, code, bits);
             }
         });

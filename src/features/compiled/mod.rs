@@ -1,10 +1,14 @@
-//! The compiled encoder. An index is a sum of what each variable contributes, so every block becomes, per term of its
-//! product, a small table a variable; bindings are found on bitboards.
+//! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and term
+//! of its product; bindings are found on bitboards.
 //!
-//! [`tables`] multiplies products out, [`levels`] turns binders and conditions into bitboards, [`encode`] finds active
-//! features, [`delta`] what a move changes, [`context`] when a refresh is due. Equal to [`super::reference`] on every
-//! position (`tests/features.rs`).
+//! [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
+//! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`] and
+//! [`avx512`] are faster strategies for simple blocks. All equal [`super::reference`] on every position
+//! (`tests/features.rs`, `tests/generated.rs`).
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod binding_plan;
 mod context;
 mod delta;
 mod encode;
@@ -12,32 +16,29 @@ mod encode;
 #[path = "../../../tests/generator/mod.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
 mod generator;
-mod groups;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
-mod levels;
-mod pieces;
+mod oriented_board;
+mod piece_table;
+mod row_classes;
 mod tables;
-mod view;
 
 use std::sync::OnceLock;
 
-use crate::chess::{Mirror, Orientation};
+use crate::chess::Orientation;
 
 use super::spec::{BinderSpec, BlockSpec, ConditionSpec, Multiplicity, SourceSpec, VariableKind};
 use super::syntax::SyntaxError;
 
-pub use context::ContextTable;
-pub use delta::{Move, Rows};
 #[cfg(target_arch = "x86_64")]
-pub use lanes::Lanes;
-use pieces::{OwnKings, Turned};
-pub use pieces::{PieceList, RowBuffer};
-pub use view::{Needs, Placement};
+pub use avx512::Avx512;
+pub use context::ContextTable;
+pub use delta::{RowChanges, Transition};
+pub use oriented_board::{Needs, Placement};
+pub use piece_table::{PieceList, RowBuffer};
 
-use groups::Groups;
-use levels::{Conditions, CountPlan, Guard, Level};
-use tables::{NONE, Term};
+use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};
+use piece_table::PieceTable;
+use row_classes::RowClasses;
+use tables::Term;
 
 /// One block, ready to encode.
 #[derive(Debug)]
@@ -45,52 +46,51 @@ pub struct CompiledBlock {
     orientation: Orientation,
     multiplicity: Multiplicity,
     size: u32,
-    /// Number of variables, kings and those of counts included.
+    /// Number of variables, including the kings and those of counts.
     variables: usize,
-    levels: Vec<Level>,
+    binders: Vec<BinderPlan>,
     terms: Vec<Term>,
     /// Conditions over the kings alone.
-    gate: Vec<ConditionSpec>,
+    king_conditions: Vec<ConditionSpec>,
     /// Conditions with counts in them.
-    guards: Vec<Guard>,
+    guards: Vec<GuardPlan>,
     shape: Shape,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
-    /// Where the tables of the pieces that move say all that a move changes while the kings stay.
-    walk: Option<Walk>,
-    /// Whether rows shared by pieces of one code are found once, and others are not shared.
-    united: bool,
-    /// Worked out when first asked for: encoding does without.
+    piece_table: Option<PieceTable>,
+    /// Whether every row of a pair depends on the first piece's code and the second square alone, so that the search
+    /// finds it once.
+    square_independent: bool,
+    /// Computed on first use; encoding does without.
     contexts: OnceLock<ContextTable>,
     spec: BlockSpec,
 }
 
-/// What a block's bindings look like, which decides how it is encoded and how it follows a move.
+/// The form of a block's bindings, which decides how it is encoded and how it follows a move.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// `P in pieces`, no counts: a walk over the pieces.
+    /// `P in pieces`, no counts.
     Piece,
-    /// Two variables, the second found from the first or from all pieces; or one found from a king. No counts.
+    /// Two variables, the second bound from the first or from all pieces; or one bound from a king. No counts.
     Pair,
-    /// No variable, but counts whose variables are found as those of `Piece` and `Pair`.
+    /// No variables, but counts whose variables are bound like those of `Piece` and `Pair`.
     Counts,
-    /// `P in pieces` with counts, each of which depends on P's reach, the pieces or what they reach.
+    /// `P in pieces` with counts, each of which has a [`binding_plan::CountDependency`] on P.
     Counted,
-    /// Anything else.
     Other,
 }
 
 impl Shape {
     fn of(binders: &[BinderSpec], terms: &[Term]) -> Shape {
-        let counts = terms.iter().any(|term| !term.counts.is_empty());
-        let local = || terms.iter().flat_map(|term| &term.counts).all(CountPlan::local);
+        let has_counts = terms.iter().any(|term| !term.counts.is_empty());
+        let all_local = || terms.iter().flat_map(|term| &term.counts).all(CountPlan::is_local);
         match binders {
-            [] if counts && local() => Shape::Counts,
-            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if counts => {
-                let mut all = terms.iter().flat_map(|term| &term.counts);
-                if all.all(|count| count.trace(*slot).is_some()) { Shape::Counted } else { Shape::Other }
+            [] if has_counts && all_local() => Shape::Counts,
+            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if has_counts => {
+                let mut counts = terms.iter().flat_map(|term| &term.counts);
+                if counts.all(|count| count.dependency(*slot).is_some()) { Shape::Counted } else { Shape::Other }
             }
-            _ if counts => Shape::Other,
+            _ if has_counts => Shape::Other,
             [BinderSpec { source: SourceSpec::Pieces, .. }] => Shape::Piece,
             [_] => Shape::Pair,
             [BinderSpec { source: SourceSpec::Pieces, slot, .. }, second]
@@ -103,32 +103,14 @@ impl Shape {
     }
 }
 
-/// A block that is one table over pieces.
-#[derive(Debug)]
-struct Walk {
-    table: Box<[u32; 1024]>,
-    /// Whether the kings stand for nothing, wherever they stand.
-    blind: bool,
-    /// Whether no two pieces share an entry and all entries lie below the number of states.
-    small: bool,
-    /// Whether every piece has an entry on every square.
-    whole: bool,
-    /// The table as boards have their pieces.
-    turned: Turned,
-    /// By perspective and own king as it stands, where the enemy's makes no difference: see [`CompiledBlock::turned`].
-    own_kings: Option<Box<OwnKings>>,
-    #[cfg(target_arch = "x86_64")]
-    shares: Option<lanes::Shares>,
-}
-
-/// Terms a block's product may expand to when its sums are multiplied out.
+/// Most terms that a block's product may expand to when its sums are multiplied out.
 const MAX_TERMS: usize = 4096;
 
 impl CompiledBlock {
     /// # Errors
     /// When the product's sums multiply out to more than 4,096 terms.
     pub fn new(spec: &BlockSpec) -> Result<CompiledBlock, SyntaxError> {
-        let conditions = Conditions::sort(spec.condition.as_ref(), &spec.binders, |_| true);
+        let conditions = SortedConditions::sort(spec.condition.as_ref(), &spec.binders, |_| true);
         let Some(expansion) = tables::expand_product(spec, &conditions.by_slot, MAX_TERMS) else {
             let message = format!("the sums in this product multiply out to more than {MAX_TERMS} terms");
             return Err(SyntaxError::new(message, 0..0));
@@ -138,74 +120,52 @@ impl CompiledBlock {
             multiplicity: spec.multiplicity,
             size: spec.product.size,
             variables: spec.variables.len(),
-            levels: conditions.levels(&spec.binders, &spec.variables),
+            binders: conditions.plan(&spec.binders, &spec.variables),
             shape: if spec.guards.is_empty() { Shape::of(&spec.binders, &expansion.terms) } else { Shape::Other },
-            guards: Guard::all(&spec.guards, spec),
+            guards: GuardPlan::all(&spec.guards, spec),
             terms: expansion.terms,
-            gate: conditions.gate,
+            king_conditions: conditions.outer,
             injective: expansion.injective,
-            walk: None,
-            united: false,
+            piece_table: None,
+            square_independent: false,
             contexts: OnceLock::new(),
             spec: spec.clone(),
         };
-        if block.gate.is_empty() {
-            block.terms.iter_mut().for_each(Term::fix);
+        if block.king_conditions.is_empty() {
+            block.terms.iter_mut().for_each(Term::find_king_independent_base);
         }
         if block.shares_rows() && matches!(block.shape, Shape::Piece | Shape::Pair) {
             for term in &mut block.terms {
-                term.groups = term.tables.iter().map(|table| Groups::of(table)).collect();
+                term.classes = term.tables.iter().map(|table| RowClasses::of(table)).collect();
             }
         }
-        block.walk = block.as_walk();
-        let own_kings = block.own_kings();
-        if let Some(walk) = &mut block.walk {
-            walk.own_kings = own_kings;
-        }
-        block.unite();
+        block.piece_table = block.build_piece_table();
+        block.find_square_independence();
         Ok(block)
     }
 
-    /// The block as one table, if it is one piece without conditions or shared rows, in one term.
-    fn as_walk(&self) -> Option<Walk> {
-        let ([level], [term]) = (&self.levels[..], &self.terms[..]) else { return None };
-        if self.shape != Shape::Piece || self.shares_rows() || !level.plain() {
-            return None;
-        }
-        let entries = &term.tables[level.slot];
-        let table: Box<[u32; 1024]> = entries.clone().into_boxed_slice().try_into().ok()?;
-        Some(Walk {
-            whole: term.whole[level.slot],
-            turned: Turned::of(&table),
-            own_kings: None,
-            #[cfg(target_arch = "x86_64")]
-            shares: lanes::Shares::of(&table),
-            table,
-            blind: term.fixed.is_some() && self.orientation.mirror == Mirror::None,
-            small: self.injective && entries.iter().all(|entry| *entry == NONE || *entry < 1024),
-        })
-    }
-
-    /// Finds pairs that differ in nothing but the square of their first piece: a row for all its moves at once.
-    fn unite(&mut self) {
-        let [first, second] = &self.levels[..] else { return };
-        let bare = second.kind == VariableKind::Square && second.beyond(first).is_some();
-        if !(self.shape == Shape::Pair && self.shares_rows() && bare && first.plain() && second.plain()) {
+    /// Finds out whether pairs that differ only in the square of their first piece share their row, and no others do.
+    fn find_square_independence(&mut self) {
+        let [first, second] = &self.binders[..] else { return };
+        let to_bare_square = second.kind == VariableKind::Square && second.source_from(first).is_some();
+        let unconditional = first.is_unconditional() && second.is_unconditional();
+        if !(self.shape == Shape::Pair && self.shares_rows() && to_bare_square && unconditional) {
             return;
         }
         for term in &mut self.terms {
-            term.unite(first.slot);
+            term.find_entry_by_code(first.slot);
         }
-        let distinct = |term: &Term| term.separable && term.by_code.is_some() && term.tells(first.slot, second.slot);
-        self.united = self.terms.iter().all(distinct);
+        let distinct =
+            |term: &Term| term.separable && term.entry_by_code.is_some() && term.distinguishes(first.slot, second.slot);
+        self.square_independent = self.terms.iter().all(distinct);
     }
 
-    /// What it needs of a board to be encoded.
+    /// The parts of a placement that encoding needs.
     pub fn needs(&self) -> Needs {
-        let guards = self.guards.iter().flat_map(Guard::counts);
-        let counting = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::attacks);
-        let attacks = counting || self.levels.iter().any(Level::attacks);
-        Needs { views: self.shape != Shape::Piece, attacks }
+        let guards = self.guards.iter().flat_map(GuardPlan::counts);
+        let by_counts = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::uses_attacks);
+        let attacks = by_counts || self.binders.iter().any(BinderPlan::uses_attacks);
+        Needs { bitboards: self.shape != Shape::Piece, attacks }
     }
 
     pub fn spec(&self) -> &BlockSpec {
@@ -223,17 +183,17 @@ impl CompiledBlock {
         const REACHED: usize = 2 * (9 * 27 + 2 * 14 + 2 * 13 + 2 * 8 + 8);
         const PIECES: usize = 32;
         let mut bound = self.terms.len();
-        let mut previous_pieces = false;
-        for level in &self.levels {
-            let (factor, pieces) = match level.source {
+        let mut after_pieces = false;
+        for binder in &self.binders {
+            let (factor, is_pieces) = match binder.source {
                 SourceSpec::Pieces => (PIECES, true),
                 SourceSpec::Next(..) => (1, false),
                 SourceSpec::Targets(_) => (8, false),
-                SourceSpec::Moves(_) | SourceSpec::Attacks(_) if previous_pieces => (REACHED.div_ceil(PIECES), false),
+                SourceSpec::Moves(_) | SourceSpec::Attacks(_) if after_pieces => (REACHED.div_ceil(PIECES), false),
                 SourceSpec::Moves(_) | SourceSpec::Attacks(_) => (27, false),
             };
             bound = bound.saturating_mul(factor);
-            previous_pieces = pieces;
+            after_pieces = is_pieces;
         }
         match self.multiplicity {
             Multiplicity::Set => bound.min(size as usize),
@@ -243,9 +203,10 @@ impl CompiledBlock {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        let entries: usize = self.terms.iter().map(Term::entries).sum();
-        let walk = self.walk.as_ref().map_or(0, |walk| 5 * walk.table.len());
-        let guards: usize = self.guards.iter().flat_map(Guard::counts).map(CountPlan::entries).sum();
-        (entries + guards + walk + levels::entries(&self.levels) + self.contexts().entries()) * size_of::<u32>()
+        let terms: usize = self.terms.iter().map(Term::entries).sum();
+        let piece_table = self.piece_table.as_ref().map_or(0, |table| 5 * table.entries.len());
+        let guards: usize = self.guards.iter().flat_map(GuardPlan::counts).map(CountPlan::entries).sum();
+        let binders = binding_plan::entries(&self.binders);
+        (terms + guards + piece_table + binders + self.contexts().entries()) * size_of::<u32>()
     }
 }

@@ -1,56 +1,56 @@
-//! Multiplying a product out into terms, and folding axes and conditions into a table a variable.
+//! Multiplies a product out into terms, and folds axes and conditions into one table per variable.
 
 use crate::features::spec::{
     AxisSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, OWN_KING, ProductSpec, Property,
     VariableKind,
 };
 
-use super::groups::Groups;
-use super::levels::CountPlan;
+use super::binding_plan::CountPlan;
+use super::row_classes::RowClasses;
 
-/// "No row": outside a domain, or a condition fails.
+/// No row: a value lies outside a domain, or a condition fails.
 pub const NONE: u32 = u32::MAX;
 
-/// One summand of the multiplied-out product: base + Σ over variables of their table's entry. No two terms of a block
-/// share an index.
+/// One summand of the multiplied-out product. Its rows are base + Σ over variables of their table's entry. No two terms
+/// of a block share an index.
 #[derive(Debug)]
 pub struct Term {
     pub base: u32,
-    /// The base, when it is the kings' share wherever they stand.
-    pub fixed: Option<u32>,
+    /// The base, where the kings add nothing to it on any square.
+    pub king_independent_base: Option<u32>,
     /// By slot. Square variables and kings: 64 entries by oriented square; piece variables: 16 × 64 by relative code,
     /// then oriented square. Empty for the variables of counts.
     pub tables: Vec<Vec<u32>>,
     /// By slot: the states that have an entry.
     pub masks: Vec<Mask>,
     /// By slot: whether all six roles of both colours have an entry on every square.
-    pub whole: Vec<bool>,
-    /// Code and entry of the first bound variable, where the square makes no difference and rows count once.
-    pub by_code: Option<Vec<(usize, u32)>>,
+    pub complete: Vec<bool>,
+    /// Code and entry of the first bound variable, where its square makes no difference and rows count once.
+    pub entry_by_code: Option<Vec<(usize, u32)>>,
     /// By slot: the states that share an entry. Only where [`super::CompiledBlock::shares_rows`].
-    pub groups: Vec<Groups>,
-    /// Whether the sum tells each variable's entry: no difference of two bound variables.
+    pub classes: Vec<RowClasses>,
+    /// Whether a row determines each variable's entry: there is no difference of two bound variables.
     pub separable: bool,
     pub counts: Vec<CountPlan>,
 }
 
-/// Bitboards by code of the oriented board, none empty; bare squares have code 0.
+/// Non-empty bitboards by code of the oriented board; bare squares have code 0.
 pub type Mask = Vec<(usize, u64)>;
 
 impl Term {
     pub fn entries(&self) -> usize {
         self.tables.iter().map(Vec::len).sum::<usize>()
-            + self.groups.iter().map(Groups::entries).sum::<usize>()
+            + self.classes.iter().map(RowClasses::entries).sum::<usize>()
             + self.counts.iter().map(CountPlan::entries).sum::<usize>()
     }
 
-    /// A variable that never contributes makes the whole term dead.
-    fn dead(&self) -> bool {
+    /// Whether some variable has no entry at all, so that the term has no rows.
+    fn is_dead(&self) -> bool {
         self.tables.iter().any(|table| !table.is_empty() && table.iter().all(|entry| *entry == NONE))
     }
 
-    /// Fills in [`Term::by_code`] for the variable in `slot`, if its square makes no difference.
-    pub fn unite(&mut self, slot: usize) {
+    /// Fills in [`Term::entry_by_code`] for the variable in `slot`, if its square makes no difference.
+    pub fn find_entry_by_code(&mut self, slot: usize) {
         let table = &self.tables[slot];
         let entry = |(code, allowed): &(usize, u64)| {
             let entry = table[code << 6 | allowed.trailing_zeros() as usize];
@@ -58,11 +58,11 @@ impl Term {
                 (0..64).filter(|square| allowed >> square & 1 != 0).all(|square| table[code << 6 | square] == entry);
             same.then_some((*code, entry))
         };
-        self.by_code = self.masks[slot].iter().map(entry).collect();
+        self.entry_by_code = self.masks[slot].iter().map(entry).collect();
     }
 
-    /// Whether every code of the first variable has an entry of its own, and every square of the second.
-    pub fn tells(&self, first: usize, second: usize) -> bool {
+    /// Whether every code of the first variable has an entry of its own, and so has every square of the second.
+    pub fn distinguishes(&self, first: usize, second: usize) -> bool {
         let all_differ = |mut entries: Vec<u32>| {
             entries.sort_unstable();
             entries.windows(2).all(|pair| pair[0] != pair[1] || pair[0] == NONE)
@@ -82,14 +82,14 @@ impl Term {
         }
     }
 
-    /// Notes whether the kings contribute nothing; only where no condition is over the kings.
-    pub fn fix(&mut self) {
-        let nothing = self.tables[..=ENEMY_KING].iter().flatten().all(|entry| *entry == 0);
-        self.fixed = nothing.then_some(self.base);
+    /// Fills in [`Term::king_independent_base`]; only for blocks without conditions over the kings alone.
+    pub fn find_king_independent_base(&mut self) {
+        let all_zero = self.tables[..=ENEMY_KING].iter().flatten().all(|entry| *entry == 0);
+        self.king_independent_base = all_zero.then_some(self.base);
     }
 
-    /// Takes another term into this one's tables: possible when they differ in one bound variable's table alone and
-    /// no state has an entry in both.
+    /// Merges another term into this one's tables and returns true, if they differ only in the table of one bound
+    /// variable and no state has an entry in both.
     fn absorb(&mut self, other: &Term) -> bool {
         let mut differ = (0..self.tables.len()).filter(|slot| self.tables[*slot] != other.tables[*slot]);
         let (Some(slot), None) = (differ.next(), differ.next()) else { return false };
@@ -98,12 +98,12 @@ impl Term {
             return false;
         }
         let base = self.base.min(other.base);
-        let (left, right) = (self.base - base, other.base - base);
-        for (entry, taken) in self.tables[slot].iter_mut().zip(&other.tables[slot]) {
-            *entry = match (*entry, *taken) {
+        let (own_shift, other_shift) = (self.base - base, other.base - base);
+        for (entry, other) in self.tables[slot].iter_mut().zip(&other.tables[slot]) {
+            *entry = match (*entry, *other) {
                 (NONE, NONE) => NONE,
-                (NONE, taken) => taken + right,
-                (entry, _) => entry + left,
+                (NONE, other) => other + other_shift,
+                (own, _) => own + own_shift,
             };
         }
         self.base = base;
@@ -120,42 +120,43 @@ pub fn mask(table: &[u32]) -> Mask {
     table.chunks(64).map(bits).enumerate().filter(|(_, bits)| *bits != 0).collect()
 }
 
-/// a + b, none if either is.
+/// a + b; [`NONE`] if either is.
 pub const fn plus(a: u32, b: u32) -> u32 {
     if a == NONE || b == NONE { NONE } else { a + b }
 }
 
 /// A term before its tables are filled.
 #[derive(Clone, Default)]
-struct Sketch {
+struct TermDraft {
     base: u32,
-    parts: Vec<Part>,
+    contributions: Vec<Contribution>,
+    /// Stride and count.
     counts: Vec<(u32, CountSpec)>,
 }
 
-/// What one variable adds: its (difference's) value times a stride.
+/// The part of a row that one axis or one side of a difference adds: a value times a stride.
 #[derive(Clone)]
-struct Part {
+struct Contribution {
     slot: usize,
     stride: u32,
-    value: PartValue,
+    value: ContributedValue,
 }
 
 #[derive(Clone)]
-enum PartValue {
+enum ContributedValue {
     Axis(AxisSpec),
-    /// The plain value (left of a difference).
+    /// The plain value, left of a difference.
     Plain(Property),
-    /// n − 1 minus the plain value (right of a difference).
+    /// n − 1 minus the plain value, right of a difference.
     Complement(Property, u32),
 }
 
-impl Part {
+impl Contribution {
     fn of(&self, entity: Entity) -> u32 {
         let value = match &self.value {
-            PartValue::Axis(axis) => axis.index(entity),
-            PartValue::Plain(property) => u32::try_from(property.of(entity)).ok(),
-            PartValue::Complement(property, last) => last.checked_sub(property.of(entity) as u32),
+            ContributedValue::Axis(axis) => axis.index(entity),
+            ContributedValue::Plain(property) => u32::try_from(property.of(entity)).ok(),
+            ContributedValue::Complement(property, last) => last.checked_sub(property.of(entity) as u32),
         };
         value.map_or(NONE, |value| value * self.stride)
     }
@@ -163,23 +164,23 @@ impl Part {
 
 /// A block's product, multiplied out.
 pub struct Expansion {
-    /// The terms that can have rows, those that fit together merged.
+    /// The terms that can have rows, merged where possible.
     pub terms: Vec<Term>,
     /// Whether no two bindings of one position yield the same index.
     pub injective: bool,
 }
 
-/// The block's terms, or none when there are more than `limit`.
+/// The block's terms; `None` when there are more than `limit`.
 pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limit: usize) -> Option<Expansion> {
-    let sketches = expand(&spec.product, 1, limit)?;
+    let drafts = expand(&spec.product, 1, limit)?;
     let mut terms: Vec<Term> = Vec::new();
     let mut injective = true;
-    for sketch in sketches {
-        let mut term = fill(spec, by_slot, &sketch);
-        if term.dead() {
+    for draft in drafts {
+        let mut term = fill(spec, by_slot, &draft);
+        if term.is_dead() {
             continue;
         }
-        injective &= spec.binders.iter().all(|binder| tells_square(spec, &sketch, &term, binder.slot));
+        injective &= spec.binders.iter().all(|binder| determines_square(spec, &draft, &term, binder.slot));
         term.normalise();
         if !terms.iter_mut().any(|known| known.absorb(&term)) {
             terms.push(term);
@@ -187,44 +188,46 @@ pub fn expand_product(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], limi
     }
     for term in &mut terms {
         term.masks = term.tables.iter().map(|table| mask(table)).collect();
-        let whole = |mask: &Mask| mask.len() == 12 && mask.iter().all(|(_, squares)| *squares == !0);
-        term.whole = term.masks.iter().map(whole).collect();
+        let is_complete = |mask: &Mask| mask.len() == 12 && mask.iter().all(|(_, squares)| *squares == !0);
+        term.complete = term.masks.iter().map(is_complete).collect();
     }
     Some(Expansion { terms, injective })
 }
 
-fn expand(product: &ProductSpec, scale: u32, limit: usize) -> Option<Vec<Sketch>> {
-    let mut sketches = vec![Sketch::default()];
+fn expand(product: &ProductSpec, scale: u32, limit: usize) -> Option<Vec<TermDraft>> {
+    let mut drafts = vec![TermDraft::default()];
     for factor in &product.factors {
         let summands = summands(&factor.kind, factor.stride * scale, limit)?;
-        if sketches.len() * summands.len() > limit {
+        if drafts.len() * summands.len() > limit {
             return None;
         }
-        sketches = sketches.iter().flat_map(|left| summands.iter().map(|right| left.times(right))).collect();
+        drafts = drafts.iter().flat_map(|left| summands.iter().map(|right| left.times(right))).collect();
     }
-    Some(sketches)
+    Some(drafts)
 }
 
-fn summands(kind: &FactorKind, stride: u32, limit: usize) -> Option<Vec<Sketch>> {
-    let one = |parts, counts| Some(vec![Sketch { base: 0, parts, counts }]);
+fn summands(kind: &FactorKind, stride: u32, limit: usize) -> Option<Vec<TermDraft>> {
+    let single = |contributions, counts| Some(vec![TermDraft { base: 0, contributions, counts }]);
     match kind {
-        FactorKind::Axis(axis) => {
-            one(vec![Part { slot: axis.slot, stride, value: PartValue::Axis(axis.clone()) }], Vec::new())
-        }
+        FactorKind::Axis(axis) => single(
+            vec![Contribution { slot: axis.slot, stride, value: ContributedValue::Axis(axis.clone()) }],
+            Vec::new(),
+        ),
         FactorKind::Difference(left, right) => {
             let last = right.size() - 1;
-            let minuend = Part { slot: left.slot, stride, value: PartValue::Plain(left.property.clone()) };
-            let value = PartValue::Complement(right.property.clone(), last);
-            one(vec![minuend, Part { slot: right.slot, stride, value }], Vec::new())
+            let minuend =
+                Contribution { slot: left.slot, stride, value: ContributedValue::Plain(left.property.clone()) };
+            let value = ContributedValue::Complement(right.property.clone(), last);
+            single(vec![minuend, Contribution { slot: right.slot, stride, value }], Vec::new())
         }
-        FactorKind::Count(count) => one(Vec::new(), vec![(stride, count.clone())]),
+        FactorKind::Count(count) => single(Vec::new(), vec![(stride, count.clone())]),
         FactorKind::Reserved => Some(Vec::new()),
         FactorKind::Sum(products) => {
-            let mut all: Vec<Sketch> = Vec::new();
+            let mut all: Vec<TermDraft> = Vec::new();
             let mut offset = 0;
             for product in products {
                 let expanded = expand(product, stride, limit)?;
-                all.extend(expanded.into_iter().map(|sketch| Sketch { base: sketch.base + offset * stride, ..sketch }));
+                all.extend(expanded.into_iter().map(|draft| TermDraft { base: draft.base + offset * stride, ..draft }));
                 offset += product.size;
             }
             (all.len() <= limit).then_some(all)
@@ -232,48 +235,49 @@ fn summands(kind: &FactorKind, stride: u32, limit: usize) -> Option<Vec<Sketch>>
     }
 }
 
-impl Sketch {
-    fn times(&self, other: &Sketch) -> Sketch {
+impl TermDraft {
+    fn times(&self, other: &TermDraft) -> TermDraft {
         let mut joined = self.clone();
         joined.base += other.base;
-        joined.parts.extend_from_slice(&other.parts);
+        joined.contributions.extend_from_slice(&other.contributions);
         joined.counts.extend_from_slice(&other.counts);
         joined
     }
 }
 
-fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], sketch: &Sketch) -> Term {
+fn fill(spec: &BlockSpec, by_slot: &[(usize, ConditionSpec)], draft: &TermDraft) -> Term {
     let table = |slot: usize| {
-        let parts: Vec<&Part> = sketch.parts.iter().filter(|part| part.slot == slot).collect();
+        let contributions: Vec<&Contribution> = draft.contributions.iter().filter(|of| of.slot == slot).collect();
         let conditions: Vec<_> = by_slot.iter().filter(|(of, _)| *of == slot).map(|(_, condition)| condition).collect();
         let entry = |entity: Entity| {
             if conditions.iter().all(|condition| condition.holds(&|_| entity)) {
-                parts.iter().fold(0, |sum, part| plus(sum, part.of(entity)))
+                contributions.iter().fold(0, |sum, contribution| plus(sum, contribution.of(entity)))
             } else {
                 NONE
             }
         };
         states(slot, spec.variables[slot]).map(|state| state.map_or(NONE, entry)).collect()
     };
-    let bound = |slot: usize| slot <= ENEMY_KING || spec.binders.iter().any(|binder| binder.slot == slot);
-    let tables = (0..spec.variables.len()).map(|slot| if bound(slot) { table(slot) } else { Vec::new() }).collect();
-    let free = |part: &&Part| !matches!(part.value, PartValue::Axis(_)) && part.slot > ENEMY_KING;
-    let differences: Vec<&Part> = sketch.parts.iter().filter(free).collect();
-    let mixed = |part: &&Part| differences.iter().any(|other| other.stride == part.stride && other.slot != part.slot);
+    let is_bound = |slot: usize| slot <= ENEMY_KING || spec.binders.iter().any(|binder| binder.slot == slot);
+    let tables = (0..spec.variables.len()).map(|slot| if is_bound(slot) { table(slot) } else { Vec::new() }).collect();
+    let in_difference = |of: &&Contribution| !matches!(of.value, ContributedValue::Axis(_)) && of.slot > ENEMY_KING;
+    let differences: Vec<&Contribution> = draft.contributions.iter().filter(in_difference).collect();
+    // Both sides of a difference have the same stride.
+    let mixes = |of: &&Contribution| differences.iter().any(|other| other.stride == of.stride && other.slot != of.slot);
     Term {
-        base: sketch.base,
-        fixed: None,
+        base: draft.base,
+        king_independent_base: None,
         tables,
         masks: Vec::new(),
-        whole: Vec::new(),
-        by_code: None,
-        groups: Vec::new(),
-        separable: !differences.iter().any(mixed),
-        counts: sketch.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),
+        complete: Vec::new(),
+        entry_by_code: None,
+        classes: Vec::new(),
+        separable: !differences.iter().any(mixes),
+        counts: draft.counts.iter().map(|(stride, count)| CountPlan::of(*stride, count, spec)).collect(),
     }
 }
 
-/// What a slot can hold, in table order; none for codes that are no piece.
+/// The possible values of a slot in table order; `None` for codes without a piece.
 pub fn states(slot: usize, kind: VariableKind) -> Box<dyn Iterator<Item = Option<Entity>>> {
     const KING: u32 = 5;
     match (slot, kind) {
@@ -289,24 +293,26 @@ pub fn states(slot: usize, kind: VariableKind) -> Box<dyn Iterator<Item = Option
     }
 }
 
-/// Whether the variable's own axes (differences from a king count) tell its square. On one board a square tells its
-/// piece, so a term whose bound variables all do so yields an index for one binding only.
-fn tells_square(spec: &BlockSpec, sketch: &Sketch, term: &Term, slot: usize) -> bool {
-    // A difference of two bound variables tells neither; its parts share a stride.
-    let shared = |part: &Part| {
-        let other = |other: &&Part| other.stride == part.stride && other.slot != slot && other.slot > ENEMY_KING;
-        !matches!(part.value, PartValue::Axis(_)) && sketch.parts.iter().any(|part| other(&part))
+/// Whether the variable's own axes (differences from a king included) determine its square. On one board a square
+/// determines its piece, so a term whose bound variables all pass yields an index for one binding only.
+fn determines_square(spec: &BlockSpec, draft: &TermDraft, term: &Term, slot: usize) -> bool {
+    // A difference of two bound variables, whose sides share a stride, determines neither.
+    let in_shared_difference = |of: &Contribution| {
+        let is_other =
+            |other: &Contribution| other.stride == of.stride && other.slot != slot && other.slot > ENEMY_KING;
+        !matches!(of.value, ContributedValue::Axis(_)) && draft.contributions.iter().any(is_other)
     };
-    let parts: Vec<&Part> = sketch.parts.iter().filter(|part| part.slot == slot && !shared(part)).collect();
-    let mut seen: Vec<(u32, u32)> = Vec::new();
+    let own = draft.contributions.iter().filter(|of| of.slot == slot && !in_shared_difference(of));
+    let own: Vec<&Contribution> = own.collect();
+    let mut sums_and_squares: Vec<(u32, u32)> = Vec::new();
     for (entity, entry) in states(slot, spec.variables[slot]).zip(&term.tables[slot]) {
         if let Some(entity) = entity
             && *entry != NONE
         {
-            seen.push((parts.iter().fold(0, |sum, part| plus(sum, part.of(entity))), entity.square));
+            sums_and_squares.push((own.iter().fold(0, |sum, of| plus(sum, of.of(entity))), entity.square));
         }
     }
-    seen.sort_unstable();
-    seen.dedup();
-    seen.windows(2).all(|pair| pair[0].0 != pair[1].0)
+    sums_and_squares.sort_unstable();
+    sums_and_squares.dedup();
+    sums_and_squares.windows(2).all(|pair| pair[0].0 != pair[1].0)
 }

@@ -1,8 +1,8 @@
-//! What every assignment of a block's variables gives, as a decision diagram: a level a variable, a branch a state, equal
-//! parts met once. Two placements of the kings give the same rows when their diagrams have one number.
+//! Decision diagrams of the rows that all assignments of a block's variables give: one level per variable, one branch per
+//! state, equal subdiagrams shared. Two placements of the kings give the same rows when their diagrams have one number.
 //!
-//! A diagram is worked out from what is left of the conditions when the variables above are bound, and remembered by it, so
-//! it takes as many steps as there are different leftovers, not as there are assignments.
+//! A subdiagram is memoised by the conditions that remain once the variables above it are bound. The work therefore grows
+//! with the number of different remainders, not of assignments.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,98 +12,98 @@ use shakmaty::attacks;
 
 use crate::chess::Square;
 use crate::features::compiled::encode::Kings;
+use crate::features::compiled::oriented_board::ray;
 use crate::features::compiled::tables::NONE;
-use crate::features::compiled::view::ray;
 use crate::features::spec::{DROPPED, Entity, OWN_KING, SourceSpec};
 
-use super::expression::{Expressions, Id};
+use super::expression::{ExpressionId, Expressions};
 
-/// Steps a block's diagrams may take together: some 50 ms.
+/// Most steps for the diagrams of a block: some 50 ms.
 const BUDGET: u64 = 1 << 23;
-/// Steps that binding a variable in an expression counts as.
+/// Steps charged for binding a variable in an expression.
 const BINDING: u64 = 32;
 
-/// A diagram in which no assignment has a row.
+/// The diagram in which no assignment has a row.
 pub const DEAD: u32 = 0;
-/// One in which all have, and nothing distinguishes them.
+/// The diagram in which all assignments have the same row.
 const LIVE: u32 = 1;
 
 /// A bound variable.
 #[derive(Debug)]
 pub struct Variable {
     pub slot: usize,
-    /// A state of the unmirrored board, and its number, for each class that the block can tell apart.
+    /// For each class of states that the block treats alike: the number of a state, and the state on the unmirrored board.
     pub states: Vec<(usize, Entity)>,
-    /// The source, if it starts from a king: all that restricts an assignment.
+    /// The source, if it starts from a king: only such sources restrict an assignment.
     pub origin: Option<SourceSpec>,
 }
 
-/// Variables and the condition that decides about their assignments.
+/// Variables, and the condition that decides which of their assignments count.
 #[derive(Debug)]
-pub struct Plan {
-    /// Unlike that of the block's other plans.
+pub struct Assignments {
+    /// Unique within the block.
     pub number: u32,
     pub variables: Vec<Variable>,
-    /// Which of the term's expressions is the condition; those of the guards follow, up to `end`.
+    /// Index of the condition in the term's expressions; those of the guards follow, up to `end`.
     pub condition: usize,
     pub end: usize,
-    pub guards: Vec<Guard>,
-    /// Whether `next` runs east or west from a piece: the other way on a mirrored board.
+    pub guards: Vec<GuardAssignments>,
+    /// Whether a `next` from a piece runs east or west, so that it turns round on a mirrored board.
     pub sideways: bool,
 }
 
 /// A condition with counts in it.
 #[derive(Debug)]
-pub struct Guard {
-    /// Which of the term's expressions it is.
+pub struct GuardAssignments {
+    /// Index in the term's expressions.
     pub condition: usize,
-    pub counts: Vec<Counted>,
+    pub counts: Vec<CountAssignments>,
 }
 
 /// A count of a term or of a guard.
 #[derive(Debug)]
-pub struct Counted {
-    pub plan: Plan,
+pub struct CountAssignments {
+    pub assignments: Assignments,
     pub stride: u32,
     pub max: u32,
 }
 
 /// A term of a block's product.
 #[derive(Debug)]
-pub struct TermPlan<'a> {
-    pub plan: Plan,
-    pub counts: Vec<Counted>,
+pub struct TermAssignments<'a> {
+    pub assignments: Assignments,
+    pub counts: Vec<CountAssignments>,
     /// By slot.
     pub tables: &'a [Vec<u32>],
 }
 
-/// A placement of the kings as diagrams see it.
+/// A placement of the kings.
 #[derive(Copy, Clone, Debug)]
-pub struct Frame {
+pub struct KingPlacement {
     pub kings: Kings,
-    /// Equal where the mask is, and the squares of the kings that are sources.
+    /// Equal for equal mask and equal squares of the kings that are sources.
     pub number: u32,
 }
 
-impl TermPlan<'_> {
-    /// Every variable, those of counts and guards included.
+impl TermAssignments<'_> {
+    /// Every variable, including those of counts and guards.
     pub fn variables(&self) -> Vec<&Variable> {
         let mut all = Vec::new();
-        self.plan.variables(&mut all);
-        self.counts.iter().for_each(|count| count.plan.variables(&mut all));
+        self.assignments.add_variables(&mut all);
+        self.counts.iter().for_each(|count| count.assignments.add_variables(&mut all));
         all
     }
 }
 
-impl Plan {
-    fn variables<'a>(&'a self, all: &mut Vec<&'a Variable>) {
+impl Assignments {
+    fn add_variables<'a>(&'a self, all: &mut Vec<&'a Variable>) {
         all.extend(&self.variables);
-        self.guards.iter().flat_map(|guard| &guard.counts).for_each(|count| count.plan.variables(all));
+        self.guards.iter().flat_map(|guard| &guard.counts).for_each(|count| count.assignments.add_variables(all));
     }
 }
 
 impl Variable {
-    /// Oriented squares it may be on, given the kings.
+    /// The oriented squares that it can take, given the kings.
     pub fn reach(&self, kings: &Kings) -> u64 {
         let square = |of: usize| if of == OWN_KING { kings.own } else { kings.enemy };
         match self.origin {
@@ -116,116 +116,137 @@ impl Variable {
     }
 }
 
-/// What an outer diagram depends on: plan, depth, frame, the sum so far, the expressions left.
-type OuterKey = (u32, usize, u32, u32, Vec<Id>);
-/// Plan, depth, frame, the expressions left.
-type InnerKey = (u32, usize, u32, Vec<Id>);
+/// What a term's diagram depends on: number of the assignments, depth, placement, sum so far, remaining expressions.
+type TermKey = (u32, usize, u32, u32, Vec<ExpressionId>);
+/// The same for a count: number of the assignments, depth, placement, remaining expressions.
+type CountKey = (u32, usize, u32, Vec<ExpressionId>);
 
 /// The diagrams of one block.
 #[derive(Debug)]
 pub struct Diagrams<'a> {
     pub expressions: Expressions,
-    /// By element of the product, where only some elements are features: rows are then those features.
-    kept: Option<&'a [u32]>,
-    left: u64,
-    outer: HashMap<OuterKey, (i64, u32)>,
-    inner: HashMap<InnerKey, u32>,
+    /// Under a selection: the index of every element of the product, or [`DROPPED`]. Rows are then these indices.
+    selection: Option<&'a [u32]>,
+    /// Steps that remain of the budget.
+    budget: u64,
+    terms: HashMap<TermKey, (i64, u32)>,
+    counts: HashMap<CountKey, u32>,
     numbers: HashMap<[u8; 32], u32>,
 }
 
 impl<'a> Diagrams<'a> {
-    pub fn new(kept: Option<&'a [u32]>) -> Diagrams<'a> {
+    pub fn new(selection: Option<&'a [u32]>) -> Diagrams<'a> {
         Diagrams {
             expressions: Expressions::new(),
-            kept,
-            left: BUDGET,
-            outer: HashMap::new(),
-            inner: HashMap::new(),
+            selection,
+            budget: BUDGET,
+            terms: HashMap::new(),
+            counts: HashMap::new(),
             numbers: HashMap::new(),
         }
     }
 
-    /// Whether the budget is used up: what was worked out since means nothing.
+    /// Whether the budget is used up; results since then are wrong.
     pub fn exhausted(&self) -> bool {
-        self.left == 0
+        self.budget == 0
     }
 
-    /// A term's diagram: what every row has in common, and the diagram's number. `share`: what the kings contribute, where
-    /// rows are compared whole; else 0.
-    pub fn term(&mut self, term: &TermPlan, frame: &Frame, expressions: &[Id], share: u32) -> (i64, u32) {
-        if expressions[term.plan.condition] == Id::FALSE {
+    /// A term's diagram: a value common to all rows, and the diagram's number. `base`: the kings' part of the rows under a
+    /// selection, else 0.
+    pub fn term(
+        &mut self,
+        term: &TermAssignments,
+        placement: &KingPlacement,
+        expressions: &[ExpressionId],
+        base: u32,
+    ) -> (i64, u32) {
+        if expressions[term.assignments.condition] == ExpressionId::FALSE {
             return (0, DEAD);
         }
-        let (value, number) = self.outer(term, 0, frame, expressions, share);
-        (value, self.turned(&term.plan, frame, number))
+        let (value, number) = self.term_from(term, 0, placement, expressions, base);
+        (value, self.mark_direction(&term.assignments, placement, number))
     }
 
-    /// What a state adds on a mirrored board beyond what it adds on the unmirrored one; none where it has no entry. A
-    /// state with an entry on the mirrored board alone adds it all, out of the way of differences, and so does every
-    /// state when rows are compared whole.
-    pub fn added(&self, table: &[u32], state: usize, mask: u32) -> Option<i64> {
+    /// The contribution of a state on a board mirrored by `mask`, less its contribution on the unmirrored board; `None`
+    /// where it has no entry. The full contribution, out of the range of differences, where only the mirrored board has
+    /// an entry; also the full contribution under a selection.
+    pub fn contribution(&self, table: &[u32], state: usize, mask: u32) -> Option<i64> {
         match (table[state], table[state ^ mask as usize]) {
             (_, NONE) => None,
-            (_, seen) if self.kept.is_some() => Some(i64::from(seen)),
+            (_, seen) if self.selection.is_some() => Some(i64::from(seen)),
             (NONE, seen) => Some((1 << 40) + i64::from(seen)),
-            (plain, seen) => Some(i64::from(seen) - i64::from(plain)),
+            (unmirrored, seen) => Some(i64::from(seen) - i64::from(unmirrored)),
         }
     }
 
-    /// The diagram of the variables from `depth` on. What all rows have in common stands apart from it.
-    fn outer(&mut self, term: &TermPlan, depth: usize, frame: &Frame, expressions: &[Id], sum: u32) -> (i64, u32) {
-        let Some(variable) = term.plan.variables.get(depth) else {
-            return self.row(term, frame, expressions, sum);
+    /// The diagram of the variables from `depth` on, with a value common to its rows.
+    fn term_from(
+        &mut self,
+        term: &TermAssignments,
+        depth: usize,
+        placement: &KingPlacement,
+        expressions: &[ExpressionId],
+        sum: u32,
+    ) -> (i64, u32) {
+        let Some(variable) = term.assignments.variables.get(depth) else {
+            return self.row(term, placement, expressions, sum);
         };
-        let key = (term.plan.number, depth, frame.number, sum, expressions.to_vec());
-        if let Some(known) = self.outer.get(&key) {
+        let key = (term.assignments.number, depth, placement.number, sum, expressions.to_vec());
+        if let Some(known) = self.terms.get(&key) {
             return *known;
         }
-        let reach = variable.reach(&frame.kings);
+        let reach = variable.reach(&placement.kings);
         let table = &term.tables[variable.slot];
         let mut first = None;
         let mut branches = Vec::new();
-        for (place, (state, entity)) in variable.states.iter().enumerate() {
-            let entity = Entity { square: entity.square ^ frame.kings.mask, ..*entity };
-            let Some(more) = self.added(table, *state, frame.kings.mask) else { continue };
+        for (branch, (state, entity)) in variable.states.iter().enumerate() {
+            let entity = Entity { square: entity.square ^ placement.kings.mask, ..*entity };
+            let Some(contribution) = self.contribution(table, *state, placement.kings.mask) else { continue };
             if reach >> entity.square & 1 == 0 {
                 continue;
             }
-            let bound = self.bound(expressions, 0..expressions.len(), variable.slot, entity);
+            let bound = self.bind(expressions, 0..expressions.len(), variable.slot, entity);
             if self.exhausted() {
                 return (0, DEAD);
             }
-            if bound[term.plan.condition] == Id::FALSE {
+            if bound[term.assignments.condition] == ExpressionId::FALSE {
                 continue;
             }
-            let (below, more) = if self.kept.is_some() { (sum + more as u32, 0) } else { (0, more) };
-            let (value, number) = self.outer(term, depth + 1, frame, &bound, below);
+            let (sum, contribution) =
+                if self.selection.is_some() { (sum + contribution as u32, 0) } else { (0, contribution) };
+            let (value, number) = self.term_from(term, depth + 1, placement, &bound, sum);
             if number != DEAD {
-                let value = value + more;
-                let beyond = value - *first.get_or_insert(value);
-                branches.extend_from_slice(&(place as u32).to_le_bytes());
+                let value = value + contribution;
+                let relative = value - *first.get_or_insert(value);
+                branches.extend_from_slice(&(branch as u32).to_le_bytes());
                 branches.extend_from_slice(&number.to_le_bytes());
-                branches.extend_from_slice(&beyond.to_le_bytes());
+                branches.extend_from_slice(&relative.to_le_bytes());
             }
         }
         let found = first.map_or((0, DEAD), |first| (first, self.number(b'o', &branches)));
-        self.outer.insert(key, found);
+        self.terms.insert(key, found);
         found
     }
 
-    /// An assignment's row: what its counts count, and the features it may be.
-    fn row(&mut self, term: &TermPlan, frame: &Frame, expressions: &[Id], sum: u32) -> (i64, u32) {
+    /// The row of one assignment: the diagrams of its counts, and the features it can be.
+    fn row(
+        &mut self,
+        term: &TermAssignments,
+        placement: &KingPlacement,
+        expressions: &[ExpressionId],
+        sum: u32,
+    ) -> (i64, u32) {
         let mut counts = Vec::with_capacity(term.counts.len());
         for count in &term.counts {
-            counts.push(self.count(count, frame, expressions));
+            counts.push(self.count(count, placement, expressions));
         }
-        let guards = self.guards(&term.plan, frame, expressions);
+        let guards = self.guards(&term.assignments, placement, expressions);
         if guards == DEAD {
             return (0, DEAD);
         }
-        let Some(kept) = self.kept else {
-            let plain = guards == LIVE && counts.iter().all(|count| *count == DEAD);
-            return (0, if plain { LIVE } else { self.list(b'r', &[&[guards], &counts[..]].concat()) });
+        let Some(selection) = self.selection else {
+            let is_live = guards == LIVE && counts.iter().all(|count| *count == DEAD);
+            return (0, if is_live { LIVE } else { self.list(b'r', &[&[guards], &counts[..]].concat()) });
         };
         let mut elements = vec![sum];
         for (count, _) in term.counts.iter().zip(&counts).filter(|(_, number)| **number != DEAD) {
@@ -234,12 +255,12 @@ impl<'a> Diagrams<'a> {
             self.spend(elements.len() as u64);
         }
         match elements[..] {
-            [element] => match kept[element as usize] {
+            [element] => match selection[element as usize] {
                 DROPPED => (0, DEAD),
                 index => (i64::from(index), guards),
             },
             _ => {
-                let features: Vec<u32> = elements.into_iter().map(|element| kept[element as usize]).collect();
+                let features: Vec<u32> = elements.into_iter().map(|element| selection[element as usize]).collect();
                 if features.iter().all(|feature| *feature == DROPPED) {
                     return (0, DEAD);
                 }
@@ -249,103 +270,120 @@ impl<'a> Diagrams<'a> {
         }
     }
 
-    /// Which assignments a count counts.
-    fn count(&mut self, count: &Counted, frame: &Frame, expressions: &[Id]) -> u32 {
-        if count.max == 0 || expressions[count.plan.condition] == Id::FALSE {
+    /// The diagram of the assignments that a count counts.
+    fn count(&mut self, count: &CountAssignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+        if count.max == 0 || expressions[count.assignments.condition] == ExpressionId::FALSE {
             return DEAD;
         }
-        let number = self.inner(&count.plan, 0, frame, expressions);
-        self.turned(&count.plan, frame, number)
+        let number = self.count_from(&count.assignments, 0, placement, expressions);
+        self.mark_direction(&count.assignments, placement, number)
     }
 
-    fn inner(&mut self, plan: &Plan, depth: usize, frame: &Frame, expressions: &[Id]) -> u32 {
-        let Some(variable) = plan.variables.get(depth) else { return self.guards(plan, frame, expressions) };
-        let key = (plan.number, depth, frame.number, expressions[plan.condition..plan.end].to_vec());
-        if let Some(known) = self.inner.get(&key) {
+    /// The diagram of a count's variables from `depth` on.
+    fn count_from(
+        &mut self,
+        assignments: &Assignments,
+        depth: usize,
+        placement: &KingPlacement,
+        expressions: &[ExpressionId],
+    ) -> u32 {
+        let Some(variable) = assignments.variables.get(depth) else {
+            return self.guards(assignments, placement, expressions);
+        };
+        let own_expressions = assignments.condition..assignments.end;
+        let key = (assignments.number, depth, placement.number, expressions[own_expressions.clone()].to_vec());
+        if let Some(known) = self.counts.get(&key) {
             return *known;
         }
-        let reach = variable.reach(&frame.kings);
+        let reach = variable.reach(&placement.kings);
         let mut branches = Vec::new();
-        for (place, (_, entity)) in variable.states.iter().enumerate() {
-            let entity = Entity { square: entity.square ^ frame.kings.mask, ..*entity };
+        for (branch, (_, entity)) in variable.states.iter().enumerate() {
+            let entity = Entity { square: entity.square ^ placement.kings.mask, ..*entity };
             if reach >> entity.square & 1 == 0 {
                 continue;
             }
-            let bound = self.bound(expressions, plan.condition..plan.end, variable.slot, entity);
+            let bound = self.bind(expressions, own_expressions.clone(), variable.slot, entity);
             if self.exhausted() {
                 return DEAD;
             }
-            if bound[plan.condition] == Id::FALSE {
+            if bound[assignments.condition] == ExpressionId::FALSE {
                 continue;
             }
-            let number = self.inner(plan, depth + 1, frame, &bound);
+            let number = self.count_from(assignments, depth + 1, placement, &bound);
             if number != DEAD {
-                branches.extend_from_slice(&(place as u32).to_le_bytes());
+                branches.extend_from_slice(&(branch as u32).to_le_bytes());
                 branches.extend_from_slice(&number.to_le_bytes());
             }
         }
         let found = if branches.is_empty() { DEAD } else { self.number(b'i', &branches) };
-        self.inner.insert(key, found);
+        self.counts.insert(key, found);
         found
     }
 
-    /// What a plan's guards, its variables bound, depend on.
-    fn guards(&mut self, plan: &Plan, frame: &Frame, expressions: &[Id]) -> u32 {
-        let mut open = Vec::new();
-        for guard in &plan.guards {
-            match self.guard(guard, frame, expressions) {
+    /// The diagram of all guards, the variables being bound.
+    fn guards(&mut self, assignments: &Assignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+        let mut undecided = Vec::new();
+        for guard in &assignments.guards {
+            match self.guard(guard, placement, expressions) {
                 DEAD => return DEAD,
                 LIVE => {}
-                number => open.push(number),
+                number => undecided.push(number),
             }
         }
-        if open.is_empty() { LIVE } else { self.list(b'g', &open) }
+        if undecided.is_empty() { LIVE } else { self.list(b'g', &undecided) }
     }
 
-    /// For which counts a guard holds, and what these count.
-    fn guard(&mut self, guard: &Guard, frame: &Frame, expressions: &[Id]) -> u32 {
-        /// Combinations of counts that are tried; beyond, the condition stands for itself.
-        const TRIED: usize = 1 << 12;
+    /// The diagram of a guard: the combinations of counts for which it holds, and the diagrams of these counts.
+    fn guard(&mut self, guard: &GuardAssignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+        /// Most combinations of counts to try; beyond them, the condition stands for itself.
+        const MAX_COMBINATIONS: usize = 1 << 12;
         let mut outcomes = vec![expressions[guard.condition]];
         let mut counts = Vec::new();
         for (number, count) in guard.counts.iter().enumerate() {
             if !outcomes.iter().any(|outcome| self.expressions.may_count(*outcome, number)) {
                 continue;
             }
-            let counted = self.count(count, frame, expressions);
-            let most = if counted == DEAD { 0 } else { count.max };
-            if counted != DEAD {
-                counts.push(counted);
+            let diagram = self.count(count, placement, expressions);
+            let max = if diagram == DEAD { 0 } else { count.max };
+            if diagram != DEAD {
+                counts.push(diagram);
             }
-            if outcomes.len().saturating_mul(most as usize + 1) > TRIED {
-                // Not tried: other counts of it are met as they are.
+            if outcomes.len().saturating_mul(max as usize + 1) > MAX_COMBINATIONS {
+                // Its values stay open; those of the other counts are still tried.
                 continue;
             }
-            let mut known = Vec::with_capacity(outcomes.len() * (most as usize + 1));
+            let mut bound = Vec::with_capacity(outcomes.len() * (max as usize + 1));
             for outcome in outcomes {
-                known.extend((0..=most).map(|value| self.expressions.count(outcome, number, value)));
+                bound.extend((0..=max).map(|value| self.expressions.bind_count(outcome, number, value)));
             }
-            self.spend(BINDING * known.len() as u64);
-            outcomes = known;
+            self.spend(BINDING * bound.len() as u64);
+            outcomes = bound;
         }
-        if outcomes.iter().all(|outcome| *outcome == outcomes[0] && matches!(*outcome, Id::FALSE | Id::TRUE)) {
-            return if outcomes[0] == Id::TRUE { LIVE } else { DEAD };
+        let decided = |outcome: ExpressionId| matches!(outcome, ExpressionId::FALSE | ExpressionId::TRUE);
+        if outcomes.iter().all(|outcome| *outcome == outcomes[0] && decided(*outcome)) {
+            return if outcomes[0] == ExpressionId::TRUE { LIVE } else { DEAD };
         }
-        let outcomes = outcomes.into_iter().map(Id::number);
+        let outcomes = outcomes.into_iter().map(ExpressionId::number);
         let content: Vec<u32> = outcomes.chain([u32::MAX]).chain(counts).collect();
         self.list(b'c', &content)
     }
 
-    /// A plan's diagram, told apart by the mirrored half where that turns a source's way.
-    fn turned(&mut self, plan: &Plan, frame: &Frame, number: u32) -> u32 {
-        match number != DEAD && plan.sideways {
-            true => self.list(b't', &[number, frame.kings.mask]),
+    /// Adds the mirrored half to a diagram where it changes the direction of a source.
+    fn mark_direction(&mut self, assignments: &Assignments, placement: &KingPlacement, number: u32) -> u32 {
+        match number != DEAD && assignments.sideways {
+            true => self.list(b't', &[number, placement.kings.mask]),
             false => number,
         }
     }
 
-    /// Expressions, of which some read a variable, with that bound.
-    fn bound<'b>(&mut self, all: &'b [Id], which: Range<usize>, slot: usize, entity: Entity) -> Cow<'b, [Id]> {
+    /// Expressions with a variable bound in those of the range `which` that read it.
+    fn bind<'b>(
+        &mut self,
+        all: &'b [ExpressionId],
+        which: Range<usize>,
+        slot: usize,
+        entity: Entity,
+    ) -> Cow<'b, [ExpressionId]> {
         self.spend(1);
         let mut bound = Cow::Borrowed(all);
         for at in which {
@@ -358,14 +396,14 @@ impl<'a> Diagrams<'a> {
     }
 
     fn spend(&mut self, steps: u64) {
-        self.left = self.left.saturating_sub(steps);
+        self.budget = self.budget.saturating_sub(steps);
     }
 
     fn list(&mut self, kind: u8, numbers: &[u32]) -> u32 {
         self.number(kind, bytemuck::cast_slice(numbers))
     }
 
-    /// The number of a diagram with this content.
+    /// The number of the diagram with this content.
     fn number(&mut self, kind: u8, content: &[u8]) -> u32 {
         let mut hash = blake3::Hasher::new();
         hash.update(&[kind]).update(content);

@@ -1,3 +1,5 @@
+//! Contexts against the rows of explicit assignments, on generated and chosen definitions.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -14,10 +16,10 @@ use crate::units::Seed;
 /// A state of the unmirrored board for each of some variables.
 type Assignment = Vec<(usize, Entity)>;
 
-/// An assignment of the block's variables, and of a count's where it is that count that is asked about.
+/// An assignment of the block's variables; for a question about a count, its number and an assignment of its variables.
 type Question = (Assignment, Option<(usize, Assignment)>);
 
-/// Elements for bound variables by the book, all counts 0, and the numbers of the counts that each element has.
+/// Elements for bound variables with all counts 0, each with the numbers of its counts. Computed directly.
 fn elements(product: &ProductSpec, entities: &[Entity], counts: &mut usize) -> Vec<(u32, Vec<usize>)> {
     let mut found = vec![(0, Vec::new())];
     for factor in &product.factors {
@@ -45,21 +47,21 @@ fn elements(product: &ProductSpec, entities: &[Entity], counts: &mut usize) -> V
                 all
             }
         };
-        let joined = |(a, of): &(u32, Vec<usize>)| {
+        let times_right = |(a, of): &(u32, Vec<usize>)| {
             let (a, of) = (*a, of.clone());
             right.iter().map(move |(b, more)| (a * factor.size + b, [of.clone(), more.clone()].concat())).collect()
         };
-        found = found.iter().flat_map(|left| -> Vec<_> { joined(left) }).collect();
+        found = found.iter().flat_map(|left| -> Vec<_> { times_right(left) }).collect();
     }
     found
 }
 
-/// Whether a king's source reaches what is bound from it.
-fn reached(binders: &[BinderSpec], entities: &[Entity]) -> bool {
+/// Whether every variable bound from a king is on a square that the king reaches.
+fn kings_reach(binders: &[BinderSpec], entities: &[Entity]) -> bool {
     binders.iter().all(|binder| {
         let Some(of) = binder.source.of().filter(|of| *of <= ENEMY_KING) else { return true };
-        let apart = |square: u32| [(square & 7) as i32, (square >> 3) as i32];
-        let (from, to) = (apart(entities[of].square), apart(entities[binder.slot].square));
+        let coordinates = |square: u32| [(square & 7) as i32, (square >> 3) as i32];
+        let (from, to) = (coordinates(entities[of].square), coordinates(entities[binder.slot].square));
         let [files, ranks] = [to[0] - from[0], to[1] - from[1]];
         match binder.source {
             SourceSpec::Next(_, direction) => {
@@ -78,10 +80,10 @@ fn sideways(binders: &[BinderSpec]) -> bool {
     })
 }
 
-/// What a question has for an answer under a placement of the kings. The way `next` runs belongs to it.
+/// The rows that answer a question for a placement of the kings, and the direction in which `next` runs.
 fn answer(spec: &BlockSpec, counts: &[&CountSpec], kings: &Kings, (outer, counted): &Question) -> Vec<u32> {
     let mut entities = vec![Entity::bare(0); spec.variables.len()];
-    let [own, enemy] = kings.men();
+    let [own, enemy] = kings.bindings();
     (entities[OWN_KING], entities[ENEMY_KING]) = (own.entity(), enemy.entity());
     let inner = counted.iter().flat_map(|(_, inner)| inner);
     for (slot, entity) in outer.iter().chain(inner) {
@@ -90,7 +92,7 @@ fn answer(spec: &BlockSpec, counts: &[&CountSpec], kings: &Kings, (outer, counte
     let holds = |condition: &Option<ConditionSpec>| {
         condition.as_ref().is_none_or(|condition| condition.holds(&|slot: usize| entities[slot]))
     };
-    if !reached(&spec.binders, &entities) || !holds(&spec.condition) {
+    if !kings_reach(&spec.binders, &entities) || !holds(&spec.condition) {
         return Vec::new();
     }
     let mut rows = elements(&spec.product, &entities, &mut 0);
@@ -105,7 +107,7 @@ fn answer(spec: &BlockSpec, counts: &[&CountSpec], kings: &Kings, (outer, counte
             (Some(counts[*number]), &counts[*number].binders)
         }
     };
-    if count.is_some_and(|count| count.max == 0 || !reached(binders, &entities) || !holds(&count.condition)) {
+    if count.is_some_and(|count| count.max == 0 || !kings_reach(binders, &entities) || !holds(&count.condition)) {
         return Vec::new();
     }
     let turned = (!rows.is_empty() && sideways(binders)).then_some(u32::MAX - kings.mask);
@@ -116,8 +118,8 @@ fn all_states(spec: &BlockSpec, slot: usize) -> Vec<Entity> {
     states(slot, spec.variables[slot]).flatten().collect()
 }
 
-/// Every assignment of at most two variables.
-fn every(spec: &BlockSpec, slots: &[usize]) -> Vec<Assignment> {
+/// All assignments of at most two variables.
+fn all_assignments(spec: &BlockSpec, slots: &[usize]) -> Vec<Assignment> {
     slots.iter().fold(vec![Vec::new()], |found, slot| {
         let more = |known: &Assignment| {
             let known = known.clone();
@@ -127,19 +129,20 @@ fn every(spec: &BlockSpec, slots: &[usize]) -> Vec<Assignment> {
     })
 }
 
-/// The variables of a kind of question: the block's, and those of one count by its number.
-type Kind = (Vec<usize>, Option<(usize, Vec<usize>)>);
+/// The variables of a group of questions: the block's, and those of one count by its number.
+type QuestionVariables = (Vec<usize>, Option<(usize, Vec<usize>)>);
 
-/// All kinds: about the block's variables alone, then with each count's.
-fn kinds(spec: &BlockSpec, counts: &[&CountSpec]) -> Vec<Kind> {
+/// The block's variables alone, then with those of each count.
+fn all_question_variables(spec: &BlockSpec, counts: &[&CountSpec]) -> Vec<QuestionVariables> {
     let slots = |binders: &[BinderSpec]| binders.iter().map(|binder| binder.slot).collect::<Vec<_>>();
     let outer = slots(&spec.binders);
     let counted = counts.iter().enumerate().map(|(number, count)| Some((number, slots(&count.binders))));
     std::iter::once(None).chain(counted).map(|counted| (outer.clone(), counted)).collect()
 }
 
-/// Placements share a context exactly when no assignment tells them apart.
-fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bool, definitions: u64) -> [usize; 3] {
+/// Placements share a context exactly when no assignment distinguishes them. Returns how many definitions have several
+/// contexts, how many pairs of contexts were distinguished and how many contexts are bounds.
+fn check_generated(name: &str, taste: Taste, select: bool, definitions: u64) -> [usize; 3] {
     const SAMPLE: usize = 300;
     let (mut several, mut pairs, mut bounds) = (0, 0, 0);
     for number in 0..definitions {
@@ -151,16 +154,16 @@ fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bo
                 continue;
             }
             let mut fresh = 0..;
-            let mut kept = |_| if rng.random_bool(0.3) { fresh.next().unwrap_or(0) } else { DROPPED };
-            spec.renumbering = Some((0..spec.product.size).map(&mut kept).collect::<Arc<[u32]>>());
+            let mut select = |_| if rng.random_bool(0.3) { fresh.next().unwrap_or(0) } else { DROPPED };
+            spec.renumbering = Some((0..spec.product.size).map(&mut select).collect::<Arc<[u32]>>());
         }
         let (spec, counts) = (&spec, spec.product.counts());
-        // Conditions with counts in them have a test of their own.
+        // Conditions with counts in them have their own test.
         if !spec.guards.is_empty() || counts.iter().any(|count| !count.guards.is_empty()) {
             continue;
         }
         let block = CompiledBlock::new(spec).expect("few terms");
-        let kinds = kinds(spec, &counts);
+        let variables = all_question_variables(spec, &counts);
         let mut pick = |slots: &[usize]| -> Assignment {
             let mut state = |slot| {
                 let states = all_states(spec, slot);
@@ -169,22 +172,23 @@ fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bo
             slots.iter().map(|slot| state(*slot)).collect()
         };
         let mut sample: Vec<Question> = Vec::new();
-        for (outer, counted) in &kinds {
-            let one = |_| (pick(outer), counted.as_ref().map(|(number, inner)| (*number, pick(inner))));
-            sample.extend((0..SAMPLE).map(one));
+        for (outer, counted) in &variables {
+            let question = |_| (pick(outer), counted.as_ref().map(|(number, inner)| (*number, pick(inner))));
+            sample.extend((0..SAMPLE).map(question));
         }
         let mut known: HashMap<u32, (Kings, Vec<Vec<u32>>)> = HashMap::new();
-        for place in 0..128u32 {
-            // Two enemy kings each; a table that does not read it must not care.
-            let own = place / 2;
+        for placement in 0..128u32 {
+            // Two enemy kings each; a table that does not read them must give both one context.
+            let own = placement / 2;
             let enemy = (0..).map(|_| rng.random_range(0..64)).find(|enemy| !too_close(own, *enemy)).unwrap_or(0);
             let mask = spec.orientation.mask(Square::new(own), Perspective::White);
             let kings = Kings { own: own ^ mask, enemy: enemy ^ mask, mask };
-            let seen: Vec<Vec<u32>> = sample.iter().map(|question| answer(spec, &counts, &kings, question)).collect();
+            let answers: Vec<Vec<u32>> =
+                sample.iter().map(|question| answer(spec, &counts, &kings, question)).collect();
             match known.entry(block.contexts().id(own, enemy)) {
-                Entry::Occupied(same) => assert_eq!(same.get().1, seen, "{kings:?} {:?} {text}", same.get().0),
+                Entry::Occupied(same) => assert_eq!(same.get().1, answers, "{kings:?} {:?} {text}", same.get().0),
                 Entry::Vacant(new) => {
-                    new.insert((kings, seen));
+                    new.insert((kings, answers));
                 }
             }
         }
@@ -194,28 +198,30 @@ fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bo
         }
         let found: Vec<&(Kings, Vec<Vec<u32>>)> = known.values().collect();
         several += usize::from(found.len() > 1);
-        let small = |(outer, counted): &Kind| outer.len() + counted.as_ref().map_or(0, |(_, inner)| inner.len()) <= 2;
-        if !kinds.iter().all(small) {
+        let small = |(outer, counted): &QuestionVariables| {
+            outer.len() + counted.as_ref().map_or(0, |(_, inner)| inner.len()) <= 2
+        };
+        if !variables.iter().all(small) {
             continue;
         }
-        for (at, (kings, seen)) in found.iter().enumerate() {
-            for (other, elsewhere) in &found[..at] {
-                let apart = |question: Question| {
+        for (at, (kings, answers)) in found.iter().enumerate() {
+            for (other, other_answers) in &found[..at] {
+                let differs = |question: Question| {
                     answer(spec, &counts, kings, &question) != answer(spec, &counts, other, &question)
                 };
-                let somewhere = || {
-                    kinds.iter().any(|(outer, counted)| {
+                let some_differs = || {
+                    variables.iter().any(|(outer, counted)| {
                         let inner = |outer: &Assignment| match counted {
-                            None => apart((outer.clone(), None)),
+                            None => differs((outer.clone(), None)),
                             Some((number, slots)) => {
-                                let mut inner = every(spec, slots).into_iter();
-                                inner.any(|inner| apart((outer.clone(), Some((*number, inner)))))
+                                let mut inner = all_assignments(spec, slots).into_iter();
+                                inner.any(|inner| differs((outer.clone(), Some((*number, inner)))))
                             }
                         };
-                        every(spec, outer).iter().any(inner)
+                        all_assignments(spec, outer).iter().any(inner)
                     })
                 };
-                assert!(seen != elsewhere || somewhere(), "{kings:?} {other:?} {text}");
+                assert!(answers != other_answers || some_differs(), "{kings:?} {other:?} {text}");
                 pairs += 1;
             }
         }
@@ -226,25 +232,25 @@ fn contexts_are_what_assignments_tell_apart(name: &str, taste: Taste, select: bo
 #[test]
 fn contexts_of_plain_blocks() {
     let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: false };
-    let [several, pairs, bounds] = contexts_are_what_assignments_tell_apart("contexts", taste, false, 90);
+    let [several, pairs, bounds] = check_generated("contexts", taste, false, 90);
     assert!(several > 30 && pairs > 4_000 && bounds < 3, "{several} {pairs} {bounds}");
 }
 
 #[test]
 fn contexts_of_counts_and_sources_over_kings() {
     let taste = Taste { blocks: 1, binders: 3, ..Taste::ALL };
-    let [several, pairs, bounds] = contexts_are_what_assignments_tell_apart("counted contexts", taste, false, 100);
+    let [several, pairs, bounds] = check_generated("counted contexts", taste, false, 100);
     assert!(several > 30 && pairs > 2_000 && bounds < 10, "{several} {pairs} {bounds}");
 }
 
 #[test]
 fn contexts_of_selections() {
     let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: true };
-    let [several, pairs, bounds] = contexts_are_what_assignments_tell_apart("selected contexts", taste, true, 60);
+    let [several, pairs, bounds] = check_generated("selected contexts", taste, true, 60);
     assert!(several > 12 && pairs > 1_000 && bounds < 10, "{several} {pairs} {bounds}");
 }
 
-/// Contexts of a set, and whether the number is an upper bound.
+/// Exact contexts of a set.
 fn check(definition: &str, expected: usize) {
     let set = FeatureSet::resolve(definition).or_else(|_| FeatureSet::from_definition(definition)).expect("a set");
     let bound = set.blocks().iter().any(Block::contexts_are_a_bound);
@@ -252,17 +258,17 @@ fn check(definition: &str, expected: usize) {
 }
 
 #[test]
-fn what_makes_no_difference_is_not_told_apart() {
-    // No piece stands north of a king on the eighth rank.
+fn placements_with_equal_rows_share_a_context() {
+    // A king on the eighth rank has no square to its north.
     check("file(K) for N in next(K, north)", 57);
-    // Nor northwest of one on the a-file or the eighth rank.
+    // A king on the a-file or the eighth rank has no square to its northwest.
     check("file(C) for N in next(E, northwest), C in attacks(E)", 50);
-    // The first rank is two ranks or more away.
+    // Kings two ranks or more from the first rank share a context.
     check("count(3 for M in moves(K) if rank(M) == 0)", 17);
     check("role(T) * count(0 for Z in next(K, northwest)) for T in pieces", 1);
     let always = "color(N) <= 4 or square(N) - square(Q) - square(S) > square(K)";
     check(&format!("file(N) for N in pieces, Q in pieces, S in next(N, northwest) if {always}"), 1);
-    // Sums over three pieces, of which no two kings' squares make the same.
+    // Sums over three pieces that distinguish all squares of the king.
     let sums = "square(N) - square(Q) - square(S) > square(K)";
     check(&format!("file(N) for N in pieces, Q in pieces, S in next(N, northwest) if {sums}"), 64);
     check("file(P) for P in pieces if file(K) < 8 and rank(P) < 4 or rank(P) == 7", 1);
@@ -270,15 +276,15 @@ fn what_makes_no_difference_is_not_told_apart() {
 }
 
 #[test]
-fn conditions_with_counts_tell_apart_what_is_counted() {
+fn conditions_with_counts_distinguish_counted_squares() {
     check("file(P) for P in pieces if count(1 for Q in pieces if file(Q) == file(P) and role(Q) == pawn) == 0", 1);
     check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) == 2", 8);
-    // Always and never true.
+    // Always true, and never true.
     check("file(P) for P in pieces if count(3 for Q in pieces if file(Q) == file(K)) < 4", 1);
     check("file(P) for P in pieces if (count(3 for Q in pieces if file(Q) == file(K)) + file(P)) > 10", 1);
-    // Some files and counts reach ten together.
+    // Some files and counts reach ten.
     check("file(P) for P in pieces if (count(3 for Q in pieces if file(Q) == file(K)) + file(P)) > 9", 8);
-    // No square is so far away.
+    // No file is so far away.
     check("file(P) for P in pieces if count(3 for Q in pieces if (file(Q) - file(K)) == 9) == 1", 1);
     let inner = "count(1 for Q in pieces if square(Q) == square(M))";
     check(&format!("count(3 for M in moves(K) if rank(M) == 0 and {inner} == 0)"), 17);
@@ -286,9 +292,9 @@ fn conditions_with_counts_tell_apart_what_is_counted() {
     check("role(P) * file(K) for P in pieces if count(0 for Q in pieces) > 0", 1);
 }
 
-/// Of the own king only the half is seen, whichever features are left.
+/// Such a set reads only the half of the own king, whichever features are selected.
 #[test]
-fn a_selection_over_two_variables_looks_at_the_kings_half_alone() {
+fn a_selection_over_two_variables_reads_the_kings_half_alone() {
     let features = "square(P) * role(P) * square(Q) for P in pieces, Q in pieces";
     let selected = |ranges: &str| format!("features = \"{features}\"\nmirror = \"king-left\"\nselected = \"{ranges}\"");
     check(&selected("0-4095 9000"), 2);
@@ -300,7 +306,7 @@ fn a_selection_over_two_variables_looks_at_the_kings_half_alone() {
     check(both, 1);
 }
 
-/// Where assignments are too many to try, what is read of the kings decides.
+/// Where there are too many assignments to try, the values read of the kings decide.
 #[test]
 fn too_many_assignments_give_an_upper_bound() {
     let term = |times: [u32; 5]| {

@@ -1,64 +1,51 @@
-//! What a move changes. Blocks of one piece look at the pieces that moved; blocks of pairs at the pieces whose reach
-//! touches a changed square as well; counts ask whether any such piece is counted. Everything else, and a block whose
-//! kings have changed, is encoded before and after the move and compared.
+//! The change of a block's rows by a move. Blocks of one piece variable look at the pieces that move; blocks of pairs also
+//! at the pieces whose reach contains a changed square; counts ask whether such a piece is counted. All other blocks, and
+//! blocks whose context changes, are encoded before and after the move and compared.
 
-mod between;
 mod counted;
 mod pairs;
-mod rows;
+mod piece_table;
+mod row_changes;
 
 use std::cell::Cell;
 
 use crate::chess::{Board, BoardChange, Color, Mirror, Orientation, Perspective, Role, Square};
 use crate::features::spec::SourceSpec;
 
-use super::encode::{Kings, Men};
-use super::levels;
-use super::pieces::exchange;
+use super::binding_plan;
+use super::encode::{Bindings, Kings};
+use super::oriented_board::{Binding, OrientedBoard, Placement, orient, squares};
 use super::tables::{NONE, Term};
-pub use rows::{Rows, dedup_from};
-
-use pairs::Pairs;
-
-use super::view::{Man, Needs, Placement, View, squares, turn};
-use super::{CompiledBlock, Shape, Walk};
+use super::{CompiledBlock, Shape};
+use pairs::PairDelta;
+pub use row_changes::{RowChanges, dedup_from};
 
 /// A move as one perspective sees it.
 #[derive(Copy, Clone)]
-pub struct Move<'a> {
+pub struct Transition<'a> {
     before: &'a Board,
     after: &'a Board,
-    /// As White sees it.
+    /// Not oriented.
     change: &'a BoardChange,
     pov: Perspective,
-    /// Own and enemy king on the board's own squares, before and after.
+    /// Squares of own and enemy king before and after, not oriented.
     kings: Option<[[u32; 2]; 2]>,
-    /// Whether both kings stand where they stood.
     kings_stay: bool,
 }
 
-/// Both boards turned by one mask, made when a block first asks for them.
-pub struct Boards {
+/// Both boards of a transition, oriented by one mask. Made when a block first needs them.
+pub struct OrientedPair {
     mask: u32,
-    before: View<'static>,
-    after: View<'static>,
-    /// Squares on which something else stands.
+    before: OrientedBoard<'static>,
+    after: OrientedBoard<'static>,
+    /// Squares whose occupant changes.
     changed: u64,
-    /// Pieces that attack a changed square before the move, and those whose moves it touches.
+    /// Caches: pieces that attack a changed square before the move, and those whose moves it affects.
     attackers: Cell<Option<u64>>,
     movers: Cell<Option<u64>>,
 }
 
-/// The entries of a table, ascending, those there are first.
-#[inline(always)]
-fn entries(states: [u16; 2], table: &[u32; 1024], exchange: u16) -> [u32; 2] {
-    // No table has an entry for NO_PIECE, whatever is exchanged.
-    let [a, b] = states.map(|state| table[usize::from(state ^ exchange) & 1023]);
-    // "No entry" is the greatest number.
-    [a.min(b), a.max(b)]
-}
-
-/// The role of a king in a piece's code.
+/// The role of a king in a piece code.
 const KING: u16 = 5;
 
 /// Squares of White's king and of Black's.
@@ -67,60 +54,64 @@ fn kings_of(board: &Board) -> Option<[u32; 2]> {
     Some([u32::from(board.king_of(Color::White)?), u32::from(board.king_of(Color::Black)?)])
 }
 
-impl<'a> Move<'a> {
+impl<'a> Transition<'a> {
     /// As White sees it.
     #[inline(always)]
-    pub fn new(before: &'a Board, change: &'a BoardChange, after: &'a Board) -> Move<'a> {
+    pub fn new(before: &'a Board, change: &'a BoardChange, after: &'a Board) -> Transition<'a> {
         let start = kings_of(before);
-        let king = |states: [u16; 2]| states[0] >> 6 & 7 == KING || states[1] >> 6 & 7 == KING;
+        let has_king = |states: [u16; 2]| states[0] >> 6 & 7 == KING || states[1] >> 6 & 7 == KING;
         let [removed, added] = change.states();
-        let end = if king(removed) | king(added) { kings_of(after) } else { start };
+        let end = if has_king(removed) | has_king(added) { kings_of(after) } else { start };
         let kings = start.zip(end).map(<[_; 2]>::from);
         let kings_stay = kings.is_some_and(|[before, after]| before == after);
-        Move { before, after, change, pov: Perspective::White, kings, kings_stay }
+        Transition { before, after, change, pov: Perspective::White, kings, kings_stay }
     }
 
-    /// White's move as a perspective sees it.
+    /// White's transition as `pov` sees it.
     #[inline(always)]
     #[must_use]
-    pub fn seen_by(self, pov: Perspective) -> Move<'a> {
+    pub fn seen_by(self, pov: Perspective) -> Transition<'a> {
         match pov {
             Perspective::White => self,
-            Perspective::Black => Move { kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]), pov, ..self },
+            Perspective::Black => {
+                Transition { kings: self.kings.map(|[[a, b], [c, d]]| [[b, a], [d, c]]), pov, ..self }
+            }
         }
     }
 
-    /// White's and Black's king, where they stay.
+    /// Squares of White's and Black's king, if both stay.
     #[inline(always)]
     pub fn kings_staying(&self) -> Option<[u32; 2]> {
         self.kings.filter(|_| self.kings_stay).map(|[before, _]| before)
     }
 
-    /// Pieces taken off the board, as the perspective sees them: relative code · 64 + square.
+    /// States of the pieces taken off the board: relative code · 64 + square, not oriented.
     fn removed(&self) -> impl Iterator<Item = u16> + use<> {
-        self.seen(self.change.states()[0])
+        self.relative(self.change.states()[0])
     }
 
+    /// States of the pieces put on the board.
     fn added(&self) -> impl Iterator<Item = u16> + use<> {
-        self.seen(self.change.states()[1])
+        self.relative(self.change.states()[1])
     }
 
-    fn seen(&self, states: [u16; 2]) -> impl Iterator<Item = u16> + use<> {
-        let exchange = (self.pov.index() << 9) as u16;
-        states.into_iter().filter(|state| *state != BoardChange::NO_PIECE).map(move |state| state ^ exchange)
+    fn relative(&self, states: [u16; 2]) -> impl Iterator<Item = u16> + use<> {
+        let xor = (self.pov.index() << 9) as u16;
+        states.into_iter().filter(|state| *state != BoardChange::NO_PIECE).map(move |state| state ^ xor)
     }
 
-    fn boards<'b>(&self, mask: u32, known: &'b mut Option<Boards>) -> &'b Boards {
+    /// The boards oriented by a mask; `known` caches them from block to block.
+    fn oriented<'b>(&self, mask: u32, known: &'b mut Option<OrientedPair>) -> &'b OrientedPair {
         if known.as_ref().is_some_and(|boards| boards.mask != mask) {
             *known = None;
         }
         known.get_or_insert_with(|| {
             let states = self.removed().chain(self.added());
             let changed = states.fold(0, |changed, state| changed | 1u64 << (u32::from(state & 63) ^ mask));
-            Boards {
+            OrientedPair {
                 mask,
-                before: View::of(self.before, self.pov, mask),
-                after: View::of(self.after, self.pov, mask),
+                before: OrientedBoard::of(self.before, self.pov, mask),
+                after: OrientedBoard::of(self.after, self.pov, mask),
                 changed,
                 attackers: Cell::new(None),
                 movers: Cell::new(None),
@@ -129,9 +120,9 @@ impl<'a> Move<'a> {
     }
 }
 
-impl Boards {
-    /// Pieces, as they stand before the move, for which a source gives something else after it.
-    fn touched(&self, source: SourceSpec) -> u64 {
+impl OrientedPair {
+    /// The pieces before the move whose reach by a source the move may change.
+    fn affected(&self, source: SourceSpec) -> u64 {
         let attackers = || {
             self.attackers.get().unwrap_or_else(|| {
                 let found = squares(self.changed).fold(0, |found, square| found | self.before.attackers(square));
@@ -149,7 +140,7 @@ impl Boards {
                 found
             }),
             SourceSpec::Next(_, direction) => {
-                squares(self.changed).fold(0, |found, square| found | self.before.met_from(square, direction))
+                squares(self.changed).fold(0, |found, square| found | self.before.previous(square, direction))
             }
         }
     }
@@ -158,273 +149,232 @@ impl Boards {
 impl CompiledBlock {
     /// Whether the block's context changes.
     #[inline(always)]
-    pub fn refreshes(&self, mv: &Move<'_>) -> bool {
-        !mv.kings_stay && self.changes_context(mv)
+    pub fn refreshes(&self, transition: &Transition<'_>) -> bool {
+        !transition.kings_stay && self.changes_context(transition)
     }
 
     #[inline(never)]
-    fn changes_context(&self, mv: &Move<'_>) -> bool {
-        match mv.kings {
-            Some([before, after]) => self.context(before, mv.pov) != self.context(after, mv.pov),
+    fn changes_context(&self, transition: &Transition<'_>) -> bool {
+        match transition.kings {
+            Some([before, after]) => self.context(before, transition.pov) != self.context(after, transition.pov),
             None => {
-                let kings =
+                let has_kings =
                     |board: &Board| board.king_of(Color::White).is_some() && board.king_of(Color::Black).is_some();
-                kings(mv.before) != kings(mv.after)
+                has_kings(transition.before) != has_kings(transition.after)
             }
         }
     }
 
-    /// The context of the squares of own and enemy king.
+    /// The context for squares of own and enemy king, not oriented.
     pub fn context(&self, [own, enemy]: [u32; 2], pov: Perspective) -> u32 {
-        let turned = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
-        self.contexts().id(own ^ turned, enemy ^ turned)
+        let mask = Orientation { mirror: Mirror::None, ..self.orientation }.mask(Square::new(own), pov);
+        self.contexts().id(own ^ mask, enemy ^ mask)
     }
 
-    /// Appends what the move removes and adds, shifted by `offset`.
+    /// Appends the rows that a move removes and adds, shifted by `offset`.
     #[inline]
-    pub fn delta(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
-        if let (Some(walk), Some([kings, _])) = (&self.walk, mv.kings)
-            && (mv.kings_stay || walk.blind)
+    pub fn delta(
+        &self,
+        transition: &Transition<'_>,
+        boards: &mut Option<OrientedPair>,
+        offset: u32,
+        rows: &mut RowChanges<'_>,
+    ) {
+        if let (Some(table), Some([kings, _])) = (&self.piece_table, transition.kings)
+            && (transition.kings_stay || table.king_independent)
         {
-            return self.moved_plainly(walk, mv.change, (mv.pov, kings), offset, rows);
+            return self.delta_of_moved_pieces(table, transition.change, (transition.pov, kings), offset, rows);
         }
-        self.delta_of_shape(mv, boards, offset, rows);
+        self.delta_by_shape(transition, boards, offset, rows);
     }
 
     #[inline(never)]
-    fn delta_of_shape(&self, mv: &Move<'_>, boards: &mut Option<Boards>, offset: u32, rows: &mut Rows<'_>) {
-        let Some([before, after]) = mv.kings else { return self.anew(mv, offset, rows) };
-        let kings = self.kings(before[0], before[1], mv.pov);
+    fn delta_by_shape(
+        &self,
+        transition: &Transition<'_>,
+        boards: &mut Option<OrientedPair>,
+        offset: u32,
+        rows: &mut RowChanges<'_>,
+    ) {
+        let Some([before, after]) = transition.kings else { return self.reencode(transition, offset, rows) };
+        let kings = self.kings(before[0], before[1], transition.pov);
         if before != after {
-            let moved = self.kings(after[0], after[1], mv.pov);
-            match (self.same_under(&kings, &moved), &self.walk) {
-                (true, Some(walk)) => return self.moved_plainly(walk, mv.change, (mv.pov, before), offset, rows),
+            let moved = self.kings(after[0], after[1], transition.pov);
+            match (self.same_rows_for(&kings, &moved), &self.piece_table) {
+                (true, Some(table)) => {
+                    let seen = (transition.pov, before);
+                    return self.delta_of_moved_pieces(table, transition.change, seen, offset, rows);
+                }
                 (true, None) => {}
-                (false, Some(walk)) if walk.small => return self.walked_anew(walk, mv, [&kings, &moved], offset, rows),
-                (false, _) => return self.anew(mv, offset, rows),
+                (false, Some(table)) if table.small => {
+                    return self.reencode_small_table(table, transition, [&kings, &moved], offset, rows);
+                }
+                (false, _) => return self.reencode(transition, offset, rows),
             }
         }
         match self.shape {
-            Shape::Piece => self.moved_pieces(mv, &kings, offset, rows),
-            Shape::Pair if self.united => self.touched_codes(mv.boards(kings.mask, boards), &kings, offset, rows),
-            Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
-                self.touched_pairs(mv.boards(kings.mask, boards), &kings, offset, rows);
+            Shape::Piece => self.piece_delta(transition, &kings, offset, rows),
+            Shape::Pair if self.square_independent => {
+                self.delta_by_code(transition.oriented(kings.mask, boards), &kings, offset, rows);
             }
-            Shape::Counts if !self.counts_touched(mv.boards(kings.mask, boards)) => {}
+            Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
+                self.pair_delta(transition.oriented(kings.mask, boards), &kings, offset, rows);
+            }
+            Shape::Counts if !self.counts_may_change(transition.oriented(kings.mask, boards)) => {}
             Shape::Counted if !self.shares_rows() => {
-                self.recounted(mv.boards(kings.mask, boards), &kings, offset, rows);
+                self.counted_delta(transition.oriented(kings.mask, boards), &kings, offset, rows);
             }
             Shape::Pair | Shape::Counts | Shape::Counted | Shape::Other => {
-                self.search_both(mv.boards(kings.mask, boards), &kings, offset, rows);
+                self.search_both(transition.oriented(kings.mask, boards), &kings, offset, rows);
             }
         }
     }
 
     /// Whether both placements of the kings give every binding the same row.
-    fn same_under(&self, before: &Kings, after: &Kings) -> bool {
-        let king = |slot: usize, from: u32, to: u32| {
-            let counts = || self.terms.iter().flat_map(|term| &term.counts);
-            let guarded = || self.guards.iter().any(|guard| guard.reads(slot));
-            let same = || levels::same(&self.levels, slot, from, to);
-            from == to || same() && counts().all(|count| count.same(slot, from, to)) && !guarded()
+    fn same_rows_for(&self, before: &Kings, after: &Kings) -> bool {
+        let same_for_king = |king: usize, from: u32, to: u32| {
+            let mut counts = self.terms.iter().flat_map(|term| &term.counts);
+            from == to
+                || binding_plan::same_for_king(&self.binders, king, from, to)
+                    && counts.all(|count| count.same_for_king(king, from, to))
+                    && !self.guards.iter().any(|guard| guard.reads(king))
         };
         before.mask == after.mask
             && self.terms.iter().all(|term| self.base(term, before) == self.base(term, after))
-            && king(0, before.own, after.own)
-            && king(1, before.enemy, after.enemy)
+            && same_for_king(0, before.own, after.own)
+            && same_for_king(1, before.enemy, after.enemy)
     }
 
-    /// Both encodings, less what they share.
-    fn anew(&self, mv: &Move<'_>, offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
-        let kings = mv.kings.map_or([None; 2], |kings| kings.map(Some));
-        let sides = [(mv.before, kings[0], &mut *rows.removed), (mv.after, kings[1], &mut *rows.added)];
+    /// Encodes both boards and cancels the common rows.
+    fn reencode(&self, transition: &Transition<'_>, offset: u32, rows: &mut RowChanges<'_>) {
+        let from = rows.lengths();
+        let kings = transition.kings.map_or([None; 2], |kings| kings.map(Some));
+        let sides = [(transition.before, kings[0], &mut *rows.removed), (transition.after, kings[1], &mut *rows.added)];
         for (board, kings, out) in sides {
             match (self.shape, kings) {
                 (Shape::Piece, _) | (_, None) => {
-                    self.active(&Placement::of(board, self.needs()), mv.pov, offset, out);
+                    self.encode(&Placement::of(board, self.needs()), transition.pov, offset, out);
                 }
                 (_, Some([own, enemy])) => {
-                    let kings = self.kings(own, enemy, mv.pov);
-                    self.search(&View::of(board, mv.pov, kings.mask), &kings, offset, out);
+                    let kings = self.kings(own, enemy, transition.pov);
+                    self.search(&OrientedBoard::of(board, transition.pov, kings.mask), &kings, offset, out);
                 }
             }
         }
-        self.settle(from, rows);
+        self.dedup_and_cancel(from, rows);
     }
 
-    /// The same for a small table: entries fall into place by themselves, and mostly the kings set the rows apart.
-    fn walked_anew(&self, walk: &Walk, mv: &Move<'_>, kings: [&Kings; 2], offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
-        let term = &self.terms[0];
-        let bases = kings.map(|kings| self.base(term, kings));
-        let sides = [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)];
-        for ((board, out), (kings, base)) in sides.into_iter().zip(kings.into_iter().zip(bases)) {
-            if base == NONE {
-                continue;
-            }
-            let turn = (mv.pov.index() << 9) as u16 | kings.mask as u16;
-            let mut entries = [0u64; 16];
-            for man in Placement::of(board, Needs::default()).men() {
-                let entry = walk.table[usize::from(man ^ turn) & 1023];
-                if entry != NONE {
-                    entries[(entry / 64) as usize & 15] |= 1 << (entry & 63);
-                }
-            }
-            for (word, bits) in (0u32..).zip(entries) {
-                out.extend(squares(bits).map(|bit| base + offset + word * 64 + bit));
-            }
-        }
-        let apart = bases[0].abs_diff(bases[1]) >= 1024;
-        if !apart {
-            rows.settle(from);
-        }
-    }
-
-    /// The same where the kings have not changed and the boards are at hand.
-    fn search_both(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
+    /// [`CompiledBlock::reencode`] for boards that are oriented already, with the same kings.
+    fn search_both(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+        let from = rows.lengths();
         self.search(&boards.before, kings, offset, rows.removed);
         self.search(&boards.after, kings, offset, rows.added);
-        self.settle(from, rows);
+        self.dedup_and_cancel(from, rows);
     }
 
-    /// Sorts what came after `from`, drops repeats that do not count and what stands on both sides.
-    fn settle(&self, from: [usize; 2], rows: &mut Rows<'_>) {
+    /// Sorts the rows behind the lengths `from`, drops repeats unless they count, and cancels the common rows.
+    fn dedup_and_cancel(&self, from: [usize; 2], rows: &mut RowChanges<'_>) {
         if self.shares_rows() {
             for (rows, start) in [(&mut *rows.removed, from[0]), (&mut *rows.added, from[1])] {
                 rows[start..].sort_unstable();
                 dedup_from(rows, start);
             }
         }
-        rows.settle(from);
+        rows.cancel(from);
     }
 
-    /// What a move changes in a block that is one table ([`CompiledBlock::walks`]) while both kings stay; `kings`: the own
-    /// and the enemy's, on the board's own squares.
-    #[inline(always)]
-    pub fn moved(&self, change: &BoardChange, pov: Perspective, kings: [u32; 2], offset: u32, rows: &mut Rows<'_>) {
-        if let Some(walk) = &self.walk {
-            self.moved_plainly(walk, change, (pov, kings), offset, rows);
-        }
-    }
-
-    /// Blocks that are one table: the entries of the pieces that moved.
-    #[inline(always)]
-    fn moved_plainly(
-        &self,
-        walk: &Walk,
-        change: &BoardChange,
-        (pov, [own, enemy]): (Perspective, [u32; 2]),
-        offset: u32,
-        rows: &mut Rows<'_>,
-    ) {
-        let Some((base, number)) = self.turned(own, enemy, pov) else { return };
-        let first = base.wrapping_add(offset);
-        let from = [rows.removed.len(), rows.added.len()];
-        let [old, new] = change.states().map(|states| entries(states, &walk.table, exchange(number)));
-        for (entries, out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
-            let count = entries.iter().filter(|entry| **entry != NONE).count();
-            // Both, then less those there are not, which stand last: no branch.
-            let end = out.len() + count;
-            out.extend_from_slice(&entries.map(|entry| first.wrapping_add(entry)));
-            out.truncate(end);
-        }
-        let crosses = |entry: u32| entry != NONE && new.contains(&entry);
-        if crosses(old[0]) | crosses(old[1]) {
-            rows.settle(from);
-        }
-    }
-
-    /// Blocks of one piece: the rows of the pieces that moved.
-    fn moved_pieces(&self, mv: &Move<'_>, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
-        let level = &self.levels[0];
-        let shared = self.shares_rows();
-        let mut men = None;
+    /// Blocks of one piece variable: the rows of the pieces that move.
+    fn piece_delta(&self, transition: &Transition<'_>, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+        let from = rows.lengths();
+        let binder = &self.binders[0];
+        let shares_rows = self.shares_rows();
+        let mut bindings = None;
         for term in &self.terms {
             let base = self.base(term, kings);
             if base == NONE {
                 continue;
             }
-            let table = &term.tables[level.slot];
-            let mut row = |state: u16, other: &Board, out: &mut Vec<u32>| {
-                let man = Man { code: usize::from(state >> 6), square: u32::from(state & 63) ^ kings.mask };
-                let entry = table[man.code << 6 | man.square as usize];
-                if entry == NONE || !(level.plain() || self.admitted(man, men.get_or_insert_with(|| self.men(kings)))) {
+            let table = &term.tables[binder.slot];
+            let mut push_row = |state: u16, other: &Board, out: &mut Vec<u32>| {
+                let piece = Binding { code: usize::from(state >> 6), square: u32::from(state & 63) ^ kings.mask };
+                let entry = table[piece.code << 6 | piece.square as usize];
+                let mut admits = || self.admits(piece, bindings.get_or_insert_with(|| self.bindings(kings)));
+                if entry == NONE || !(binder.is_unconditional() || admits()) {
                     return;
                 }
-                if !(shared && self.yields_piece(term, man, other, mv.pov, kings)) {
+                if !(shares_rows && self.piece_yields(term, piece, other, transition.pov, kings)) {
                     out.push(base + entry + offset);
                 }
             };
-            mv.removed().for_each(|state| row(state, mv.after, rows.removed));
-            mv.added().for_each(|state| row(state, mv.before, rows.added));
+            transition.removed().for_each(|state| push_row(state, transition.after, rows.removed));
+            transition.added().for_each(|state| push_row(state, transition.before, rows.added));
         }
-        self.settle(from, rows);
+        self.dedup_and_cancel(from, rows);
     }
 
-    /// Whether the conditions of the first level hold for a piece.
-    fn admitted(&self, man: Man, men: &mut Men) -> bool {
-        let level = &self.levels[0];
-        let mut room = None;
-        let left = level.left(men, &mut room).is_none_or(|left| left[man.code] >> man.square & 1 != 0);
-        men[level.slot] = man;
-        left && level.admits(men)
+    /// Whether the first binder's conditions hold for a piece.
+    fn admits(&self, piece: Binding, bindings: &mut Bindings) -> bool {
+        let binder = &self.binders[0];
+        let mut buffer = None;
+        let allowed = binder.allowed_by_pairs(bindings, &mut buffer);
+        let allowed = allowed.is_none_or(|allowed| allowed[piece.code] >> piece.square & 1 != 0);
+        bindings[binder.slot] = piece;
+        allowed && binder.residual_holds(bindings)
     }
 
-    /// Blocks of one piece: whether some piece of a board yields the row that `man` yields.
-    fn yields_piece(&self, term: &Term, man: Man, board: &Board, pov: Perspective, kings: &Kings) -> bool {
-        let level = &self.levels[0];
-        let fellows = term.groups[level.slot].fellows(man.code << 6 | man.square as usize);
+    /// Blocks of one piece variable: whether some piece of `board` yields the same row as `piece`.
+    fn piece_yields(&self, term: &Term, piece: Binding, board: &Board, pov: Perspective, kings: &Kings) -> bool {
+        let binder = &self.binders[0];
+        let equivalents = term.classes[binder.slot].equivalents(piece.code << 6 | piece.square as usize);
+        // Not oriented, like the board.
         let present = |code: usize, allowed: u64| {
             let color = Color::from_white(code ^ (pov.index() << 3) < 8);
-            board.by_color(color).0 & board.by_role(Role::ALL[code & 7]).0 & turn(allowed, kings.mask)
+            board.by_color(color).0 & board.by_role(Role::ALL[code & 7]).0 & orient(allowed, kings.mask)
         };
-        if level.plain() {
-            return fellows.iter().any(|(code, allowed)| present(*code, *allowed) != 0);
+        if binder.is_unconditional() {
+            return equivalents.iter().any(|(code, allowed)| present(*code, *allowed) != 0);
         }
-        let mut men = self.men(kings);
-        fellows.iter().any(|(code, allowed)| {
+        let mut bindings = self.bindings(kings);
+        equivalents.iter().any(|(code, allowed)| {
             squares(present(*code, *allowed))
-                .any(|square| self.admitted(Man { code: *code, square: square ^ kings.mask }, &mut men))
+                .any(|square| self.admits(Binding { code: *code, square: square ^ kings.mask }, &mut bindings))
         })
     }
 
-    /// Blocks of pairs: the pairs of pieces that moved or whose reach holds a changed square.
-    fn touched_pairs(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
-        let mut men = self.men(kings);
+    /// Blocks of pairs: the pairs of pieces that move or whose reach contains a changed square.
+    fn pair_delta(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+        let from = rows.lengths();
+        let mut bindings = self.bindings(kings);
         for term in &self.terms {
             let base = self.base(term, kings);
             if base != NONE {
-                let starts = [rows.removed.len(), rows.added.len()];
-                let pairs = Pairs { block: self, term, base: base + offset, shared: self.shares_rows() };
-                pairs.changes(boards, &mut men, [&mut *rows.removed, &mut *rows.added], starts);
+                let starts = rows.lengths();
+                let pairs = PairDelta { block: self, term, base: base + offset, shares_rows: self.shares_rows() };
+                pairs.append(boards, &mut bindings, [&mut *rows.removed, &mut *rows.added], starts);
             }
         }
-        self.settle(from, rows);
+        self.dedup_and_cancel(from, rows);
     }
 
-    /// Blocks whose rows are those of a code's pieces together: the codes of touched pieces, before against after.
-    fn touched_codes(&self, boards: &Boards, kings: &Kings, offset: u32, rows: &mut Rows<'_>) {
-        let from = [rows.removed.len(), rows.added.len()];
-        let [first, second] = &self.levels[..] else { return };
-        let touched = boards.touched(second.source) | boards.changed;
+    /// Square-independent blocks: compares the union of the reaches of a code's pieces, for every code with an affected
+    /// piece.
+    fn delta_by_code(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+        let from = rows.lengths();
+        let [first, second] = &self.binders[..] else { return };
+        let affected = boards.affected(second.source) | boards.changed;
         for term in &self.terms {
             let base = self.base(term, kings);
             if base == NONE {
                 continue;
             }
-            let only = term.masks[second.slot].first().map_or(0, |(_, allowed)| *allowed);
-            let entries = term.by_code.iter().flatten();
+            let bare_squares = term.masks[second.slot].first().map_or(0, |(_, allowed)| *allowed);
+            let entries = term.entry_by_code.iter().flatten();
             for ((code, allowed), (_, entry)) in term.masks[first.slot].iter().zip(entries) {
-                let reached = |view: &View| {
-                    let men = squares(view.by_code(*code) & allowed).map(|square| Man { code: *code, square });
-                    men.fold(0, |all, man| all | view.reach(second.source, man)) & only
+                let reached = |board: &OrientedBoard| {
+                    let pieces = squares(board.by_code(*code) & allowed).map(|square| Binding { code: *code, square });
+                    pieces.fold(0, |all, piece| all | board.reach(second.source, piece)) & bare_squares
                 };
-                let concerned = (boards.before.by_code(*code) | boards.after.by_code(*code)) & allowed & touched;
-                if concerned != 0 {
+                if (boards.before.by_code(*code) | boards.after.by_code(*code)) & allowed & affected != 0 {
                     let [before, after] = [reached(&boards.before), reached(&boards.after)];
                     let row = |square: u32| base + offset + entry + term.tables[second.slot][square as usize];
                     rows.removed.extend(squares(before & !after).map(row));
@@ -432,17 +382,17 @@ impl CompiledBlock {
                 }
             }
         }
-        rows.settle(from);
+        rows.cancel(from);
     }
 
-    /// Whether a count may differ: some piece it counts moved, or was touched.
-    fn counts_touched(&self, boards: &Boards) -> bool {
+    /// Whether some count counts a piece that moves or whose reach may change.
+    fn counts_may_change(&self, boards: &OrientedPair) -> bool {
         self.terms.iter().flat_map(|term| &term.counts).any(|count| {
-            let touched = count.levels().get(1).map_or(0, |second| boards.touched(second.source));
-            let counted = |view: &View, which: u64| {
-                count.first_mask().iter().any(|(code, allowed)| view.by_code(*code) & allowed & which != 0)
+            let affected = count.binders().get(1).map_or(0, |second| boards.affected(second.source));
+            let counts_any = |board: &OrientedBoard, among: u64| {
+                count.first_mask().iter().any(|(code, allowed)| board.by_code(*code) & allowed & among != 0)
             };
-            counted(&boards.before, touched | boards.changed) || counted(&boards.after, boards.changed)
+            counts_any(&boards.before, affected | boards.changed) || counts_any(&boards.after, boards.changed)
         })
     }
 }

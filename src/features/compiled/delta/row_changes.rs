@@ -2,16 +2,22 @@
 
 use std::cmp::Ordering;
 
-/// Where the changes go: ascending from where the lists ended before.
-pub struct Rows<'a> {
+/// Where a delta appends its changes; each block's are ascending.
+pub struct RowChanges<'a> {
     pub removed: &'a mut Vec<u32>,
     pub added: &'a mut Vec<u32>,
 }
 
-impl Rows<'_> {
-    /// Sorts what came after `from` and drops what stands on both sides, occurrence by occurrence.
+impl RowChanges<'_> {
+    /// The present lengths of `removed` and `added`.
+    #[inline(always)]
+    pub fn lengths(&self) -> [usize; 2] {
+        [self.removed.len(), self.added.len()]
+    }
+
+    /// Sorts the rows behind the lengths `from` and drops those that stand in both lists, occurrence by occurrence.
     #[inline(never)]
-    pub fn settle(&mut self, from: [usize; 2]) {
+    pub fn cancel(&mut self, from: [usize; 2]) {
         let (left, right) = (&mut *self.removed, &mut *self.added);
         sort(&mut left[from[0]..]);
         sort(&mut right[from[1]..]);
@@ -51,14 +57,14 @@ fn sort(rows: &mut [u32]) {
     }
 }
 
-/// Drops repeats from a sorted tail.
+/// Drops repeats from the sorted rows `rows[start..]`.
 pub fn dedup_from(rows: &mut Vec<u32>, start: usize) {
-    let mut kept = start;
+    let mut end = start;
     for at in start..rows.len() {
-        if at == start || rows[at] != rows[kept - 1] {
-            rows[kept] = rows[at];
-            kept += 1;
+        if at == start || rows[at] != rows[end - 1] {
+            rows[end] = rows[at];
+            end += 1;
         }
     }
-    rows.truncate(kept);
+    rows.truncate(end);
 }

@@ -1,0 +1,295 @@
+//! Piece tables in AVX-512 registers, all pieces of a board at once. This needs a table whose entries are sums of a part
+//! for the code and a part for the square, as in most sets. The rows equal those of [`CompiledBlock::append_both`]
+//! (property-tested below).
+#![allow(unsafe_code, reason = "vector instructions behind a check of the CPU, and stores through pointers")]
+
+use std::arch::x86_64::*;
+
+use crate::chess::{PackedBoard, Perspective};
+
+use super::CompiledBlock;
+use super::piece_table::{RowBuffer, orientation_xor};
+use super::tables::NONE;
+
+/// A piece table as a sum of parts, for each perspective and mirrored half (see [`orientation_xor`]).
+#[derive(Debug)]
+pub struct SumTables {
+    oriented: Box<[SumTable; 4]>,
+    /// Whether all pieces have an entry.
+    complete: bool,
+}
+
+/// The entry of a piece is `squares[square] + codes[code]`.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct SumTable {
+    squares: [u16; 64],
+    codes: [u32; 16],
+    /// One bit per code that has entries.
+    present: u32,
+}
+
+impl SumTables {
+    /// From entries by relative code and oriented square; `None` where they are no such sums.
+    pub fn of(entries: &[u32; 1024]) -> Option<SumTables> {
+        let by_code = entries.as_chunks::<64>().0;
+        let present = |code: usize| by_code[code].iter().any(|entry| *entry != NONE);
+        let first = (0..16).find(|code| present(*code))?;
+        // The first square's entry may be the larger one.
+        let difference =
+            |code: usize, square: usize| by_code[code][square].wrapping_sub(by_code[code][0]).cast_signed();
+        let least = (0..64).map(|square| difference(first, square)).min()?;
+        let mut table = SumTable { squares: [0; 64], codes: [0; 16], present: 0 };
+        for (square, part) in table.squares.iter_mut().enumerate() {
+            *part = u16::try_from(difference(first, square).wrapping_sub(least)).ok()?;
+        }
+        for code in (0..16).filter(|code| present(*code)) {
+            let same = |square| by_code[code][square] != NONE && difference(code, square) == difference(first, square);
+            if !(0..64).all(same) {
+                return None;
+            }
+            table.codes[code] = by_code[code][0].wrapping_add_signed(least);
+            table.present |= 1 << code;
+        }
+        let orient = |number: usize| {
+            let (square_xor, code_xor) =
+                (usize::from(orientation_xor(number) & 63), usize::from(orientation_xor(number) >> 6));
+            SumTable {
+                squares: std::array::from_fn(|square| table.squares[square ^ square_xor]),
+                codes: std::array::from_fn(|code| table.codes[code ^ code_xor]),
+                present: (0..16).map(|code| (table.present >> (code ^ code_xor) & 1) << code).sum(),
+            }
+        };
+        Some(SumTables { oriented: Box::new([0, 1, 2, 3].map(orient)), complete: table.present == 0x3f3f })
+    }
+}
+
+impl CompiledBlock {
+    /// Whether the block is a piece table of sums.
+    pub fn has_sum_tables(&self) -> bool {
+        self.piece_table.as_ref().is_some_and(|table| table.sums.is_some())
+    }
+}
+
+/// Holding it proves that the CPU has the instructions.
+#[derive(Copy, Clone, Debug)]
+pub struct Avx512(());
+
+/// The pieces of a board in the order of their squares.
+#[derive(Copy, Clone)]
+struct PieceVectors {
+    /// 32 words.
+    squares: __m512i,
+    /// Two halves of 16 double words.
+    codes: [__m512i; 2],
+    count: usize,
+    /// Squares of White's king and of Black's.
+    kings: [u32; 2],
+}
+
+impl Avx512 {
+    pub fn detect() -> Option<Avx512> {
+        use std::arch::is_x86_feature_detected as has;
+        let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        let basic = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+        (bits && basic && has!("avx512vbmi") && has!("avx512vbmi2")).then_some(Avx512(()))
+    }
+
+    /// Appends the active features of boards for the given side to move and for the other side, and marks their ends.
+    /// `blocks`: blocks with [`SumTables`], each with the offset of its indices.
+    pub fn append<'a, 'b>(
+        self,
+        blocks: &(impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone),
+        boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
+        sides: &mut [RowBuffer; 2],
+    ) {
+        // SAFETY: `detect` is the only constructor, so the CPU has these instructions.
+        unsafe { append(blocks, boards, sides) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn append<'a, 'b>(
+    blocks: &(impl Iterator<Item = (&'b CompiledBlock, u32)> + Clone),
+    boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
+    sides: &mut [RowBuffer; 2],
+) {
+    for (board, stm) in boards {
+        if let Some(pieces) = load_pieces(board) {
+            for (side, pov) in sides.iter_mut().zip([stm, stm.other()]) {
+                for (block, offset) in blocks.clone() {
+                    append_block(&pieces, block, offset, pov, side);
+                }
+            }
+        }
+        sides.iter_mut().for_each(RowBuffer::end);
+    }
+}
+
+/// `None` where a king is missing.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn load_pieces(board: &PackedBoard) -> Option<PieceVectors> {
+    let occupied = board.occupancy();
+    let count = occupied.count_ones().min(32);
+    let all = load(&SQUARES);
+    let squares = _mm512_castsi512_si256(_mm512_maskz_compress_epi8(occupied, all));
+    let nibbles = board.codes();
+    let nibbles = _mm_set_epi64x((nibbles >> 64) as i64, nibbles as i64);
+    let pairs = _mm256_cvtepu8_epi16(nibbles);
+    let codes = _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16::<4>(pairs)), _mm256_set1_epi8(15));
+    let in_use = (1u64 << count).wrapping_sub(1) as u32;
+    let king = |code: i8| {
+        let found = _mm256_cmpeq_epi8_mask(codes, _mm256_set1_epi8(code)) & in_use;
+        (found != 0).then(|| _pdep_u64(1 << found.ilog2(), occupied).trailing_zeros() & 63)
+    };
+    Some(PieceVectors {
+        squares: _mm512_cvtepu8_epi16(squares),
+        codes: [
+            _mm512_cvtepu8_epi32(_mm256_castsi256_si128(codes)),
+            _mm512_cvtepu8_epi32(_mm256_extracti128_si256::<1>(codes)),
+        ],
+        count: count as usize,
+        kings: [king(5)?, king(13)?],
+    })
+}
+
+/// Appends a block's active features for one perspective.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+fn append_block(pieces: &PieceVectors, block: &CompiledBlock, offset: u32, pov: Perspective, side: &mut RowBuffer) {
+    let Some(sums) = block.piece_table.as_ref().and_then(|table| table.sums.as_ref()) else { return };
+    let (own, enemy) = (pieces.kings[pov.index() & 1], pieces.kings[pov.index() & 1 ^ 1]);
+    let Some((base, number)) = block.base_and_table(own, enemy, pov) else { return };
+    let table = &sums.oriented[number];
+    let [low, high] = table.squares.as_chunks::<32>().0 else { return };
+    let (low, high) = (load(low), load(high));
+    let squares = _mm512_permutex2var_epi16(low, pieces.squares, high);
+    let square_parts = [_mm512_castsi512_si256(squares), _mm512_extracti64x4_epi64::<1>(squares)];
+    let base = _mm512_set1_epi32(base.wrapping_add(offset).cast_signed());
+    let codes = load(&table.codes);
+    let present = _mm512_set1_epi32(table.present.cast_signed());
+    let rows = |square_parts: __m256i, piece_codes: __m512i| {
+        let entries =
+            _mm512_add_epi32(_mm512_cvtepu16_epi32(square_parts), _mm512_permutexvar_epi32(piece_codes, codes));
+        _mm512_add_epi32(entries, base)
+    };
+    let [low, high] = [rows(square_parts[0], pieces.codes[0]), rows(square_parts[1], pieces.codes[1])];
+    if sums.complete {
+        store(side, low, high, 16, pieces.count);
+        return;
+    }
+    let in_use = (1u64 << pieces.count).wrapping_sub(1) as u32;
+    let keep = |piece_codes: __m512i, in_use: u32| {
+        in_use as u16 & _mm512_test_epi32_mask(_mm512_srlv_epi32(present, piece_codes), _mm512_set1_epi32(1))
+    };
+    let [keep_low, keep_high] = [keep(pieces.codes[0], in_use), keep(pieces.codes[1], in_use >> 16)];
+    let (low, high) = (_mm512_maskz_compress_epi32(keep_low, low), _mm512_maskz_compress_epi32(keep_high, high));
+    let count = keep_low.count_ones() as usize;
+    store(side, low, high, count, count + keep_high.count_ones() as usize);
+}
+
+/// Appends `count` rows, the first `split` of them from `low`; `high` overwrites the rest of `low`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(side: &mut RowBuffer, low: __m512i, high: __m512i, split: usize, count: usize) {
+    let spare = side.spare();
+    if let Some(first) = spare.first_chunk_mut() {
+        store_vector(first, low);
+    }
+    if let Some(second) = spare[split..].first_chunk_mut() {
+        store_vector(second, high);
+    }
+    side.commit(count);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_vector(to: &mut [u32; 16], rows: __m512i) {
+    // SAFETY: `to` has 64 bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), rows) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load<T: bytemuck::Pod, const N: usize>(from: &[T; N]) -> __m512i {
+    const { assert!(size_of::<T>() * N == 64) };
+    // SAFETY: `from` has 64 bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+}
+
+/// The squares, a1 to h8.
+static SQUARES: [u8; 64] = {
+    let mut squares = [0; 64];
+    let mut square = 0;
+    while square < 64 {
+        squares[square] = square as u8;
+        square += 1;
+    }
+    squares
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Board;
+    use crate::features::FeatureSet;
+    use crate::features::compiled::PieceList;
+    use crate::units::Seed;
+    use rand::RngExt;
+
+    /// Boards with one king per side and up to 30 other pieces anywhere.
+    fn boards() -> Vec<PackedBoard> {
+        let mut rng = Seed(6).stream("lanes", 0);
+        let board = |_| {
+            let mut squares: Vec<u32> = (0..64).collect();
+            let mut board = Board::empty();
+            for piece in 0..rng.random_range(2..=32) {
+                let square = squares.swap_remove(rng.random_range(0..squares.len()));
+                let code =
+                    [5, 13].get(piece).copied().unwrap_or_else(|| rng.random_range(0..5) + 8 * rng.random_range(0..2));
+                let color = shakmaty::Color::from_black(code > 7);
+                let role = shakmaty::Role::ALL[code & 7];
+                board.set_piece_at(shakmaty::Square::new(square), shakmaty::Piece { color, role });
+            }
+            PackedBoard::pack(&board).expect("32 pieces at most")
+        };
+        (0..300).map(board).collect()
+    }
+
+    /// Whether the blocks of a set have sum tables; if so, their rows equal the piece table's, in the same order.
+    fn check(definition: &str, expected: bool) {
+        let set = FeatureSet::resolve(definition).or_else(|_| FeatureSet::from_definition(definition)).expect("a set");
+        for block in set.blocks() {
+            assert_eq!(block.compiled.has_sum_tables(), expected, "{definition}");
+        }
+        let Some(avx512) = Avx512::detect().filter(|_| expected) else { return };
+        let boards = boards();
+        for stm in Perspective::ALL {
+            let (mut expected, mut found) = (<[RowBuffer; 2]>::default(), <[RowBuffer; 2]>::default());
+            let blocks = || set.blocks().iter().map(|block| (&block.compiled, block.offset));
+            for board in &boards {
+                let mut list = PieceList::default();
+                list.fill(board);
+                blocks().for_each(|(block, offset)| block.append_both(&list, stm, offset, &mut expected));
+                expected.iter_mut().for_each(RowBuffer::end);
+            }
+            avx512.append(&blocks(), boards.iter().map(|board| (board, stm)), &mut found);
+            for (expected, found) in expected.iter().zip(&found) {
+                assert!(expected.rows() == found.rows() && expected.ends() == found.ends(), "{definition}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_equal_those_of_the_piece_table() {
+        for set in ["piece", "king-piece", "half-kp", "half-ka", "half-ka-v2", "half-ka-v2-hm", "relative-king-hv"] {
+            check(set, true);
+        }
+        check("compact", false);
+        check("king-piece + relative-king-h", true);
+        let mirrored = "square(K) * square(P) * role(P) for P in pieces";
+        check(&format!("features = \"{mirrored}\"\nblack = \"rotate\"\nmirror = \"king-left\""), true);
+        check("rank(P) * role(P) * color(P) * square(P) for P in pieces if rank(P) < 3", false);
+    }
+}
