@@ -21,11 +21,9 @@ mod bench {
     use std::time::Instant;
 
     use fsbench::data::Method;
-    use fsbench::net::{Activation, Scheme};
+    use fsbench::net::Activation;
     use fsbench::service::ReadMode;
-    use fsbench::train::{
-        DeviceChoice, EvalLoss, Optimisation, PqrLoss, ShapeOptions, Silent, TrainConfig, TrainingRun,
-    };
+    use fsbench::train::{DeviceChoice, ShapeOptions, Silent, TrainConfig, TrainSettings, TrainingRun};
     use fsbench::units::Seed;
     use tch::{Device, Kind, Tensor};
 
@@ -43,21 +41,21 @@ mod bench {
         println!("matrix product on {threads} threads: {peak:.0} GFLOP/s");
         let buckets =
             ShapeOptions { activation: Activation::Pairwise, psqt: true, buckets: 8, ..ShapeOptions::default() };
-        for (set, name, design) in [
+        for (set, name, options) in [
             ("piece", "plain", ShapeOptions::default()),
             ("half-ka-v2-hm", "plain", ShapeOptions::default()),
             ("half-ka-v2-hm", "pairwise, 8 buckets, psqt", buckets),
         ] {
             if wanted.as_ref().is_none_or(|wanted| set.contains(wanted)) {
                 let out = tempfile::tempdir().expect("a folder");
-                let config = config(set, &data, design, threads);
+                let config = config(set, &data, options, threads);
                 let run = TrainingRun {
                     service: Some(Path::new(env!("CARGO_BIN_EXE_fsbench"))),
                     ..TrainingRun::new(&config, out.path())
                 };
                 let outcome = run.train(&mut Silent).expect("trained");
                 let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
-                let shape = design.shape(outcome.num_features, L1, &[L2]).expect("a shape");
+                let shape = options.shape(outcome.num_features, L1, &[L2]).expect("a shape");
                 let inputs = 2 * shape.activation.outputs(L1);
                 // Forwards, with respect to the inputs, with respect to the weights; a product and a sum each.
                 let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
@@ -84,36 +82,22 @@ mod bench {
         2.0 * (size as f64).powi(3) / best / 1e9
     }
 
-    fn config(set: &str, data: &Path, design: ShapeOptions, threads: usize) -> TrainConfig {
-        TrainConfig {
-            set: set.into(),
-            data: data.into(),
-            from_unit: None,
-            source: ReadMode::Auto,
-            factor: true,
-            method: Method::Eval,
-            min_ply: None,
-            seed: Seed(1),
+    fn config(set: &str, data: &Path, shape: ShapeOptions, threads: usize) -> TrainConfig {
+        let settings = TrainSettings {
             l1: L1,
             hidden: vec![L2],
-            design,
-            scheme: Scheme::stockfish().name,
-            pawn: 100,
+            shape_options: shape,
             batch_size: BATCH,
             epochs: 3,
             epoch_samples: Some(EPOCH),
             learning_rate: 1e-3,
             decay: 0.9,
-            recipe: Optimisation::default(),
-            second: None,
-            start: None,
             validation: 0.01,
-            split_seed: Seed(0),
-            eval_loss: EvalLoss::default(),
-            pqr_loss: PqrLoss::default(),
-            compact_dead: false,
-            threads,
+            threads: Some(threads),
             device: DeviceChoice::Cpu,
-        }
+            ..TrainSettings::default()
+        };
+        let config = TrainConfig::new(set, data, Method::Eval, settings);
+        TrainConfig { source: ReadMode::Auto, seed: Seed(1), ..config }
     }
 }

@@ -343,7 +343,7 @@ fn the_command_takes_networks_of_every_kind() {
     };
     refused(&["--epsilon", "3"], "no effect on the loss power");
     refused(&["--loss", "epsilon", "--lambda", "0.5"], "no effect on the loss epsilon");
-    refused(&["--lambda", "1.5"], "λ lies in 0 to 1");
+    refused(&["--lambda", "1.5"], "λ must lie between 0 and 1");
     let mut bare = samples();
     bare.iter_mut().for_each(|sample| sample.result = None);
     write(folder.path(), &bare, ScoreUnit::Centipawns);

@@ -103,7 +103,7 @@ enum Verb {
     SamplesService(samples_service::Arguments),
     Select(select::Arguments),
     Show(show::Arguments),
-    Train(train::Arguments),
+    Train(Box<train::Arguments>),
     Uci(uci::Arguments),
 }
 

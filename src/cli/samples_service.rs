@@ -76,7 +76,7 @@ pub struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 0)]
     start_batch: u64,
     /// Encoding threads [default: one a core]
-    #[arg(long, value_name = "T", value_parser = super::threads::parse)]
+    #[arg(long, value_name = "T", value_parser = Request::parse_threads)]
     threads: Option<usize>,
     /// Keep the order of the file
     #[arg(long)]

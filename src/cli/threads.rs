@@ -6,15 +6,8 @@ use crate::service::Request;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Threads {
     /// Threads to work with [default: one a core]
-    #[arg(long, global = true, value_name = "T", value_parser = parse)]
+    #[arg(long, global = true, value_name = "T", value_parser = Request::parse_threads)]
     threads: Option<usize>,
-}
-
-/// A number of threads, as every verb takes it.
-pub fn parse(text: &str) -> Result<usize, String> {
-    let most = Request::MAX_THREADS;
-    let number = text.parse().map_err(|_| format!("it must be a number from 1 to {most}"))?;
-    if (1..=most).contains(&number) { Ok(number) } else { Err(format!("it must be 1 to {most}")) }
 }
 
 impl Threads {

@@ -11,7 +11,7 @@ use crate::train::{EpochMetrics, RunObserver, RunOverview, StepMetrics};
 /// Between two plain lines.
 const QUIET: Duration = Duration::from_secs(10);
 
-pub struct Progress {
+pub struct TrainProgress {
     resume: bool,
     bar: Option<ProgressBar>,
     epochs: u32,
@@ -21,10 +21,10 @@ pub struct Progress {
     positions: u64,
 }
 
-impl Progress {
-    pub fn new(resume: bool) -> Progress {
+impl TrainProgress {
+    pub fn new(resume: bool) -> TrainProgress {
         let now = Instant::now();
-        Progress { resume, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
+        TrainProgress { resume, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
     }
 
     /// Takes the bar off the screen.
@@ -47,7 +47,7 @@ impl Progress {
     }
 }
 
-impl RunObserver for Progress {
+impl RunObserver for TrainProgress {
     fn noted(&mut self, text: &str) {
         self.line(&format!("note: {text}"));
     }

@@ -21,7 +21,5 @@ pub use local::Local;
 pub use networks::{KeptRun, Trained, kept_runs, remove_unused_runs};
 pub use plan::{Plan, PlannedRun, Step};
 pub use runner::{Options, Progress, Runner};
-pub use spec::{
-    Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, Row, SetMeasure, SpeedMeasure, TrainSettings,
-};
+pub use spec::{Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, Row, SetMeasure, SpeedMeasure};
 pub use workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};

@@ -1,11 +1,11 @@
 //! The experiment unrolled: every run and every step, in the order they are done.
 
 use super::ExperimentError;
-use super::spec::{Experiment, NetMeasure, Row, TrainSettings};
+use super::spec::{Experiment, NetMeasure, Row};
 use super::workbench::{SetFacts, Workbench};
 use crate::data::Method;
 use crate::record::{PlannedRow, RunKey, Study};
-use crate::train::TrainConfig;
+use crate::train::{TrainConfig, TrainSettings};
 use crate::units::Seed;
 
 /// A feature set of the experiment, under one of its rows' labels.
@@ -185,8 +185,9 @@ fn resolve_sets(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Ve
 impl PlannedRun {
     /// The trainer's configuration of this run.
     pub(super) fn config(&self, set: &PlannedSet, data: std::path::PathBuf) -> TrainConfig {
-        // Shared settings that this run does not heed are not part of it.
-        self.settings.config(set.request.clone(), data, self.key.method, self.key.seed).effective()
+        let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
+        // Settings without effect on this run are shared with others and no part of it.
+        TrainConfig { seed: self.key.seed, ..config }.effective()
     }
 }
 
@@ -199,11 +200,13 @@ pub(super) fn study(experiment: &Experiment) -> Study {
         definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.label),
         train: row.own.as_ref().and_then(|own| serde_json::to_value(own).ok()),
     };
+    let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();
+    train.as_object_mut().into_iter().for_each(|settings| settings.retain(|_, value| !value.is_null()));
     Study {
         name: experiment.name.clone(),
         about: experiment.about.clone(),
         data: experiment.data.get_ref().clone(),
         rows: experiment.rows.iter().map(row).collect(),
-        train: serde_json::to_value(&experiment.train).unwrap_or_default(),
+        train,
     }
 }

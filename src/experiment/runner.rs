@@ -207,7 +207,7 @@ impl<'a> Runner<'a> {
         let (config, folder) = (self.config(run)?, self.folder(run));
         let describe = self.plan.describe(step);
         progress.training(true);
-        let mut watch = Watching { progress: &mut *progress, epochs: config.epochs };
+        let mut watch = Watching { progress: &mut *progress, epochs: config.settings.epochs };
         let outcome = self.workbench.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut watch);
         progress.training(false);
         let outcome = outcome.map_err(|source| ExperimentError::Step { step: describe.clone(), source })?;
@@ -386,7 +386,7 @@ impl<'a> Runner<'a> {
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
-        Key::of("run", &json!([config, set.facts.identity, set.facts.definition, hash]))
+        Key::of("run", &json!([in_hashed_order(&config), set.facts.identity, set.facts.definition, hash]))
     }
 
     fn hashes(&self) -> Option<&str> {
@@ -432,6 +432,20 @@ impl<'a> Runner<'a> {
             source: format!("no samples for the method {method:?}").into(),
         })
     }
+}
+
+/// The configuration as JSON, its first keys in the order that keys of finished runs have always been hashed in.
+pub(super) fn in_hashed_order(config: &TrainConfig) -> serde_json::Value {
+    const FIRST: &str = "set data from_unit source factor method min_ply seed l1 hidden design scheme pawn batch_size \
+        epochs epoch_samples learning_rate decay recipe second start validation split_seed eval_loss pqr_loss \
+        compact_dead threads device";
+    let mut config = serde_json::to_value(config).unwrap_or_default();
+    let mut ordered = serde_json::Map::new();
+    if let Some(config) = config.as_object_mut() {
+        ordered.extend(FIRST.split(' ').filter_map(|key| Some((key.to_owned(), config.shift_remove(key)?))));
+        ordered.append(config);
+    }
+    ordered.into()
 }
 
 /// Passes a training's news on.
@@ -500,7 +514,7 @@ pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
 }
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
-    let threads = plan.runs.first().and_then(|run| run.settings.threads).unwrap_or_else(machine::cores);
+    let threads = plan.runs.first().map(|run| run.settings.threads()).unwrap_or_else(machine::cores);
     let Machine { cpu, cores, back_end, commit, recorded } = Machine::here();
     let environment = Environment {
         recorded,

@@ -9,12 +9,10 @@ use toml::Spanned;
 use super::ExperimentError;
 use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::is_name;
-use crate::net::Scheme;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
-use crate::record::{Results, machine};
-use crate::service::ReadMode;
-use crate::train::{DeviceChoice, EvalLoss, Optimisation, PqrLoss, SecondMethod, ShapeOptions, TrainConfig};
+use crate::record::Results;
+use crate::train::TrainSettings;
 use crate::units::Seed;
 
 /// A place in the experiment file; lines and columns from 1.
@@ -107,57 +105,6 @@ impl Dataset {
             ..default
         }
     }
-}
-
-const fn yes() -> bool {
-    true
-}
-
-/// `[train]`: the settings all runs share; a `[[runs]]` table may override some in its own `train`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainSettings {
-    /// Accumulator width a perspective.
-    pub l1: usize,
-    /// Hidden layers' widths, first to last.
-    pub hidden: Vec<usize>,
-    /// Activations, output buckets and the like.
-    #[serde(default)]
-    pub design: ShapeOptions,
-    /// Name of the quantisation scheme; absent = stockfish.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheme: Option<String>,
-    /// Samples a step.
-    pub batch_size: usize,
-    pub epochs: u32,
-    /// Samples an epoch; absent = all of the training split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epoch_samples: Option<u64>,
-    pub learning_rate: f64,
-    /// Factor on the learning rate after every epoch.
-    pub decay: f64,
-    #[serde(default)]
-    pub recipe: Optimisation,
-    /// Share of games kept for validation.
-    pub validation: f64,
-    /// Root of the choice of those games; absent = 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split_seed: Option<Seed>,
-    /// Leave out the rows of features that are proved dead.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compact_dead: bool,
-    /// Train the factors of sets that have some.
-    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
-    pub factor: bool,
-    /// Threads of the trainer; absent = as many as the machine has cores.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<usize>,
-    #[serde(default)]
-    pub device: DeviceChoice,
-    #[serde(default)]
-    pub eval_loss: EvalLoss,
-    #[serde(default)]
-    pub pqr_loss: PqrLoss,
 }
 
 /// `[measure]`: what is measured, of which sets and networks. An absent table measures nothing of its kind.
@@ -286,13 +233,13 @@ impl Experiment {
         let from_unit = unit.transpose()?;
         let shared = parsed.train.get_ref();
         let methods: Vec<Method> = parsed.runs.get_ref().iter().map(|runs| runs.method).collect();
-        check_shared(shared, &methods).map_err(|message| reject(parsed.train.span().start, message))?;
+        let checked = shared.validate(&methods, |_| true);
+        checked.map_err(|error| reject(parsed.train.span().start, error.to_string()))?;
         let mut rows: Vec<Row> = Vec::new();
         for runs in parsed.runs.get_ref() {
             let settings = match &runs.train {
                 None => shared.clone(),
-                Some(own) => overridden(shared, own.get_ref())
-                    .and_then(|settings| check_own(&settings, own.get_ref(), runs.method).map(|()| settings))
+                Some(own) => overridden(shared, own.get_ref(), runs.method)
                     .map_err(|message| reject(own.span().start, message))?,
             };
             for set in &runs.sets {
@@ -517,11 +464,13 @@ fn location(file: &Path, text: &str, byte: usize) -> Location {
     }
 }
 
-/// The shared settings with some replaced.
-fn overridden(shared: &TrainSettings, own: &toml::Table) -> Result<TrainSettings, String> {
+/// The shared settings with those replaced that a table of runs gives.
+fn overridden(shared: &TrainSettings, own: &toml::Table, method: Method) -> Result<TrainSettings, String> {
     let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
     merge(&mut merged, own);
-    merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())
+    let settings: TrainSettings = merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let checked = settings.validate(&[method], |key| is_given(own, key));
+    checked.map(|()| settings).map_err(|error| error.to_string())
 }
 
 /// Tables go into tables, anything else in the place of what was there.
@@ -556,69 +505,7 @@ fn check_seeds(seeds: &[Seed]) -> Result<(), String> {
     }
 }
 
-impl TrainSettings {
-    /// The trainer's configuration of a run.
-    pub(super) fn config(&self, set: String, data: PathBuf, method: Method, seed: Seed) -> TrainConfig {
-        TrainConfig {
-            set,
-            data,
-            from_unit: None,
-            source: ReadMode::Built,
-            factor: self.factor,
-            method,
-            // The data are built already.
-            min_ply: None,
-            seed,
-            l1: self.l1,
-            hidden: self.hidden.clone(),
-            design: self.design,
-            scheme: self.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name),
-            pawn: 100,
-            batch_size: self.batch_size,
-            epochs: self.epochs,
-            epoch_samples: self.epoch_samples,
-            learning_rate: self.learning_rate,
-            decay: self.decay,
-            recipe: self.recipe,
-            start: None,
-            second: None,
-            validation: self.validation,
-            split_seed: self.split_seed.unwrap_or_default(),
-            eval_loss: self.eval_loss,
-            pqr_loss: self.pqr_loss,
-            compact_dead: self.compact_dead,
-            threads: self.threads.unwrap_or_else(machine::cores),
-            device: self.device,
-        }
-    }
-
-    /// That of a run by several methods, for its checks alone.
-    fn checked(&self, methods: &[Method]) -> TrainConfig {
-        let first = methods.first().copied().unwrap_or(Method::Eval);
-        let config = self.config(String::new(), PathBuf::new(), first, Seed(0));
-        let other = methods.iter().find(|method| **method != first);
-        let second = other.map(|method| SecondMethod {
-            method: *method,
-            data: PathBuf::new(),
-            from_unit: None,
-            source: ReadMode::Built,
-            weight: 1.0,
-        });
-        TrainConfig { second, ..config }
-    }
-}
-
-/// The trainer's own checks; settings that no run heeds are refused.
-fn check_shared(settings: &TrainSettings, methods: &[Method]) -> Result<(), String> {
-    let config = settings.checked(methods);
-    let idle = || config.idle().into_iter().next().map(|idle| idle.why);
-    config.problem().or_else(idle).map_or(Ok(()), Err)
-}
-
-/// As [`check_shared`], of what a table of runs says itself.
-fn check_own(settings: &TrainSettings, own: &toml::Table, method: Method) -> Result<(), String> {
-    let config = settings.checked(&[method]);
-    let said = |key: &str| own.contains_key(key.split('.').next().unwrap_or(key));
-    let idle = || config.idle().into_iter().find(|idle| said(&idle.key)).map(|idle| idle.why);
-    config.problem().or_else(idle).map_or(Ok(()), Err)
+/// Whether a table of runs gives a setting, by its key in a configuration (`recipe.warm_up`).
+fn is_given(own: &toml::Table, key: &str) -> bool {
+    own.contains_key(key.split('.').next().unwrap_or(key))
 }

@@ -104,7 +104,7 @@ impl Workbench for Fake {
             epoch: 1,
             step: 10,
             samples: 160,
-            learning_rate: config.learning_rate,
+            learning_rate: config.settings.learning_rate,
             train_loss: 0.1,
             validation_loss: 0.1 / config.seed.0 as f64,
             validation_accuracy: None,
@@ -423,7 +423,8 @@ fn settings_reach_the_configuration() {
         let run = plan.runs.iter().find(|run| run.key.method == method).expect("a run");
         run.config(&plan.sets[run.set], "data.fsd".into())
     };
-    let (eval, pqr) = (config(Method::Eval), config(Method::Pqr));
+    let data = config(Method::Pqr).data;
+    let (eval, pqr) = (config(Method::Eval).settings, config(Method::Pqr).settings);
     let design = ShapeOptions {
         activation: Activation::Pairwise,
         hidden_activation: Activation::Dual,
@@ -432,23 +433,42 @@ fn settings_reach_the_configuration() {
         buckets: 4,
         bucket_rule: BucketRule::Cpw,
     };
-    assert_eq!(eval.design, design);
-    assert_eq!(pqr.design, ShapeOptions { buckets: 2, ..design });
+    assert_eq!(eval.shape_options, design);
+    assert_eq!(pqr.shape_options, ShapeOptions { buckets: 2, ..design });
     let recipe = Optimisation { schedule: Schedule::Cosine, warm_up: 100, ..Optimisation::default() };
-    assert_eq!(eval.recipe, recipe);
-    assert_eq!(pqr.recipe, Optimisation { optimiser: Optimiser::Ranger, ..recipe });
+    assert_eq!(eval.optimisation, recipe);
+    assert_eq!(pqr.optimisation, Optimisation { optimiser: Optimiser::Ranger, ..recipe });
     assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, pqr.pqr_loss.kappa), (0.5, 2.0, 0.25));
     // A method's loss is no part of the other's runs.
     assert_eq!((pqr.eval_loss, eval.pqr_loss), (EvalLoss::default(), PqrLoss::default()));
-    assert!(eval.compact_dead && !eval.factor && eval.device == DeviceChoice::Cpu);
-    assert_eq!((eval.threads, eval.epoch_samples, &eval.scheme[..]), (3, Some(77), "stockfish"));
-    assert_eq!((eval.epochs, pqr.epochs, pqr.data), (2, 9, PathBuf::from("data.fsd")));
+    assert!(eval.compact_dead && !eval.factor() && eval.device == DeviceChoice::Cpu);
+    assert_eq!((eval.threads, eval.epoch_samples, eval.scheme.as_deref()), (Some(3), Some(77), Some("stockfish")));
+    assert_eq!((eval.epochs, pqr.epochs, data), (2, 9, PathBuf::from("data.fsd")));
     let simple = text.replace("compact_dead  = true", "scheme = \"simple\"");
     let error = Bench::new().experiment(&simple).expect_err("hidden layers").to_string();
     assert!(error.contains("networks with hidden layers take scheme `stockfish`"), "{error}");
     let wrong = text.replace("power = 2.0", "power = 0.5");
     let error = Bench::new().experiment(&wrong).expect_err("a power below 1").to_string();
-    assert!(error.contains("the loss's power is at least 1, not 0.5"), "{error}");
+    assert!(error.contains("the loss's power must be at least 1, not 0.5"), "{error}");
+}
+
+/// Finished runs are found by the hash of this text: another order of keys would train them all again.
+#[test]
+fn configurations_are_hashed_in_their_first_order() {
+    let text = TEXT.replace("decay ", "threads = 3\nsplit_seed = 5\ndecay ");
+    let experiment = Bench::new().experiment(&text).expect("an experiment");
+    let plan = Plan::of(&experiment, &Fake::default()).expect("a plan");
+    let config = plan.runs[0].config(&plan.sets[0], PathBuf::new());
+    let expected = concat!(
+        r#"{"set":"piece","data":"","source":"built","factor":true,"method":"eval","seed":1,"l1":8,"hidden":[4],"#,
+        r#""design":{"activation":"crelu","hidden_activation":"crelu","skip":false,"psqt":false,"buckets":1,"#,
+        r#""bucket_rule":"stockfish"},"scheme":"stockfish","batch_size":16,"epochs":2,"epoch_samples":null,"#,
+        r#""learning_rate":0.01,"decay":0.5,"recipe":{"optimiser":"adam","weight_decay":0.01,"schedule":"exponential","#,
+        r#""step_epochs":1,"final_share":0.01,"warm_up":0},"validation":0.2,"split_seed":5,"eval_loss":{"power":2.6,"#,
+        r#""score_scale":410.0,"output_scale":361.0,"lambda":1.0,"form":"power","epsilon":10.0},"#,
+        r#""pqr_loss":{"kappa":1.0,"output_scale":361.0},"threads":3,"device":"auto"}"#,
+    );
+    assert_eq!(super::runner::in_hashed_order(&config).to_string(), expected);
 }
 
 /// The experiment that comes with fsbench is complete.

@@ -61,6 +61,16 @@ impl Request {
     /// More than any machine's cores: what is above is a slip of the pen.
     pub const MAX_THREADS: usize = 1024;
 
+    /// A number of threads, as every command takes it.
+    ///
+    /// # Errors
+    /// When it is not a number from 1 to [`Request::MAX_THREADS`], as text.
+    pub fn parse_threads(text: &str) -> Result<usize, String> {
+        let most = Request::MAX_THREADS;
+        let threads = text.parse().map_err(|_| format!("it must be a number from 1 to {most}"))?;
+        if (1..=most).contains(&threads) { Ok(threads) } else { Err(format!("it must be 1 to {most}")) }
+    }
+
     /// One epoch of everything, with the command's defaults.
     #[must_use]
     pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {

@@ -9,7 +9,7 @@ use super::factor::Factored;
 use super::lookahead::Lookahead;
 use super::model::{Model, Sums};
 use super::validate::{as_json, differences};
-use super::{DeviceChoice, Optimiser, TrainConfig, TrainError};
+use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
 use crate::data::formats::{SaidBy, score_unit};
 use crate::data::{Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
@@ -136,7 +136,7 @@ pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) ->
 /// When the file cannot be written.
 pub fn save_weights(path: &Path, origin: &Origin, net: &FloatNet, progress: &Progress) -> Result<(), TrainError> {
     let Progress { epochs, step, config, .. } = progress;
-    let training = serde_json::json!({ "epochs": epochs, "step": step, "scheme": config.scheme });
+    let training = serde_json::json!({ "epochs": epochs, "step": step, "scheme": config.settings.scheme });
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, net, &[])?)
 }
 
@@ -191,8 +191,8 @@ pub fn load(
             "the factors of its feature set are others than those of the definition now; put them back, or begin anew";
         return Err(mismatch(why.into()));
     }
-    if progress.step > u64::from(config.epochs) * progress.steps_per_epoch {
-        let (epochs, step, asked) = (progress.epochs, progress.step, config.epochs);
+    if progress.step > u64::from(config.settings.epochs) * progress.steps_per_epoch {
+        let (epochs, step, asked) = (progress.epochs, progress.step, config.settings.epochs);
         return Err(mismatch(format!(
             "it has {epochs} epochs and {step} steps behind it, {asked} epochs were asked for"
         )));
@@ -201,7 +201,7 @@ pub fn load(
     let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(error.to_string()))?;
     let moments = |prefix| read_moments(&file, prefix, &net).map_err(damaged);
     let factored = factors.map(|factors| read_factors(&file, factors, &net).map_err(damaged)).transpose()?;
-    let lookahead = match config.recipe.optimiser {
+    let lookahead = match config.settings.optimisation.optimiser {
         Optimiser::Ranger => {
             let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
             let row = net.shape.row_len();
@@ -232,10 +232,11 @@ pub enum Sources {
 pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Result<(), String> {
     let neutral = |config: &TrainConfig| {
         // Where the end shapes what comes before it, it cannot be moved.
-        let knows_the_end = config.recipe.knows_the_end() || config.eval_loss.lambda_end.is_some();
-        let epochs = if knows_the_end { config.epochs } else { 0 };
-        let device = DeviceChoice::default();
-        let mut config = TrainConfig { set: String::new(), threads: 0, device, epochs, ..config.effective() };
+        let TrainSettings { epochs, optimisation, eval_loss, .. } = &config.settings;
+        let fixed_end = optimisation.schedule.depends_on_length() || eval_loss.lambda_end.is_some();
+        let epochs = if fixed_end { *epochs } else { 0 };
+        let mut config = TrainConfig { set: String::new(), ..config.effective() };
+        config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };
         config.from_unit = unit_then(config.method, &config.data, config.from_unit);
         if let Some(second) = &mut config.second {
             second.from_unit = unit_then(second.method, &second.data, second.from_unit);

@@ -1,84 +1,136 @@
-//! What a training run is asked to do.
+//! The configuration of a training run. Each setting is written once, with its default and its help: the same structs are
+//! the options of `fsbench train` (clap), the keys of an experiment's `[train]` (TOML) and what a run records (JSON).
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Optimisation, ShapeOptions, TrainError};
+use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, SaidBy, score_unit};
-use crate::data::{DataError, Method, Needs, ScoreUnit};
+use crate::data::{DataError, Method, ScoreUnit};
 use crate::net::Scheme;
-use crate::service::ReadMode;
-use crate::units::{Seed, Wdl};
+use crate::service::{ReadMode, Request};
+use crate::units::Seed;
 
-/// One training run, complete: the same configuration, data and CPU give the same network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One training run: the same configuration, data and CPU give the same network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 pub struct TrainConfig {
-    /// A name, a path or an expression, as on the command line.
+    /// A name, a path or an expression.
+    #[arg(skip)]
     pub set: String,
+    #[arg(skip)]
     pub data: PathBuf,
-    /// Unit of the scores, where the data do not say it. What a run records is the unit that held: none means that the
-    /// data said it or, of runs before there was a choice, centipawns.
+    /// eval: unit of the data's scores, where they do not say it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 of a binpack, else cp]
+    // A run records the unit that it used. Absent: the data said it or, in runs before there was a choice, centipawns.
+    #[arg(long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
-    /// Whether binpacks are filtered by the method first.
+    /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
+    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
     #[serde(default = "built")]
     pub source: ReadMode,
-    /// Whether the set's factors are trained beside its features.
-    #[serde(default)]
-    pub factor: bool,
+    /// What to learn from
+    #[arg(long, value_enum, default_value = "eval")]
     pub method: Method,
-    /// First ply of a game that makes samples, where the data are built; none = each method's default.
+    /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
+    #[arg(long, value_name = "PLY")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
+    #[arg(skip)]
     pub seed: Seed,
-    /// Accumulator width a perspective.
-    pub l1: usize,
-    /// Hidden layers' widths, first to last.
-    pub hidden: Vec<usize>,
-    #[serde(default)]
-    pub design: ShapeOptions,
-    /// Name of the quantisation scheme.
-    #[serde(default = "stockfish")]
-    pub scheme: String,
-    /// Internal score units a pawn of the network, which is trained in centipawns whatever they are.
+    /// Internal score units per pawn of the network: Stockfish 12 to 15 take 208 for one, 15.1 361, 16 328, 16.1 356
+    #[arg(long, value_name = "UNITS", default_value_t = 100, value_parser = clap::value_parser!(i32).range(1..))]
     #[serde(default = "hundred", skip_serializing_if = "is_hundred")]
     pub pawn: i32,
-    /// Samples a step (a pqr sample holds three positions).
-    pub batch_size: usize,
-    pub epochs: u32,
-    /// Samples an epoch; none = all of the training split.
-    pub epoch_samples: Option<u64>,
-    pub learning_rate: f64,
-    /// Factor on the learning rate after every epoch.
-    pub decay: f64,
-    #[serde(default)]
-    pub recipe: Optimisation,
-    /// A second method, learned from in the same steps.
+    /// A second method, learned in the same steps.
+    #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondMethod>,
-    /// A network of this set and shape to begin with instead of seeded numbers, whatever it learned from: a checkpoint, or
-    /// a quantised network.
+    /// A network of this set and shape to begin with: a checkpoint or a quantised network. Absent: random numbers.
+    #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
-    /// Share of games kept for validation.
-    pub validation: f64,
-    /// Root of the choice of those games.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub split_seed: Seed,
-    pub eval_loss: EvalLoss,
-    pub pqr_loss: PqrLoss,
-    /// Leave out the rows of features that are proved dead: no score changes, the network is smaller.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub compact_dead: bool,
-    /// Threads of the trainer; the service has as many of its own.
-    pub threads: usize,
-    #[serde(default)]
-    pub device: DeviceChoice,
+    #[command(flatten)]
+    #[serde(flatten, deserialize_with = "recorded")]
+    pub settings: TrainSettings,
 }
 
-fn is_default(seed: &Seed) -> bool {
-    *seed == Seed::default()
+/// How to train, whatever the feature set, data, method and seed: the `[train]` table of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Accumulator width per perspective
+    #[arg(long, default_value_t = TrainSettings::default().l1)]
+    pub l1: usize,
+    /// Hidden layers' widths, one or two separated by a comma, or `none`
+    #[arg(long, default_value = "32", value_parser = parse_widths)]
+    pub hidden: LayerWidths,
+    #[command(flatten)]
+    #[serde(rename = "design", default)]
+    pub shape_options: ShapeOptions,
+    /// Quantisation scheme: stockfish: weights in i8; simple: no hidden layers, weights in i16
+    #[arg(long, value_name = "NAME", default_value = "stockfish")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
+    /// Do not train the factors of the set's definition
+    #[arg(long = "no-factor", action = clap::ArgAction::SetFalse)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<bool>,
+    /// Leave out the rows of features that no legal position activates: no score changes, the network is smaller
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_dead: bool,
+    /// Passes over the training split
+    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().epochs)]
+    pub epochs: u32,
+    /// Samples per epoch [default: all of the training split]
+    #[arg(long)]
+    pub epoch_samples: Option<u64>,
+    /// Samples per step (a pqr sample holds three positions)
+    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().batch_size)]
+    pub batch_size: usize,
+    /// Learning rate of the first epoch
+    #[arg(long, value_name = "RATE", alias = "lr", default_value_t = TrainSettings::default().learning_rate)]
+    pub learning_rate: f64,
+    /// Factor on the learning rate after every epoch
+    #[arg(long, default_value_t = TrainSettings::default().decay)]
+    pub decay: f64,
+    #[command(flatten)]
+    #[serde(rename = "recipe", default)]
+    pub optimisation: Optimisation,
+    /// Share of games kept for validation
+    #[arg(long, default_value_t = TrainSettings::default().validation)]
+    pub validation: f64,
+    /// Seed of the choice of validation games
+    #[arg(long, value_name = "S", default_value = "0", value_parser = |text: &str| text.parse().map(Seed))]
+    #[serde(default, skip_serializing_if = "is_zero_seed")]
+    pub split_seed: Seed,
+    /// Threads of the trainer; the samples service has as many of its own [default: all cores]
+    #[arg(long, value_name = "T", value_parser = Request::parse_threads)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Where to train; auto: on a GPU where there is one
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub device: DeviceChoice,
+    #[command(flatten)]
+    #[serde(default)]
+    pub eval_loss: EvalLoss,
+    #[command(flatten)]
+    #[serde(default)]
+    pub pqr_loss: PqrLoss,
+}
+
+/// Widths of hidden layers, first to last. (An alias, because clap reads a field of type `Vec` as several values.)
+pub type LayerWidths = Vec<usize>;
+
+fn parse_widths(text: &str) -> Result<LayerWidths, String> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let width = |width: &str| width.trim().parse().map_err(|_| format!("`{width}` is not a width"));
+    text.split(',').map(width).collect()
 }
 
 /// Where to train.
@@ -90,20 +142,6 @@ pub enum DeviceChoice {
     Auto,
     Cpu,
     Cuda,
-}
-
-const fn hundred() -> i32 {
-    100
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-const fn is_hundred(pawn: &i32) -> bool {
-    *pawn == 100
-}
-
-/// The scheme of runs before there was a choice.
-fn stockfish() -> String {
-    Scheme::stockfish().name
 }
 
 /// A method beside the first: each step takes a batch of either and minimises first + weight · second.
@@ -118,200 +156,217 @@ pub struct SecondMethod {
     pub weight: f64,
 }
 
-/// One of a run's methods.
+/// One of a run's methods, with its data.
 #[derive(Copy, Clone, Debug)]
-pub struct Task<'a> {
+pub struct MethodTask<'a> {
     pub method: Method,
     pub data: &'a Path,
     pub from_unit: Option<ScoreUnit>,
     pub source: ReadMode,
     pub weight: f64,
-    /// The first method's samples make the epochs; the second's come round and round.
+    /// The first method's samples make the epochs; the second's repeat without end.
     pub first: bool,
 }
 
-/// What runs before there was a choice had.
-const fn built() -> ReadMode {
-    ReadMode::Built
+impl Default for TrainSettings {
+    fn default() -> TrainSettings {
+        TrainSettings {
+            l1: 64,
+            hidden: vec![32],
+            shape_options: ShapeOptions::default(),
+            scheme: None,
+            factor: None,
+            compact_dead: false,
+            epochs: 10,
+            epoch_samples: None,
+            batch_size: Request::BATCH_SIZE,
+            learning_rate: 2e-3,
+            decay: 0.8,
+            optimisation: Optimisation::default(),
+            validation: 0.1,
+            split_seed: Seed(0),
+            threads: None,
+            device: DeviceChoice::default(),
+            eval_loss: EvalLoss::default(),
+            pqr_loss: PqrLoss::default(),
+        }
+    }
 }
 
-impl TrainConfig {
+impl TrainSettings {
+    /// The same settings with all that may be left out filled in, as runs record them.
+    #[must_use]
+    pub fn complete(self) -> TrainSettings {
+        TrainSettings {
+            scheme: Some(self.scheme_name()),
+            factor: Some(self.factor()),
+            threads: Some(self.threads()),
+            ..self
+        }
+    }
+
+    /// Whether the set's factors are trained beside its features.
+    #[must_use]
+    pub fn factor(&self) -> bool {
+        self.factor.unwrap_or(true)
+    }
+
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(Request::available_threads)
+    }
+
+    fn scheme_name(&self) -> String {
+        self.scheme.clone().unwrap_or_else(|| Scheme::stockfish().name)
+    }
+
     /// # Errors
     /// When there is no scheme of that name.
     pub fn scheme(&self) -> Result<Scheme, TrainError> {
-        let scheme = Scheme::named(&self.scheme).map(|scheme| Scheme { pawn_value: self.pawn, ..scheme });
-        scheme.ok_or_else(|| {
+        let name = self.scheme_name();
+        Scheme::named(&name).ok_or_else(|| {
             let names = Scheme::all().map(|scheme| scheme.name).join(", ");
-            TrainError::Config(format!("there is no quantisation scheme `{}`; there are {names}", self.scheme))
+            TrainError::Config(format!("there is no quantisation scheme `{name}`; there are {names}"))
         })
     }
+}
 
-    /// The methods, the first one first.
+impl TrainConfig {
+    /// A run over built data. Everything else that `settings` do not hold has the command line's default.
     #[must_use]
-    pub fn tasks(&self) -> Vec<Task<'_>> {
+    pub fn new(
+        set: impl Into<String>,
+        data: impl Into<PathBuf>,
+        method: Method,
+        settings: TrainSettings,
+    ) -> TrainConfig {
+        TrainConfig {
+            set: set.into(),
+            data: data.into(),
+            from_unit: None,
+            source: built(),
+            method,
+            min_ply: None,
+            seed: Seed::default(),
+            pawn: hundred(),
+            second: None,
+            start: None,
+            settings: settings.complete(),
+        }
+    }
+
+    /// The quantisation scheme, with this run's pawn value.
+    ///
+    /// # Errors
+    /// When there is no scheme of that name.
+    pub fn scheme(&self) -> Result<Scheme, TrainError> {
+        Ok(Scheme { pawn_value: self.pawn, ..self.settings.scheme()? })
+    }
+
+    /// The run's methods with their data, the first method first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<MethodTask<'_>> {
         let TrainConfig { method, data, from_unit, source, .. } = self;
-        let first = Task { method: *method, data, from_unit: *from_unit, source: *source, weight: 1.0, first: true };
+        let first =
+            MethodTask { method: *method, data, from_unit: *from_unit, source: *source, weight: 1.0, first: true };
         let second = self.second.as_ref().map(|second| {
             let SecondMethod { method, data, from_unit, source, weight } = second;
-            Task { method: *method, data, from_unit: *from_unit, source: *source, weight: *weight, first: false }
+            MethodTask { method: *method, data, from_unit: *from_unit, source: *source, weight: *weight, first: false }
         });
         std::iter::once(first).chain(second).collect()
     }
 
-    /// The same run with the unit of its scores settled ([`TrainConfig::from_unit`]).
+    /// The methods alone.
+    #[must_use]
+    pub fn methods(&self) -> Vec<Method> {
+        std::iter::once(self.method).chain(self.second.as_ref().map(|second| second.method)).collect()
+    }
+
+    /// The same run with the unit of its scores determined from the data ([`TrainConfig::from_unit`]).
     ///
     /// # Errors
     /// When the data cannot be read, or say another unit than the one asked for.
-    pub fn settled(&self) -> Result<TrainConfig, DataError> {
-        let settle = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
+    pub fn with_score_units(&self) -> Result<TrainConfig, DataError> {
+        let determine = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
             if method == Method::Eval {
                 let FileUnit { unit, said_by } = score_unit(data, None, *from_unit)?;
                 *from_unit = (said_by != SaidBy::File).then_some(unit);
             }
             Ok::<(), DataError>(())
         };
-        let mut settled = self.clone();
-        settle(settled.method, &settled.data, &mut settled.from_unit)?;
-        if let Some(second) = &mut settled.second {
-            settle(second.method, &second.data, &mut second.from_unit)?;
+        let mut config = self.clone();
+        determine(config.method, &config.data, &mut config.from_unit)?;
+        if let Some(second) = &mut config.second {
+            determine(second.method, &second.data, &mut second.from_unit)?;
         }
-        Ok(settled)
+        Ok(config)
     }
 }
 
-pub(super) fn positive(value: f64) -> bool {
-    value.is_finite() && value > 0.0
+/// Settings as a run recorded them. Versions without factors recorded none and trained none.
+fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TrainSettings, D::Error> {
+    let settings = TrainSettings::deserialize(deserializer)?;
+    Ok(TrainSettings { factor: settings.factor.or(Some(false)), ..settings }.complete())
 }
 
-/// How far an output is from its target.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LossForm {
-    /// |σ(out/output_scale) − t|^power with t = λ·σ(score/score_scale) + (1−λ)·result.
-    #[default]
-    Power,
-    /// max(0, |score − out| − ε), in centipawns.
-    Epsilon,
+/// Of runs before there was a choice.
+const fn built() -> ReadMode {
+    ReadMode::Built
 }
 
-/// The loss of the method eval.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EvalLoss {
-    pub power: f64,
-    pub score_scale: f64,
-    pub output_scale: f64,
-    pub lambda: f64,
-    /// λ of the last epoch, reached in even steps; none = as in the first. Validation has it from the beginning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lambda_end: Option<f64>,
-    pub form: LossForm,
-    /// Centipawns.
-    pub epsilon: f64,
+const fn hundred() -> i32 {
+    100
 }
 
-impl EvalLoss {
-    /// What a sample must hold to be learned from: a score unless λ is 0 throughout, a result where it is 0 at some time.
-    #[must_use]
-    pub fn needs(&self) -> Needs {
-        let ends = [self.lambda, self.lambda_end.unwrap_or(self.lambda)];
-        match self.form {
-            LossForm::Epsilon => Needs::Score,
-            LossForm::Power if ends == [0.0; 2] => Needs::Result,
-            LossForm::Power if ends.contains(&0.0) => Needs::Both,
-            LossForm::Power => Needs::Score,
-        }
-    }
-
-    /// What is wrong with the numbers, if anything.
-    #[must_use]
-    pub fn problem(&self) -> Option<String> {
-        let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = *self;
-        if !(power.is_finite() && power >= 1.0) {
-            return Some(format!("the loss's power is at least 1, not {power}"));
-        }
-        if let Some(lambda) = [lambda, lambda_end.unwrap_or(lambda)].into_iter().find(|l| !(0.0..=1.0).contains(l)) {
-            return Some(format!("λ lies in 0 to 1, not at {lambda}"));
-        }
-        if !(epsilon.is_finite() && epsilon >= 0.0) {
-            return Some(format!("ε is at least 0, not {epsilon}"));
-        }
-        (![score_scale, output_scale].into_iter().all(positive)).then(|| "the loss's scales are above 0".into())
-    }
-
-    /// What an output is held against; `score`: centipawns, `result`: 0, 0.5 or 1, both side to move's view. Form epsilon:
-    /// the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one. None
-    /// when neither is, or when λ leaves no weight to the one that is.
-    #[must_use]
-    pub fn target(&self, score: Option<f32>, result: Option<f32>) -> Option<f32> {
-        if self.form == LossForm::Epsilon {
-            return score;
-        }
-        let wdl = score.map(|score| Wdl::from_score(score, self.score_scale as f32).0);
-        let lambda = self.lambda as f32;
-        match (wdl, result) {
-            (Some(wdl), Some(result)) => Some(lambda * wdl + (1.0 - lambda) * result),
-            (Some(wdl), None) if lambda > 0.0 => Some(wdl),
-            (None, Some(result)) if lambda < 1.0 => Some(result),
-            _ => None,
-        }
-    }
-
-    /// The loss of an output, in centipawns, against a target.
-    #[must_use]
-    pub fn of(&self, out: f64, target: f64) -> f64 {
-        match self.form {
-            LossForm::Power => (1.0 / (1.0 + (-out / self.output_scale).exp()) - target).abs().powf(self.power),
-            LossForm::Epsilon => ((out - target).abs() - self.epsilon).max(0.0),
-        }
-    }
-
-    /// The loss of an epoch, counted from 0.
-    #[must_use]
-    pub fn at(self, epoch: u32, epochs: u32) -> EvalLoss {
-        let last = epochs.saturating_sub(1);
-        let part = if last == 0 { 1.0 } else { f64::from(epoch.min(last)) / f64::from(last) };
-        let end = self.lambda_end.unwrap_or(self.lambda);
-        EvalLoss { lambda: self.lambda + (end - self.lambda) * part, lambda_end: None, ..self }
-    }
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_hundred(pawn: &i32) -> bool {
+    *pawn == 100
 }
 
-impl Default for EvalLoss {
-    fn default() -> Self {
-        EvalLoss {
-            power: 2.6,
-            score_scale: 410.0,
-            output_scale: 361.0,
-            lambda: 1.0,
-            lambda_end: None,
-            form: LossForm::Power,
-            epsilon: 10.0,
-        }
+fn is_zero_seed(seed: &Seed) -> bool {
+    *seed == Seed(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// What runs recorded before schemes, factors, shape options and schedules existed.
+    #[test]
+    fn old_configurations_load() {
+        let old = json!({
+            "set": "piece", "data": "games.fsd", "method": "eval", "seed": 3, "l1": 16, "hidden": [8], "batch_size": 64,
+            "epochs": 2, "epoch_samples": null, "learning_rate": 0.001, "decay": 1.0, "validation": 0.1, "threads": 2,
+            "eval_loss": { "power": 2.0 }, "pqr_loss": {},
+        });
+        let config: TrainConfig = serde_json::from_value(old).expect("a configuration");
+        let settings = TrainSettings {
+            l1: 16,
+            hidden: vec![8],
+            factor: Some(false),
+            epochs: 2,
+            batch_size: 64,
+            learning_rate: 1e-3,
+            decay: 1.0,
+            threads: Some(2),
+            eval_loss: EvalLoss { power: 2.0, ..EvalLoss::default() },
+            ..TrainSettings::default()
+        };
+        let expected = TrainConfig { seed: Seed(3), ..TrainConfig::new("piece", "games.fsd", Method::Eval, settings) };
+        assert_eq!(config, expected);
     }
-}
 
-/// −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PqrLoss {
-    pub kappa: f64,
-    pub output_scale: f64,
-}
-
-impl PqrLoss {
-    /// What is wrong with the numbers, if anything.
-    #[must_use]
-    pub fn problem(&self) -> Option<String> {
-        if !positive(self.output_scale) {
-            return Some("the loss's scales are above 0".into());
-        }
-        let good = self.kappa >= 0.0 && self.kappa.is_finite();
-        (!good).then(|| format!("κ is at least 0, not {}", self.kappa))
-    }
-}
-
-impl Default for PqrLoss {
-    fn default() -> Self {
-        PqrLoss { kappa: 1.0, output_scale: 361.0 }
+    #[test]
+    fn configurations_are_written_flat_and_read_back() {
+        let config = TrainConfig::new("piece", "games.fsd", Method::Eval, TrainSettings::default());
+        let written = serde_json::to_value(&config).expect("JSON");
+        let mut keys: Vec<&str> = written.as_object().expect("an object").keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        let expected = "batch_size data decay design device epoch_samples epochs eval_loss factor hidden l1 learning_rate \
+            method pqr_loss recipe scheme seed set source threads validation";
+        assert_eq!(keys.join(" "), expected);
+        assert_eq!((&written["scheme"], &written["factor"]), (&json!("stockfish"), &Value::Bool(true)));
+        assert_eq!(serde_json::from_value::<TrainConfig>(written).expect("a configuration"), config);
     }
 }

@@ -1,12 +1,14 @@
-//! Training: configuration, outcome and the run's interface here for everyone; whatever touches libtorch only with the
-//! feature `train`. Without it a run gives [`TrainError::NoTrainer`].
+//! Training: the configuration, the run and what it leaves behind. Everything that calls libtorch is compiled only with the
+//! feature `train`; without it a run ends with [`TrainError::NoTrainer`].
 
 mod config;
 mod error;
+mod loss_options;
 mod metrics;
 mod observer;
 mod optimiser;
 pub mod run_dir;
+mod schedule;
 mod shape_options;
 mod validate;
 
@@ -61,38 +63,40 @@ mod threads;
 #[cfg(feature = "train")]
 mod validator;
 
-pub use config::{DeviceChoice, EvalLoss, LossForm, PqrLoss, SecondMethod, TrainConfig};
+pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings};
 pub use error::TrainError;
+pub use loss_options::{EvalLoss, LossForm, PqrLoss};
 pub use metrics::{EpochMetrics, Neurons, SecondMetrics, TrainOutcome, WeightHistogram};
 pub use observer::{RunObserver, RunOverview, Silent, StepMetrics};
-pub use optimiser::{Length, Optimisation, Optimiser, Schedule};
+pub use optimiser::{Optimisation, Optimiser};
+pub use schedule::Schedule;
 pub use shape_options::ShapeOptions;
-pub use validate::IdleSetting;
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A training run to do.
+/// A training run to be done.
 #[derive(Copy, Clone, Debug)]
 pub struct TrainingRun<'a> {
     pub config: &'a TrainConfig,
-    /// See [`run_dir`] for what will stand there.
+    /// The run's directory; [`run_dir`] lists its files.
     pub folder: &'a Path,
-    /// Go on with the run in the folder; from the beginning where none has begun.
+    /// Continue the run in the directory, or begin it where none has begun.
     pub resume: bool,
-    /// Replace the run in the folder.
+    /// Replace the run in the directory.
     pub force: bool,
-    /// The program that serves samples; none = this one.
+    /// The program that serves samples; `None`: this one.
     pub service: Option<&'a Path>,
-    /// Between two checkpoints within an epoch; there is one at each epoch's end in any case.
+    /// Time between two checkpoints within an epoch; there is one at each epoch's end in any case.
     pub checkpoint_every: Duration,
 }
 
 impl<'a> TrainingRun<'a> {
-    /// A checkpoint this often bounds what a crash costs, and saving takes a hundredth of it at most.
+    /// The default of [`TrainingRun::checkpoint_every`]: a crash costs at most this much, and saving takes at most a
+    /// hundredth of it.
     pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(300);
 
-    /// The run in a folder, served by this program.
+    /// A new run, served by this program.
     #[must_use]
     pub fn new(config: &'a TrainConfig, folder: &'a Path) -> TrainingRun<'a> {
         let checkpoint_every = TrainingRun::CHECKPOINT_EVERY;
@@ -107,17 +111,4 @@ impl TrainingRun<'_> {
     pub fn train(&self, _observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         Err(TrainError::NoTrainer)
     }
-}
-
-/// Trains in `folder`, served by this program. A folder that holds a run already is refused unless `resume`.
-///
-/// # Errors
-/// See [`TrainError`].
-pub fn run(
-    config: &TrainConfig,
-    folder: &Path,
-    resume: bool,
-    observer: &mut dyn RunObserver,
-) -> Result<TrainOutcome, TrainError> {
-    TrainingRun { resume, ..TrainingRun::new(config, folder) }.train(observer)
 }

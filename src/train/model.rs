@@ -39,7 +39,7 @@ pub struct Model {
     pub lookahead: Option<Lookahead>,
     /// Steps taken.
     pub step: u64,
-    recipe: Optimisation,
+    optimisation: Optimisation,
     loss: Loss,
     scheme: Scheme,
     pool: ThreadPool,
@@ -82,7 +82,7 @@ impl Model {
     pub fn new(
         net: FloatNet,
         factors: Option<Factors>,
-        recipe: Optimisation,
+        optimisation: Optimisation,
         loss: Loss,
         scheme: &Scheme,
         threads: usize,
@@ -91,9 +91,9 @@ impl Model {
         let zeros = || FloatNet::zeros(&net.shape);
         let (first, second, scheme) = (zeros(), zeros(), scheme.clone());
         let factored = factors.map(|factors| Factored::new(factors, &net.ft_weights, net.shape.row_len()));
-        let lookahead = (recipe.optimiser == Optimiser::Ranger).then(|| Lookahead::of(&net, factored.as_ref()));
+        let lookahead = (optimisation.optimiser == Optimiser::Ranger).then(|| Lookahead::of(&net, factored.as_ref()));
         let gradients = Gradients::default();
-        Ok(Model { net, factored, first, second, lookahead, step: 0, recipe, loss, scheme, pool, gradients })
+        Ok(Model { net, factored, first, second, lookahead, step: 0, optimisation, loss, scheme, pool, gradients })
     }
 
     /// One step along the gradient of the parts' objectives, weighted; gives each part's losses before the step.
@@ -104,7 +104,7 @@ impl Model {
         let (row, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
         let positions: usize = parts.iter().map(|part| part.batch.positions()).sum();
         let stacks = self.stacks_on_grid();
-        let sparsity = self.recipe.sparsity;
+        let sparsity = self.optimisation.sparsity;
         let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
         let (mut rest, tiles) = self.gradients.prepare(positions, row, features);
         let mut work = Vec::new();
@@ -156,7 +156,7 @@ impl Model {
     /// When libtorch fails.
     pub fn observe(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         let stacks = self.stacks_on_grid();
-        let sparsity = self.recipe.sparsity;
+        let sparsity = self.optimisation.sparsity;
         let pass = Pass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
         let all: Vec<_> = shards(batch).collect();
         let seen: Vec<(Sums, Activity)> = self.pool.install(|| {
@@ -174,9 +174,9 @@ impl Model {
         self.net.stacks.iter().map(|stack| on_grid(stack, &self.scheme)).collect()
     }
 
-    /// The recipe's step. `length`: of the gradient, asked for where long ones are shortened.
+    /// The optimisation's step. `length`: of the gradient, asked for where long ones are shortened.
     pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {
-        let Optimisation { optimiser, weight_decay, gradient_clip, .. } = self.recipe;
+        let Optimisation { optimiser, weight_decay, gradient_clip, .. } = self.optimisation;
         let shortened = gradient_clip.map_or(1.0, |longest| (longest / length()).min(1.0));
         Adam::new(optimiser, weight_decay, learning_rate, step).scaled(shortened as f32)
     }
@@ -188,7 +188,7 @@ impl Model {
 
     #[must_use]
     pub const fn sparsity(&self) -> f64 {
-        self.recipe.sparsity
+        self.optimisation.sparsity
     }
 
     #[must_use]
@@ -249,7 +249,7 @@ impl Model {
 pub struct Bound {
     /// Numbers stay within ± this.
     pub limit: f64,
-    /// Whether they shrink by themselves where the recipe says so.
+    /// Whether they shrink by themselves where the optimisation says so.
     pub decays: bool,
     /// Steps a unit that they are rounded to forwards; none: they are not.
     pub grid: Option<f64>,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::activity::Activity;
 use super::batch::Labels;
-use super::config::Task;
+use super::config::MethodTask;
 use super::device::Learner;
 use super::loss::{eval_baseline, pqr_baseline};
 use super::model::Sums;
@@ -15,7 +15,7 @@ use crate::data::Method;
 
 /// A method in training.
 pub struct Objective<'a> {
-    pub task: Task<'a>,
+    pub task: MethodTask<'a>,
     pub training: Stream,
     config: &'a TrainConfig,
     validator: Validator,
@@ -45,7 +45,7 @@ impl<'a> Objective<'a> {
     pub fn open(
         program: &Path,
         config: &'a TrainConfig,
-        task: Task<'a>,
+        task: MethodTask<'a>,
         served: &Served,
         start: u64,
         stop: Stop<'_>,
@@ -84,8 +84,8 @@ impl<'a> Objective<'a> {
             return Err(TrainError::Empty { data: task.data.into(), split: "validation", hint });
         }
         let baseline = baseline.then(|| match task.method {
-            Method::Eval => eval_baseline(&targets, &config.eval_loss),
-            Method::Pqr => pqr_baseline(&config.pqr_loss),
+            Method::Eval => eval_baseline(&targets, &config.settings.eval_loss),
+            Method::Pqr => pqr_baseline(&config.settings.pqr_loss),
         });
         Ok(Validated { sums, neurons: activity.shares(), baseline })
     }

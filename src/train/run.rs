@@ -13,7 +13,7 @@ use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, NETWORK, OUTC
 use super::start::Ready;
 use super::stream::{Served, Stop};
 use super::{
-    EpochMetrics, Length, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
+    EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
     TrainingRun, events, histogram,
 };
 use crate::data::content_hash;
@@ -29,7 +29,7 @@ impl TrainingRun<'_> {
     /// See [`TrainError`]. Whatever happens, the folder holds whole files only and a run in it can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
-        let config = &self.config.settled().map_err(ServiceError::from)?;
+        let config = &self.config.with_score_units().map_err(ServiceError::from)?;
         TrainingRun { config, ..*self }.go(observer)
     }
 
@@ -87,7 +87,7 @@ fn finished(
     }
     let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config, sources).is_ok();
     // Anything else is refused, or continued, by the checkpoint.
-    Ok((same && outcome.config.epochs == config.epochs).then_some(outcome))
+    Ok((same && outcome.config.settings.epochs == config.settings.epochs).then_some(outcome))
 }
 
 struct Session<'a> {
@@ -128,19 +128,19 @@ impl<'a> Session<'a> {
             let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
             checkpoint::same_run(&begun, config, sources).map_err(mismatch)?;
         }
-        let loss = Loss { eval: config.eval_loss, pqr: config.pqr_loss };
-        let recipe = config.recipe;
+        let loss = Loss { eval: config.settings.eval_loss, pqr: config.settings.pqr_loss };
+        let optimisation = config.settings.optimisation;
         let start = stored.as_ref().map_or(0, |state| state.progress.step);
         let (mut model, progress) = match stored {
             Some(state) => {
-                let mut model = Model::new(state.net, None, recipe, loss, &scheme, config.threads)?;
+                let mut model = Model::new(state.net, None, optimisation, loss, &scheme, config.settings.threads())?;
                 (model.factored, model.lookahead) = (state.factored, state.lookahead);
                 (model.first, model.second) = (state.first, state.second);
                 (model, Some(state.progress))
             }
             None => {
                 let network = network.map_or_else(|| Ok(reduced.network(config, &scheme)?.0), Ok::<_, TrainError>)?;
-                (Model::new(network, factors, recipe, loss, &scheme, config.threads)?, None)
+                (Model::new(network, factors, optimisation, loss, &scheme, config.settings.threads())?, None)
             }
         };
         model.step = start;
@@ -188,13 +188,13 @@ impl<'a> Session<'a> {
             set: self.set.name(),
             features: self.set.num_features(),
             parameters,
-            epochs: self.config.epochs,
+            epochs: self.config.settings.epochs,
             steps_per_epoch: self.progress.steps_per_epoch,
             samples_per_epoch: self.progress.samples_per_epoch,
             positions_per_sample: self.objectives.iter().map(positions).sum(),
             done: self.progress.step,
         });
-        while self.progress.epochs < self.config.epochs {
+        while self.progress.epochs < self.config.settings.epochs {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
                 // A validation cut short is thrown away and done again when the run goes on.
@@ -215,9 +215,8 @@ impl<'a> Session<'a> {
     fn epoch(&mut self, observer: &mut dyn RunObserver) -> Result<EpochMetrics, TrainError> {
         let begun = Instant::now();
         let epoch = self.progress.epochs + 1;
-        let length = Length { epochs: self.config.epochs, steps_per_epoch: self.progress.steps_per_epoch };
-        let TrainConfig { learning_rate, decay, recipe, .. } = self.config;
-        let rate = |step| recipe.rate(*learning_rate, *decay, step, length);
+        let (settings, steps_per_epoch) = (&self.config.settings, self.progress.steps_per_epoch);
+        let rate = |step| settings.learning_rate_at(step, steps_per_epoch);
         let samples_before = self.progress.epoch.samples;
         while self.progress.step < u64::from(epoch) * self.progress.steps_per_epoch {
             if observer.interrupted() {

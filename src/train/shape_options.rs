@@ -1,10 +1,10 @@
-//! What a network has besides its widths.
+//! A network's shape, apart from the widths of its layers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::net::{Activation, BucketRule, NetError, OutputBuckets, Shape};
 
-/// Everything about a network's shape but the widths of its layers.
+/// Everything about a network's shape except the widths of its layers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShapeOptions {
@@ -17,7 +17,7 @@ pub struct ShapeOptions {
     /// Give the first hidden layer one more output, which is added to the network's
     #[arg(long)]
     pub skip: bool,
-    /// Give every feature a value a bucket that is added to the output as (stm − nstm) / 2
+    /// Give every feature one value per bucket, which is added to the output as (stm − nstm) / 2
     #[arg(long)]
     pub psqt: bool,
     /// Output buckets: stacks of dense layers, one of which is chosen by the number of pieces
@@ -42,14 +42,14 @@ impl Default for ShapeOptions {
 }
 
 impl ShapeOptions {
-    /// Everything but the widths of a shape.
+    /// The options of a shape.
     #[must_use]
     pub fn of(shape: &Shape) -> ShapeOptions {
         let Shape { activation, hidden_activation, skip, psqt, buckets, .. } = *shape;
         ShapeOptions { activation, hidden_activation, skip, psqt, buckets: buckets.count, bucket_rule: buckets.rule }
     }
 
-    /// The shape of those widths.
+    /// The shape with these options and widths.
     ///
     /// # Errors
     /// See [`Shape::validate`].

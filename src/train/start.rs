@@ -46,8 +46,8 @@ impl Ready {
         let new = !(run.resume && run.folder.join(CHECKPOINT).exists());
         let (network, note) = new.then(|| reduced.network(config, &scheme)).transpose()?.unzip();
         let note = note.flatten();
-        let factors = if config.factor { Factors::of(&reduced.set)? } else { None };
-        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.device)?, network, note })
+        let factors = if config.settings.factor() { Factors::of(&reduced.set)? } else { None };
+        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.settings.device)?, network, note })
     }
 }
 
@@ -66,7 +66,7 @@ impl Reduced {
     pub fn of(config: &TrainConfig) -> Result<Reduced, TrainError> {
         let set = FeatureSet::resolve(&config.set)?;
         let whole = set.num_features();
-        let kept = config.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
+        let kept = config.settings.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
         let set = kept.as_ref().map_or(Ok(None), |kept| set.select(kept).map(Some))?.unwrap_or(set);
         Ok(Reduced { set, kept, whole })
     }
@@ -102,7 +102,8 @@ impl Reduced {
     }
 
     fn shape(&self, config: &TrainConfig, scheme: &Scheme) -> Result<Shape, TrainError> {
-        let shape = config.design.shape(self.set.num_features(), config.l1, &config.hidden);
+        let shape =
+            config.settings.shape_options.shape(self.set.num_features(), config.settings.l1, &config.settings.hidden);
         let admitted = shape.and_then(|shape| scheme.admits(&shape).map(|()| shape));
         admitted.map_err(|error| TrainError::Config(error.to_string()))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::batch::{Batch, Labels, Rows, eval_target};
-use super::config::Task;
+use super::config::MethodTask;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::data::{Method, Split};
 use crate::features::Identity;
@@ -47,7 +47,7 @@ impl Stream {
     pub fn training(
         program: &Path,
         config: &TrainConfig,
-        task: Task<'_>,
+        task: MethodTask<'_>,
         set: &Served,
         start: u64,
         stop: Stop<'_>,
@@ -55,12 +55,12 @@ impl Stream {
         let request = Request {
             split: Split::Train,
             seed: config.seed,
-            epochs: if task.first { config.epochs } else { ENDLESS },
-            epoch_samples: config.epoch_samples.filter(|_| task.first),
+            epochs: if task.first { config.settings.epochs } else { ENDLESS },
+            epoch_samples: config.settings.epoch_samples.filter(|_| task.first),
             start_batch: start,
             ..request(config, task, set)
         };
-        Stream::open(program, &request, Some(config.epochs), config, set, stop)
+        Stream::open(program, &request, Some(config.settings.epochs), config, set, stop)
     }
 
     /// All of a method's validation split, once.
@@ -70,7 +70,7 @@ impl Stream {
     pub fn validation(
         program: &Path,
         config: &TrainConfig,
-        task: Task<'_>,
+        task: MethodTask<'_>,
         set: &Served,
         stop: Stop<'_>,
     ) -> Result<Stream, TrainError> {
@@ -96,7 +96,7 @@ impl Stream {
                  use one build and one definition for both"
             )));
         }
-        Ok(Stream { client, loss: config.eval_loss, epochs, next: request.start_batch, targets: Vec::new() })
+        Ok(Stream { client, loss: config.settings.eval_loss, epochs, next: request.start_batch, targets: Vec::new() })
     }
 
     #[must_use]
@@ -146,18 +146,18 @@ impl Stream {
     }
 }
 
-fn request(config: &TrainConfig, task: Task<'_>, set: &Served) -> Request {
-    let threads = config.threads;
+fn request(config: &TrainConfig, task: MethodTask<'_>, set: &Served) -> Request {
+    let threads = config.settings.threads();
     let eval = task.method == Method::Eval;
     Request {
         read_mode: task.source,
         min_ply: config.min_ply,
         from_unit: task.from_unit.filter(|_| eval),
-        needs: eval.then(|| config.eval_loss.needs()),
-        batch_size: config.batch_size,
+        needs: eval.then(|| config.settings.eval_loss.needs()),
+        batch_size: config.settings.batch_size,
         slots: Request::default_slots(threads),
-        validation: config.validation,
-        split_seed: config.split_seed,
+        validation: config.settings.validation,
+        split_seed: config.settings.split_seed,
         threads,
         ..Request::new(set.request.clone(), task.data, task.method)
     }

@@ -7,10 +7,8 @@ use std::process::{Command, Output};
 
 use fsbench::data::Method;
 use fsbench::pipeline::open_or_build;
-use fsbench::service::ReadMode;
 use fsbench::train::{
-    DeviceChoice, EvalLoss, Optimisation, PqrLoss, RunObserver, ShapeOptions, StepMetrics, TrainConfig, TrainError,
-    TrainOutcome, TrainingRun, run_dir,
+    DeviceChoice, RunObserver, StepMetrics, TrainConfig, TrainError, TrainOutcome, TrainSettings, TrainingRun, run_dir,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -44,36 +42,20 @@ impl Bench {
 
     /// Six steps an epoch.
     pub fn config(&self, method: Method) -> TrainConfig {
-        TrainConfig {
-            set: "piece".into(),
-            data: self.data(method),
-            from_unit: None,
-            source: ReadMode::Built,
-            factor: true,
-            method,
-            min_ply: None,
-            seed: Seed(3),
+        let settings = TrainSettings {
             l1: 16,
             hidden: vec![8],
-            design: ShapeOptions::default(),
-            scheme: "stockfish".into(),
-            pawn: 100,
             batch_size: 128,
             epochs: 4,
             epoch_samples: Some(700),
             learning_rate: 5e-3,
             decay: 0.7,
-            recipe: Optimisation::default(),
-            start: None,
-            second: None,
             validation: 0.2,
-            split_seed: Seed(0),
-            eval_loss: EvalLoss::default(),
-            pqr_loss: PqrLoss::default(),
-            compact_dead: false,
-            threads: 2,
+            threads: Some(2),
             device: DeviceChoice::Cpu,
-        }
+            ..TrainSettings::default()
+        };
+        TrainConfig { seed: Seed(3), ..TrainConfig::new("piece", self.data(method), method, settings) }
     }
 
     pub fn run(
@@ -97,6 +79,13 @@ impl Bench {
         command.arg("--data").arg(self.data(Method::Eval)).arg("--out").arg(self.path(name)).args(more);
         command
     }
+}
+
+/// The same configuration with some settings changed.
+pub fn with(config: &TrainConfig, change: impl FnOnce(&mut TrainSettings)) -> TrainConfig {
+    let mut config = config.clone();
+    change(&mut config.settings);
+    config
 }
 
 /// Random games, each move with the material balance as its evaluation.

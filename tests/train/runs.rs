@@ -18,7 +18,7 @@ use rand::RngExt;
 use shakmaty::{Chess, Position};
 
 use super::common;
-use super::fixture::{Bench, PROGRAM, StopAt, error_of, same_results};
+use super::fixture::{Bench, PROGRAM, StopAt, error_of, same_results, with};
 
 #[test]
 fn an_interrupted_run_ends_as_an_uninterrupted_one() {
@@ -35,9 +35,9 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
             assert!(matches!(error, TrainError::Interrupted { step, .. } if step == stop), "{error}");
             assert!(!bench.path(&cut).join(run_dir::OUTCOME).exists());
         }
-        let one_thread = TrainConfig { threads: 1, ..config.clone() };
+        let one_thread = with(&config, |settings| settings.threads = Some(1));
         bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
-        let shorter = TrainConfig { epochs: 3, ..config.clone() };
+        let shorter = with(&config, |settings| settings.epochs = 3);
         let error = bench.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
         assert!(error.contains("3 epochs and 20 steps behind it, 3 epochs were asked for"), "{error}");
         let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
@@ -59,19 +59,21 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
 #[test]
 fn every_part_of_a_recipe_is_resumed() {
     let bench = Bench::new();
-    let recipe = Optimisation {
+    let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
         schedule: Schedule::Cosine,
         warm_up: 3,
         gradient_clip: Some(0.1),
         ..Optimisation::default()
     };
-    let plain = bench.config(Method::Eval);
-    let eval_loss = EvalLoss { lambda: 0.9, lambda_end: Some(0.6), ..plain.eval_loss };
-    let config = TrainConfig { set: "half-ka-v2-hm".into(), recipe, eval_loss, ..plain };
+    let config = TrainConfig { set: "half-ka-v2-hm".into(), ..bench.config(Method::Eval) };
+    let config = with(&config, |settings| {
+        settings.optimisation = optimisation;
+        settings.eval_loss = EvalLoss { lambda: 0.9, lambda_end: Some(0.6), ..settings.eval_loss };
+    });
     bench.run(&config, "whole", false, &mut Silent).expect("trained");
     for (number, stop) in [5, 13].into_iter().enumerate() {
-        let threads = TrainConfig { threads: number + 1, ..config.clone() };
+        let threads = with(&config, |settings| settings.threads = Some(number + 1));
         bench.run(&threads, "cut", number > 0, &mut StopAt::new(stop)).expect_err("stopped");
     }
     bench.run(&config, "cut", true, &mut Silent).expect("trained");
@@ -80,7 +82,7 @@ fn every_part_of_a_recipe_is_resumed() {
     for name in ["factor.own", "factor.weight", "slow.ft.weight", "adam.v.factor.weight"] {
         assert!(checkpoint.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
     }
-    let longer = TrainConfig { epochs: 9, ..config.clone() };
+    let longer = with(&config, |settings| settings.epochs = 9);
     let error = bench.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
     assert!(error.contains("epochs is 4 there and 9 was asked for"), "{error}");
     // The same features, shared otherwise.
@@ -93,7 +95,7 @@ fn every_part_of_a_recipe_is_resumed() {
     let shared = TrainConfig { set: path.display().to_string(), ..config.clone() };
     let error = bench.run(&shared, "shared", true, &mut Silent).expect_err("other factors").to_string();
     assert!(error.contains("the factors of its feature set are others"), "{error}");
-    let without = TrainConfig { factor: false, ..config };
+    let without = with(&config, |settings| settings.factor = Some(false));
     bench.run(&without, "plain", false, &mut Silent).expect("trained");
     let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("plain").shape == net("whole").shape && net("plain") != net("whole"));
@@ -104,12 +106,13 @@ fn every_part_of_a_recipe_is_resumed() {
 #[test]
 fn a_run_begins_where_one_of_the_other_method_ended() {
     let bench = Bench::new();
-    let first = TrainConfig { epochs: 2, ..bench.config(Method::Pqr) };
+    let first = with(&bench.config(Method::Pqr), |settings| settings.epochs = 2);
     bench.run(&first, "first", false, &mut Silent).expect("trained");
     let start = Some(bench.path("first").join(run_dir::BEST));
-    let second = TrainConfig { epochs: 1, start: start.clone(), ..bench.config(Method::Eval) };
+    let second = TrainConfig { start, ..bench.config(Method::Eval) };
+    let second = with(&second, |settings| settings.epochs = 1);
     // A learning rate that moves nothing leaves the network as it was.
-    let still = TrainConfig { learning_rate: 1e-30, ..second.clone() };
+    let still = with(&second, |settings| settings.learning_rate = 1e-30);
     bench.run(&still, "still", false, &mut Silent).expect("trained");
     let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("still") == net("first"));
@@ -118,7 +121,7 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     let fresh =
         bench.run(&TrainConfig { start: None, ..second.clone() }, "fresh", false, &mut Silent).expect("trained");
     assert_ne!(outcome.validation_loss.to_bits(), fresh.validation_loss.to_bits());
-    let wider = TrainConfig { l1: 32, ..second.clone() };
+    let wider = with(&second, |settings| settings.l1 = 32);
     let error = bench.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
     assert!(error.is_request() && error.to_string().contains("cannot be gone on from"), "{error}");
     let other = TrainConfig { set: "compact".into(), ..second };
@@ -197,7 +200,7 @@ fn a_killed_run_goes_on() {
 fn without_dead_features_the_scores_are_the_same() {
     let bench = Bench::new();
     let whole = bench.config(Method::Eval);
-    let compact = TrainConfig { compact_dead: true, ..whole.clone() };
+    let compact = with(&whole, |settings| settings.compact_dead = true);
     let a = bench.run(&whole, "whole", false, &mut Silent).expect("trained");
     bench.run(&compact, "compact", false, &mut StopAt::new(8)).expect_err("stopped");
     let b = bench.run(&compact, "compact", true, &mut Silent).expect("trained");
@@ -223,8 +226,7 @@ fn without_dead_features_the_scores_are_the_same() {
 fn with_sparsity_fewer_neurons_are_active() {
     let bench = Bench::new();
     let positive = |sparsity: f64, name: &str| {
-        let config = bench.config(Method::Eval);
-        let config = TrainConfig { recipe: Optimisation { sparsity, ..config.recipe }, ..config };
+        let config = with(&bench.config(Method::Eval), |settings| settings.optimisation.sparsity = sparsity);
         let outcome = bench.run(&config, name, false, &mut Silent).expect("trained");
         let last = outcome.epochs.last().expect("epochs");
         assert!(last.train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
@@ -284,7 +286,7 @@ fn what_cannot_go_on_is_refused() {
     check(&["--force", "--lr", "0"], 2, &["the learning rate must be above 0, not 0"]);
     check(&["--force", "--kappa", "0.5"], 2, &["kappa (0.5) has no effect: this run does not learn by pqr"]);
     check(&["--force", "--threads", "5000"], 2, &["--threads", "it must be 1 to 1024"]);
-    check(&["--force", "--lambda", "2"], 2, &["λ lies in 0 to 1"]);
+    check(&["--force", "--lambda", "2"], 2, &["λ must lie between 0 and 1"]);
     check(
         &["--force", "--epochs", "2", "--lr", "1e39"],
         1,
@@ -302,7 +304,7 @@ fn what_cannot_go_on_is_refused() {
 #[test]
 fn a_checkpoint_of_another_set_is_refused() {
     let bench = Bench::new();
-    let config = TrainConfig { epochs: 1, ..bench.config(Method::Eval) };
+    let config = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
     let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
     let other = TrainConfig { set: "file(P) * role(P) for P in pieces".into(), ..config };
     let error = bench.run(&other, "run", true, &mut Silent).expect_err("refused");
@@ -316,12 +318,12 @@ fn a_checkpoint_of_another_set_is_refused() {
 #[test]
 fn a_damaged_checkpoint_is_named() {
     let bench = Bench::new();
-    let config = TrainConfig { epochs: 1, ..bench.config(Method::Eval) };
+    let config = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
     bench.run(&config, "run", false, &mut Silent).expect("trained");
     let checkpoint = bench.path("run").join(run_dir::CHECKPOINT);
     let bytes = fs::read(&checkpoint).expect("a checkpoint");
     fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("written");
-    let more = TrainConfig { epochs: 2, ..config };
+    let more = with(&config, |settings| settings.epochs = 2);
     let error = bench.run(&more, "run", true, &mut Silent).expect_err("damaged").to_string();
     assert!(error.contains("checkpoint.safetensors"), "{error}");
     // Whole again, the run goes on beyond what was first asked for.

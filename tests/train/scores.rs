@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{Fsd, Method, Provenance, Purpose, Record, ScoreUnit};
-use fsbench::train::{EvalLoss, Silent, TrainConfig, TrainError, run_dir};
+use fsbench::train::{Silent, TrainConfig, TrainError, run_dir};
 use fsbench::units::Seed;
 use serde_json::Value;
 
-use super::fixture::{Bench, error_of};
+use super::fixture::{Bench, error_of, with};
 
 /// The samples in another file, changed.
 fn changed(bench: &Bench, name: &str, format: Format, change: impl Fn(usize, Record) -> Record) -> PathBuf {
@@ -31,13 +31,15 @@ fn json(path: &Path) -> Value {
 fn a_run_records_its_unit_and_goes_on_with_no_other() {
     let bench = Bench::new();
     let data = changed(&bench, "games.binpack", Format::Binpack, |_, record| record);
-    let config = TrainConfig { data, epochs: 2, ..bench.config(Method::Eval) };
+    let config = TrainConfig { data, ..bench.config(Method::Eval) };
+    let config = with(&config, |settings| settings.epochs = 2);
     let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
     assert_eq!(outcome.config.from_unit, Some(ScoreUnit::STOCKFISH));
     let recorded = json(&bench.path("run").join(run_dir::CONFIG));
     assert_eq!(recorded["from_unit"], serde_json::json!({ "internal": { "pawn": 208 } }));
 
-    let other = |from_unit, epochs| TrainConfig { from_unit, epochs, ..config.clone() };
+    let other =
+        |from_unit, epochs| with(&TrainConfig { from_unit, ..config.clone() }, |settings| settings.epochs = epochs);
     for epochs in [2, 3] {
         let cp = other(Some(ScoreUnit::Centipawns), epochs);
         let error = bench.run(&cp, "run", true, &mut Silent).expect_err("another unit");
@@ -50,8 +52,9 @@ fn a_run_records_its_unit_and_goes_on_with_no_other() {
     let cp = bench.run(&other(Some(ScoreUnit::Centipawns), 2), "cp", false, &mut Silent).expect("trained");
     assert!((cp.baseline_loss - outcome.baseline_loss).abs() > 1e-4, "{} {}", cp.baseline_loss, outcome.baseline_loss);
     // Data that say it themselves need no record.
-    let fsd = bench.run(&TrainConfig { epochs: 1, ..bench.config(Method::Eval) }, "fsd", false, &mut Silent);
-    assert_eq!(fsd.expect("trained").config.from_unit, None);
+    let one_epoch = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
+    let outcome = bench.run(&one_epoch, "fsd", false, &mut Silent).expect("trained");
+    assert_eq!(outcome.config.from_unit, None);
 }
 
 #[test]
@@ -59,13 +62,8 @@ fn results_alone_can_be_learned_from() {
     let bench = Bench::new();
     let pgn = fs::read_to_string(bench.path("games.pgn")).expect("games");
     fs::write(bench.path("plain.pgn"), pgn.replace("%eval", "%none")).expect("written");
-    let loss = |lambda| EvalLoss { lambda, ..EvalLoss::default() };
-    let config = |lambda| TrainConfig {
-        data: bench.path("plain.pgn"),
-        eval_loss: loss(lambda),
-        epochs: 1,
-        ..bench.config(Method::Eval)
-    };
+    let plain = TrainConfig { data: bench.path("plain.pgn"), ..bench.config(Method::Eval) };
+    let config = |lambda| with(&plain, |settings| (settings.eval_loss.lambda, settings.epochs) = (lambda, 1));
     let outcome = bench.run(&config(0.0), "results", false, &mut Silent).expect("trained on results");
     // All games are drawn.
     assert!(outcome.baseline_loss < 1e-9, "{}", outcome.baseline_loss);

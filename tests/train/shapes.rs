@@ -6,7 +6,7 @@ use fsbench::measure::{self, ErrorOptions};
 use fsbench::net::{self, Activation, BucketRule, NetFile, Scheme, quantise};
 use fsbench::train::{SecondMethod, ShapeOptions, Silent, TrainConfig, run_dir};
 
-use super::fixture::{Bench, StopAt};
+use super::fixture::{Bench, StopAt, with};
 
 /// Everything at once, as in Stockfish 15.1.
 fn full() -> ShapeOptions {
@@ -37,9 +37,10 @@ fn check_export(bench: &Bench, run: &str) {
 fn every_shipped_set_is_trained_resumed_and_exported() {
     let bench = Bench::new();
     for set in &available_names() {
-        let plain = bench.config(Method::Eval);
-        let (hidden, epochs) = (vec![15, 8], 2);
-        let config = TrainConfig { set: set.clone(), design: full(), hidden, epochs, l1: 16, ..plain };
+        let config = TrainConfig { set: set.clone(), ..bench.config(Method::Eval) };
+        let config = with(&config, |settings| {
+            (settings.shape_options, settings.hidden, settings.epochs) = (full(), vec![15, 8], 2);
+        });
         bench.run(&config, set, false, &mut StopAt::new(8)).expect_err("stopped");
         bench.run(&config, set, true, &mut Silent).expect("trained");
         check_export(&bench, set);
@@ -52,14 +53,15 @@ fn every_activation_is_trained_and_exported() {
     for activation in [Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
         for hidden_activation in [Activation::Crelu, Activation::Screlu, Activation::Dual] {
             let name = format!("{activation:?}-{hidden_activation:?}");
-            let design = ShapeOptions { activation, hidden_activation, ..ShapeOptions::default() };
-            let config = TrainConfig { design, epochs: 1, ..bench.config(Method::Pqr) };
+            let shape = ShapeOptions { activation, hidden_activation, ..ShapeOptions::default() };
+            let config = with(&bench.config(Method::Pqr), |settings| {
+                (settings.shape_options, settings.epochs) = (shape, 1);
+            });
             bench.run(&config, &name, false, &mut Silent).expect("trained");
             check_export(&bench, &name);
         }
     }
-    let design = ShapeOptions { activation: Activation::Relu, ..ShapeOptions::default() };
-    let config = TrainConfig { design, ..bench.config(Method::Pqr) };
+    let config = with(&bench.config(Method::Pqr), |settings| settings.shape_options.activation = Activation::Relu);
     let error = bench.run(&config, "relu", false, &mut Silent).expect_err("no integers for it");
     assert!(error.is_request() && error.to_string().contains("has no relu"), "{error}");
 }
@@ -70,9 +72,11 @@ fn the_simple_scheme_is_trained_and_exported() {
     let bench = Bench::new();
     for activation in [Activation::Relu, Activation::Crelu, Activation::Screlu, Activation::Pairwise] {
         let name = format!("simple-{activation:?}");
-        let design = ShapeOptions { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..ShapeOptions::default() };
-        let (scheme, hidden) = ("simple".into(), vec![]);
-        let config = TrainConfig { design, scheme, hidden, epochs: 2, ..bench.config(Method::Eval) };
+        let shape = ShapeOptions { activation, buckets: 8, bucket_rule: BucketRule::Cpw, ..ShapeOptions::default() };
+        let config = with(&bench.config(Method::Eval), |settings| {
+            (settings.shape_options, settings.hidden, settings.epochs) = (shape, vec![], 2);
+            settings.scheme = Some("simple".into());
+        });
         bench.run(&config, &name, false, &mut StopAt::new(7)).expect_err("stopped");
         bench.run(&config, &name, true, &mut Silent).expect("trained");
         check_export(&bench, &name);
@@ -81,10 +85,10 @@ fn the_simple_scheme_is_trained_and_exported() {
             Scheme::simple()
         );
     }
-    let config = TrainConfig { scheme: "simple".into(), ..bench.config(Method::Eval) };
+    let config = with(&bench.config(Method::Eval), |settings| settings.scheme = Some("simple".into()));
     let error = bench.run(&config, "hidden", false, &mut Silent).expect_err("a hidden layer");
     assert!(error.is_request() && error.to_string().contains("networks with hidden layers take"), "{error}");
-    let config = TrainConfig { scheme: "fancy".into(), ..config };
+    let config = with(&config, |settings| settings.scheme = Some("fancy".into()));
     let error = bench.run(&config, "fancy", false, &mut Silent).expect_err("no such scheme").to_string();
     assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, simple");
 }
@@ -93,16 +97,18 @@ fn the_simple_scheme_is_trained_and_exported() {
 #[test]
 fn a_run_begins_from_a_quantised_network() {
     let bench = Bench::new();
-    let first = TrainConfig { design: full(), hidden: vec![15, 8], ..bench.config(Method::Eval) };
+    let first = with(&bench.config(Method::Eval), |settings| {
+        (settings.shape_options, settings.hidden) = (full(), vec![15, 8]);
+    });
     bench.run(&first, "first", false, &mut Silent).expect("trained");
     let start = Some(bench.path("first").join(run_dir::NETWORK));
-    let still = TrainConfig { start, learning_rate: 1e-30, epochs: 1, ..first };
+    let still = TrainConfig { start, ..first.clone() };
+    let still = with(&still, |settings| (settings.learning_rate, settings.epochs) = (1e-30, 1));
     let outcome = bench.run(&still, "still", false, &mut Silent).expect("trained");
     let net = |run: &str| NetFile::load(&bench.path(run).join(run_dir::NETWORK)).expect("a network");
     assert_eq!(net("still"), net("first"));
-    let before =
-        bench.run(&TrainConfig { epochs: 4, start: None, learning_rate: 5e-3, ..still }, "first", true, &mut Silent);
-    let (before, after) = (before.expect("finished").validation_loss, outcome.validation_loss);
+    let finished = bench.run(&first, "first", true, &mut Silent).expect("finished");
+    let (before, after) = (finished.validation_loss, outcome.validation_loss);
     assert!((before - after).abs() < 0.02 * before, "{before} {after}");
 }
 
@@ -119,7 +125,7 @@ fn two_methods_are_learned_in_one_run() {
             source: plain.source,
             weight,
         };
-        let config = TrainConfig { second: Some(second), epochs: 6, ..plain };
+        let config = with(&TrainConfig { second: Some(second), ..plain }, |settings| settings.epochs = 6);
         bench.run(&config, name, false, &mut Silent).expect("trained")
     };
     let (light, heavy) = (trained("light", 1e-5), trained("heavy", 0.05));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::keys::SECTIONS;
+use super::super::keys::{KeyHelp, sections};
 use super::*;
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
@@ -24,12 +24,12 @@ fn with_line(table: &str, line: &str) -> String {
 #[test]
 fn every_key_is_listed_and_no_other() {
     let bench = Bench::new();
-    for section in SECTIONS {
+    for section in sections() {
         let table = section.table;
         let error = bench.experiment(&with_line(table, &format!("{UNKNOWN} = 1"))).expect_err(table).to_string();
         let expected = error.split_once("expected").unwrap_or_else(|| panic!("[{table}]: {error}")).1;
         let taken: BTreeSet<&str> = expected.split('`').skip(1).step_by(2).collect();
-        let listed: BTreeSet<&str> = section.keys.iter().map(|(key, ..)| *key).collect();
+        let listed: BTreeSet<&str> = section.keys.iter().map(|help| help.key.as_str()).collect();
         assert_eq!(listed, taken, "[{table}]");
     }
 }
@@ -38,11 +38,11 @@ fn every_key_is_listed_and_no_other() {
 #[test]
 fn defaults_are_as_listed() {
     let check = |table: &str, actual: toml::Table| {
-        let section = SECTIONS.iter().find(|section| section.table == table).expect(table);
-        let listed = section.keys.iter().filter_map(|(key, default, _)| {
+        let section = sections().into_iter().find(|section| section.table == table).expect(table);
+        let listed = section.keys.iter().filter_map(|KeyHelp { key, default, .. }| {
             let text = default.split(' ').next().unwrap_or_default();
             let value = toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v")?;
-            Some((*key, value))
+            Some((key.as_str(), value))
         });
         let listed: Vec<_> = listed.collect();
         assert!(!listed.is_empty(), "[{table}] lists no default");

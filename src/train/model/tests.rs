@@ -259,7 +259,7 @@ fn sparsity_adds_the_gradient_of_the_mean_activation() {
         let shape = Shape { activation, ..Shape::plain(FEATURES, 16, vec![8]) };
         for method in [Method::Eval, Method::Pqr] {
             let mut model = shaped(&shape, 2);
-            model.recipe.sparsity = 0.3;
+            model.optimisation.sparsity = 0.3;
             let samples = Samples::new(method, 1200, 5);
             let leaves = leaves(&model.net.on_grid(&Scheme::stockfish()));
             let (loss, activation) = plain_losses(&shape, &leaves, &samples);
@@ -415,7 +415,7 @@ fn merged_rows_are_the_sums_of_their_parts_and_threads_change_nothing() {
 fn long_gradients_are_shortened() {
     let moments = |clip| {
         let mut model = model(16, &[8], 2);
-        model.recipe.gradient_clip = clip;
+        model.optimisation.gradient_clip = clip;
         step(&mut model, &Samples::new(Method::Eval, 600, 2), 1e-3);
         gradients_of_first_step(&model).concat()
     };
@@ -429,13 +429,14 @@ fn long_gradients_are_shortened() {
 /// After six steps the weights stand half-way between where they began and where plain rectified Adam leads.
 #[test]
 fn slow_weights_follow() {
-    let recipe = Optimisation { optimiser: Optimiser::Ranger, weight_decay: 0.0, ..Optimisation::default() };
+    let optimisation = Optimisation { optimiser: Optimiser::Ranger, weight_decay: 0.0, ..Optimisation::default() };
     let shape = Shape::plain(FEATURES, 16, vec![8]);
     let begin = fresh(&shape, Seed(4));
     let scheme = Scheme::stockfish();
     for factors in [None, Some(factors())] {
         let trained = |lookahead: bool| {
-            let mut model = Model::new(begin.clone(), factors.clone(), recipe, loss(), &scheme, 2).expect("threads");
+            let mut model =
+                Model::new(begin.clone(), factors.clone(), optimisation, loss(), &scheme, 2).expect("threads");
             if !lookahead {
                 model.lookahead = None;
             }

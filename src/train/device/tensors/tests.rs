@@ -8,16 +8,16 @@ use crate::train::model::tests::{FEATURES, Samples, factors, loss};
 use crate::train::{Optimisation, Optimiser, init};
 use crate::units::Seed;
 
-fn model(shape: &Shape, factors: Option<Factors>, recipe: Optimisation) -> Model {
+fn model(shape: &Shape, factors: Option<Factors>, optimisation: Optimisation) -> Model {
     let net = init::fresh(shape, Seed(4));
-    Model::new(net, factors, recipe, loss(), &Scheme::stockfish(), 2).expect("threads")
+    Model::new(net, factors, optimisation, loss(), &Scheme::stockfish(), 2).expect("threads")
 }
 
 /// Nine steps, eval and pqr by turns and together: the same losses, weights and moments, but for rounding.
-fn check(shape: &Shape, factors: Option<&Factors>, recipe: Optimisation, rate: f64) {
-    let begin = model(shape, factors.cloned(), recipe);
-    let mut ours = model(shape, factors.cloned(), recipe);
-    let mut theirs = Tensors::new(model(shape, factors.cloned(), recipe), Device::Cpu).expect("tensors");
+fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, rate: f64) {
+    let begin = model(shape, factors.cloned(), optimisation);
+    let mut ours = model(shape, factors.cloned(), optimisation);
+    let mut theirs = Tensors::new(model(shape, factors.cloned(), optimisation), Device::Cpu).expect("tensors");
     for number in 0..9 {
         let (eval, pqr) = (Samples::new(Method::Eval, 300, number), Samples::new(Method::Pqr, 100, number));
         let parts = [Part { batch: eval.batch(), weight: 1.0 }, Part { batch: pqr.batch(), weight: 0.25 }];
@@ -84,13 +84,13 @@ fn steps_are_those_of_the_kernels() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check(&full, None, Optimisation::default(), 1e-3);
-    let recipe = Optimisation {
+    let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
         gradient_clip: Some(0.05),
         sparsity: 0.1,
         ..Optimisation::default()
     };
-    check(&full, Some(&factors()), recipe, 1e-1);
+    check(&full, Some(&factors()), optimisation, 1e-1);
     check(&plain(), Some(&factors()), Optimisation { optimiser: Optimiser::Adamw, ..Optimisation::default() }, 1e-3);
 }
 
