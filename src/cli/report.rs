@@ -46,16 +46,11 @@ pub(super) fn show(
     match format {
         Format::Text => {
             put(&report::text(&summary, width()))?;
-            note!(
-                "wrote {} files to {}; open {}",
-                written.files.len(),
-                out.display(),
-                out.join("report.html").display()
-            );
+            note!("wrote {} files to {}; open {}", written.len(), out.display(), out.join("report.html").display());
         }
         Format::Json => {
             let mut document = serde_json::to_value(&summary).map_err(Failure::work)?;
-            document["files"] = written.files.iter().map(|path| path.display().to_string()).collect();
+            document["files"] = written.iter().map(|path| path.display().to_string()).collect();
             if let Some(networks) = networks {
                 document["networks"] = serde_json::to_value(networks).map_err(Failure::work)?;
             }

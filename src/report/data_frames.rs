@@ -1,37 +1,41 @@
-//! The figures as data frames, and these as CSV and Parquet.
+//! The report's numbers as data frames, written as CSV and Parquet.
 
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
-use super::comparison_table as table;
+use super::comparison_table::method_name;
 use super::summary::{Summary, SummaryRow};
 use crate::record::{EpochRecord, Results, RunRecord};
 use crate::statistics::Estimate;
 
-/// The three levels of detail.
+/// The data frames, in three levels of detail.
 #[derive(Clone, Debug)]
 pub struct DataFrames {
-    /// A row a feature set and method; every estimate as mean, interval (half-width, 95%) and count.
+    /// One row per feature set and method. An estimate has columns for mean, interval (half-width, 95%) and count.
     pub summary: DataFrame,
-    /// A row a training.
+    /// One row per training.
     pub runs: DataFrame,
-    /// A row an epoch of a training.
+    /// One row per epoch of a training.
     pub epochs: DataFrame,
 }
 
 impl DataFrames {
+    /// Makes all frames.
+    ///
     /// # Errors
-    /// When polars refuses a frame.
+    /// When polars cannot make a frame.
     pub fn of(summary: &Summary, results: &Results) -> PolarsResult<DataFrames> {
         Ok(DataFrames { summary: summary_frame(summary)?, runs: runs_frame(results)?, epochs: epochs_frame(results)? })
     }
 
-    /// The frames with the names of their files.
+    /// The frames with their file names.
     #[must_use]
     pub fn named(&self) -> [(&'static str, &DataFrame); 3] {
         [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs)]
     }
 }
 
+/// A frame as CSV.
+///
 /// # Errors
 /// When polars cannot write the frame.
 pub(super) fn csv(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
@@ -40,6 +44,8 @@ pub(super) fn csv(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A frame as Parquet.
+///
 /// # Errors
 /// When polars cannot write the frame.
 pub(super) fn parquet(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
@@ -48,13 +54,13 @@ pub(super) fn parquet(frame: &DataFrame) -> PolarsResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Columns of one frame in the making.
-struct Columns<'a, R> {
+/// Builds a frame column by column.
+struct FrameBuilder<'a, R> {
     rows: Vec<&'a R>,
     columns: Vec<Column>,
 }
 
-impl<R> Columns<'_, R> {
+impl<R> FrameBuilder<'_, R> {
     fn text(&mut self, name: &str, value: impl Fn(&R) -> String) {
         let values: Vec<String> = self.rows.iter().map(|row| value(row)).collect();
         self.columns.push(Series::new(name.into(), values).into());
@@ -76,16 +82,16 @@ impl<R> Columns<'_, R> {
         self.count(&format!("{name}_count"), |row| Some(value(row)?.count as u64));
     }
 
-    fn frame(self) -> PolarsResult<DataFrame> {
+    fn build(self) -> PolarsResult<DataFrame> {
         DataFrame::new(self.rows.len(), self.columns)
     }
 }
 
 fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     let methods: Vec<&'static str> =
-        summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| table::name(m.method))).collect();
+        summary.methods.iter().flat_map(|m| m.rows.iter().map(|_| method_name(m.method))).collect();
     let rows: Vec<&SummaryRow> = summary.methods.iter().flat_map(|method| &method.rows).collect();
-    let mut columns = Columns { rows, columns: vec![Series::new("method".into(), methods).into()] };
+    let mut columns = FrameBuilder { rows, columns: vec![Series::new("method".into(), methods).into()] };
     columns.text("set", |row| row.set.clone());
     columns.count("seeds_done", |row| Some(row.seeds_done as u64));
     columns.count("seeds_planned", |row| Some(row.seeds_planned as u64));
@@ -110,7 +116,9 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.estimate("within_tolerance", |row| row.within_tolerance);
     columns.estimate("error_mean", |row| row.error_mean);
     columns.estimate("speed", |row| row.speed);
-    columns.text("speed_strategy", |row| row.speed_way.as_ref().map(|way| way.strategy.clone()).unwrap_or_default());
+    columns.text("speed_strategy", |row| {
+        row.speed_way.as_ref().map(|fastest| fastest.strategy.clone()).unwrap_or_default()
+    });
     columns.text("speed_noisy", |row| row.speed_noisy.to_string());
     columns.number("features_ns", |row| Some(row.nanoseconds?.features));
     columns.number("rows_ns", |row| Some(row.nanoseconds?.rows));
@@ -119,12 +127,13 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.estimate("speed_incremental", |row| row.speed_incremental);
     columns.estimate("speed_refresh", |row| row.speed_refresh);
     columns.text("back_end", |row| row.back_end.clone().unwrap_or_default());
-    columns.frame()
+    columns.build()
 }
 
 fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
-    let mut columns: Columns<'_, RunRecord> = Columns { rows: results.runs.iter().collect(), columns: Vec::new() };
-    columns.text("method", |run| table::name(run.key.method).to_owned());
+    let mut columns: FrameBuilder<'_, RunRecord> =
+        FrameBuilder { rows: results.runs.iter().collect(), columns: Vec::new() };
+    columns.text("method", |run| method_name(run.key.method).to_owned());
     columns.text("set", |run| run.key.set.clone());
     columns.count("seed", |run| Some(run.key.seed.0));
     columns.text("identity", |run| run.identity.to_string());
@@ -134,15 +143,15 @@ fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.count("validation_samples", |run| Some(run.validation_samples));
     columns.number("validation_loss", |run| Some(run.validation_loss));
     columns.number("baseline_loss", |run| Some(run.baseline_loss));
-    columns.frame()
+    columns.build()
 }
 
 fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
-    type Row<'a> = (&'a RunRecord, &'a EpochRecord);
-    let rows: Vec<Row<'_>> =
+    type EpochRow<'a> = (&'a RunRecord, &'a EpochRecord);
+    let rows: Vec<EpochRow<'_>> =
         results.runs.iter().flat_map(|run| run.epochs.iter().map(move |epoch| (run, epoch))).collect();
-    let mut columns: Columns<'_, Row<'_>> = Columns { rows: rows.iter().collect(), columns: Vec::new() };
-    columns.text("method", |(run, _)| table::name(run.key.method).to_owned());
+    let mut columns: FrameBuilder<'_, EpochRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", |(run, _)| method_name(run.key.method).to_owned());
     columns.text("set", |(run, _)| run.key.set.clone());
     columns.count("seed", |(run, _)| Some(run.key.seed.0));
     columns.count("epoch", |(_, epoch)| Some(u64::from(epoch.epoch)));
@@ -151,5 +160,5 @@ fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.number("train_loss", |(_, epoch)| Some(epoch.train_loss));
     columns.number("validation_loss", |(_, epoch)| Some(epoch.validation_loss));
     columns.number("validation_accuracy", |(_, epoch)| epoch.validation_accuracy);
-    columns.frame()
+    columns.build()
 }

@@ -1,24 +1,26 @@
-//! Chess boards with marks on them, as SVG.
+//! Chess diagrams with highlighted squares, as SVG.
 
 use std::fmt::Write as _;
 
 use super::html::escape;
 
-/// How a mark is drawn.
+/// What happened to the feature that a highlight shows; it decides the colour.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HighlightKind {
-    Kept,
+    /// Active before and after the move.
+    Unchanged,
     Removed,
     Added,
 }
 
-/// Squares that belong together: one is marked, and joined by arrows to the next. Squares are numbered a1 = 0 … h8 = 63.
+/// The squares of one feature: the first is circled, and arrows lead to the others in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Highlight {
+    /// Squares as numbers, a1 = 0 … h8 = 63.
     pub squares: Vec<u8>,
-    pub tone: HighlightKind,
-    /// Shown when the pointer rests on it.
-    pub title: String,
+    pub kind: HighlightKind,
+    /// Shown when the pointer rests on the highlight.
+    pub tooltip: String,
 }
 
 /// A board with a heading.
@@ -27,9 +29,9 @@ pub struct Diagram {
     pub title: String,
     /// Smaller lines under the title.
     pub notes: Vec<String>,
-    /// Of each square the piece as in a FEN.
+    /// The piece on each square, by its FEN letter.
     pub pieces: [Option<char>; 64],
-    pub marks: Vec<Highlight>,
+    pub highlights: Vec<Highlight>,
 }
 
 const SQUARE: usize = 44;
@@ -38,16 +40,26 @@ const MARGIN: usize = 24;
 const LINE: usize = 16;
 
 impl HighlightKind {
+    const ALL: [HighlightKind; 3] = [HighlightKind::Unchanged, HighlightKind::Removed, HighlightKind::Added];
+
     const fn color(self) -> &'static str {
         match self {
-            HighlightKind::Kept => "#4c72b0",
+            HighlightKind::Unchanged => "#4c72b0",
             HighlightKind::Removed => "#c0392b",
             HighlightKind::Added => "#1e8449",
         }
     }
+
+    const fn name(self) -> &'static str {
+        match self {
+            HighlightKind::Unchanged => "active",
+            HighlightKind::Removed => "removed",
+            HighlightKind::Added => "added",
+        }
+    }
 }
 
-/// Boards in rows, White below, with a legend of the tones that occur.
+/// Draws diagrams in rows, White below, with a legend of the highlight kinds that occur.
 #[must_use]
 pub fn diagrams_svg(rows: &[Vec<Diagram>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -60,22 +72,22 @@ pub fn diagrams_svg(rows: &[Vec<Diagram>]) -> String {
          font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<defs>\n"
     );
-    for tone in [HighlightKind::Kept, HighlightKind::Removed, HighlightKind::Added] {
-        let color = tone.color();
-        put(
+    for kind in HighlightKind::ALL {
+        let color = kind.color();
+        append(
             &mut out,
             format_args!(
                 "<marker id=\"head{}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" \
                  orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"{color}\"/></marker>\n",
-                tone as u8
+                kind as u8
             ),
         );
     }
     out += "</defs>\n";
     let mut top = MARGIN;
     for (row, height) in rows.iter().zip(heights) {
-        for (column, board) in row.iter().enumerate() {
-            draw(&mut out, board, MARGIN + column * (BOARD + MARGIN), top);
+        for (column, diagram) in row.iter().enumerate() {
+            draw(&mut out, diagram, MARGIN + column * (BOARD + MARGIN), top);
         }
         top += height + MARGIN;
     }
@@ -83,39 +95,40 @@ pub fn diagrams_svg(rows: &[Vec<Diagram>]) -> String {
     out + "</svg>\n"
 }
 
-/// Writing to a string cannot fail.
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+fn append(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }
 
-fn height(board: &Diagram) -> usize {
-    (board.notes.len() + 1) * LINE + BOARD
+fn height(diagram: &Diagram) -> usize {
+    (diagram.notes.len() + 1) * LINE + BOARD
 }
 
 fn draw_legend(out: &mut String, rows: &[Vec<Diagram>], top: usize) {
-    let drawn = rows.iter().flatten().flat_map(|board| &board.marks).filter(|mark| !mark.squares.is_empty());
-    let mut tones: Vec<HighlightKind> = drawn.map(|mark| mark.tone).collect();
-    tones.sort_unstable();
-    tones.dedup();
-    for (place, tone) in tones.into_iter().enumerate() {
-        let (x, name) = (MARGIN + place * 110, ["active", "removed", "added"][tone as usize]);
-        let (circle, text, color) = (x + 6, x + 18, tone.color());
-        put(
+    let highlights = rows.iter().flatten().flat_map(|diagram| &diagram.highlights);
+    let mut kinds: Vec<HighlightKind> =
+        highlights.filter(|highlight| !highlight.squares.is_empty()).map(|highlight| highlight.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let (x, name, color) = (MARGIN + index * 110, kind.name(), kind.color());
+        let (circle_x, text_x) = (x + 6, x + 18);
+        append(
             out,
             format_args!(
-                "<circle cx=\"{circle}\" cy=\"{top}\" r=\"6\" fill=\"{color}\" fill-opacity=\"0.55\"/>\
-                 <text x=\"{text}\" y=\"{}\">{name}</text>\n",
+                "<circle cx=\"{circle_x}\" cy=\"{top}\" r=\"6\" fill=\"{color}\" fill-opacity=\"0.55\"/>\
+                 <text x=\"{text_x}\" y=\"{}\">{name}</text>\n",
                 top + 4
             ),
         );
     }
 }
 
-fn draw(out: &mut String, board: &Diagram, left: usize, top: usize) {
-    put(out, format_args!("<g transform=\"translate({left} {top})\">\n"));
-    put(out, format_args!("<text y=\"12\" font-weight=\"bold\">{}</text>\n", escape(&board.title)));
-    for (line, note) in board.notes.iter().enumerate() {
-        put(
+fn draw(out: &mut String, diagram: &Diagram, left: usize, top: usize) {
+    append(out, format_args!("<g transform=\"translate({left} {top})\">\n"));
+    append(out, format_args!("<text y=\"12\" font-weight=\"bold\">{}</text>\n", escape(&diagram.title)));
+    for (line, note) in diagram.notes.iter().enumerate() {
+        append(
             out,
             format_args!(
                 "<text y=\"{}\" font-size=\"10\" fill=\"#444\">{}</text>\n",
@@ -124,19 +137,22 @@ fn draw(out: &mut String, board: &Diagram, left: usize, top: usize) {
             ),
         );
     }
-    put(out, format_args!("<g transform=\"translate(0 {})\">\n", LINE * (board.notes.len() + 1)));
+    append(out, format_args!("<g transform=\"translate(0 {})\">\n", LINE * (diagram.notes.len() + 1)));
     for square in 0..64u8 {
         let (x, y) = corner(square);
         let fill = if (square / 8 + square % 8) % 2 == 0 { "#d3cbb8" } else { "#f3efe4" };
-        put(out, format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{SQUARE}\" height=\"{SQUARE}\" fill=\"{fill}\"/>\n"));
+        append(
+            out,
+            format_args!("<rect x=\"{x}\" y=\"{y}\" width=\"{SQUARE}\" height=\"{SQUARE}\" fill=\"{fill}\"/>\n"),
+        );
     }
-    for mark in board.marks.iter().filter(|mark| !mark.squares.is_empty()) {
-        draw_mark(out, mark);
+    for highlight in diagram.highlights.iter().filter(|highlight| !highlight.squares.is_empty()) {
+        draw_highlight(out, highlight);
     }
-    for (square, piece) in (0..64u8).zip(&board.pieces) {
+    for (square, piece) in (0..64u8).zip(&diagram.pieces) {
         if let Some(piece) = piece {
             let (x, y) = center(square);
-            put(
+            append(
                 out,
                 format_args!(
                     "<text x=\"{x}\" y=\"{}\" font-size=\"32\" text-anchor=\"middle\" pointer-events=\"none\">{}</text>\n",
@@ -149,26 +165,27 @@ fn draw(out: &mut String, board: &Diagram, left: usize, top: usize) {
     out.push_str("</g>\n</g>\n");
 }
 
-fn draw_mark(out: &mut String, mark: &Highlight) {
-    let (color, title) = (mark.tone.color(), escape(&mark.title));
-    let opacity = if mark.tone == HighlightKind::Kept { "0.28" } else { "0.55" };
-    put(out, format_args!("<g><title>{title}</title>\n"));
-    let (x, y) = center(mark.squares[0]);
-    put(out, format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"19\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
-    for pair in mark.squares.windows(2) {
+fn draw_highlight(out: &mut String, highlight: &Highlight) {
+    let (color, tooltip) = (highlight.kind.color(), escape(&highlight.tooltip));
+    let opacity = if highlight.kind == HighlightKind::Unchanged { "0.28" } else { "0.55" };
+    append(out, format_args!("<g><title>{tooltip}</title>\n"));
+    let (x, y) = center(highlight.squares[0]);
+    append(out, format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"19\" fill=\"{color}\" fill-opacity=\"{opacity}\"/>\n"));
+    for pair in highlight.squares.windows(2) {
         let ((x1, y1), (x2, y2)) = (center(pair[0]), center(pair[1]));
-        put(
+        append(
             out,
             format_args!(
                 "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{color}\" stroke-width=\"2\" \
                  stroke-opacity=\"{opacity}\" marker-end=\"url(#head{})\"/>\n",
-                mark.tone as u8
+                highlight.kind as u8
             ),
         );
     }
     out.push_str("</g>\n");
 }
 
+/// The upper left corner of a square, in pixels.
 fn corner(square: u8) -> (usize, usize) {
     (usize::from(square % 8) * SQUARE, usize::from(7 - square / 8) * SQUARE)
 }
@@ -178,9 +195,10 @@ fn center(square: u8) -> (usize, usize) {
     (x + SQUARE / 2, y + SQUARE / 2)
 }
 
+/// The chess symbol of a FEN letter.
 fn glyph(piece: char) -> char {
-    let at = "KQRBNPkqrbnp".find(piece);
-    at.and_then(|at| "♔♕♖♗♘♙♚♛♜♝♞♟".chars().nth(at)).unwrap_or(piece)
+    let index = "KQRBNPkqrbnp".find(piece);
+    index.and_then(|index| "♔♕♖♗♘♙♚♛♜♝♞♟".chars().nth(index)).unwrap_or(piece)
 }
 
 #[cfg(test)]
@@ -188,18 +206,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_arrows_and_pieces_are_drawn() {
+    fn highlights_arrows_and_pieces_are_drawn() {
         let mut pieces = [None; 64];
         pieces[0] = Some('R');
-        let mark = |squares: &[u8], tone| Highlight { squares: squares.into(), tone, title: "a<b".into() };
-        let marks = vec![
-            mark(&[0, 8, 16], HighlightKind::Added),
-            mark(&[], HighlightKind::Kept),
-            mark(&[63], HighlightKind::Removed),
+        let highlight = |squares: &[u8], kind| Highlight { squares: squares.into(), kind, tooltip: "a<b".into() };
+        let highlights = vec![
+            highlight(&[0, 8, 16], HighlightKind::Added),
+            highlight(&[], HighlightKind::Unchanged),
+            highlight(&[63], HighlightKind::Removed),
         ];
-        let board = Diagram { title: "T & U".into(), notes: vec!["note".into()], pieces, marks };
-        let svg = diagrams_svg(&[vec![board]]);
-        let count = |what: &str| svg.matches(what).count();
+        let diagram = Diagram { title: "T & U".into(), notes: vec!["note".into()], pieces, highlights };
+        let svg = diagrams_svg(&[vec![diagram]]);
+        let count = |text: &str| svg.matches(text).count();
         assert_eq!(count("<rect x"), 64);
         assert_eq!((count("<line"), count("<title>a&lt;b</title>"), count("♖")), (2, 2, 1));
         assert_eq!((count("T &amp; U"), count(">added<"), count(">removed<"), count(">active<")), (1, 1, 1, 0));

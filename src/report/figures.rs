@@ -1,178 +1,193 @@
-//! Which plots a report has: data laid out for drawing, without any drawing.
+//! The figures of a report and the data of each; [`super::plot`] draws them.
 
-use super::comparison_table as table;
+use super::comparison_table::method_name;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use crate::record::Method;
 use crate::statistics::Estimate;
 
-/// A plot to be drawn.
+/// A figure, ready to be drawn.
 #[derive(Clone, Debug)]
-pub(super) struct Sketch {
-    /// The file's name without ending.
+pub struct Figure {
     pub(super) name: String,
     pub(super) title: String,
-    /// The method it belongs to; none for what depends on the sets only.
     pub(super) method: Option<Method>,
-    pub(super) content: Content,
+    pub(super) chart: Chart,
 }
 
+/// The kind of plot, with its data.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
-    /// Dots with intervals, a line a set.
-    Dots { axis: String, rows: Vec<(String, Estimate)> },
-    /// Lines with bands over epochs.
-    Curves { axis: String, curves: Vec<Curve> },
-    /// Groups of bars, a group a set and a bar a series.
-    Bars { axis: String, series: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
-    /// Points with intervals in y; x on a logarithmic axis.
-    Points { x_axis: String, y_axis: String, points: Vec<(String, f64, Estimate)> },
-    /// Layers over two numeric axes.
-    Plane { x_axis: String, y_axis: String, layers: Vec<Layer> },
-    /// A number for each square of the board, a1 first.
-    Squares { axis: String, shares: Vec<f64> },
+pub(super) enum Chart {
+    /// One dot with its interval per feature set.
+    Dots { axis: String, dots: Vec<(String, Estimate)> },
+    /// Loss by epoch, with bands.
+    LearningCurves { axis: String, curves: Vec<Curve> },
+    /// One group of bars per feature set.
+    Bars { axis: String, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
+    /// Named points with intervals in y; x is logarithmic.
+    Scatter { x_axis: String, y_axis: String, points: Vec<(String, f64, Estimate)> },
+    /// Several series over the same two axes.
+    Series { x_axis: String, y_axis: String, series: Vec<Series> },
+    /// A share for each square of the board, a1 first.
+    BoardHeatMap { axis: String, shares: Vec<f64> },
 }
 
-/// One of several things drawn into the same plot.
+/// One of the series of a [`Chart::Series`].
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
-    /// Empty where the axes say it all.
+pub(super) struct Series {
+    /// Name in the legend; empty for a lone series.
     pub(super) name: String,
-    pub(super) style: Style,
+    pub(super) style: SeriesStyle,
     pub(super) points: Vec<(f64, Estimate)>,
 }
 
 #[derive(Copy, Clone, Debug)]
-pub(super) enum Style {
+pub(super) enum SeriesStyle {
+    /// Columns of this width on the x axis.
     Columns {
         width: f64,
     },
     Line,
-    /// Between the bounds.
+    /// The area between the intervals' bounds.
     Band,
-    /// With their intervals.
+    /// Dots with their intervals.
     Dots,
 }
 
-/// Every plot for which there are figures.
-pub(super) fn of(summary: &Summary) -> Vec<Sketch> {
-    let mut sketches = Vec::new();
-    for method in &summary.methods {
-        sketches.extend(
-            [loss(method), learning(method), trade_off(method), time(method), activity(method)].into_iter().flatten(),
-        );
-    }
-    sketches.extend(rows_a_move(summary));
-    sketches.extend(refreshes(summary));
-    sketches
-}
-
-/// Each set once, from the first method that has it.
-fn sets(summary: &Summary) -> Vec<&SummaryRow> {
-    let mut rows: Vec<&SummaryRow> = Vec::new();
-    for row in summary.methods.iter().flat_map(|method| &method.rows) {
-        if !rows.iter().any(|known| known.set == row.set) {
-            rows.push(row);
+impl Figure {
+    /// All figures of a report for which there are data.
+    #[must_use]
+    pub fn all(summary: &Summary) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        for method in &summary.methods {
+            let of_method =
+                [loss(method), learning_curves(method), trade_off(method), time(method), neuron_activity(method)];
+            figures.extend(of_method.into_iter().flatten());
         }
+        figures.extend(rows_per_move(summary));
+        figures.extend(refreshes(summary));
+        figures
     }
-    rows
+
+    /// The file name without extension.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The method whose results are shown; `None` if the figure depends on the feature sets only.
+    #[must_use]
+    pub fn method(&self) -> Option<Method> {
+        self.method
+    }
 }
 
-fn sketch(kind: &str, title: &str, method: Method, content: Content) -> Sketch {
-    let name = table::name(method);
-    Sketch { name: format!("{kind}-{name}"), title: format!("{title} ({name})"), method: Some(method), content }
+fn method_figure(kind: &str, title: &str, method: Method, chart: Chart) -> Figure {
+    let name = method_name(method);
+    Figure { name: format!("{kind}-{name}"), title: format!("{title} ({name})"), method: Some(method), chart }
 }
 
-fn loss(summary: &MethodSummary) -> Option<Sketch> {
-    let rows: Vec<_> = summary.rows.iter().filter_map(|row| Some((row.set.clone(), row.validation_loss?))).collect();
+fn loss(summary: &MethodSummary) -> Option<Figure> {
+    let dots: Vec<_> = summary.rows.iter().filter_map(|row| Some((row.set.clone(), row.validation_loss?))).collect();
+    let is_empty = dots.is_empty();
     let axis = "validation loss (mean and 95% interval over seeds; lower is better)".into();
-    let content = Content::Dots { axis, rows };
-    some_sets(&summary.rows, |row| row.validation_loss.is_some())
-        .then(|| sketch("loss", "Validation loss", summary.method, content))
+    (!is_empty).then(|| method_figure("loss", "Validation loss", summary.method, Chart::Dots { axis, dots }))
 }
 
-fn learning(summary: &MethodSummary) -> Option<Sketch> {
-    let content = Content::Curves { axis: "validation loss".into(), curves: summary.curves.clone() };
-    (!summary.curves.is_empty()).then(|| sketch("learning", "Learning curves", summary.method, content))
+fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
+    let chart = Chart::LearningCurves { axis: "validation loss".into(), curves: summary.curves.clone() };
+    (!summary.curves.is_empty()).then(|| method_figure("learning", "Learning curves", summary.method, chart))
 }
 
-/// Loss against the time of an evaluation; where none was timed, against the rows of the cost model.
-fn trade_off(summary: &MethodSummary) -> Option<Sketch> {
+/// Loss by the time of an evaluation or, if no speed was measured, by rows per move.
+fn trade_off(summary: &MethodSummary) -> Option<Figure> {
     let points = |cost: fn(&SummaryRow) -> Option<f64>| -> Vec<_> {
         let rows = summary.rows.iter();
         rows.filter_map(|row| Some((row.set.clone(), cost(row).filter(|cost| *cost > 0.0)?, row.validation_loss?)))
             .collect()
     };
-    let timed = points(|row| Some(1e9 / row.speed?.mean));
-    let (x_axis, title, points) = match timed.is_empty() {
-        false => ("nanoseconds per evaluation, by the fastest way (logarithmic)", "Loss against time", timed),
+    let by_time = points(|row| Some(1e9 / row.speed?.mean));
+    let (x_axis, title, points) = match by_time.is_empty() {
+        false => ("nanoseconds per evaluation with the fastest strategy (logarithmic)", "Loss by time", by_time),
         true => (
-            "rows touched per move and perspective, with a refresh cache (logarithmic)",
-            "Loss against rows",
+            "rows added or subtracted per move and perspective, with a refresh cache (logarithmic)",
+            "Loss by rows",
             points(|row| row.rows_cache),
         ),
     };
-    let empty = points.is_empty();
-    let content = Content::Points { x_axis: x_axis.into(), y_axis: "validation loss".into(), points };
-    (!empty).then(|| sketch("tradeoff", title, summary.method, content))
+    let is_empty = points.is_empty();
+    let chart = Chart::Scatter { x_axis: x_axis.into(), y_axis: "validation loss".into(), points };
+    (!is_empty).then(|| method_figure("tradeoff", title, summary.method, chart))
 }
 
-fn time(summary: &MethodSummary) -> Option<Sketch> {
+fn time(summary: &MethodSummary) -> Option<Figure> {
     let group = |row: &SummaryRow| {
-        let parts = row.nanoseconds?;
-        Some((row.set.clone(), [parts.features, parts.rows, parts.forward].map(exact).to_vec()))
+        let time = row.nanoseconds?;
+        Some((row.set.clone(), [time.features, time.rows, time.forward].map(exact).to_vec()))
     };
-    let groups: Vec<_> = summary.rows.iter().filter_map(group).collect();
-    let empty = groups.is_empty();
-    let axis = "nanoseconds per evaluation, by each set's fastest way".into();
-    let series = vec!["finding features", "adding rows", "forward pass"];
-    let content = Content::Bars { axis, series, groups };
-    (!empty).then(|| sketch("time", "Where the time goes", summary.method, content))
+    let chart = bars(
+        "nanoseconds per evaluation with each set's fastest strategy",
+        vec!["finding features", "adding rows", "forward pass"],
+        summary.rows.iter().filter_map(group).collect(),
+    )?;
+    Some(method_figure("time", "Time per evaluation", summary.method, chart))
 }
 
-fn activity(summary: &MethodSummary) -> Option<Sketch> {
-    let groups: Vec<_> = summary
-        .rows
-        .iter()
-        .filter_map(|row| Some((row.set.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)])))
-        .collect();
-    let empty = groups.is_empty();
-    let axis = "share of accumulator outputs, %".into();
-    let content = Content::Bars { axis, series: vec!["above zero", "at the upper bound"], groups };
-    (!empty).then(|| sketch("activity", "Neuron activity", summary.method, content))
+fn neuron_activity(summary: &MethodSummary) -> Option<Figure> {
+    let group =
+        |row: &SummaryRow| Some((row.set.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)]));
+    let chart = bars(
+        "share of accumulator outputs, %",
+        vec!["above zero", "at the upper bound"],
+        summary.rows.iter().filter_map(group).collect(),
+    )?;
+    Some(method_figure("activity", "Neuron activity", summary.method, chart))
 }
 
-fn rows_a_move(summary: &Summary) -> Option<Sketch> {
-    let groups: Vec<_> = sets(summary)
-        .into_iter()
-        .filter_map(|row| {
-            let bars = [row.rows_update?, row.rows_cache?, row.rows_refresh?];
-            Some((row.set.clone(), bars.map(exact).to_vec()))
-        })
-        .collect();
-    let series = vec!["updated", "with a refresh cache", "all recomputed"];
-    let content = Content::Bars { axis: "rows touched a move and perspective".into(), series, groups };
-    cost_sketch("rows", "Accumulator rows a move", content)
+fn rows_per_move(summary: &Summary) -> Option<Figure> {
+    let group = |row: &SummaryRow| {
+        let rows = [row.rows_update?, row.rows_cache?, row.rows_refresh?];
+        Some((row.set.clone(), rows.map(exact).to_vec()))
+    };
+    let chart = bars(
+        "rows added or subtracted per move and perspective",
+        vec!["updates", "updates with a refresh cache", "everything recomputed"],
+        distinct_sets(summary).into_iter().filter_map(group).collect(),
+    )?;
+    Some(Figure { name: "rows".into(), title: "Accumulator rows per move".into(), method: None, chart })
 }
 
-fn refreshes(summary: &Summary) -> Option<Sketch> {
-    let groups: Vec<_> = sets(summary)
-        .into_iter()
-        .filter_map(|row| Some((row.set.clone(), vec![exact(row.refreshes? * 100.0)])))
-        .collect();
-    let axis = "moves that refresh an accumulator, % (mean of both perspectives)".into();
-    cost_sketch("refreshes", "Refreshes", Content::Bars { axis, series: vec!["refreshes"], groups })
+fn refreshes(summary: &Summary) -> Option<Figure> {
+    let group = |row: &SummaryRow| Some((row.set.clone(), vec![exact(row.refreshes? * 100.0)]));
+    let chart = bars(
+        "moves that refresh an accumulator, % (mean of both perspectives)",
+        vec!["refreshes"],
+        distinct_sets(summary).into_iter().filter_map(group).collect(),
+    )?;
+    Some(Figure { name: "refreshes".into(), title: "Refreshes".into(), method: None, chart })
 }
 
-fn cost_sketch(name: &str, title: &str, content: Content) -> Option<Sketch> {
-    let empty = matches!(&content, Content::Bars { groups, .. } if groups.is_empty());
-    (!empty).then(|| Sketch { name: name.into(), title: title.into(), method: None, content })
+/// A bar chart, unless there are no groups.
+fn bars(axis: &str, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)>) -> Option<Chart> {
+    (!groups.is_empty()).then(|| Chart::Bars { axis: axis.into(), bar_names, groups })
 }
 
-fn some_sets(rows: &[SummaryRow], has: impl Fn(&SummaryRow) -> bool) -> bool {
-    rows.iter().any(has)
+/// One row per feature set, from the first method that has the set.
+fn distinct_sets(summary: &Summary) -> Vec<&SummaryRow> {
+    let mut distinct: Vec<&SummaryRow> = Vec::new();
+    for row in summary.methods.iter().flat_map(|method| &method.rows) {
+        if !distinct.iter().any(|other| other.set == row.set) {
+            distinct.push(row);
+        }
+    }
+    distinct
 }
 
-/// A count over fixed data: no interval.
-fn exact(mean: f64) -> Estimate {
+/// A value without an interval.
+pub(super) fn exact(mean: f64) -> Estimate {
     Estimate { mean, interval: None, count: 1 }
 }

@@ -1,18 +1,21 @@
-//! The report as one page that needs nothing else: styles, plots and the sorting of tables are inside.
+//! The report as a single HTML page that contains its styles, plots and scripts.
 
 use std::fmt::Write;
 
-use super::comparison_table::{INTERVALS, Part, Table, meanings};
-use super::plot::{Figure, PlotError};
+use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
+use super::figures::Figure;
+use super::plot::PlotError;
 use super::summary::Summary;
 use super::text::provenance;
 use crate::record::Method;
 
+/// The page: tables and plots per method, then plots of the sets, the meaning of the columns and the provenance.
+///
 /// # Errors
 /// When a plot cannot be drawn.
 pub fn html(summary: &Summary) -> Result<String, PlotError> {
     let figures = Figure::all(summary);
-    let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
+    let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
     let mut body = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(body, "<h1>{}</h1>", escape(&summary.study.name));
@@ -21,15 +24,15 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     }
     for (method, table) in summary.methods.iter().zip(&tables) {
         let _ = writeln!(body, "<section>\n<h2>{}</h2>", table.title);
-        for part in Part::ALL {
-            body.push_str(&grid(table, part));
+        for section in Section::ALL {
+            body.push_str(&section_html(table, section));
         }
         body.push_str(&plots(&figures, Some(method.method))?);
         body.push_str("</section>\n");
     }
     let shared = plots(&figures, None)?;
     if !shared.is_empty() {
-        let _ = writeln!(body, "<section>\n<h2>What the sets cost</h2>\n{shared}</section>");
+        let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }
     body.push_str("<section>\n<h2>Columns</h2>\n<dl>\n");
     for (heading, meaning) in meanings(&tables) {
@@ -45,21 +48,21 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     ))
 }
 
-/// One part of a table, narrow enough for a screen; empty when it has no columns.
-fn grid(table: &Table, part: Part) -> String {
-    if table.part(part).next().is_none() {
+/// One section of a table; empty if it has no columns.
+fn section_html(table: &ComparisonTable, section: Section) -> String {
+    if table.section(section).next().is_none() {
         return String::new();
     }
-    let mut out = format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", part.title());
+    let mut out = format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", section.title());
     out.push_str("<th scope=\"col\"><button>set</button></th>");
-    for column in table.part(part) {
+    for column in table.section(section) {
         let meaning = escape(&column.meaning);
         let _ = write!(out, "<th scope=\"col\" title=\"{meaning}\"><button>{}</button></th>", column.heading);
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "<tr><th scope=\"row\" data-value=\"{index}\">{}</th>", escape(set));
-        for column in table.part(part) {
+        for column in table.section(section) {
             let cell = &column.cells[index];
             let value = cell.value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
             let _ = write!(out, "<td{value}>{}</td>", escape(&cell.text));
@@ -78,7 +81,7 @@ fn plots(figures: &[Figure], method: Option<Method>) -> Result<String, PlotError
     Ok(out)
 }
 
-/// Text as it stands in HTML, attributes included.
+/// Escapes a text for HTML elements and attributes.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -115,7 +118,7 @@ footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .5rem; } th, td { padding: .3rem .45rem; } }
 ";
 
-/// A click on a heading sorts by it; rows without a value stay last.
+/// Sorts a table by the column whose heading is clicked; rows without a value stay last.
 const SCRIPT: &str = "
 for (const table of document.querySelectorAll('table')) {
   const heads = [...table.querySelectorAll('.heads th')];

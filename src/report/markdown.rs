@@ -1,32 +1,29 @@
-//! The report as Markdown, with links to the plots beside it.
+//! The report as Markdown, with links to the plots' files.
 
 use std::fmt::Write;
 
-use super::comparison_table::{INTERVALS, Part, Table, meanings};
-use super::figures;
+use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
+use super::figures::Figure;
 use super::summary::Summary;
 use super::text::provenance;
 
-/// One table a method, its columns explained, and the plots by their file names.
+/// Tables and links to plots per method, then the meaning of the columns and the provenance.
 #[must_use]
 pub fn markdown(summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", escape(&summary.study.name));
     if !summary.study.about.is_empty() {
         out.push_str(&format!("{}\n\n", escape(&summary.study.about)));
     }
-    let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
+    let figures = Figure::all(summary);
+    let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
     for (method, table) in summary.methods.iter().zip(&tables) {
         out.push_str(&format!("## {}\n\n", table.title));
-        for part in Part::ALL {
-            out.push_str(&grid(table, part));
+        for section in Section::ALL {
+            out.push_str(&section_markdown(table, section));
         }
-        for figure in figures::of(summary).iter().filter(|figure| figure.method == Some(method.method)) {
-            let _ = writeln!(out, "![{}](plots/{}.svg)\n", figure.title, figure.name);
-        }
+        figures.iter().filter(|figure| figure.method == Some(method.method)).for_each(|figure| out += &link(figure));
     }
-    for figure in figures::of(summary).iter().filter(|figure| figure.method.is_none()) {
-        let _ = writeln!(out, "![{}](plots/{}.svg)\n", figure.title, figure.name);
-    }
+    figures.iter().filter(|figure| figure.method.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");
     for (heading, meaning) in meanings(&tables) {
         // Writing to a string cannot fail.
@@ -36,14 +33,18 @@ pub fn markdown(summary: &Summary) -> String {
     out
 }
 
-/// One part of a table with its title; empty when it has no columns.
-fn grid(table: &Table, part: Part) -> String {
-    let columns = table.part(part).count();
+fn link(figure: &Figure) -> String {
+    format!("![{}](plots/{}.svg)\n\n", figure.title, figure.name)
+}
+
+/// One section of a table with its title; empty if it has no columns.
+fn section_markdown(table: &ComparisonTable, section: Section) -> String {
+    let columns = table.section(section).count();
     if columns == 0 {
         return String::new();
     }
-    let mut out = format!("### {}\n\n| set |", part.title());
-    for column in table.part(part) {
+    let mut out = format!("### {}\n\n| set |", section.title());
+    for column in table.section(section) {
         let _ = write!(out, " {} |", column.heading);
     }
     out.push_str("\n|---|");
@@ -51,7 +52,7 @@ fn grid(table: &Table, part: Part) -> String {
     out.push('\n');
     for (index, set) in table.sets.iter().enumerate() {
         let _ = write!(out, "| {} |", escape(set));
-        for column in table.part(part) {
+        for column in table.section(section) {
             let _ = write!(out, " {} |", column.cells[index].text);
         }
         out.push('\n');
@@ -60,7 +61,7 @@ fn grid(table: &Table, part: Part) -> String {
     out
 }
 
-/// Keeps a text from being read as markup.
+/// Escapes a text so that Markdown shows it as it is.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! Reports: records → summaries with intervals → tables, plots, Markdown, CSV, Parquet and one HTML page.
+//! Reports: records become a [`Summary`] with intervals, and that becomes text, Markdown, HTML, plots, CSV and Parquet.
 //!
-//! Reads `record` only: it builds and runs without libtorch and without the engine. Everything here returns text or
-//! bytes; [`write`] alone touches files.
+//! The tables that all reports share are in `comparison_table`. This module depends on `record` only, so it builds and runs
+//! without libtorch and without the engine. All functions return text or bytes; only [`write`] writes files.
 
 mod comparison_table;
 mod data_frames;
@@ -25,9 +25,10 @@ pub use crate::statistics::{Estimate, student_t_quantile};
 pub use data_frames::DataFrames;
 pub use dataset_figures::dataset_figures;
 pub use diagram::{Diagram, Highlight, HighlightKind, diagrams_svg};
+pub use figures::Figure;
 pub use html::html;
 pub use markdown::markdown;
-pub use plot::{Figure, PlotError};
+pub use plot::PlotError;
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
 pub use text::{WIDTH, text};
 pub use write::{WriteError, write};

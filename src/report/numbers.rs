@@ -1,16 +1,16 @@
-//! Numbers as people read them: as many digits as the interval allows, the same in a whole column.
+//! Number formatting: as many digits as the interval allows, the same number of decimals in a column.
 
 use crate::statistics::Estimate;
 use crate::text::grouped;
 
-/// What stands where nothing was measured.
+/// Stands for a value that was not measured.
 pub(super) const MISSING: &str = "–";
 
-/// Decimals that show a typical interval with two significant digits; without intervals, a typical value with four.
+/// Decimals of a column: two significant digits of the median interval or, without intervals, four of the median value.
 pub(super) fn decimals(estimates: &[Estimate]) -> usize {
     let intervals = estimates.iter().filter_map(|estimate| estimate.interval).filter(|half| *half > 0.0).collect();
     let (typical, digits) = match median(intervals) {
-        Some(half) => (half, 2),
+        Some(interval) => (interval, 2),
         None if estimates.iter().all(|estimate| estimate.mean.fract() == 0.0) => return 0,
         None => (median(estimates.iter().map(|e| e.mean.abs()).filter(|mean| *mean > 0.0).collect()).unwrap_or(1.0), 4),
     };
@@ -22,7 +22,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// `0.01234 ± 0.00041`, or the mean alone where the spread is unknown.
+/// `0.01234 ± 0.00041`, or the mean alone if there is no interval.
 pub(super) fn estimate(value: Estimate, decimals: usize, signed: bool) -> String {
     let mean = number(value.mean, decimals, signed);
     match value.interval {
@@ -31,7 +31,7 @@ pub(super) fn estimate(value: Estimate, decimals: usize, signed: bool) -> String
     }
 }
 
-/// A number with a true minus sign, thousands in groups, and a plus sign when `signed`.
+/// A number with a minus sign (−), grouped thousands and, if `signed`, a plus sign.
 pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
     let digits = format!("{:.decimals$}", value.abs());
     let is_zero = digits.chars().all(|c| c == '0' || c == '.');
@@ -41,18 +41,18 @@ pub(super) fn number(value: f64, decimals: usize, signed: bool) -> String {
         () if signed => "+",
         () => "",
     };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let (integer, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{}{point}{fraction}", grouped(whole))
+    format!("{sign}{}{point}{fraction}", grouped(integer))
 }
 
 /// `83 s`, `6 min 40 s`, `2 h 5 min`
 pub(super) fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+    let seconds = seconds.round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Records brought together: one row a feature set and method, every trained figure with its interval over the seeds.
+//! Summary of an experiment's records: one row per feature set and method, with intervals over the seeds.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::record::{
 use crate::statistics::Estimate;
 use crate::units::Seed;
 
-/// A whole report's figures.
+/// All numbers of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     pub study: Study,
@@ -18,11 +18,11 @@ pub struct Summary {
     pub methods: Vec<MethodSummary>,
 }
 
-/// The comparison by one method.
+/// The comparison of feature sets by one method.
 #[derive(Clone, Debug, Serialize)]
 pub struct MethodSummary {
     pub method: Method,
-    /// The set others are compared with: the first.
+    /// The first set, with which the others are compared.
     pub reference: String,
     /// In the experiment's order.
     pub rows: Vec<SummaryRow>,
@@ -36,7 +36,7 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
-/// One epoch over the seeds.
+/// An epoch's mean over the seeds.
 #[derive(Copy, Clone, Debug, Serialize)]
 pub struct CurvePoint {
     pub epoch: u32,
@@ -45,7 +45,7 @@ pub struct CurvePoint {
     pub validation_loss: Estimate,
 }
 
-/// One feature set by one method. Whatever was not measured (yet) is none.
+/// One feature set trained by one method. Values that were not measured are `None`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryRow {
     pub set: String,
@@ -53,11 +53,11 @@ pub struct SummaryRow {
     pub seeds_planned: usize,
     pub features: Option<u32>,
     pub parameters: Option<u64>,
-    /// Active features a position and perspective.
+    /// Active features per perspective.
     pub active_mean: Option<f64>,
     pub active_max: Option<u64>,
     pub density: Option<f64>,
-    /// Rows a move, mean of both perspectives.
+    /// Rows of the feature transformer per move, mean of both perspectives.
     pub rows_update: Option<f64>,
     pub rows_refresh: Option<f64>,
     pub rows_cache: Option<f64>,
@@ -65,41 +65,42 @@ pub struct SummaryRow {
     pub refreshes: Option<f64>,
     pub validation_loss: Option<Estimate>,
     pub baseline_loss: Option<Estimate>,
-    /// Validation loss over the loss of the best constant, by seed.
+    /// Validation loss divided by the loss of the best constant.
     pub relative_loss: Option<Estimate>,
-    /// Validation loss minus the reference set's, paired by seed; none for the reference itself.
+    /// Validation loss minus that of the reference set, paired by seed; `None` for the reference itself.
     pub difference: Option<Estimate>,
-    /// pqr: share of validation samples whose chosen move is preferred.
+    /// For pqr: share of validation samples in which the network prefers the move played.
     pub accuracy: Option<Estimate>,
-    /// Share of accumulator outputs above zero, and at the activation's bound.
+    /// Share of accumulator outputs above zero, and share at the activation's upper bound.
     pub l1_active: Option<Estimate>,
     pub l1_saturated: Option<Estimate>,
-    /// Accumulator neurons that are never active.
+    /// Number of accumulator neurons that are zero in every position.
     pub l1_never: Option<Estimate>,
-    /// Share of positions whose WDL differs by at most `tolerance` between float and integer network.
+    /// Share of positions whose WDL by float and by integer network differ by at most `tolerance`.
     pub within_tolerance: Option<Estimate>,
     pub tolerance: Option<f64>,
     pub error_mean: Option<Estimate>,
-    /// Evaluations per second of the networks as trained, one thread, by the fastest way.
+    /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
     pub speed: Option<Estimate>,
-    /// The fastest way.
+    /// The fastest strategy and its back end.
     pub speed_way: Option<Way>,
-    /// Whether some repetitions of it were too far apart to be relied on.
+    /// Whether its repetitions differed too much to be reliable.
     pub speed_noisy: bool,
-    /// Where the time goes, by the fastest way; mean over the networks.
+    /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
     pub nanoseconds: Option<Nanoseconds>,
-    /// The same networks with their neurons arranged by other positions.
+    /// Speed of the same networks with their neurons permuted for other positions.
     pub speed_arranged: Option<Estimate>,
-    /// The fastest of the ways that follow the moves, and of those that recompute everything.
+    /// Speed of the fastest strategy that updates accumulators, and of the one that recomputes them at every move.
     pub speed_incremental: Option<Estimate>,
     pub speed_refresh: Option<Estimate>,
-    /// The back end of the speed.
+    /// Back end of the fastest strategy.
     pub back_end: Option<String>,
     /// The seeds whose networks were timed.
     pub speed_seeds: Vec<Seed>,
 }
 
 impl Summary {
+    /// Summarises the records, in the order of the experiment's plan.
     #[must_use]
     pub fn of(results: &Results) -> Summary {
         let mut methods: Vec<MethodSummary> = Vec::new();
@@ -111,20 +112,20 @@ impl Summary {
                 methods.len() - 1
             });
             let summary = &mut methods[index];
-            summary.rows.push(row(results, planned, &summary.reference));
+            summary.rows.push(summary_row(results, planned, &summary.reference));
             summary.curves.extend(curve(results, planned));
         }
         Summary { study: results.study.clone(), environment: results.environment.clone(), methods }
     }
 
-    /// Whether some planned run is missing.
+    /// Whether a planned run is missing.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.methods.iter().flat_map(|method| &method.rows).any(|row| row.seeds_done < row.seeds_planned)
     }
 }
 
-fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
+fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
     let runs = runs_of(results, &planned.set, planned.method);
     let over =
         |value: &dyn Fn(&RunRecord) -> f64| Estimate::over(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
@@ -138,9 +139,9 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
     let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
     let speed_seeds = nets_of(&results.speed, planned).map(|result| result.key.seed).collect();
     let arranged: Vec<_> =
-        speeds.iter().filter_map(|record| record.arranged.as_ref().map(|one| &one.entries[..])).collect();
-    let given: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
-    let fastest = Fastest::of(&given, |_| true);
+        speeds.iter().filter_map(|record| record.arranged.as_ref().map(|arranged| &arranged.entries[..])).collect();
+    let as_trained: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
+    let fastest = FastestStrategy::of(&as_trained, |_| true);
     let accuracy: Option<Vec<f64>> =
         runs.iter().map(|run| run.best().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
@@ -172,9 +173,10 @@ fn row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
         back_end: fastest.as_ref().map(|fastest| fastest.way.back_end.clone()),
         speed: fastest.as_ref().map(|fastest| fastest.speed),
         speed_way: fastest.map(|fastest| fastest.way),
-        speed_arranged: Fastest::of(&arranged, |_| true).map(|fastest| fastest.speed),
-        speed_incremental: Fastest::of(&given, |strategy| strategy != REFRESH).map(|fastest| fastest.speed),
-        speed_refresh: Fastest::of(&given, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
+        speed_arranged: FastestStrategy::of(&arranged, |_| true).map(|fastest| fastest.speed),
+        speed_incremental: FastestStrategy::of(&as_trained, |strategy| strategy != REFRESH)
+            .map(|fastest| fastest.speed),
+        speed_refresh: FastestStrategy::of(&as_trained, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
         speed_seeds,
     }
 }
@@ -187,7 +189,7 @@ fn nets_of<'a, T>(all: &'a [NetResult<T>], planned: &'a PlannedRow) -> impl Iter
     all.iter().filter(|result| result.key.set == planned.set && result.key.method == planned.method)
 }
 
-/// Loss minus the reference's loss of the same seed, over the seeds both have.
+/// Loss minus the reference's loss with the same seed, over the seeds that both have.
 fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, reference: &str) -> Option<Estimate> {
     if planned.set == reference {
         return None;
@@ -200,48 +202,49 @@ fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, refe
     Estimate::over(&pairs.collect::<Vec<_>>())
 }
 
-/// The strategy that recomputes everything at every move; all others follow the moves.
+/// The strategy that recomputes accumulators at every move; all others update them.
 const REFRESH: &str = "refresh";
 
-/// The way that was fastest, on the mean over the networks.
-struct Fastest {
+/// The strategy with the highest mean speed over the networks.
+struct FastestStrategy {
     way: Way,
-    /// Over networks when several were timed, else the one network's own interval over its repetitions.
+    /// Mean and interval over the networks; for a single network, its own interval over repetitions.
     speed: Estimate,
     nanoseconds: Option<Nanoseconds>,
     noisy: bool,
 }
 
-impl Fastest {
-    /// Among the `wanted` strategies that every network (one list of entries each) was timed by.
-    fn of(networks: &[&[SpeedEntry]], wanted: fn(&str) -> bool) -> Option<Fastest> {
-        let ways = networks.first()?.iter().filter(|entry| wanted(&entry.strategy));
-        let timed = ways.filter_map(|way| {
-            let same = |entry: &&SpeedEntry| (&entry.strategy, &entry.back_end) == (&way.strategy, &way.back_end);
-            let entries = networks.iter().map(|entries| entries.iter().find(same)).collect::<Option<Vec<_>>>()?;
-            Fastest::timed(&entries)
+impl FastestStrategy {
+    /// Chooses among the strategies that are `allowed` and timed for every network. `networks`: each network's timings.
+    fn of(networks: &[&[SpeedEntry]], allowed: fn(&str) -> bool) -> Option<FastestStrategy> {
+        let candidates = networks.first()?.iter().filter(|entry| allowed(&entry.strategy));
+        let means = candidates.filter_map(|candidate| {
+            let is_same =
+                |entry: &&SpeedEntry| (&entry.strategy, &entry.back_end) == (&candidate.strategy, &candidate.back_end);
+            let entries = networks.iter().map(|entries| entries.iter().find(is_same)).collect::<Option<Vec<_>>>()?;
+            FastestStrategy::mean(&entries)
         });
-        timed.max_by(|a, b| a.speed.mean.total_cmp(&b.speed.mean))
+        means.max_by(|a, b| a.speed.mean.total_cmp(&b.speed.mean))
     }
 
-    /// One way, an entry per network.
-    fn timed(entries: &[&SpeedEntry]) -> Option<Fastest> {
+    /// Summarises the timings of one strategy, one per network.
+    fn mean(entries: &[&SpeedEntry]) -> Option<FastestStrategy> {
         let first = entries.first()?;
         let rates: Vec<f64> = entries.iter().map(|entry| entry.evaluations_per_second).collect();
         let speed = match entries {
             [entry] => Estimate { mean: entry.evaluations_per_second, interval: Some(entry.interval), count: 1 },
             _ => Estimate::over(&rates)?,
         };
-        let parts: Option<Vec<Nanoseconds>> = entries.iter().map(|entry| entry.nanoseconds).collect();
+        let times: Option<Vec<Nanoseconds>> = entries.iter().map(|entry| entry.nanoseconds).collect();
         let mean =
-            |part: fn(&Nanoseconds) -> f64, all: &[Nanoseconds]| all.iter().map(part).sum::<f64>() / all.len() as f64;
-        let nanoseconds = parts.map(|all| Nanoseconds {
-            features: mean(|one| one.features, &all),
-            rows: mean(|one| one.rows, &all),
-            forward: mean(|one| one.forward, &all),
+            |value: fn(&Nanoseconds) -> f64, all: &[Nanoseconds]| all.iter().map(value).sum::<f64>() / all.len() as f64;
+        let nanoseconds = times.map(|all| Nanoseconds {
+            features: mean(|time| time.features, &all),
+            rows: mean(|time| time.rows, &all),
+            forward: mean(|time| time.forward, &all),
         });
         let way = Way { strategy: first.strategy.clone(), back_end: first.back_end.clone() };
-        Some(Fastest { way, speed, nanoseconds, noisy: entries.iter().any(|entry| entry.is_noisy()) })
+        Some(FastestStrategy { way, speed, nanoseconds, noisy: entries.iter().any(|entry| entry.is_noisy()) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Fixed records for this module's tests: seven sets by two methods, made from simple formulas.
+//! Fixed records for the report's tests: seven sets and two methods, from simple formulas.
 
 use crate::record::{
     ActivityRecord, ArrangedSpeed, Environment, EpochRecord, ErrorRecord, LayerActivity, Method, MoveCounts,
@@ -7,9 +7,9 @@ use crate::record::{
 };
 use crate::units::Seed;
 
-/// (name, features, active, rows update, cache, refresh, refreshes, loss)
-type Facts = (&'static str, u32, f64, f64, f64, f64, f64, f64);
-const SETS: [Facts; 7] = [
+/// (name, features, active, rows update, rows cache, rows refresh, refreshes, loss)
+type SetFacts = (&'static str, u32, f64, f64, f64, f64, f64, f64);
+const SETS: [SetFacts; 7] = [
     ("piece", 768, 24.11, 2.31, 2.31, 24.02, 0.0, 0.012_31),
     ("compact", 192, 45.52, 4.10, 4.10, 45.31, 0.0, 0.014_02),
     ("king-piece", 40_960, 22.11, 4.71, 3.22, 21.90, 0.068_2, 0.012_84),
@@ -19,30 +19,30 @@ const SETS: [Facts; 7] = [
     ("relative-king-hv", 2_250, 22.11, 4.71, 3.22, 21.90, 0.068_2, 0.013_11),
 ];
 
-/// Complete results.
+/// Results of a finished experiment.
 pub(super) fn results() -> Results {
     let seeds = [Seed(1), Seed(2), Seed(3)];
-    let mut all = empty();
+    let mut results = empty();
     for (method, sets) in [(Method::Eval, &SETS[..]), (Method::Pqr, &SETS[..2])] {
         for facts in sets {
             let row = PlannedRow { set: facts.0.into(), method, seeds: seeds.to_vec(), definition: None, train: None };
-            all.study.rows.push(row);
+            results.study.rows.push(row);
             for seed in seeds {
                 let key = RunKey { set: facts.0.into(), method, seed };
-                all.runs.push(run(&key, facts));
-                all.activity.push(NetResult { key: key.clone(), record: activity(&key, facts) });
-                all.error.push(NetResult { key: key.clone(), record: error(&key, facts) });
+                results.runs.push(run(&key, facts));
+                results.activity.push(NetResult { key: key.clone(), record: activity(&key, facts) });
+                results.error.push(NetResult { key: key.clone(), record: error(&key, facts) });
                 if seed == Seed(1) && method == Method::Eval {
-                    all.speed.push(NetResult { key, record: speed(facts) });
+                    results.speed.push(NetResult { key, record: speed(facts) });
                 }
             }
         }
     }
-    all.updates = SETS.iter().map(|facts| SetResult { set: facts.0.into(), record: updates(facts) }).collect();
-    all
+    results.updates = SETS.iter().map(|facts| SetResult { set: facts.0.into(), record: updates(facts) }).collect();
+    results
 }
 
-/// Nothing planned, nothing done.
+/// Results of an experiment without any run.
 pub(super) fn empty() -> Results {
     let study = Study {
         name: "sample".into(),
@@ -70,14 +70,14 @@ fn identity() -> crate::features::Identity {
     serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text")
 }
 
-/// A small deviation, another for each seed and set.
-fn wobble(seed: Seed, features: u32) -> f64 {
+/// A small deviation that depends on seed and set.
+fn deviation(seed: Seed, features: u32) -> f64 {
     ((seed.0 * 37 + u64::from(features)) % 11) as f64 / 11.0 - 0.5
 }
 
-fn run(key: &RunKey, &(_, features, .., loss): &Facts) -> RunRecord {
+fn run(key: &RunKey, &(_, features, .., loss): &SetFacts) -> RunRecord {
     let scale = if key.method == Method::Pqr { 40.0 } else { 1.0 };
-    let last = scale * (loss + 0.000_3 * wobble(key.seed, features));
+    let last = scale * (loss + 0.000_3 * deviation(key.seed, features));
     let epochs = (1..=6).map(|epoch| EpochRecord {
         epoch,
         samples: u64::from(epoch) * 100_000,
@@ -100,7 +100,7 @@ fn run(key: &RunKey, &(_, features, .., loss): &Facts) -> RunRecord {
     }
 }
 
-fn updates(&(name, features, active, update, cache, refresh, refreshes, _): &Facts) -> UpdatesRecord {
+fn updates(&(name, features, active, update, cache, refresh, refreshes, _): &SetFacts) -> UpdatesRecord {
     let mean = MoveCounts {
         added: update / 2.0,
         removed: update / 2.0,
@@ -126,40 +126,40 @@ fn updates(&(name, features, active, update, cache, refresh, refreshes, _): &Fac
     }
 }
 
-fn activity(key: &RunKey, &(name, features, ..): &Facts) -> ActivityRecord {
+fn activity(key: &RunKey, &(name, features, ..): &SetFacts) -> ActivityRecord {
     let layer = LayerActivity {
         layer: "l1".into(),
         neurons: 64,
-        active: 0.31 + 0.02 * wobble(key.seed, features),
-        saturated: 0.04 + 0.005 * wobble(key.seed, features),
+        active: 0.31 + 0.02 * deviation(key.seed, features),
+        saturated: 0.04 + 0.005 * deviation(key.seed, features),
         never_active: (features % 5) as usize,
     };
     ActivityRecord { name: name.into(), identity: identity(), positions: 20_000, layers: vec![layer], buckets: vec![] }
 }
 
-fn error(key: &RunKey, &(name, features, ..): &Facts) -> ErrorRecord {
+fn error(key: &RunKey, &(name, features, ..): &SetFacts) -> ErrorRecord {
     ErrorRecord {
         name: name.into(),
         identity: identity(),
         positions: 20_000,
-        mean: 0.002_1 + 0.000_2 * wobble(key.seed, features),
+        mean: 0.002_1 + 0.000_2 * deviation(key.seed, features),
         p99: 0.009,
         max: 0.02,
-        within_tolerance: 0.9995 + 0.000_1 * wobble(key.seed, features),
+        within_tolerance: 0.9995 + 0.000_1 * deviation(key.seed, features),
         tolerance: 0.03,
         accumulator_overflows: 0,
     }
 }
 
-fn speed(&(name, _, active, update, ..): &Facts) -> SpeedRecord {
-    let parts = |whole: f64| Nanoseconds { features: 0.2 * whole, rows: 0.5 * whole, forward: 0.3 * whole };
+fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
+    let split = |total: f64| Nanoseconds { features: 0.2 * total, rows: 0.5 * total, forward: 0.3 * total };
     let entry = |strategy: &str, back_end: &str, evaluations_per_second: f64| SpeedEntry {
         strategy: strategy.into(),
         back_end: back_end.into(),
         evaluations_per_second,
         interval: evaluations_per_second / 90.0,
         noisy: false,
-        nanoseconds: Some(parts(1e9 / evaluations_per_second)),
+        nanoseconds: Some(split(1e9 / evaluations_per_second)),
         rows: 5.0,
         row_bytes: 512,
     };

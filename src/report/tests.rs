@@ -1,4 +1,4 @@
-//! The report as a whole, from fixed records.
+//! Tests of whole reports, from fixed records.
 
 use super::{test_records, *};
 use crate::record::{Method, Results, Timestamp};
@@ -15,9 +15,9 @@ fn terminal_and_markdown() {
     insta::assert_snapshot!("markdown", markdown(&summary));
 }
 
-/// Intervals and differences are those of the seeds, by hand.
+/// Intervals and differences equal those computed from the seeds by hand.
 #[test]
-fn rows_carry_intervals_and_paired_differences() {
+fn rows_have_intervals_and_paired_differences() {
     let results = test_records::results();
     let summary = Summary::of(&results);
     let [piece, compact, ..] = &summary.methods[0].rows[..] else { panic!("two rows") };
@@ -33,26 +33,28 @@ fn rows_carry_intervals_and_paired_differences() {
     assert!(!summary.is_partial());
 }
 
-/// The report leads with the fastest way, whatever it is, and plots loss against its time.
+/// The overview shows the fastest strategy of each set, and loss is plotted against its time.
 #[test]
-fn the_fastest_way_leads() {
+fn the_fastest_strategy_is_shown() {
     let mut results = test_records::results();
     let summary = Summary::of(&results);
-    let ways: Vec<_> =
+    let strategies: Vec<_> =
         summary.methods[0].rows.iter().map(|row| row.speed_way.clone().expect("timed").strategy).collect();
-    assert_eq!((&ways[0][..], &ways[3][..]), ("lazy", "refresh"), "piece-move is faster from scratch");
+    assert_eq!((&strategies[0][..], &strategies[3][..]), ("lazy", "refresh"), "piece-move is faster from scratch");
     let row = &summary.methods[0].rows[3];
     let (speed, refresh) = (row.speed.expect("timed"), row.speed_refresh.expect("timed"));
     assert!(speed == refresh && speed.mean > row.speed_incremental.expect("timed").mean);
-    let parts = row.nanoseconds.expect("timed");
-    assert!((parts.features + parts.rows + parts.forward - 1e9 / speed.mean).abs() < 1e-6);
-    let plotted = figures::of(&summary).into_iter().find(|sketch| sketch.name == "tradeoff-eval").expect("drawn");
-    let figures::Content::Points { points, x_axis, .. } = plotted.content else { panic!("points") };
+    let time = row.nanoseconds.expect("timed");
+    assert!((time.features + time.rows + time.forward - 1e9 / speed.mean).abs() < 1e-6);
+    let figure = |summary: &Summary| Figure::all(summary).into_iter().find(|figure| figure.name() == "tradeoff-eval");
+    let figures::Chart::Scatter { points, x_axis, .. } = figure(&summary).expect("drawn").chart else {
+        panic!("points")
+    };
     assert!(x_axis.contains("nanoseconds") && (points[3].1 - 1e9 / speed.mean).abs() < 1e-9);
 
     assert!(!text(&summary, WIDTH).contains("(noisy)\n") && !row.speed_noisy);
-    let wild = &mut results.speed[3].record.entries;
-    wild.iter_mut().for_each(|entry| entry.interval = 0.8 * entry.evaluations_per_second);
+    let entries = &mut results.speed[3].record.entries;
+    entries.iter_mut().for_each(|entry| entry.interval = 0.8 * entry.evaluations_per_second);
     let summary = Summary::of(&results);
     assert!(summary.methods[0].rows[3].speed_noisy);
     let text = text(&summary, 300);
@@ -60,13 +62,12 @@ fn the_fastest_way_leads() {
     assert!(line.contains("(noisy)"), "{line}");
 
     results.speed.clear();
-    let plotted = figures::of(&Summary::of(&results)).into_iter().find(|sketch| sketch.name == "tradeoff-eval");
-    assert_eq!(plotted.expect("drawn").title, "Loss against rows (eval)");
+    assert_eq!(figure(&Summary::of(&results)).expect("drawn").title(), "Loss by rows (eval)");
 }
 
-/// No line is wider than it may be, and every column is there at every width.
+/// No line is wider than the given width, and every column is printed at every width.
 #[test]
-fn tables_fold_to_the_width() {
+fn tables_are_split_at_the_width() {
     let summary = Summary::of(&test_records::results());
     for width in [60, 80, 100, 142] {
         let text = text(&summary, width);
@@ -91,8 +92,8 @@ fn a_partial_folder_says_how_many_seeds_each_row_has() {
         let found = text.lines().find(|line| line.trim_start().starts_with(&format!("{set} ")));
         found.unwrap_or_default().to_owned()
     };
-    assert!(summary.is_partial() && text.replace('\n', " ").contains("Not finished"));
-    // A loss over seeds has an interval; so has the speed of each.
+    assert!(summary.is_partial() && text.replace('\n', " ").contains("is not finished"));
+    // A loss over several seeds has an interval, and so has every speed.
     let intervals = |set: &str| line(set).matches('±').count();
     assert!(line("piece").contains(" 3 ") && intervals("piece") == 2, "{text}");
     assert!(line("king-piece").contains("1 of 3") && intervals("king-piece") == 1, "{text}");
@@ -109,17 +110,17 @@ fn an_empty_study_still_gives_a_report() {
 }
 
 #[test]
-fn every_file_is_there_and_the_page_needs_no_network() {
+fn all_files_are_written_and_the_page_loads_nothing() {
     let results = test_records::results();
     let summary = Summary::of(&results);
     let out = folder();
     let written = write(&summary, &results, out.path()).expect("written");
-    for path in &written.files {
+    for path in &written {
         assert!(std::fs::metadata(path).expect("listed files exist").len() > 100, "{}", path.display());
     }
     let page = html(&summary).expect("drawn");
-    for foreign in ["src=", "href=", "@import", "url("] {
-        assert!(!page.contains(foreign), "{foreign}");
+    for reference in ["src=", "href=", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference}");
     }
     assert_eq!(page.matches("<svg").count(), Figure::all(&summary).len());
     assert!(page.contains("Test CPU @ 2.0GHz"));
@@ -139,7 +140,7 @@ fn the_same_records_give_the_same_bytes() {
     let (one, two) = (folder(), folder());
     let first = write(&summary, &results, one.path()).expect("written");
     let second = write(&summary, &results, two.path()).expect("written");
-    for (a, b) in first.files.iter().zip(&second.files) {
+    for (a, b) in first.iter().zip(&second) {
         assert_eq!(std::fs::read(a).expect("written"), std::fs::read(b).expect("written"), "{}", a.display());
     }
 }
@@ -180,21 +181,21 @@ fn folders_without_results_are_named() {
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
 }
 
-/// What stands in the repository is what `fsbench report results/quickstart` makes of the records there: making it changes
-/// no committed file. (Pixels and Parquet's bytes may differ with a library's version.)
+/// The committed report is what `fsbench report results/quickstart` makes of the committed records. PNG and Parquet files
+/// are not compared: their bytes may differ between versions of a library.
 #[test]
-fn the_committed_report_is_that_of_its_records() {
+fn the_committed_report_is_up_to_date() {
     let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");
     let results = Results::load(&committed).expect("results");
     let made = folder();
     let written = write(&Summary::of(&results), &results, made.path()).expect("written");
-    for path in written.files {
+    for path in written {
         let name = path.strip_prefix(made.path()).expect("inside");
         if name.extension().is_some_and(|ending| ending == "png" || ending == "parquet") {
             continue;
         }
-        let there = std::fs::read(committed.join(name)).unwrap_or_default();
-        let same = there == std::fs::read(&path).expect("written");
-        assert!(same, "{} is out of date: run `fsbench report results/quickstart`", name.display());
+        let old = std::fs::read(committed.join(name)).unwrap_or_default();
+        let is_same = old == std::fs::read(&path).expect("written");
+        assert!(is_same, "{} is out of date: run `fsbench report results/quickstart`", name.display());
     }
 }

@@ -1,18 +1,18 @@
-//! The report for a terminal.
+//! The report as plain text, for the terminal and `report.txt`.
 
 use std::fmt::Write;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
-use super::comparison_table::{Column, INTERVALS, Part, Table, meanings};
+use super::comparison_table::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use super::numbers;
 use super::summary::Summary;
 
-/// The width of a report in a file.
+/// The width of `report.txt`, in characters.
 pub const WIDTH: usize = 110;
 
-/// All tables with their columns' meanings, as plain text at most `width` characters wide: a table's columns that do not
-/// fit stand below the others. (A set's name and one column always stand side by side.)
+/// All tables and the meaning of their columns, at most `width` characters wide. Columns that do not fit continue in a
+/// further table below; each table has at least one column, even if that is wider.
 #[must_use]
 pub fn text(summary: &Summary, width: usize) -> String {
     let mut out = String::new();
@@ -24,15 +24,15 @@ pub fn text(summary: &Summary, width: usize) -> String {
     wrapped(format!("{}: {}", study.name, study.about).trim_end_matches([':', ' ']), 0, width)
         .iter()
         .for_each(|l| line(l));
-    let tables: Vec<_> = summary.methods.iter().map(Table::of).collect();
+    let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
     for table in &tables {
         line(&format!("\n{}", table.title));
-        for part in Part::ALL {
-            let grids = grids(table, part, width.saturating_sub(INDENT));
-            if !grids.is_empty() {
-                line(&format!("\n  {}", part.title()));
+        for section in Section::ALL {
+            let tables = fitting_tables(table, section, width.saturating_sub(INDENT));
+            if !tables.is_empty() {
+                line(&format!("\n  {}", section.title()));
             }
-            for row in grids.iter().flat_map(Grid::lines) {
+            for row in tables.iter().flat_map(Table::lines) {
                 line(&format!("  {}", row.trim_end()));
             }
         }
@@ -47,21 +47,21 @@ pub fn text(summary: &Summary, width: usize) -> String {
     out
 }
 
-/// Blanks before a table.
+/// Spaces before a table.
 const INDENT: usize = 2;
 
-/// A text in lines of at most `width` characters (longer words stand alone), each after `indent` blanks, the second and
-/// later after twice as many.
+/// Wraps a text at `width` characters; longer words get a line of their own. The first line is indented by `indent`, all
+/// others by twice as much.
 fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines = vec![" ".repeat(indent)];
     for word in text.split(' ') {
         let last = lines.len() - 1;
-        let begun = !lines[last].trim_start().is_empty();
-        if begun && lines[last].chars().count() + 1 + word.chars().count() > width {
+        let has_words = !lines[last].trim_start().is_empty();
+        if has_words && lines[last].chars().count() + 1 + word.chars().count() > width {
             lines.push(" ".repeat(2 * indent) + word);
             continue;
         }
-        if begun {
+        if has_words {
             lines[last].push(' ');
         }
         lines[last].push_str(word);
@@ -69,61 +69,61 @@ fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
     lines
 }
 
-/// Rules above, below and under the heading; nothing between the rows (comfy-table's order of components).
+/// Rules above and below the table and under its heading, no lines between rows (a preset of comfy-table).
 const RULED: &str = "  ── ──      ──    ";
 
-/// One part of a table as grids of at most `width` characters, one below the other.
-fn grids(table: &Table, part: Part, width: usize) -> Vec<Grid> {
-    let mut grids: Vec<(Vec<&Column>, Grid)> = Vec::new();
-    for column in table.part(part) {
-        if let Some((columns, last)) = grids.last_mut() {
+/// One section as one or more tables of at most `width` characters.
+fn fitting_tables(comparison: &ComparisonTable, section: Section, width: usize) -> Vec<Table> {
+    let mut tables: Vec<(Vec<&Column>, Table)> = Vec::new();
+    for column in comparison.section(section) {
+        if let Some((columns, last)) = tables.last_mut() {
             columns.push(column);
-            let wider = grid(table, columns);
+            let wider = terminal_table(comparison, columns);
             if width_of(&wider) <= width {
                 *last = wider;
                 continue;
             }
             columns.pop();
         }
-        grids.push((vec![column], grid(table, &[column])));
+        tables.push((vec![column], terminal_table(comparison, &[column])));
     }
-    grids.into_iter().map(|(_, grid)| grid).collect()
+    tables.into_iter().map(|(_, table)| table).collect()
 }
 
-fn width_of(grid: &Grid) -> usize {
-    grid.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or_default()
+fn width_of(table: &Table) -> usize {
+    table.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or_default()
 }
 
-fn grid(table: &Table, columns: &[&Column]) -> Grid {
-    let mut grid = Grid::new();
-    grid.load_preset(RULED).set_content_arrangement(ContentArrangement::Disabled);
+fn terminal_table(comparison: &ComparisonTable, columns: &[&Column]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(RULED).set_content_arrangement(ContentArrangement::Disabled);
     let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
-    let heads = columns.iter().map(|column| right(column.heading));
-    grid.set_header(std::iter::once(Cell::new("set")).chain(heads));
-    for (index, set) in table.sets.iter().enumerate() {
+    let headings = columns.iter().map(|column| right(column.heading));
+    table.set_header(std::iter::once(Cell::new("set")).chain(headings));
+    for (index, set) in comparison.sets.iter().enumerate() {
         let cells = columns.iter().map(|column| right(&column.cells[index].text));
-        grid.add_row(std::iter::once(Cell::new(set)).chain(cells));
+        table.add_row(std::iter::once(Cell::new(set)).chain(cells));
     }
-    grid
+    table
 }
 
-/// What is known, with what stands before it.
-fn told(before: &str, text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("{before}{text}") }
+/// `text` after `prefix`; empty if `text` is.
+fn prefixed(prefix: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{prefix}{text}") }
 }
 
-/// Machine, time and data, in one or two sentences.
+/// Data, versions, machine and time of the experiment, in a few sentences.
 pub(super) fn provenance(summary: &Summary) -> String {
     let environment = &summary.environment;
     let mut text = format!(
-        "Games: {}. Recorded {} with fsbench {}{} on {} ({} cores{}, {} training threads), {} in all",
+        "Data: {}. Recorded {} with fsbench {}{} on {} ({} cores{}, {} training threads). Total time {}",
         summary.study.data,
         environment.recorded,
         environment.fsbench,
-        told(" of commit ", &environment.commit),
+        prefixed(", commit ", &environment.commit),
         environment.cpu,
         environment.cores,
-        told(", ", &environment.back_end),
+        prefixed(", ", &environment.back_end),
         environment.threads,
         numbers::duration(environment.seconds.total),
     );
@@ -131,13 +131,13 @@ pub(super) fn provenance(summary: &Summary) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        " (data {}, training {}, measures {}).",
+        " (data {}, training {}, measurements {}).",
         numbers::duration(seconds.data),
         numbers::duration(seconds.training),
         numbers::duration(seconds.measures)
     );
     if summary.is_partial() {
-        text.push_str(" Not finished: see the column of seeds.");
+        text.push_str(" The experiment is not finished: see the column `seeds`.");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! A report's files, each written as a whole.
+//! Writes a report's files, each atomically.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,12 @@ use polars::prelude::PolarsError;
 use thiserror::Error;
 
 use super::data_frames::{self, DataFrames};
-use super::plot::{Figure, PlotError};
+use super::figures::Figure;
+use super::plot::PlotError;
 use super::{Summary, WIDTH, html, markdown, text};
 use crate::record::{RecordFileError, Results, write_atomically};
 
-/// Why a report is not complete.
+/// Failure to write a report.
 #[derive(Debug, Error)]
 pub enum WriteError {
     #[error(transparent)]
@@ -21,22 +22,17 @@ pub enum WriteError {
     Frame { table: String, source: PolarsError },
 }
 
-/// What was written, in order.
-#[derive(Clone, Debug, Default)]
-pub struct WrittenFiles {
-    pub files: Vec<PathBuf>,
-}
-
-/// Writes `report.html`, `report.md`, `report.txt`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder`.
+/// Writes `report.txt`, `report.md`, `report.html`, `tables/*.csv|parquet` and `plots/*.svg|png` into `folder` and returns
+/// their paths.
 ///
 /// # Errors
-/// When a file cannot be written or a plot not drawn; files written before that stay.
-pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<WrittenFiles, WriteError> {
-    let mut written = WrittenFiles::default();
+/// When a file cannot be written or a plot cannot be drawn. Files written before the error stay.
+pub fn write(summary: &Summary, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let mut written = Vec::new();
     let mut put = |name: String, bytes: &[u8]| -> Result<(), RecordFileError> {
         let path = folder.join(name);
         write_atomically(&path, bytes)?;
-        written.files.push(path);
+        written.push(path);
         Ok(())
     };
     put("report.txt".into(), text(summary, WIDTH).as_bytes())?;

@@ -1,4 +1,4 @@
-//! What all plots share: size, colours, text.
+//! The canvas that all plots share: size, colours, text.
 
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
@@ -9,18 +9,18 @@ use plotters::prelude::{
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle, WHITE};
 
-/// Width of every plot, in units of the layout (pixels of an SVG).
+/// Width of every plot in layout units (pixels of an SVG).
 pub(super) const WIDTH: u32 = 860;
-/// Room for the title.
+/// Height of the title.
 pub(super) const TITLE_HEIGHT: i32 = 40;
-/// The one font family.
+/// The font family.
 pub(super) const FONT: &str = "sans-serif";
-/// Text and lines; a page replaces it by its own text colour.
+/// Colour of text and lines. An HTML page replaces it by its own text colour.
 pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 pub(super) const INK_HEX: &str = "#222222";
 pub(super) const TEXT_SIZE: i32 = 15;
 
-/// Okabe and Ito's palette, told apart by colour-blind people, without its yellow (too pale on white).
+/// Okabe and Ito's palette, which colour-blind people can distinguish, without its yellow (too pale on white).
 const PALETTE: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -31,9 +31,10 @@ const PALETTE: [RGBColor; 7] = [
     RGBColor(0x88, 0x88, 0x88),
 ];
 
-pub(super) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+pub(super) type DrawError<DB> = DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>;
+pub(super) type Drawn<DB> = Result<(), DrawError<DB>>;
 
-/// The drawing area and the pixels a unit of the layout.
+/// A drawing area, and its pixels per layout unit.
 pub(super) struct Canvas<DB: DrawingBackend> {
     pub(super) area: DrawingArea<DB, Shift>,
     pub(super) scale: f64,
@@ -44,18 +45,18 @@ pub(super) fn color(index: usize) -> RGBColor {
     PALETTE[index % PALETTE.len()]
 }
 
-/// Lines behind the data.
+/// Colour of grid lines.
 pub(super) fn faint() -> RGBAColor {
     INK.mix(0.13)
 }
 
 impl<DB: DrawingBackend> Canvas<DB> {
-    /// Layout units as pixels.
+    /// Converts layout units to pixels.
     pub(super) fn px(&self, units: i32) -> i32 {
         (f64::from(units) * self.scale).round() as i32
     }
 
-    /// A line `units` wide.
+    /// A line style of width `units`.
     pub(super) fn stroke(&self, color: impl Color, units: f64) -> ShapeStyle {
         color.stroke_width((units * self.scale).round().max(1.0) as u32)
     }
@@ -64,23 +65,26 @@ impl<DB: DrawingBackend> Canvas<DB> {
         (FONT, f64::from(size) * self.scale).into_font().color(&INK)
     }
 
-    /// A text whose anchor stands at a pixel.
+    /// Draws a text, centred vertically, with its anchor at a pixel.
     pub(super) fn label(&self, text: &str, (x, y): (i32, i32), size: i32, anchor: HPos) -> Drawn<DB> {
-        // A bitmap centres the line with its descenders; letters look centred a little lower.
-        let lower = if self.scale > 1.0 { self.px(size) / 7 } else { 0 };
-        self.area.draw(&Text::new(text.to_owned(), (x, y + lower), self.anchored(size, anchor, VPos::Center)))
+        let style = self.text(size).pos(Pos::new(anchor, VPos::Center));
+        self.area.draw(&Text::new(text.to_owned(), (x, y + self.centring_shift(size)), style))
     }
 
-    /// A label whose left end stands at a pixel, in a colour of its own.
+    /// Draws a coloured text, centred vertically, with its left end at a pixel.
     pub(super) fn colored_label(&self, text: &str, (x, y): (i32, i32), size: i32, color: RGBColor) -> Drawn<DB> {
-        let lower = if self.scale > 1.0 { self.px(size) / 7 } else { 0 };
         let style = (FONT, f64::from(size) * self.scale).into_font().color(&color);
         let style = style.pos(Pos::new(HPos::Left, VPos::Center));
-        self.area.draw(&Text::new(text.to_owned(), (x, y + lower), style))
+        self.area.draw(&Text::new(text.to_owned(), (x, y + self.centring_shift(size)), style))
     }
 
-    /// Text sizes and lines of axes, the same in all plots.
-    pub(super) fn dress<'m, 'a, 'b, X: Ranged, Y: Ranged>(
+    /// Pixels to lower a text: bitmaps centre it with its descenders, and letters look centred a little lower.
+    fn centring_shift(&self, size: i32) -> i32 {
+        if self.scale > 1.0 { self.px(size) / 7 } else { 0 }
+    }
+
+    /// Applies the text sizes and line styles of axes.
+    pub(super) fn style_mesh<'m, 'a, 'b, X: Ranged, Y: Ranged>(
         &self,
         mesh: &'m mut MeshStyle<'a, 'b, X, Y, DB>,
     ) -> &'m mut MeshStyle<'a, 'b, X, Y, DB> {
@@ -89,10 +93,6 @@ impl<DB: DrawingBackend> Canvas<DB> {
             .axis_style(self.stroke(INK.mix(0.5), 1.0))
             .bold_line_style(self.stroke(faint(), 1.0))
             .light_line_style(self.stroke(INK.mix(0.0), 1.0))
-    }
-
-    fn anchored(&self, size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
-        self.text(size).pos(Pos::new(horizontal, vertical))
     }
 
     pub(super) fn fill_white(&self) -> Drawn<DB> {
@@ -107,12 +107,12 @@ impl<DB: DrawingBackend> Canvas<DB> {
 
     /// Width of a text, in pixels.
     pub(super) fn width_of(&self, text: &str, size: i32) -> i32 {
-        // A text that cannot be measured is taken as wide as its letters usually are.
-        let guess = (text.chars().count() as f64 * f64::from(size) * self.scale * 0.55) as u32;
-        self.area.estimate_text_size(text, &self.text(size)).map_or(guess, |(width, _)| width) as i32
+        // If the text cannot be measured, letters are assumed to be 0.55 em wide.
+        let fallback = (text.chars().count() as f64 * f64::from(size) * self.scale * 0.55) as u32;
+        self.area.estimate_text_size(text, &self.text(size)).map_or(fallback, |(width, _)| width) as i32
     }
 
-    /// Coloured squares with names, left to right from `x` at height `y` (pixels).
+    /// Draws the legend, coloured squares with names, from pixel (x, y) to the right.
     pub(super) fn legend(&self, names: &[&str], x: i32, y: i32) -> Drawn<DB> {
         let mut left = x;
         for (index, name) in names.iter().enumerate() {
@@ -126,7 +126,7 @@ impl<DB: DrawingBackend> Canvas<DB> {
         Ok(())
     }
 
-    /// A straight line between pixels.
+    /// Draws a line between two pixels.
     pub(super) fn line(&self, points: [(i32, i32); 2], style: ShapeStyle) -> Drawn<DB> {
         self.area.draw(&PathElement::new(points.to_vec(), style))
     }

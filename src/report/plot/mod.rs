@@ -1,7 +1,7 @@
-//! Plots as SVG and PNG.
+//! Draws figures as SVG and PNG.
 //!
-//! An SVG names only the family `sans-serif`; for PNG and for measuring text that name stands for DejaVu Sans, which is
-//! compiled in, so that pictures are the same on every machine.
+//! An SVG names the generic font family `sans-serif`. PNG files and text measurements use DejaVu Sans, which is compiled in,
+//! so figures are the same on every machine.
 
 mod bars;
 mod canvas;
@@ -14,12 +14,10 @@ use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBacke
 use plotters::style::{FontStyle, register_font};
 use thiserror::Error;
 
-use super::figures::{self, Content, Sketch};
-use super::summary::Summary;
-use crate::record::Method;
+use super::figures::{Chart, Figure};
 use canvas::Canvas;
 
-/// A plot that failed, and why.
+/// A figure that could not be drawn.
 #[derive(Clone, Debug, Error)]
 #[error("cannot draw the plot '{figure}': {message}")]
 pub struct PlotError {
@@ -27,58 +25,25 @@ pub struct PlotError {
     pub message: String,
 }
 
-/// A plot of a report.
-#[derive(Clone, Debug)]
-pub struct Figure(Sketch);
-
-/// PNG pixels a unit of the layout, for sharp text.
+/// PNG pixels per layout unit.
 const PNG_SCALE: f64 = 2.0;
 
-impl From<Sketch> for Figure {
-    fn from(sketch: Sketch) -> Figure {
-        Figure(sketch)
-    }
-}
-
 impl Figure {
-    /// Every plot there are figures for.
-    #[must_use]
-    pub fn all(summary: &Summary) -> Vec<Figure> {
-        figures::of(summary).into_iter().map(Figure).collect()
-    }
-
-    /// The file's name without ending.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    #[must_use]
-    pub fn title(&self) -> &str {
-        &self.0.title
-    }
-
-    /// The method it belongs to; none for what depends on the sets only.
-    #[must_use]
-    pub fn method(&self) -> Option<Method> {
-        self.0.method
-    }
-
-    /// A file of its own, on white.
+    /// A self-contained SVG with a white background.
     ///
     /// # Errors
     /// When plotters cannot draw it.
     pub fn svg(&self) -> Result<String, PlotError> {
-        self.vector(true)
+        self.draw_svg(true)
     }
 
-    /// For a page: no background, and the page's text colour.
+    /// An SVG to embed in an HTML page: without background, in the page's text colour.
     ///
     /// # Errors
     /// When plotters cannot draw it.
     pub fn inline_svg(&self) -> Result<String, PlotError> {
-        let svg = self.vector(false)?.replace(canvas::INK_HEX, "currentColor");
-        // On a page the picture shrinks with its column.
+        let svg = self.draw_svg(false)?.replace(canvas::INK_HEX, "currentColor");
+        // The picture shrinks with its column on the page.
         let (width, height) = self.size();
         let fixed = format!("<svg width=\"{width}\" height=\"{height}\"");
         let label = super::html::escape(self.title());
@@ -86,60 +51,65 @@ impl Figure {
         Ok(svg.replacen(&fixed, &fluid, 1))
     }
 
-    /// An image of twice the layout's size, on white.
+    /// A PNG with a white background, at two pixels per layout unit.
     ///
     /// # Errors
     /// When plotters cannot draw it or the image cannot be encoded.
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
-        let failed = |message: String| PlotError { figure: self.0.name.clone(), message };
-        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(|error| failed(error.to_string()))?;
+        let failed = |error: std::io::Error| self.error(error.to_string());
+        let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(failed)?;
         let (width, height) = self.size();
         let size = ((f64::from(width) * PNG_SCALE) as u32, (f64::from(height) * PNG_SCALE) as u32);
         self.draw(BitMapBackend::new(file.path(), size), PNG_SCALE, true)?;
-        std::fs::read(file.path()).map_err(|error| failed(error.to_string()))
+        std::fs::read(file.path()).map_err(failed)
     }
 
-    fn vector(&self, on_white: bool) -> Result<String, PlotError> {
+    fn draw_svg(&self, on_white: bool) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(SVGBackend::with_string(&mut svg, self.size()), 1.0, on_white)?;
         Ok(svg)
     }
 
+    /// Width and height in layout units.
     fn size(&self) -> (u32, u32) {
-        let height = match &self.0.content {
-            Content::Dots { rows, .. } => bars::dots_height(rows.len()),
-            Content::Bars { groups, series, .. } => bars::bars_height(groups.len(), series.len()),
-            Content::Curves { .. } | Content::Points { .. } => curves::HEIGHT,
-            Content::Plane { .. } => xy::HEIGHT,
-            Content::Squares { .. } => xy::BOARD_HEIGHT,
+        let height = match &self.chart {
+            Chart::Dots { dots, .. } => bars::dots_height(dots.len()),
+            Chart::Bars { groups, bar_names, .. } => bars::bars_height(groups.len(), bar_names.len()),
+            Chart::LearningCurves { .. } => curves::HEIGHT,
+            Chart::Scatter { .. } => xy::SCATTER_HEIGHT,
+            Chart::Series { .. } => xy::SERIES_HEIGHT,
+            Chart::BoardHeatMap { .. } => xy::BOARD_HEIGHT,
         };
         (canvas::WIDTH, height)
     }
 
     fn draw<DB: DrawingBackend>(&self, backend: DB, scale: f64, on_white: bool) -> Result<(), PlotError> {
-        let failed = |message: String| PlotError { figure: self.0.name.clone(), message };
-        register_fonts().map_err(failed)?;
+        register_fonts().map_err(|message| self.error(message))?;
         let canvas = Canvas { area: backend.into_drawing_area(), scale };
-        let drawn = || {
+        let draw = || {
             if on_white {
                 canvas.fill_white()?;
             }
-            canvas.title(&self.0.title)?;
-            match &self.0.content {
-                Content::Dots { axis, rows } => bars::dots(&canvas, axis, rows),
-                Content::Bars { axis, series, groups } => bars::bars(&canvas, axis, series, groups),
-                Content::Curves { axis, curves } => curves::curves(&canvas, axis, curves),
-                Content::Points { x_axis, y_axis, points } => curves::points(&canvas, x_axis, y_axis, points),
-                Content::Plane { x_axis, y_axis, layers } => xy::series(&canvas, x_axis, y_axis, layers),
-                Content::Squares { axis, shares } => xy::squares(&canvas, axis, shares),
+            canvas.title(&self.title)?;
+            match &self.chart {
+                Chart::Dots { axis, dots } => bars::draw_dots(&canvas, axis, dots),
+                Chart::Bars { axis, bar_names, groups } => bars::draw_bars(&canvas, axis, bar_names, groups),
+                Chart::LearningCurves { axis, curves } => curves::draw_curves(&canvas, axis, curves),
+                Chart::Scatter { x_axis, y_axis, points } => xy::draw_scatter(&canvas, x_axis, y_axis, points),
+                Chart::Series { x_axis, y_axis, series } => xy::draw_series(&canvas, x_axis, y_axis, series),
+                Chart::BoardHeatMap { axis, shares } => xy::draw_board(&canvas, axis, shares),
             }?;
             canvas.area.present()
         };
-        drawn().map_err(|error| failed(error.to_string()))
+        draw().map_err(|error| self.error(error.to_string()))
+    }
+
+    fn error(&self, message: String) -> PlotError {
+        PlotError { figure: self.name.clone(), message }
     }
 }
 
-/// Gives plotters the bytes of its one font, once a process.
+/// Registers the built-in font with plotters, once per process.
 fn register_fonts() -> Result<(), String> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let registered = *REGISTERED.get_or_init(|| {

@@ -1,96 +1,196 @@
-//! Plots over two numeric axes: columns, lines, bands and dots; and shares on the squares of a board.
+//! Plots over two numeric axes (series and scatter plots) and the heat map of a board.
 
 use plotters::chart::ChartBuilder;
-use plotters::prelude::{Circle, DrawingBackend, PathElement, Polygon, Rectangle};
+use plotters::prelude::{BindKeyPoints, Circle, DrawingBackend, IntoLogRange, PathElement, Polygon, Rectangle};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
 use super::bars::padded;
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use crate::report::figures::{Layer, Style};
+use crate::report::figures::{Series, SeriesStyle};
 use crate::statistics::Estimate;
 
-pub(super) const HEIGHT: u32 = 460;
+pub(super) const SERIES_HEIGHT: u32 = 460;
+pub(super) const SCATTER_HEIGHT: u32 = 480;
 const X_LABELS: i32 = 52;
-const Y_LABELS: i32 = 72;
+const SERIES_Y_LABELS: i32 = 72;
+const SCATTER_Y_LABELS: i32 = 92;
 const LEGEND: i32 = 28;
+/// Height of a label with its line spacing.
+pub(super) const LABEL_HEIGHT: i32 = 19;
+/// Ticks of the logarithmic axis.
+const TICKS: [f64; 32] = [
+    0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0, 500.0, 700.0, 1e3,
+    1.5e3, 2e3, 3e3, 5e3, 7e3, 1e4, 1.5e4, 2e4, 3e4, 5e4, 7e4, 1e5, 1e6,
+];
 
-/// Layers one above the other; columns and shares begin at zero.
-pub(super) fn series<DB: DrawingBackend>(
+/// Draws series on top of each other. The y axis begins at zero.
+pub(super) fn draw_series<DB: DrawingBackend>(
     canvas: &Canvas<DB>,
     x_axis: &str,
     y_axis: &str,
-    layers: &[Layer],
+    series: &[Series],
 ) -> Drawn<DB> {
-    let points = || layers.iter().flat_map(|layer| &layer.points);
-    let width = layers.iter().map(|layer| if let Style::Columns { width } = layer.style { width } else { 0.0 });
-    let half = width.fold(0.0, f64::max) / 2.0;
+    let points = || series.iter().flat_map(|one| &one.points);
+    let column_widths =
+        series.iter().map(|one| if let SeriesStyle::Columns { width } = one.style { width } else { 0.0 });
+    let half = column_widths.fold(0.0, f64::max) / 2.0;
     let (left, right) = padded(points().map(|(x, _)| (x - half, x + half)));
     let (_, top) = padded(points().map(|(_, y)| y.bounds()).chain([(0.0, 0.0)]));
-    let named = layers.iter().any(|layer| !layer.name.is_empty());
+    let has_legend = series.iter().any(|one| !one.name.is_empty());
     let mut chart = ChartBuilder::on(&canvas.area)
-        .margin_top(canvas.px(TITLE_HEIGHT + if named { LEGEND } else { 0 }))
+        .margin_top(canvas.px(TITLE_HEIGHT + if has_legend { LEGEND } else { 0 }))
         .margin_right(canvas.px(28))
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
-        .y_label_area_size(canvas.px(Y_LABELS))
+        .y_label_area_size(canvas.px(SERIES_Y_LABELS))
         .build_cartesian_2d(left..right, 0.0..top)?;
     let mut mesh = chart.configure_mesh();
-    mesh.x_labels(10).x_label_formatter(&plain).y_labels(8).y_label_formatter(&plain).x_desc(x_axis).y_desc(y_axis);
-    canvas.dress(&mut mesh).draw()?;
-    for (index, layer) in layers.iter().enumerate() {
+    mesh.x_labels(10)
+        .x_label_formatter(&tick_label)
+        .y_labels(8)
+        .y_label_formatter(&tick_label)
+        .x_desc(x_axis)
+        .y_desc(y_axis);
+    canvas.style_mesh(&mut mesh).draw()?;
+    for (index, one) in series.iter().enumerate() {
         let color = color(index);
-        let line = || layer.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
-        match layer.style {
-            Style::Columns { width } => {
+        let line = || one.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
+        match one.style {
+            SeriesStyle::Columns { width } => {
                 let column = |(x, y): &(f64, Estimate)| {
                     Rectangle::new([(x - width * 0.45, 0.0), (x + width * 0.45, y.mean)], color.filled())
                 };
-                chart.draw_series(layer.points.iter().map(column))?;
+                chart.draw_series(one.points.iter().map(column))?;
             }
-            Style::Line => {
+            SeriesStyle::Line => {
                 chart.draw_series([PathElement::new(line(), canvas.stroke(color, 2.0))])?;
             }
-            Style::Band => {
-                let lower = layer.points.iter().map(|(x, y)| (*x, y.bounds().0));
-                let upper = layer.points.iter().rev().map(|(x, y)| (*x, y.bounds().1));
+            SeriesStyle::Band => {
+                let lower = one.points.iter().map(|(x, y)| (*x, y.bounds().0));
+                let upper = one.points.iter().rev().map(|(x, y)| (*x, y.bounds().1));
                 chart.draw_series([Polygon::new(lower.chain(upper).collect::<Vec<_>>(), color.mix(0.3))])?;
             }
-            Style::Dots => {
+            SeriesStyle::Dots => {
                 let whisker = |(x, y): &(f64, Estimate)| {
                     let (low, high) = y.bounds();
                     PathElement::new(vec![(*x, low.max(0.0)), (*x, high.min(top))], canvas.stroke(color, 1.0))
                 };
-                chart.draw_series(layer.points.iter().map(whisker))?;
+                chart.draw_series(one.points.iter().map(whisker))?;
                 chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
             }
         }
     }
-    if named {
-        let names: Vec<&str> = layers.iter().map(|layer| layer.name.as_str()).collect();
+    if has_legend {
+        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
         canvas.legend(&names, canvas.px(14), canvas.px(TITLE_HEIGHT + LEGEND / 2))?;
     }
     Ok(())
 }
 
-/// A mark of an axis, without zeros behind it.
-fn plain(mark: &f64) -> String {
-    ((mark * 1e6).round() / 1e6).to_string()
+/// A tick's number without trailing zeros.
+fn tick_label(tick: &f64) -> String {
+    ((tick * 1e6).round() / 1e6).to_string()
+}
+
+/// Draws named points with intervals in y over a logarithmic x axis.
+pub(super) fn draw_scatter<DB: DrawingBackend>(
+    canvas: &Canvas<DB>,
+    x_axis: &str,
+    y_axis: &str,
+    points: &[(String, f64, Estimate)],
+) -> Drawn<DB> {
+    let (left, right) =
+        points.iter().fold((f64::INFINITY, 0.0f64), |(low, high), (_, x, _)| (low.min(*x), high.max(*x)));
+    let (low, high) = padded(points.iter().map(|(_, _, y)| y.bounds()));
+    let (from, to) = (left / 1.35, right * 1.6);
+    let ticks: Vec<f64> = TICKS.into_iter().filter(|tick| (from..=to).contains(tick)).collect();
+    let mut chart = ChartBuilder::on(&canvas.area)
+        .margin_top(canvas.px(TITLE_HEIGHT))
+        .margin_right(canvas.px(30))
+        .margin_left(canvas.px(8))
+        .x_label_area_size(canvas.px(X_LABELS))
+        .y_label_area_size(canvas.px(SCATTER_Y_LABELS))
+        .build_cartesian_2d((from..to).log_scale().with_key_points(ticks.clone()), low..high)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.x_labels(ticks.len()).x_label_formatter(&|x| format!("{x}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+    canvas.style_mesh(&mut mesh).draw()?;
+    let mut occupied = Vec::new();
+    for (index, (_, x, y)) in points.iter().enumerate() {
+        let (low, high) = y.bounds();
+        let whisker = PathElement::new(vec![(*x, low), (*x, high)], canvas.stroke(color(index), 2.0));
+        chart.draw_series([whisker])?;
+        chart.draw_series([Circle::new((*x, y.mean), canvas.px(6), color(index).filled())])?;
+        let (pixel, top) = chart.backend_coord(&(*x, high));
+        let (_, bottom) = chart.backend_coord(&(*x, low));
+        let (_, middle) = chart.backend_coord(&(*x, y.mean));
+        let around = |center: i32, units: i32| (center - canvas.px(units), center + canvas.px(units));
+        occupied.push(Rect { x: around(pixel, 8), y: around(middle, 8) });
+        occupied.push(Rect { x: around(pixel, 2), y: (top, bottom) });
+    }
+    for (name, x, y) in points {
+        let dot = chart.backend_coord(&(*x, y.mean));
+        let (rect, anchor) = free_label_rect(canvas, name, dot, &occupied);
+        occupied.push(rect);
+        let x = if matches!(anchor, HPos::Left) { rect.x.0 } else { rect.x.1 };
+        canvas.label(name, (x, i32::midpoint(rect.y.0, rect.y.1)), TEXT_SIZE, anchor)?;
+    }
+    Ok(())
+}
+
+/// A rectangle in pixels.
+#[derive(Copy, Clone)]
+struct Rect {
+    x: (i32, i32),
+    y: (i32, i32),
+}
+
+impl Rect {
+    fn intersects(self, other: Rect) -> bool {
+        self.x.0 < other.x.1 && other.x.0 < self.x.1 && self.y.0 < other.y.1 && other.y.0 < self.y.1
+    }
+}
+
+/// The first unoccupied rectangle for a dot's label: right or left of the dot, then increasingly higher or lower.
+fn free_label_rect<DB: DrawingBackend>(
+    canvas: &Canvas<DB>,
+    name: &str,
+    (x, y): (i32, i32),
+    occupied: &[Rect],
+) -> (Rect, HPos) {
+    let (width, half_height, gap) = (canvas.width_of(name, TEXT_SIZE), canvas.px(LABEL_HEIGHT) / 2, canvas.px(11));
+    let edges = (canvas.px(SCATTER_Y_LABELS + 8), canvas.px(WIDTH as i32 - 6));
+    let rect_at = |shift: i32, to_right: bool| {
+        let x = if to_right { (x + gap, x + gap + width) } else { (x - gap - width, x - gap) };
+        Rect { x, y: (y + shift - half_height, y + shift + half_height) }
+    };
+    for step in 0..12 {
+        for shift in [-step, step] {
+            for to_right in [true, false] {
+                let rect = rect_at(shift * canvas.px(4), to_right);
+                let is_inside = rect.x.0 >= edges.0 && rect.x.1 <= edges.1;
+                if is_inside && !occupied.iter().any(|other| other.intersects(rect)) {
+                    return (rect, if to_right { HPos::Left } else { HPos::Right });
+                }
+            }
+        }
+    }
+    (rect_at(0, true), HPos::Left)
 }
 
 const SQUARE: i32 = 72;
 pub(super) const BOARD_HEIGHT: u32 = (TITLE_HEIGHT + 8 * SQUARE + 64) as u32;
 
-/// A board whose squares are the darker the larger their share, with the share in percent; a1 at the lower left.
-pub(super) fn squares<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, shares: &[f64]) -> Drawn<DB> {
-    let most = shares.iter().copied().fold(0.0, f64::max);
+/// Draws a board with each square's share in percent; larger shares are darker. a1 is at the lower left.
+pub(super) fn draw_board<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, shares: &[f64]) -> Drawn<DB> {
+    let largest = shares.iter().copied().fold(0.0, f64::max);
     let (left, top) = ((WIDTH as i32 - 8 * SQUARE) / 2, TITLE_HEIGHT);
     let at = |file: i32, rank: i32| (canvas.px(left + file * SQUARE), canvas.px(top + (7 - rank) * SQUARE));
     for (square, share) in (0..).zip(shares) {
         let (file, rank) = (square % 8, square / 8);
         let ((x, y), (right, above)) = (at(file, rank), at(file + 1, rank - 1));
-        // By the root, so that rare squares can be told from empty ones.
-        let depth = if most > 0.0 { (share / most).sqrt() } else { 0.0 };
+        // The square root distinguishes small shares from zero.
+        let depth = if largest > 0.0 { (share / largest).sqrt() } else { 0.0 };
         canvas.area.draw(&Rectangle::new([(x, y), (right, above)], color(0).mix(depth * 0.9).filled()))?;
         canvas.area.draw(&Rectangle::new([(x, y), (right, above)], canvas.stroke(INK.mix(0.3), 1.0)))?;
         let text = if *share >= 0.005 || *share == 0.0 { format!("{share:.2}") } else { "<0.01".to_owned() };
