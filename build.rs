@@ -1,5 +1,5 @@
-//! Writes into the program what it needs away from its source tree: the shipped feature sets and the commit it was built
-//! from; with the feature `train` also libtorch's folder, so that it is found without LD_LIBRARY_PATH.
+//! Embeds in the program what it needs outside its source tree: the shipped feature sets, the commit and, with the feature
+//! `train`, the path of libtorch, so that LD_LIBRARY_PATH is not needed.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ fn main() -> io::Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("shipped_sets.rs"), shipped_sets(&root)?)?;
     println!("cargo:rustc-env=FSBENCH_COMMIT={}", commit(&root).unwrap_or_default());
-    // torch-sys passes its library folder on to the packages that depend on it directly.
+    // torch-sys passes its library folder to packages that depend on it directly.
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
     if let Some(folder) = env::var_os("DEP_TCH_LIBTORCH_LIB") {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{}", folder.display());
@@ -21,7 +21,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The files of `feature_sets/` as Rust: pairs of name and content, sorted by name.
+/// The files of `feature_sets/` as Rust source: pairs of name and content, sorted by name.
 fn shipped_sets(root: &Path) -> io::Result<String> {
     let folder = root.join("feature_sets");
     println!("cargo:rerun-if-changed={}", folder.display());
@@ -36,8 +36,8 @@ fn shipped_sets(root: &Path) -> io::Result<String> {
     Ok(format!("&[\n{}]\n", paths.iter().map(file).collect::<String>()))
 }
 
-/// What `git describe` calls the commit checked out at `root`; none outside a checkout of fsbench itself, or without git.
-/// Runs again when another commit is checked out, not whenever a file changes: a changed tree is therefore not marked.
+/// The checked-out commit by `git describe`; `None` outside a checkout of fsbench or without git. Runs again only when
+/// another commit is checked out, so uncommitted changes are not marked.
 fn commit(root: &Path) -> Option<String> {
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
@@ -46,7 +46,7 @@ fn commit(root: &Path) -> Option<String> {
     let branch = git(root, &["symbolic-ref", "--quiet", "HEAD"]);
     for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
         let path = root.join(git(root, &["rev-parse", "--git-path", name])?);
-        // A missing file would have cargo run this every time.
+        // With a missing file, cargo would run this script every time.
         if path.exists() {
             println!("cargo:rerun-if-changed={}", path.display());
         }

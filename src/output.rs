@@ -1,5 +1,6 @@
-//! Files that appear whole or not at all: written beside their place under another name, flushed to the disk, then
-//! renamed. Whoever writes a file that others read goes through here, so that all have one mode: 0666 less the umask.
+//! Atomic output files: written under a temporary name in the same folder, flushed to the disk, then renamed.
+//!
+//! All files that others read are written through this module. Their mode is 0666 less the umask.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// A file that could not be written.
+/// Failure to write a file.
 #[derive(Debug, Error)]
 #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
 pub struct OutputError {
@@ -19,7 +20,7 @@ pub struct OutputError {
     pub cause: io::Error,
 }
 
-/// A file being written. Dropped unfinished, it leaves nothing behind.
+/// A file being written. If it is dropped before [`OutputFile::finish`], nothing is left on the disk.
 pub struct OutputFile {
     path: PathBuf,
     writer: BufWriter<NamedTempFile>,
@@ -27,37 +28,40 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
+    /// Starts a file that will appear at `path`.
+    ///
     /// # Errors
-    /// When the folder cannot be written to, or something other than a file stands in the place.
+    /// When the folder cannot be written to, or `path` is a folder or device.
     pub fn create(path: &Path) -> Result<OutputFile, OutputError> {
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let cause = io::Error::other("it is a folder or device, not a file");
             return Err(OutputError { path: path.into(), cause });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let prefix = format!(".{}.", path.file_name().unwrap_or_default().to_string_lossy());
-        sweep(folder, &prefix);
+        remove_stale_parts(folder, &prefix);
         let mut part = tempfile::Builder::new();
         part.prefix(&prefix).suffix(SUFFIX);
-        as_readable_as_any(&mut part);
+        set_default_mode(&mut part);
         let (file, unfinished) =
             Unfinished::create(|| part.tempfile_in(folder), |file| file.path().to_path_buf()).map_err(failed(path))?;
-        // As long as this process lives, nobody takes the file for left behind. Where files cannot be locked nobody
-        // can find out, either.
+        // The lock tells other processes that the file is in use. File systems without locks do not remove stale files.
         let _ = file.as_file().lock();
         Ok(OutputFile { path: path.to_path_buf(), writer: BufWriter::with_capacity(1 << 16, file), unfinished })
     }
 
+    /// Appends bytes.
+    ///
     /// # Errors
-    /// When the disk is full or breaks.
+    /// When the disk is full or fails.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
         self.writer.write_all(bytes).map_err(failed(&self.path))
     }
 
-    /// Writes `bytes` over the file's beginning.
+    /// Overwrites the beginning of the file.
     ///
     /// # Errors
-    /// When the disk is full or breaks.
+    /// When the disk is full or fails.
     pub fn put_front(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
         let write = |writer: &mut BufWriter<NamedTempFile>| -> io::Result<()> {
             writer.seek(SeekFrom::Start(0))?;
@@ -67,10 +71,10 @@ impl OutputFile {
         write(&mut self.writer).map_err(failed(&self.path))
     }
 
-    /// Everything on the disk; only the name is still to come.
+    /// Flushes everything to the disk, but does not rename the file yet.
     ///
     /// # Errors
-    /// When the disk is full or breaks.
+    /// When the disk is full or fails.
     pub fn seal(self) -> Result<SealedFile, OutputError> {
         let OutputFile { path, writer, unfinished } = self;
         let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error).map_err(failed(&path))?;
@@ -78,10 +82,10 @@ impl OutputFile {
         Ok(SealedFile { path, file, unfinished })
     }
 
-    /// Puts the file in its place.
+    /// Flushes the file and renames it to its path.
     ///
     /// # Errors
-    /// When the disk is full or breaks.
+    /// When the disk is full or fails.
     pub fn finish(self) -> Result<(), OutputError> {
         self.seal()?.persist()
     }
@@ -97,17 +101,17 @@ impl Write for OutputFile {
     }
 }
 
-/// Replaces a file as a whole: a reader sees the old content or the new.
+/// Writes or replaces a file. Readers see either the old content or the new.
 ///
 /// # Errors
-/// When the folder cannot be written to or the disk is full; the old file then stands untouched.
+/// When the folder cannot be written to or the disk is full. The old file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     let mut file = OutputFile::create(path)?;
     file.put(bytes)?;
     file.finish()
 }
 
-/// Whether a file of this name is what a killed process left of an output.
+/// Whether this is the name of an unfinished output, which a killed process may have left.
 #[must_use]
 pub fn is_part(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(SUFFIX)
@@ -115,15 +119,16 @@ pub fn is_part(name: &str) -> bool {
 
 const SUFFIX: &str = ".part";
 
-/// Parts are locked as soon as they exist; one that is not, after this long, has lost its writer.
-const STALE: Duration = Duration::from_secs(60);
+/// Writers lock their parts at once. An older part without a lock has lost its writer.
+const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// Removes what killed processes left of an output. What cannot be looked at or removed stays.
-fn sweep(folder: &Path, prefix: &str) {
+/// Removes parts that killed processes have left. Parts that cannot be read or removed stay.
+fn remove_stale_parts(folder: &Path, prefix: &str) {
     let is_stale = |path: &Path| {
         let Ok(file) = File::open(path) else { return false };
-        let age = file.metadata().and_then(|found| found.modified()).ok().and_then(|written| written.elapsed().ok());
-        age.is_some_and(|age| age > STALE) && file.try_lock().is_ok()
+        let age =
+            file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|written| written.elapsed().ok());
+        age.is_some_and(|age| age > STALE_AFTER) && file.try_lock().is_ok()
     };
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -134,7 +139,7 @@ fn sweep(folder: &Path, prefix: &str) {
     }
 }
 
-/// A file that is written and has no name yet. Dropped, it leaves nothing behind.
+/// A flushed file that has not been renamed yet. If it is dropped, nothing is left on the disk.
 pub struct SealedFile {
     path: PathBuf,
     file: NamedTempFile,
@@ -142,7 +147,7 @@ pub struct SealedFile {
 }
 
 impl SealedFile {
-    /// Puts the file in its place.
+    /// Renames the file to its path.
     ///
     /// # Errors
     /// When the folder cannot be written to.
@@ -160,36 +165,37 @@ fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that is worth nothing without this process; dropping this says that it is gone or finished.
+/// Registration of a file that must be removed if the process ends before the file is finished. Dropping it ends the
+/// registration.
 #[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {
-    /// Makes a file, which [`remove_unfinished`] then knows.
+    /// Creates a file and registers it for [`remove_unfinished`].
     ///
     /// # Errors
-    /// What `make` returns.
+    /// Those of `make`.
     pub fn create<T, E>(
         make: impl FnOnce() -> Result<T, E>,
         path: impl FnOnce(&T) -> PathBuf,
     ) -> Result<(T, Unfinished), E> {
         let mut all = unfinished();
-        let made = make()?;
-        let path = path(&made);
+        let file = make()?;
+        let path = path(&file);
         all.insert(path.clone());
-        Ok((made, Unfinished(path)))
+        Ok((file, Unfinished(path)))
     }
 
-    /// Finishes or removes the file.
+    /// Finishes or removes the file and ends the registration.
     ///
     /// # Errors
-    /// What `finish` returns.
+    /// Those of `finish`.
     pub fn finish<T, E>(self, finish: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let mut all = unfinished();
-        let finished = finish();
+        let result = finish();
         all.remove(&self.0);
         drop(all);
-        finished
+        result
     }
 }
 
@@ -199,26 +205,26 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all unfinished files, for a process that ends while threads are still at work. Threads that want to begin or
-/// finish a file from now on wait until the process has ended.
+/// Removes all unfinished files before the process ends, while other threads may still be at work. Threads that then start
+/// or finish a file block until the process has ended.
 pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {
-        // What cannot be removed now is swept by the next writer.
+        // If this fails, the next writer removes the file.
         let _ = std::fs::remove_file(path);
     }
     std::mem::forget(all);
 }
 
-/// Temporary files are private by default; the system takes the umask from what is asked for here.
+/// Sets the mode 0666, from which the system takes the umask. (Temporary files are private by default.)
 #[cfg(unix)]
-fn as_readable_as_any(part: &mut tempfile::Builder<'_, '_>) {
+fn set_default_mode(part: &mut tempfile::Builder<'_, '_>) {
     use std::os::unix::fs::PermissionsExt;
     part.permissions(std::fs::Permissions::from_mode(0o666));
 }
 
 #[cfg(not(unix))]
-fn as_readable_as_any(_: &mut tempfile::Builder<'_, '_>) {}
+fn set_default_mode(_: &mut tempfile::Builder<'_, '_>) {}
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> OutputError {
     let path = path.to_path_buf();
@@ -231,7 +237,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn only_parts_without_a_writer_are_swept() {
+    fn only_parts_without_a_writer_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         let part = |name: &str, age: Duration| {
@@ -253,7 +259,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_has_the_mode_that_any_other_new_file_has() {
+    fn files_have_the_default_mode() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let mode = |name: &str| {
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_fails_leaves_nothing_and_touches_nothing() {
+    fn a_failed_output_changes_no_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("results.json");
         write(&path, b"old").expect("written");

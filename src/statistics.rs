@@ -1,23 +1,23 @@
-//! Means with 95% intervals over few repetitions.
+//! Means over few repetitions, with 95% confidence intervals.
 
 use serde::Serialize;
 
-/// A mean over repetitions and the half-width of its 95% interval.
+/// A mean over repetitions with its 95% confidence interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     pub mean: f64,
-    /// None where fewer than two repetitions leave the spread unknown.
+    /// Half-width of the interval; `None` with fewer than two repetitions.
     pub interval: Option<f64>,
-    /// Repetitions.
+    /// Number of repetitions.
     pub count: usize,
 }
 
-/// Confidence of every interval.
+/// Confidence level of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 impl Estimate {
-    /// The mean of independent repetitions with Student's t interval of n − 1 degrees of freedom: mean ± t · s / √n.
-    /// None without repetitions or with one that is not finite.
+    /// The mean of independent repetitions with Student's t interval at n − 1 degrees of freedom: mean ± t · s / √n. `None`
+    /// without values or if a value is not finite.
     #[must_use]
     pub fn over(values: &[f64]) -> Option<Estimate> {
         let count = values.len();
@@ -33,13 +33,13 @@ impl Estimate {
         Some(Estimate { mean, interval, count })
     }
 
-    /// The same estimate in another unit.
+    /// The estimate times a factor.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Estimate {
         Estimate { mean: self.mean * factor, interval: self.interval.map(|half| half * factor.abs()), ..self }
     }
 
-    /// The interval's ends; both the mean where there is no interval.
+    /// The interval's bounds; without an interval, the mean twice.
     #[must_use]
     pub fn bounds(self) -> (f64, f64) {
         let half = self.interval.unwrap_or(0.0);
@@ -47,13 +47,13 @@ impl Estimate {
     }
 }
 
-/// The t with P(|T| ≤ t) = `confidence` for Student's distribution; infinite without degrees of freedom.
+/// The t with P(|T| ≤ t) = `confidence` under Student's distribution; infinite at 0 degrees of freedom.
 #[must_use]
 pub fn student_t_quantile(confidence: f64, degrees: usize) -> f64 {
     if degrees == 0 {
         return f64::INFINITY;
     }
-    // The probability grows with the angle; 64 halvings reach the last bit.
+    // Bisection: the probability grows with the angle, and 64 halvings determine every bit.
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..64 {
         let middle = f64::midpoint(low, high);
@@ -62,11 +62,11 @@ pub fn student_t_quantile(confidence: f64, degrees: usize) -> f64 {
     low.tan() * (degrees as f64).sqrt()
 }
 
-/// P(|T| ≤ t) for t = √degrees · tan(angle): the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4.
+/// P(|T| ≤ t) for t = √degrees · tan(angle), by the finite sums of Abramowitz and Stegun, 26.7.3 and 26.7.4.
 fn probability_within(angle: f64, degrees: usize) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     let odd = degrees % 2 == 1;
-    // Powers of the cosine from 0 (even) or 1 (odd) up to degrees − 2, each with its product of fractions.
+    // Powers of the cosine from 0 (even degrees) or 1 (odd degrees) to degrees − 2, each with its coefficient.
     let (first, mut term) = if odd { (1, cosine) } else { (0, 1.0) };
     let mut sum = 0.0;
     for power in (first..degrees.saturating_sub(1)).step_by(2) {
@@ -80,7 +80,7 @@ fn probability_within(angle: f64, degrees: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Quantiles as printed in any table of the distribution.
+    /// Values from tables of the distribution.
     #[test]
     fn quantiles() {
         let check = |confidence, degrees, expected: f64| {

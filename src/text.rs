@@ -1,6 +1,6 @@
-//! How numbers and foreign bytes are shown to people.
+//! Formatting of numbers and of bytes from files for messages.
 
-/// The digits of a whole number in groups of three.
+/// Separates the digits of an integer into groups of three.
 ///
 /// ```
 /// assert_eq!(fsbench::text::grouped("1234567"), "1,234,567");
@@ -17,7 +17,7 @@ pub fn grouped(digits: &str) -> String {
     text
 }
 
-/// The first `limit` bytes as text, for a message: control characters and bytes that are no UTF-8 are replaced.
+/// The first `limit` bytes as text for a message. Control characters and invalid UTF-8 are replaced.
 ///
 /// ```
 /// assert_eq!(fsbench::text::excerpt(b"a\tbc", 3), "a\u{fffd}b");

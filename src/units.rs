@@ -1,4 +1,4 @@
-//! Quantities with a unit, and the seeds every random choice descends from.
+//! Quantities with a unit, and seeds of random streams.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -9,38 +9,38 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Centipawn(pub i32);
 
-/// Half-moves since the game's initial position (White's first move is played at ply 0).
+/// Number of half-moves since the game's initial position. White's first move is played at ply 0.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ply(pub u16);
 
-/// Expected game result in [0, 1]: 0 a loss, 0.5 a draw, 1 a win.
+/// Expected game result in [0, 1]: 0 is a loss, 0.5 a draw, 1 a win.
 #[derive(Copy, Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Wdl(pub f32);
 
 impl Wdl {
-    /// The logistic σ(score / scale): the usual map from an evaluation to an expected result.
+    /// The expected result of an evaluation: the logistic function σ(score / scale).
     #[must_use]
     pub fn from_score(score: f32, scale: f32) -> Wdl {
         Wdl(1.0 / (1.0 + (-score / scale).exp()))
     }
 }
 
-/// Root of a run's randomness. Streams drawn from it depend on the seed, a name and an index, and on nothing else:
-/// neither thread count nor the order in which streams are asked for.
+/// Seed of all random streams of a run. A stream depends only on the seed, a name and an index, not on the number of
+/// threads or the order of requests.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// A generator for one purpose (`name`) and one piece of the work (`index`).
+    /// A generator for one purpose (`name`) and one work item (`index`).
     #[must_use]
     pub fn stream(self, name: &str, index: u64) -> ChaCha8Rng {
         ChaCha8Rng::from_seed(self.digest(name, index))
     }
 
-    /// A counter-based generator for one purpose: cheap enough to be asked once a sample.
+    /// A counter-based generator for one purpose, cheap enough to use once per sample.
     #[must_use]
     pub fn draws(self, name: &str) -> Draws {
         let [a, b, c, d, e, f, g, h, ..] = self.digest(name, 0);
@@ -56,14 +56,14 @@ impl Seed {
     }
 }
 
-/// Random access random numbers: the n-th draw costs the same whatever n, so threads share them without order.
+/// Random numbers by index. All draws cost the same, so threads can use them in any order.
 #[derive(Copy, Clone, Debug)]
 pub struct Draws {
     key: u64,
 }
 
 impl Draws {
-    /// 64 random bits for `index`: the splitmix64 finaliser (Steele, Lea, Flood 2014) over the keyed counter.
+    /// 64 random bits for `index`, by the splitmix64 finaliser (Steele, Lea, Flood 2014) over the keyed counter.
     #[must_use]
     pub fn at(self, index: u64) -> u64 {
         let mut z = self.key.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -72,7 +72,7 @@ impl Draws {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..bound` for `index` (0 when `bound` is 0); the bias is below `bound` / 2^64.
+    /// A number in `0..bound` for `index` (0 if `bound` is 0). The bias is below `bound` / 2^64.
     #[must_use]
     pub fn below(self, index: u64, bound: u32) -> u32 {
         ((u128::from(self.at(index)) * u128::from(bound)) >> 64) as u32
@@ -85,7 +85,7 @@ mod tests {
     use rand::Rng;
 
     #[test]
-    fn streams_depend_on_seed_name_and_index_only() {
+    fn streams_depend_only_on_seed_name_and_index() {
         let first = |seed: Seed, name, index| seed.stream(name, index).next_u64();
         assert_eq!(first(Seed(1), "a", 0), first(Seed(1), "a", 0));
         assert_ne!(first(Seed(1), "a", 0), first(Seed(2), "a", 0));

@@ -1,4 +1,4 @@
-//! `fsbench elo`: the document it prints, and what it refuses.
+//! `fsbench elo`: its document, and the requests it refuses.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ fn document() {
     }
 }
 
-/// Both models agree on a sign, not on the number.
+/// Normalised and logistic LLR have the same sign but different values.
 #[test]
 fn models() {
     let llr = |model: &str| {

@@ -1,4 +1,4 @@
-//! The search: one signature on every back end, exact node limits, mates, draws.
+//! The search: the same signature on all back ends, exact node limits, mates, draws; and the UCI engine.
 
 mod common;
 
@@ -45,9 +45,9 @@ fn notation(mv: Option<Move>) -> String {
     mv.map_or("none".into(), |mv| mv.to_uci(CastlingMode::Standard).to_string())
 }
 
-/// Same nodes on scalar, AVX2 and AVX-512, for three networks of different features and shapes.
+/// Three networks with different features and shapes have the same node counts with scalar code, AVX2 and AVX-512.
 #[test]
-fn one_signature_on_every_back_end() {
+fn all_back_ends_have_the_same_signature() {
     for (set, l1, hidden) in [("piece", 32, &[16, 8][..]), ("half-ka-v2-hm", 48, &[8]), ("compact", 64, &[])] {
         let player = Player::new(set, l1, hidden);
         let signatures: Vec<u64> =
@@ -57,9 +57,9 @@ fn one_signature_on_every_back_end() {
     }
 }
 
-/// A searcher that was cleared finds what a new one finds.
+/// A cleared searcher has the node count of a new one.
 #[test]
-fn nothing_is_left_after_clearing() {
+fn clearing_resets_the_searcher() {
     let player = Player::new("piece", 16, &[8]);
     let mut searcher = player.searcher(BackEnd::best());
     let first = bench(&mut searcher, 4).nodes;
@@ -87,14 +87,14 @@ fn mates_are_found() {
     check("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 3, 1, &["d1d8"]);
     // Two rooks on a bare king.
     check("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 10, 2, &["a2a7", "b1b7"]);
-    // A smothered mate: the queen is given for the knight's last check.
+    // A smothered mate with a queen sacrifice.
     check("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 10, 2, &["b3g8"]);
-    // The side to move is mated in one whatever it does.
+    // The side to move is mated in one by every reply.
     check("7k/1R6/8/8/8/8/8/R5K1 b - - 0 1", 6, -1, &["h8g8"]);
 }
 
 #[test]
-fn games_that_are_over_have_no_move() {
+fn finished_games_have_no_best_move() {
     let result = |fen| search(&game(fen), &Limits { depth: Some(3), ..Limits::default() });
     let mated = result("R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1");
     assert_eq!((mated.best, mated.score), (None, Score::Mate(0)));
@@ -102,7 +102,7 @@ fn games_that_are_over_have_no_move() {
     assert_eq!((stalemate.best, stalemate.score), (None, Score::Cp(0)));
 }
 
-/// A queen down, the side to move saves itself by perpetual check, and by nothing else.
+/// A queen down, the side to move draws by perpetual check.
 #[test]
 fn perpetual_check_is_a_draw() {
     let position = game("6k1/5pp1/8/8/8/7Q/1q4PK/q7 w - - 0 1");
@@ -110,9 +110,9 @@ fn perpetual_check_is_a_draw() {
     assert_eq!(result.score, Score::Cp(0));
 }
 
-/// With ninety-nine plies on the clock every quiet move draws; mate on the last ply wins.
+/// At a halfmove clock of 99 every quiet move draws, but mate on the last ply wins.
 #[test]
-fn fifty_moves() {
+fn fifty_move_rule() {
     let limits = Limits { depth: Some(4), ..Limits::default() };
     let quiet = search(&game("7k/8/8/8/8/8/Q7/6K1 w - - 99 80"), &limits);
     assert_eq!(quiet.score, Score::Cp(0));
@@ -121,7 +121,7 @@ fn fifty_moves() {
 }
 
 #[test]
-fn only_the_moves_asked_for_are_searched() {
+fn only_search_moves_are_searched() {
     let position = game("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
     let wanted = "h2h4".parse::<shakmaty::uci::UciMove>().expect("UCI").to_move(position.position()).expect("legal");
     let limits = Limits { depth: Some(3), search_moves: vec![wanted], ..Limits::default() };
@@ -129,12 +129,12 @@ fn only_the_moves_asked_for_are_searched() {
 }
 
 #[test]
-fn a_stop_ends_the_search() {
+fn the_stop_flag_ends_the_search() {
     let player = Player::new("piece", 16, &[8]);
     let mut searcher = player.searcher(BackEnd::best());
     let stop = searcher.stop_flag();
     let position = game("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
-    // Without a limit: only the stop, sent after the third iteration, ends it.
+    // There is no limit: only the flag, set after the third iteration, ends the search.
     let result = searcher.search(&position, &Limits::default(), |iteration| {
         if iteration.depth == 3 {
             stop.store(true, Ordering::Relaxed);
@@ -143,7 +143,7 @@ fn a_stop_ends_the_search() {
     assert!(result.best.is_some() && result.depth >= 3, "{result:?}");
 }
 
-/// Gives an engine commands one by one and waits for its answers.
+/// A dialogue with a UCI engine.
 struct Session {
     input: std::io::PipeWriter,
     output: std::io::Lines<std::io::BufReader<std::io::PipeReader>>,
@@ -171,7 +171,7 @@ impl Session {
         writeln!(self.input, "{command}").expect("the engine reads");
     }
 
-    /// The first line that starts so.
+    /// Skips lines until one starts with `start` and returns it.
     fn wait(&mut self, start: &str) -> String {
         loop {
             let line = self.output.next().expect("the engine answers").expect("text");
@@ -218,11 +218,11 @@ fn uci_answers() {
 }
 
 #[test]
-fn uci_stops_what_has_no_end() {
+fn uci_stops_infinite_searches() {
     let mut session = Session::new();
     session.send("go infinite");
     session.wait("info depth 2 ");
-    // Answered although the search goes on.
+    // Answered during the search.
     session.send("isready");
     session.wait("readyok");
     session.send("stop");
@@ -232,12 +232,12 @@ fn uci_stops_what_has_no_end() {
     session.send("ponderhit");
     session.wait("bestmove ");
     session.send("go infinite");
-    // The end of the input ends the search too.
+    // `quit` ends the search too.
     session.quit();
 }
 
 #[test]
-fn uci_says_what_is_wrong_and_goes_on() {
+fn uci_reports_errors_and_continues() {
     let mut session = Session::new();
     let mut check = |command: &str, expected: &str| {
         session.send(command);
@@ -254,7 +254,7 @@ fn uci_says_what_is_wrong_and_goes_on() {
     check("setoption name UCI_Chess960 value true", "Chess960 is not played");
     check("setoption name Contempt value 1", "no option \"Contempt\"");
     check("setoption name EvalFile value missing.nnue", "missing.nnue: no such file");
-    // The network is gone; the engine is not.
+    // No network is loaded, but the engine still answers.
     check("go depth 2", "no network is loaded");
     assert_eq!(session.wait("bestmove "), "bestmove (none)");
     session.send("setoption name EvalFile value net");

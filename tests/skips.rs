@@ -1,4 +1,4 @@
-//! Skipped tests are counted, shown in one line, and refused where what they lack is there.
+//! Skipped tests are recorded and summarised, and fail if their requirement is present.
 
 #[path = "common/skip.rs"]
 mod skip;
@@ -10,16 +10,16 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Not a test of its own.
+/// Only started by another test.
 #[test]
-#[ignore = "started by a_skip_is_written_down_or_refused"]
-fn skips_for_show() {
-    skip::skip("nothing", "this one always does");
+#[ignore = "started by skips_are_recorded_or_refused"]
+fn skipped_test() {
+    skip::skip("nothing", "it always is");
 }
 
 fn run(skips: &Path, require: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
-    command.args(["--exact", "skips_for_show", "--ignored"]);
+    command.args(["--exact", "skipped_test", "--ignored"]);
     command.env("FSBENCH_SKIPS", skips).env("FSBENCH_REQUIRE", require).output().expect("this test starts")
 }
 
@@ -30,7 +30,7 @@ fn summary(skips: &Path) -> String {
 }
 
 #[test]
-fn a_skip_is_written_down_or_refused() {
+fn skips_are_recorded_or_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let skips = folder.path().join("skips");
     assert_eq!(summary(&skips), "");
@@ -39,19 +39,19 @@ fn a_skip_is_written_down_or_refused() {
     for _ in 0..2 {
         assert!(run(&skips, "data").status.success());
     }
-    let one = "skips_for_show (this one always does)";
+    let one = "skipped_test (it always is)";
     assert_eq!(std::fs::read_to_string(&skips).expect("written"), format!("{one}\n{one}\n"));
     assert_eq!(summary(&skips), format!("2 tests skipped: {one}; {one}\n"));
 }
 
-/// A test that only prints would not be counted.
+/// Tests skip only by `skip`: a test that just prints a message would not be recorded.
 #[test]
-fn no_test_is_skipped_in_another_way() {
+fn no_test_prints_a_skip_itself() {
     let mut folders: Vec<PathBuf> = ["tests", "src"].map(|folder| root().join(folder)).into();
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("listed").path()) {
             if path.ends_with("src/cli") {
-                // It prints what it skips.
+                // The program's own messages.
             } else if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "rs")
@@ -59,7 +59,7 @@ fn no_test_is_skipped_in_another_way() {
                 && !path.ends_with("tests/skips.rs")
             {
                 let text = std::fs::read_to_string(&path).expect("readable");
-                assert!(!text.contains("println!(\"skip"), "{} skips by itself", path.display());
+                assert!(!text.contains("println!(\"skip"), "{} prints a skip itself", path.display());
             }
         }
     }

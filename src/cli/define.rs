@@ -1,4 +1,4 @@
-//! `fsbench define`: what a definition means, and what can be proved of it.
+//! `fsbench define`: the sizes, contexts, dead features, losslessness and cost of a definition.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,63 +7,62 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::threads::Threads;
-use super::{Failure, Format, print_json, put};
+use super::{Failure, Format, print_json, print_text};
 use crate::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
 use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, ShippedSet, index_ranges, shipped_sets};
 use crate::text;
 
-/// Show what a feature-set definition means: sizes, strides, contexts, dead features, losslessness, cost, identity
+/// Show the sizes, strides, contexts, dead features, losslessness, cost and identity of a definition
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     #[arg(required_unless_present = "list")]
     set: Option<String>,
-    /// List the shipped sets: their sizes, what they are about and where they come from
+    /// List the shipped sets with size, description and source
     #[arg(long, conflicts_with_all = ["set", "list_dead", "witnesses", "thorough"])]
     list: bool,
-    /// List the indices proved dead
+    /// List the indices of dead features
     #[arg(long)]
     list_dead: bool,
-    /// Give a legal position (FEN) for every live feature, active for White
+    /// Print, for each live feature, a legal position (FEN) in which it is active for White
     #[arg(long)]
     witnesses: bool,
-    /// Search for proofs and witnesses however long it takes; otherwise what is open after some seconds is unresolved
+    /// Search for proofs and witnesses without a time limit; by default features are unresolved after some seconds
     #[arg(long)]
     thorough: bool,
     #[command(flatten)]
     threads: Threads,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Serialize)]
-struct Described<'a> {
+struct Document<'a> {
     name: &'a str,
     about: Option<&'a str>,
     num_features: u32,
     identity: String,
     contexts: usize,
-    /// Whether there may be fewer contexts: assignments were too many to try.
+    /// Whether `contexts` is an upper bound, because there are too many assignments to try.
     contexts_bound: bool,
     dead: Tally,
-    /// yes, no or unknown: do both perspectives' features determine where the pieces stand?
+    /// Whether both perspectives' features determine the placement of pieces: yes, no or unknown.
     lossless: &'static str,
-    /// Two positions that look the same, when they do not.
+    /// If not lossless, two positions with the same features.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<[String; 2]>,
-    active: Active,
-    /// Whether a search without limit may settle more.
+    active: ActiveFeatures,
+    /// Whether `--thorough` may resolve more features.
     #[serde(skip)]
-    go_on: bool,
-    /// Mean share of features active.
+    can_resolve_more: bool,
+    /// Mean share of active features.
     density: Option<f64>,
     table_bytes: usize,
-    /// Inputs that exist while training only, when the definition has a factor.
+    /// Number of inputs that the factor adds while training.
     #[serde(skip_serializing_if = "Option::is_none")]
     virtual_inputs: Option<u32>,
-    blocks: Vec<DescribedBlock<'a>>,
-    /// What is legal and odd.
+    blocks: Vec<BlockDocument<'a>>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_indices: Option<Vec<u32>>,
@@ -71,36 +70,36 @@ struct Described<'a> {
     witnesses: Option<BTreeMap<u32, String>>,
 }
 
-/// Active features a perspective; mean and maximum where positions can be encoded in the time there is.
+/// Active features per perspective. Mean and maximum are `None` if encoding takes too long.
 #[derive(Serialize)]
-struct Active {
+struct ActiveFeatures {
     mean: Option<f64>,
     max: Option<usize>,
-    /// No legal position has more.
+    /// Upper bound over all legal positions.
     bound: usize,
     positions: usize,
     sample: &'static str,
 }
 
 #[derive(Serialize)]
-struct DescribedBlock<'a> {
+struct BlockDocument<'a> {
     name: &'a str,
     /// Lowest index.
     offset: u32,
     size: u32,
-    /// First and last index of each run of the block's indices, where a selection leaves other blocks' between them.
+    /// First and last index of each run of consecutive indices, if a selection has mixed the blocks' indices.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<Vec<(u32, u32)>>,
     contexts: u32,
-    /// Whether there may be fewer.
+    /// Whether `contexts` is an upper bound.
     contexts_bound: bool,
     dead: Tally,
     formula: String,
-    axes: Vec<DescribedAxis<'a>>,
+    axes: Vec<AxisDocument<'a>>,
 }
 
 #[derive(Serialize)]
-struct DescribedAxis<'a> {
+struct AxisDocument<'a> {
     name: &'a str,
     size: u32,
     stride: u32,
@@ -114,36 +113,36 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let factors = Factors::within(&set, budget).map_err(Failure::request)?;
     let (activity, lossless) = (ActiveCounts::of(&set, budget), Lossless::within(&set, budget));
     let analysis = analyse(&set, budget);
-    let mut described = describe(&set, &analysis, activity, &lossless);
-    described.warnings = set.warnings(&analysis, budget);
-    described.go_on = !arguments.thorough && described.dead.unresolved > 0;
-    described.virtual_inputs = match factors {
+    let mut document = describe(&set, &analysis, activity, &lossless);
+    document.warnings = set.warnings(&analysis, budget);
+    document.can_resolve_more = !arguments.thorough && document.dead.unresolved > 0;
+    document.virtual_inputs = match factors {
         FactorCheck::None => None,
         FactorCheck::Determined(factors) => Some(factors.size),
         FactorCheck::Undecided { size, .. } => {
-            let message = "whether the features determine the factor was not decided in the time there is";
-            described.warnings.push(format!("{}: {message}; training decides it, and so does --thorough", set.name()));
+            let message = "within the time limit it is not known whether the features determine the factor";
+            document.warnings.push(format!("{}: {message}; training checks it, and so does --thorough", set.name()));
             Some(size)
         }
     };
-    for warning in &described.warnings {
+    for warning in &document.warnings {
         note!("warning: {warning}");
     }
     if arguments.list_dead {
-        described.dead_indices = Some(analysis.dead());
+        document.dead_indices = Some(analysis.dead());
     }
     if arguments.witnesses {
         let witness = |index| Some((index, analysis.witness(index)?.fen()));
-        described.witnesses = Some((0..set.num_features()).filter_map(witness).collect());
+        document.witnesses = Some((0..set.num_features()).filter_map(witness).collect());
     }
     match arguments.format {
-        Format::Text => put(&text(&described))?,
-        Format::Json => print_json(&described)?,
+        Format::Text => print_text(&text(&document))?,
+        Format::Json => print_json(&document)?,
     }
     Ok(())
 }
 
-/// The shipped sets.
+/// Prints the shipped sets.
 fn list(format: Format) -> Result<(), Failure> {
     #[derive(Serialize)]
     struct List {
@@ -164,13 +163,13 @@ fn list(format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Examines the set; what takes a while says so on stderr.
+/// Analyses the set; shows progress on stderr if it takes long.
 fn analyse(set: &FeatureSet, budget: Budget) -> Analysis {
-    const PATIENCE: Duration = Duration::from_secs(2);
+    const PROGRESS_AFTER: Duration = Duration::from_secs(2);
     let start = Instant::now();
     let bar = ProgressBar::new_spinner();
     let analysis = Analysis::within(set, budget, |block, left| {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > PROGRESS_AFTER {
             let name = &set.blocks()[block].name;
             bar.set_message(format!("{name}: {} features to examine", grouped(left as u64)));
             bar.tick();
@@ -185,13 +184,13 @@ fn describe<'a>(
     analysis: &Analysis,
     activity: Option<ActiveCounts>,
     lossless: &Lossless,
-) -> Described<'a> {
+) -> Document<'a> {
     let counterexample = match lossless {
         Lossless::No(pair) => Some([pair[0].fen(), pair[1].fen()]),
         Lossless::Yes | Lossless::Unknown => None,
     };
     let mean = activity.map(|activity| activity.mean);
-    let active = Active {
+    let active = ActiveFeatures {
         mean,
         max: activity.map(|activity| activity.max),
         bound: set.max_active(),
@@ -199,7 +198,7 @@ fn describe<'a>(
         sample: "random play",
     };
     let blocks = set.blocks().iter().enumerate();
-    Described {
+    Document {
         name: set.name(),
         about: set.about(),
         num_features: set.num_features(),
@@ -210,7 +209,7 @@ fn describe<'a>(
         lossless: lossless.word(),
         counterexample,
         active,
-        go_on: false,
+        can_resolve_more: false,
         density: mean.map(|mean| mean / f64::from(set.num_features())),
         table_bytes: set.encoder().table_bytes(),
         virtual_inputs: None,
@@ -221,9 +220,9 @@ fn describe<'a>(
     }
 }
 
-fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
-    let axis = |axis: &'a FactorSpec| DescribedAxis { name: &axis.name, size: axis.size, stride: axis.stride };
-    DescribedBlock {
+fn describe_block<'a>(block: &'a Block, dead: Tally) -> BlockDocument<'a> {
+    let axis = |axis: &'a FactorSpec| AxisDocument { name: &axis.name, size: axis.size, stride: axis.stride };
+    BlockDocument {
         name: &block.name,
         offset: block.offset,
         size: block.size,
@@ -236,7 +235,7 @@ fn describe_block<'a>(block: &'a Block, dead: Tally) -> DescribedBlock<'a> {
     }
 }
 
-/// Canonical text in mathematical notation.
+/// A definition's text in mathematical notation.
 fn formula(text: &str) -> String {
     let symbols = [
         (" * ", " × "),
@@ -247,10 +246,10 @@ fn formula(text: &str) -> String {
         (" <= ", " ≤ "),
         (" >= ", " ≥ "),
     ];
-    symbols.iter().fold(text.to_owned(), |text, (typed, printed)| text.replace(typed, printed))
+    symbols.iter().fold(text.to_owned(), |text, (ascii, symbol)| text.replace(ascii, symbol))
 }
 
-fn text(set: &Described<'_>) -> String {
+fn text(set: &Document<'_>) -> String {
     let mut out = format!("{}: {} features\n", set.name, grouped(u64::from(set.num_features)));
     if let Some(about) = set.about {
         out += &format!("{about}\n");
@@ -258,7 +257,11 @@ fn text(set: &Described<'_>) -> String {
     for block in &set.blocks {
         out += &block_text(block);
     }
-    out += &format!("\nfeatures    {}{}\n", tally(set.dead), if set.go_on { "; --thorough goes on" } else { "" });
+    out += &format!(
+        "\nfeatures    {}{}\n",
+        tally(set.dead),
+        if set.can_resolve_more { "; --thorough searches on" } else { "" }
+    );
     out += &format!("contexts    {}\n", contexts(set.contexts, set.contexts_bound));
     out += &format!("lossless    {}\n", lossless(set));
     out += &active(&set.active);
@@ -279,26 +282,26 @@ fn text(set: &Described<'_>) -> String {
     out
 }
 
-fn active(active: &Active) -> String {
-    let Active { mean: Some(mean), max: Some(max), bound, positions, sample } = active else {
-        return format!("active      not measured: encoding takes too long; bound {}\n", active.bound);
+fn active(active: &ActiveFeatures) -> String {
+    let ActiveFeatures { mean: Some(mean), max: Some(max), bound, positions, sample } = active else {
+        return format!("active      not measured, encoding takes too long; bound {}\n", active.bound);
     };
     let positions = grouped(*positions as u64);
     format!(
-        "active      {mean:.1} a perspective on average, {max} at most over {positions} positions of {sample}; bound {bound}\n"
+        "active      mean {mean:.1} and maximum {max} per perspective over {positions} positions of {sample}; bound {bound}\n"
     )
 }
 
-/// Runs of a block's indices that are listed one by one.
+/// Largest number of runs of indices that are listed one by one.
 const MAX_RUNS: usize = 4;
 
-fn block_text(block: &DescribedBlock<'_>) -> String {
+fn block_text(block: &BlockDocument<'_>) -> String {
     let range = match block.runs.as_deref() {
         None => format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size)),
         Some(runs @ [.., (_, last)]) if runs.len() > MAX_RUNS => {
             format!("{}..{} in {} runs", block.offset, u64::from(*last) + 1, runs.len())
         }
-        Some(runs) => runs.iter().copied().map(written_run).collect::<Vec<_>>().join(" "),
+        Some(runs) => runs.iter().copied().map(run_text).collect::<Vec<_>>().join(" "),
     };
     let mut out = format!("\n{}  [{range}], {} features", block.name, grouped(block.size.into()));
     out += &format!(", {}\n", contexts(block.contexts as usize, block.contexts_bound));
@@ -318,19 +321,19 @@ fn tally(tally: Tally) -> String {
     format!("{dead} dead, {live} live, {unresolved} unresolved")
 }
 
-fn lossless(set: &Described<'_>) -> String {
+fn lossless(set: &Document<'_>) -> String {
     match &set.counterexample {
-        Some([a, b]) => format!("no: these look the same\n              {a}\n              {b}"),
+        Some([a, b]) => format!("no: these positions have the same features\n              {a}\n              {b}"),
         None => set.lossless.to_owned(),
     }
 }
 
-/// Runs of indices, `4..7` for 4, 5 and 6.
+/// Indices as runs: `4..7` stands for 4, 5 and 6.
 fn ranges(indices: &[u32]) -> String {
-    index_ranges(indices.iter().copied()).into_iter().map(written_run).collect::<Vec<_>>().join(" ")
+    index_ranges(indices.iter().copied()).into_iter().map(run_text).collect::<Vec<_>>().join(" ")
 }
 
-fn written_run((first, last): (u32, u32)) -> String {
+fn run_text((first, last): (u32, u32)) -> String {
     match first == last {
         true => first.to_string(),
         false => format!("{first}..{}", u64::from(last) + 1),
@@ -338,11 +341,11 @@ fn written_run((first, last): (u32, u32)) -> String {
 }
 
 fn contexts(count: usize, bound: bool) -> String {
-    let refreshes = "refreshes when a king moves from one to another";
+    let refreshes = "refreshes when a king's move changes the context";
     match (count, bound) {
         (1, _) => "1 context: never refreshes".to_owned(),
         (_, false) => format!("{count} contexts: {refreshes}"),
-        (_, true) => format!("at most {count} contexts (assignments are too many to try): {refreshes}"),
+        (_, true) => format!("at most {count} contexts (there are too many assignments to try): {refreshes}"),
     }
 }
 

@@ -1,17 +1,17 @@
-//! `fsbench delta`: what a move adds to and removes from the active features.
+//! `fsbench delta`: the features that a move adds and removes.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::encode::{explained, listed, texts};
-use super::input::{fen, lines, uci};
-use super::{Failure, Format, print_json, print_json_line, put};
+use super::encode::{descriptions, explanation_lines, joined};
+use super::input::{for_each_line, parse_fen, parse_move};
+use super::{Failure, Format, print_json, print_json_line, print_text};
 use crate::chess::{BoardChange, Chess, Move, Perspective};
 use crate::features::{Delta, FeatureSet, FeatureText};
 
-/// List what a move adds and removes, for both perspectives
+/// List the features that a move adds and removes, for both perspectives
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
@@ -19,31 +19,31 @@ pub struct Arguments {
     /// The position before the move
     #[arg(long, requires = "mv", required_unless_present = "moves", conflicts_with = "moves")]
     fen: Option<String>,
-    /// The move in UCI notation; castling as e1g1 or king takes rook
+    /// The move in UCI notation; castling is e1g1 or king takes rook
     #[arg(long = "move", id = "mv", value_name = "UCI", requires = "fen")]
     mv: Option<String>,
-    /// A file with a line `FEN|UCI` a move (`-` = standard input): a JSON document a line out
+    /// A file with one `FEN|UCI` per line (`-` = standard input); prints one JSON document per line
     #[arg(long, value_name = "FILE")]
     moves: Option<String>,
-    /// Say what each feature is
+    /// Add the block and axis values of each feature
     #[arg(long)]
     explain: bool,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Serialize)]
-struct Changed {
-    white: ChangedView,
-    black: ChangedView,
-    /// What each index is, where that is asked for.
+struct Document {
+    white: PerspectiveDelta,
+    black: PerspectiveDelta,
+    /// Descriptions by index, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<BTreeMap<u32, FeatureText>>,
 }
 
 #[derive(Serialize)]
-struct ChangedView {
+struct PerspectiveDelta {
     added: Vec<u32>,
     removed: Vec<u32>,
     refresh: bool,
@@ -52,41 +52,41 @@ struct ChangedView {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.moves {
-        return lines(file, |line| {
-            let (position, mv) =
-                line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
-            let position = fen(position)?;
-            print_json_line(&change(&set, &position, uci(&position, mv)?, arguments.explain))
+        return for_each_line(file, |line| {
+            let (fen, mv) = line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
+            let position = parse_fen(fen)?;
+            print_json_line(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))
         });
     }
-    let position = fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
-    let mv = uci(&position, arguments.mv.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
-    let changed = change(&set, &position, mv, arguments.explain);
+    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
+    let mv = parse_move(&position, arguments.mv.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
+    let document = delta(&set, &position, mv, arguments.explain);
     match arguments.format {
-        Format::Json => print_json(&changed)?,
+        Format::Json => print_json(&document)?,
         Format::Text => {
-            for (name, view) in [("white", &changed.white), ("black", &changed.black)] {
-                outln!("{name}  {}", if view.refresh { "refresh" } else { "update" })?;
-                outln!("  added    {}", listed(&view.added))?;
-                put(&explained(&view.added, changed.features.as_ref()))?;
-                outln!("  removed  {}", listed(&view.removed))?;
-                put(&explained(&view.removed, changed.features.as_ref()))?;
+            let descriptions = document.features.as_ref();
+            for (name, delta) in [("white", &document.white), ("black", &document.black)] {
+                outln!("{name}  {}", if delta.refresh { "refresh" } else { "update" })?;
+                outln!("  added    {}", joined(&delta.added))?;
+                print_text(&explanation_lines(&delta.added, descriptions))?;
+                outln!("  removed  {}", joined(&delta.removed))?;
+                print_text(&explanation_lines(&delta.removed, descriptions))?;
             }
         }
     }
     Ok(())
 }
 
-fn change(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Changed {
+fn delta(set: &FeatureSet, position: &Chess, mv: Move, explain: bool) -> Document {
     let change = BoardChange::of(mv, position.turn());
     let after = change.applied_to(position.board());
-    let view = |pov| {
+    let of_perspective = |pov| {
         let mut delta = Delta::default();
         set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
-        ChangedView { added: delta.added, removed: delta.removed, refresh: delta.refresh }
+        PerspectiveDelta { added: delta.added, removed: delta.removed, refresh: delta.refresh }
     };
-    let (white, black) = (view(Perspective::White), view(Perspective::Black));
-    let indices = [&white, &black].into_iter().flat_map(|view| view.added.iter().chain(&view.removed));
-    let features = explain.then(|| texts(set, indices));
-    Changed { white, black, features }
+    let (white, black) = (of_perspective(Perspective::White), of_perspective(Perspective::Black));
+    let indices = [&white, &black].into_iter().flat_map(|delta| delta.added.iter().chain(&delta.removed));
+    let features = explain.then(|| descriptions(set, indices));
+    Document { white, black, features }
 }

@@ -1,27 +1,27 @@
-//! `fsbench elo`: what a match's pairs say about Elo.
+//! `fsbench elo`: Elo and a sequential test from a match's pair counts.
 
 use anyhow::anyhow;
 use serde::Serialize;
 
-use super::{Failure, Format, print_json, put};
+use super::{Failure, Format, print_json, print_text};
 use crate::play::{EloModel, Interval, MatchEstimate, Pairs, Sprt, SprtOutcome, SprtState};
 
-/// Elo, its 95% interval and a sequential test from a match's game pairs
+/// Compute Elo, its 95% interval and a sequential test from a match's game pairs
 ///
-/// Openings are played in pairs with colours swapped. A pair's outcome is two losses (LL), a loss and a draw (LD), a win
-/// and a loss or two draws (WL+DD), a win and a draw (WD), or two wins (WW), seen from the first player.
+/// Each opening is played twice with colours swapped. From the first player's view, a pair's outcome is two losses (LL), a
+/// loss and a draw (LD), a win and a loss or two draws (WL+DD), a win and a draw (WD), or two wins (WW).
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Counts of pairs: LL,LD,WL+DD,WD,WW
     #[arg(long, value_name = "N0,N1,N2,N3,N4")]
     pairs: Pairs,
-    /// A sequential test of the first Elo against the second, as 0,2
-    #[arg(long, value_name = "ELO0,ELO1", value_parser = hypotheses, allow_hyphen_values = true)]
+    /// Run a sequential test (SPRT) of the first Elo against the second, as in 0,2
+    #[arg(long, value_name = "ELO0,ELO1", value_parser = parse_hypotheses, allow_hyphen_values = true)]
     sprt: Option<[f64; 2]>,
-    /// Which Elo the test's hypotheses are in
+    /// Unit of the test's hypotheses: normalised or logistic Elo
     #[arg(long, value_enum, default_value_t = Model::Normalised, requires = "sprt")]
     model: Model,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -49,12 +49,12 @@ struct Estimate {
     los: f64,
 }
 
-fn hypotheses(text: &str) -> Result<[f64; 2], String> {
+fn parse_hypotheses(text: &str) -> Result<[f64; 2], String> {
     let numbers: Vec<f64> = text.split(',').filter_map(|number| number.trim().parse().ok()).collect();
     <[f64; 2]>::try_from(numbers)
         .ok()
         .filter(|_| text.matches(',').count() == 1)
-        .ok_or_else(|| "give two Elo values separated by a comma, as 0,2".into())
+        .ok_or_else(|| "give two Elo values separated by a comma, as in 0,2".into())
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     match arguments.format {
         Format::Json => print_json(&document)?,
-        Format::Text => put(&text(&document))?,
+        Format::Text => print_text(&text(&document))?,
     }
     Ok(())
 }

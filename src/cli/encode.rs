@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{fen, lines};
-use super::{Failure, Format, print_json, print_json_line, put};
+use super::input::{for_each_line, parse_fen};
+use super::{Failure, Format, print_json, print_json_line, print_text};
 use crate::chess::{Chess, Perspective};
 use crate::features::{FeatureSet, FeatureText};
 
-/// List the active features of a position, for both perspectives
+/// List the active features of a position for both perspectives
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
@@ -18,22 +18,22 @@ pub struct Arguments {
     /// The position
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
-    /// A file with a FEN a line (`-` = standard input): a JSON document a line out
+    /// A file with one FEN per line (`-` = standard input); prints one JSON document per line
     #[arg(long, value_name = "FILE")]
     fens: Option<String>,
-    /// Say what each feature is
+    /// Add the block and axis values of each feature
     #[arg(long)]
     explain: bool,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Serialize)]
-struct Encoded {
+struct Document {
     white: Vec<u32>,
     black: Vec<u32>,
-    /// What each index is, where that is asked for.
+    /// Descriptions by index, with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<BTreeMap<u32, FeatureText>>,
 }
@@ -41,23 +41,23 @@ struct Encoded {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.fens {
-        return lines(file, |line| print_json_line(&encode(&set, &fen(line)?, arguments.explain)));
+        return for_each_line(file, |line| print_json_line(&encode(&set, &parse_fen(line)?, arguments.explain)));
     }
-    let position = fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
+    let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
     let encoded = encode(&set, &position, arguments.explain);
     match arguments.format {
         Format::Json => print_json(&encoded)?,
         Format::Text => {
             for (name, active) in [("white", &encoded.white), ("black", &encoded.black)] {
-                outln!("{name}  {}", listed(active))?;
-                put(&explained(active, encoded.features.as_ref()))?;
+                outln!("{name}  {}", joined(active))?;
+                print_text(&explanation_lines(active, encoded.features.as_ref()))?;
             }
         }
     }
     Ok(())
 }
 
-fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> Encoded {
+fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> Document {
     let active = |pov| {
         let mut indices = Vec::new();
         set.encoder().encode(position.board(), pov, &mut indices);
@@ -65,25 +65,25 @@ fn encode(set: &FeatureSet, position: &Chess, explain: bool) -> Encoded {
         indices
     };
     let (white, black) = (active(Perspective::White), active(Perspective::Black));
-    let features = explain.then(|| texts(set, white.iter().chain(&black)));
-    Encoded { white, black, features }
+    let features = explain.then(|| descriptions(set, white.iter().chain(&black)));
+    Document { white, black, features }
 }
 
-/// What each of these features is.
-pub fn texts<'a>(set: &FeatureSet, indices: impl IntoIterator<Item = &'a u32>) -> BTreeMap<u32, FeatureText> {
+/// Describes each of these features.
+pub fn descriptions<'a>(set: &FeatureSet, indices: impl IntoIterator<Item = &'a u32>) -> BTreeMap<u32, FeatureText> {
     indices.into_iter().filter_map(|index| Some((*index, set.describe(*index)?))).collect()
 }
 
-/// A line for each of the features that `texts` knows.
-pub fn explained(indices: &[u32], texts: Option<&BTreeMap<u32, FeatureText>>) -> String {
+/// One line per feature that has a description.
+pub fn explanation_lines(indices: &[u32], descriptions: Option<&BTreeMap<u32, FeatureText>>) -> String {
     let line = |index: &u32| {
-        let FeatureText { block, values } = texts?.get(index)?;
+        let FeatureText { block, values } = descriptions?.get(index)?;
         Some(format!("  {index:>8}  {block}: {values}\n"))
     };
     indices.iter().filter_map(line).collect()
 }
 
-/// Numbers with spaces between.
-pub fn listed(indices: &[u32]) -> String {
+/// Joins indices by spaces.
+pub fn joined(indices: &[u32]) -> String {
     indices.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{fen, lines};
+use super::input::{for_each_line, parse_fen};
 use super::net::FormatHints;
 use super::{Failure, Format, print_json, print_json_line};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
@@ -39,12 +39,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let evaluator = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best());
     let mut evaluator = evaluator.with_context(place).map_err(Failure::Request)?;
     let mut score = |text: &str| -> anyhow::Result<Evaluation> {
-        let position = fen(text)?;
+        let position = parse_fen(text)?;
         evaluator.set(position.board());
         Ok(evaluator.evaluate(position.turn()))
     };
     if let Some(file) = &arguments.fens {
-        return lines(file, |line| match arguments.format {
+        return for_each_line(file, |line| match arguments.format {
             Format::Json => print_json_line(&Scored { fen: line.trim(), evaluation: &score(line)? }),
             Format::Text => Ok(outln!("{}", text(line, &score(line)?))?),
         });

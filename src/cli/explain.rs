@@ -1,29 +1,29 @@
-//! `fsbench explain`: what features are.
+//! `fsbench explain`: the block and axis values of features.
 
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use serde::Serialize;
 
-use super::encode::{explained, texts};
-use super::{Failure, Format, print_json, put};
+use super::encode::{descriptions, explanation_lines};
+use super::{Failure, Format, print_json, print_text};
 use crate::features::{FeatureSet, FeatureText};
 
-/// Say what features are: their block and the values of its axes
+/// Show the block and axis values of features
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     set: String,
-    /// The features' indices
+    /// Indices of the features
     #[arg(required = true, value_name = "INDEX")]
     indices: Vec<u32>,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Serialize)]
-struct Features<'a> {
+struct Document<'a> {
     name: &'a str,
     features: BTreeMap<u32, FeatureText>,
 }
@@ -34,10 +34,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let (name, last) = (set.name(), set.num_features() - 1);
         return Err(Failure::Request(anyhow!("{name} has no feature {index}: its indices run from 0 to {last}")));
     }
-    let features = texts(&set, &arguments.indices);
+    let features = descriptions(&set, &arguments.indices);
     match arguments.format {
-        Format::Json => print_json(&Features { name: set.name(), features })?,
-        Format::Text => put(&explained(&arguments.indices, Some(&features)))?,
+        Format::Json => print_json(&Document { name: set.name(), features })?,
+        Format::Text => print_text(&explanation_lines(&arguments.indices, Some(&features)))?,
     }
     Ok(())
 }

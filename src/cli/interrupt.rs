@@ -1,6 +1,7 @@
-//! SIGINT, SIGTERM and SIGHUP, for every verb: a signal ends the process, which leaves no unfinished file behind. A verb
-//! that can end in good order says so ([`gracefully`]) and asks from time to time whether to ([`requested`]); a second
-//! signal then ends it at once.
+//! Handling of SIGINT, SIGTERM and SIGHUP for all commands.
+//!
+//! A signal ends the process and removes its unfinished files. A command that can stop in good order calls [`gracefully`]
+//! and then regularly checks [`requested`]; a second signal ends it at once.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -10,32 +11,32 @@ use signal_hook::iterator::Signals;
 
 use crate::output::remove_unfinished;
 
-/// The first signal; 0: none yet.
+/// The first signal received; 0 before that.
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
 
-/// Whether the verb ends by itself after the first.
+/// Whether the command ends by itself after the first signal.
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
 
-/// Starts to listen, on a thread of its own: work that hangs cannot keep a signal from being heard. Signals that the
-/// process was started to ignore, as `nohup` does, stay ignored.
+/// Starts a thread that handles signals, so that they are handled even if the work hangs. Signals that the process ignores
+/// from its start, as under `nohup`, stay ignored.
 pub(super) fn listen() -> io::Result<()> {
-    let ignored = ignored();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_in(ignored, *signal)))?;
-    let heed = move || signals.forever().for_each(|signal| received(signal as u8));
-    std::thread::Builder::new().name("signals".into()).spawn(heed)?;
+    let ignored = ignored_signals();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !contains(ignored, *signal)))?;
+    let handle_all = move || signals.forever().for_each(|signal| handle(signal as u8));
+    std::thread::Builder::new().name("signals".into()).spawn(handle_all)?;
     Ok(())
 }
 
-fn received(signal: u8) {
-    let first = RECEIVED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-    if !(first && GRACEFUL.load(Ordering::SeqCst)) {
-        // Without destructors: other threads are still at work.
+fn handle(signal: u8) {
+    let is_first = RECEIVED.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if !(is_first && GRACEFUL.load(Ordering::SeqCst)) {
+        // Exits without running destructors: other threads are still at work.
         remove_unfinished();
-        signal_hook::low_level::exit(i32::from(status_of(signal)));
+        signal_hook::low_level::exit(i32::from(exit_status_of(signal)));
     }
 }
 
-/// As long as this lives, the first signal only has [`requested`] say so.
+/// While this value lives, the first signal does not end the process; it only makes [`requested`] return true.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Graceful(());
@@ -51,28 +52,28 @@ impl Drop for Graceful {
     }
 }
 
-/// Whether the process has been asked to end.
+/// Whether a signal has asked the process to end.
 pub(super) fn requested() -> bool {
     RECEIVED.load(Ordering::Relaxed) != 0
 }
 
-/// The exit status of a process that was asked to end: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP.
-pub(super) fn status() -> Option<u8> {
-    requested().then(|| status_of(RECEIVED.load(Ordering::Relaxed)))
+/// The exit status after a signal: 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP. `None` without a signal.
+pub(super) fn exit_status() -> Option<u8> {
+    requested().then(|| exit_status_of(RECEIVED.load(Ordering::Relaxed)))
 }
 
-/// As shells count.
-const fn status_of(signal: u8) -> u8 {
+/// The shells' convention.
+const fn exit_status_of(signal: u8) -> u8 {
     128 + signal
 }
 
-/// A bit per signal; none where nothing can be found out.
-fn ignored() -> u64 {
+/// The ignored signals, one bit per signal; 0 if /proc is not available.
+fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-const fn is_in(mask: u64, signal: i32) -> bool {
+const fn contains(mask: u64, signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }

@@ -1,6 +1,7 @@
-//! Arguments, one file a verb, and printing. Exit status: 0 done, 1 the work failed, 2 the request was wrong, 128 and a
-//! signal's number after a signal. Verbs print by `outln!`, `note!` and the functions of `print`: `println!` panics where
-//! a pipe is closed.
+//! The command line: arguments, one file per command, and printing.
+//!
+//! Exit status: 0 success, 1 the work failed, 2 the request was wrong, 128 + n after signal n. Commands print with `outln!`,
+//! `note!` and the functions of `print`, because `println!` panics if the pipe is closed.
 
 #[macro_use]
 mod print;
@@ -25,7 +26,6 @@ mod samples_service;
 mod score_unit;
 mod select;
 mod show;
-mod tables;
 mod threads;
 mod train;
 mod train_progress;
@@ -37,17 +37,17 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::data::DataError;
-use print::{StdoutError, print_json, print_json_line, put};
+use print::{StdoutError, print_json, print_json_line, print_text};
 
 use crate::data::tell_when_cut_off;
 use crate::output::remove_unfinished;
 
-/// Why a verb did not finish.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The request was wrong: usage, a bad definition, a bad file. Exit status 2.
     Request(anyhow::Error),
-    /// The work failed on the way. Exit status 1.
+    /// The work failed. Exit status 1.
     Work(anyhow::Error),
 }
 
@@ -61,17 +61,17 @@ impl Failure {
     }
 }
 
-/// How results are printed.
+/// The output format of results.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON document on stdout.
     Json,
 }
 
-/// The package's version, and the commit it was built from where it was built in a checkout.
+/// The package's version and, if it was built in a checkout, the commit.
 const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
     true => env!("CARGO_PKG_VERSION"),
     false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSBENCH_COMMIT"), ")"),
@@ -82,11 +82,11 @@ const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
 #[command(name = "fsbench", version = VERSION)]
 struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum Command {
     Bench(bench::Arguments),
     Dataset(dataset::Arguments),
     Define(define::Arguments),
@@ -107,7 +107,32 @@ enum Verb {
     Uci(uci::Arguments),
 }
 
-/// The rule of all verbs that write a file: what stands there is replaced with `--force` alone.
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Command::Bench(arguments) => bench::run(arguments),
+            Command::Dataset(arguments) => dataset::run(arguments),
+            Command::Define(arguments) => define::run(arguments),
+            Command::Delta(arguments) => delta::run(arguments),
+            Command::Elo(arguments) => elo::run(arguments),
+            Command::Encode(arguments) => encode::run(arguments),
+            Command::Eval(arguments) => eval::run(arguments),
+            Command::Explain(arguments) => explain::run(arguments),
+            Command::Measure(arguments) => measure::run(arguments),
+            Command::Net(arguments) => net::run(arguments),
+            Command::Report(arguments) => report::run(arguments),
+            Command::Run(arguments) => run::run(arguments),
+            Command::Runs(arguments) => runs::run(arguments),
+            Command::SamplesService(arguments) => samples_service::run(arguments),
+            Command::Select(arguments) => select::run(arguments),
+            Command::Show(arguments) => show::run(arguments),
+            Command::Train(arguments) => train::run(arguments),
+            Command::Uci(arguments) => uci::run(arguments),
+        }
+    }
+}
+
+/// Refuses to overwrite a file without `--force`. All commands that write files follow this rule.
 fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
     match path.exists() && !force {
         true => Err(Failure::request(DataError::Exists { path: path.to_path_buf() })),
@@ -115,53 +140,34 @@ fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
     }
 }
 
-/// The first argument, or name in the environment, that cannot be kept in a file of text.
-fn not_utf8() -> Option<String> {
+/// The first argument or environment variable that is not UTF-8 and so cannot be written into a text file.
+fn find_not_utf8() -> Option<String> {
     let arguments = std::env::args_os().skip(1).map(|argument| ("the argument".to_owned(), argument));
     let variables = ["FSBENCH_CACHE", "XDG_CACHE_HOME", "HOME"];
     let variables = variables.into_iter().filter_map(|name| Some((format!("{name} ="), std::env::var_os(name)?)));
-    let mut named = arguments.chain(variables);
-    named.find(|(_, value)| value.to_str().is_none()).map(|(name, value)| format!("{name} {}", value.display()))
+    let mut values = arguments.chain(variables);
+    values.find(|(_, value)| value.to_str().is_none()).map(|(name, value)| format!("{name} {}", value.display()))
 }
 
-/// Runs the command line and gives its exit status.
+/// Runs the command line and returns its exit status.
 pub fn main() -> ExitCode {
-    if let Some(found) = not_utf8() {
-        note!("error: {found} is not UTF-8: fsbench writes names into files of text; rename what is called so");
+    if let Some(value) = find_not_utf8() {
+        note!("error: {value} is not UTF-8; fsbench writes names into text files, so please rename it");
         return ExitCode::from(2);
     }
     let arguments = Arguments::parse();
     if let Err(error) = interrupt::listen().and_then(|()| tell_when_cut_off()) {
         note!("cannot listen to signals: {error}");
     }
-    let outcome = match arguments.verb {
-        Verb::Bench(arguments) => bench::run(&arguments),
-        Verb::Dataset(arguments) => dataset::run(&arguments),
-        Verb::Define(arguments) => define::run(&arguments),
-        Verb::Delta(arguments) => delta::run(&arguments),
-        Verb::Elo(arguments) => elo::run(&arguments),
-        Verb::Encode(arguments) => encode::run(&arguments),
-        Verb::Eval(arguments) => eval::run(&arguments),
-        Verb::Explain(arguments) => explain::run(&arguments),
-        Verb::Measure(arguments) => measure::run(&arguments),
-        Verb::Net(arguments) => net::run(&arguments),
-        Verb::Report(arguments) => report::run(&arguments),
-        Verb::Run(arguments) => run::run(&arguments),
-        Verb::Runs(arguments) => runs::run(&arguments),
-        Verb::SamplesService(arguments) => samples_service::run(&arguments),
-        Verb::Select(arguments) => select::run(&arguments),
-        Verb::Show(arguments) => show::run(&arguments),
-        Verb::Train(arguments) => train::run(&arguments),
-        Verb::Uci(arguments) => uci::run(&arguments),
-    };
-    // A verb that ended early may have left threads at work.
+    let outcome = arguments.command.run();
+    // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     let (error, status) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Request(error)) => (error, 2),
         Err(Failure::Work(error)) => (error, 1),
     };
-    // Wherever it happened, what could not be printed is no fault of the request.
+    // A failure to print is never the request's fault, even inside another error.
     match error.chain().find_map(|cause| cause.downcast_ref::<StdoutError>()) {
         Some(stdout) if stdout.is_closed_pipe() => ExitCode::SUCCESS,
         Some(stdout) => {
@@ -169,14 +175,14 @@ pub fn main() -> ExitCode {
             ExitCode::from(1)
         }
         None => {
-            note!("error: {}", explain(&error));
-            ExitCode::from(interrupt::status().unwrap_or(status))
+            note!("error: {}", error_text(&error));
+            ExitCode::from(interrupt::exit_status().unwrap_or(status))
         }
     }
 }
 
-/// An error with its causes, as far as it does not name them itself.
-fn explain(error: &anyhow::Error) -> String {
+/// An error with its causes, except causes that its text already contains.
+fn error_text(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {
@@ -192,7 +198,6 @@ mod tests {
 
     use super::*;
 
-    /// Whoever adds an option says what it does.
     #[test]
     fn everything_has_a_help_text() {
         fn check(command: &clap::Command, path: &str) {
@@ -202,7 +207,7 @@ mod tests {
                 let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
                 assert!(!help.trim().is_empty(), "{path}: {} has no help", argument.get_id());
             }
-            command.get_subcommands().for_each(|inner| check(inner, &path));
+            command.get_subcommands().for_each(|subcommand| check(subcommand, &path));
         }
         let command = <Arguments as clap::CommandFactory>::command();
         check(&command, "");
@@ -210,11 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
-        let inner = || io::Error::other("disk gone");
-        assert_eq!(explain(&anyhow::Error::new(inner()).context("cannot write x")), "cannot write x: disk gone");
+    fn a_cause_is_printed_once() {
+        let disk_error = || io::Error::other("disk gone");
         assert_eq!(
-            explain(&anyhow::Error::new(inner()).context("cannot write x: disk gone")),
+            error_text(&anyhow::Error::new(disk_error()).context("cannot write x")),
+            "cannot write x: disk gone"
+        );
+        assert_eq!(
+            error_text(&anyhow::Error::new(disk_error()).context("cannot write x: disk gone")),
             "cannot write x: disk gone"
         );
     }

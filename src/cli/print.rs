@@ -1,23 +1,24 @@
-//! The one place that prints: results to stdout, everything else to stderr.
+//! Printing: results go to stdout, everything else to stderr. Also the layout of tables and shares.
 //!
-//! A reader that closes the pipe (`| head -1`) ends the command quietly, with status 0; any other failure to write to
-//! stdout, such as a full device, is failed work. What cannot be written to stderr is lost.
+//! If the reader closes the pipe (`| head -1`), the command ends quietly with status 0. Any other failure to write to
+//! stdout, such as a full device, ends it with status 1. Failures to write to stderr are ignored.
 
 use std::fmt::{self, Arguments};
 use std::io::{self, Write};
 
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::Failure;
 
-/// Why a result could not be printed.
+/// A failure to write to stdout.
 #[derive(Debug, Error)]
 #[error("cannot write to standard output: {0}")]
 pub struct StdoutError(#[from] pub io::Error);
 
 impl StdoutError {
-    /// Whether the reader of stdout has closed it: it has seen enough.
+    /// Whether the reader of stdout has closed the pipe.
     pub fn is_closed_pipe(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
@@ -29,42 +30,62 @@ impl From<StdoutError> for Failure {
     }
 }
 
-/// Text to stdout, as it is.
-pub fn put(text: &str) -> Result<(), StdoutError> {
+/// Prints a text to stdout without adding a newline.
+pub fn print_text(text: &str) -> Result<(), StdoutError> {
+    print_bytes(text.as_bytes())
+}
+
+pub fn print_bytes(bytes: &[u8]) -> Result<(), StdoutError> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(bytes)?;
     Ok(stdout.flush()?)
 }
 
-/// A line to stdout; [`outln!`] calls it.
-pub fn line(text: Arguments<'_>) -> Result<(), StdoutError> {
-    put(&fmt::format(format_args!("{text}\n")))
+/// Prints a line to stdout; [`outln!`] calls this.
+pub fn print_line(text: Arguments<'_>) -> Result<(), StdoutError> {
+    print_text(&fmt::format(format_args!("{text}\n")))
 }
 
-/// One pretty JSON document on stdout.
+/// Prints an indented JSON document to stdout.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::work)?;
-    Ok(put(&format!("{text}\n"))?)
+    Ok(print_text(&format!("{text}\n"))?)
 }
 
-/// One JSON document on one line of stdout.
+/// Prints a JSON document to stdout on one line.
 pub fn print_json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
-    Ok(put(&format!("{text}\n"))?)
+    Ok(print_text(&format!("{text}\n"))?)
 }
 
-/// A line to stderr; [`note!`] calls it.
-pub fn stderr_line(text: Arguments<'_>) {
-    // Nothing is left to complain to.
+/// Prints a line to stderr; [`note!`] calls this.
+pub fn print_stderr_line(text: Arguments<'_>) {
     let _ = io::stderr().lock().write_all(fmt::format(format_args!("{text}\n")).as_bytes());
 }
 
-/// Prints a line to stdout, formatted as by `println!`; an error goes to the caller.
+/// Prints a line to stdout, formatted as by `println!`. Unlike `println!`, it returns errors instead of panicking.
 macro_rules! outln {
-    ($($text:tt)*) => { $crate::cli::print::line(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::cli::print::print_line(format_args!($($text)*)) };
 }
 
-/// Prints a line to stderr, formatted as by `eprintln!`.
+/// Prints a line to stderr, formatted as by `eprintln!`. Unlike `eprintln!`, it never panics.
 macro_rules! note {
-    ($($text:tt)*) => { $crate::cli::print::stderr_line(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::cli::print::print_stderr_line(format_args!($($text)*)) };
+}
+
+/// Lays out a table with a header; all columns but the first are aligned right.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    table.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table.trim_fmt()
+}
+
+/// Formats a share as a percentage.
+pub fn percent(share: f64) -> String {
+    format!("{:.2}%", 100.0 * share)
 }

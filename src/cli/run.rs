@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut local = Local { data: Some(data) };
     let mut progress = Lines { graceful: None, trained: Vec::new() };
     let results = Runner::run(&experiment, &mut local, &options, &mut progress).map_err(failure)?;
-    report::show(&results, &options.out, arguments.format, Some(&progress.trained))?;
+    report::write_and_print(&results, &options.out, arguments.format, Some(&progress.trained))?;
     if arguments.format == Format::Text && progress.trained.iter().any(|run| run.link.is_some()) {
         note!("networks: {}; `fsbench runs` lists the runs they come from", options.out.join("networks").display());
     }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use indicatif::HumanBytes;
 use serde::Serialize;
 
+use super::print::table;
 use super::run::{failure, work};
-use super::tables::table;
-use super::{Failure, Format, print_json, put};
+use super::{Failure, Format, print_json, print_text};
 use crate::experiment::{KeptRun, kept_runs, remove_unused_runs};
 use crate::pipeline;
 
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let kept = Kept { folder, runs, removed };
     match arguments.format {
         Format::Json => print_json(&kept),
-        Format::Text => Ok(put(&text(&kept, arguments.remove))?),
+        Format::Text => Ok(print_text(&text(&kept, arguments.remove))?),
     }
 }
 

@@ -1,23 +1,24 @@
-//! What scores are measured in, in words.
+//! The unit of a file's scores, described for the user.
 
 use std::path::Path;
 
 use crate::data::ScoreUnit;
 use crate::data::formats::{FileUnit, SaidBy};
 
-/// A unit, and whether it was only assumed.
+/// Describes a unit and whether it is an assumption.
 pub fn describe(unit: ScoreUnit, said_by: SaidBy) -> String {
-    let assumed = if said_by == SaidBy::Nobody { " (assumed: the file does not say; --from-unit)" } else { "" };
+    let assumed =
+        if said_by == SaidBy::Nobody { " (assumed, because the file does not say; see --from-unit)" } else { "" };
     format!("{}{assumed}", unit.describe())
 }
 
-/// Says on stderr when scores are taken for something else than centipawns without anybody having said so.
-pub fn note_assumed(path: &Path, known: FileUnit) {
-    let FileUnit { unit, said_by } = known;
+/// Notes on stderr that scores are assumed to be in a unit other than centipawns.
+pub fn note_assumed(path: &Path, unit: FileUnit) {
+    let FileUnit { unit, said_by } = unit;
     if said_by == SaidBy::Nobody && unit != ScoreUnit::Centipawns {
         note!(
-            "note: the scores of {} are taken as {}, as Stockfish's training data have them; --from-unit cp takes them as \
-             centipawns, --from-unit internal:PAWN as another engine's units",
+            "note: the scores of {} are assumed to be {}, as in Stockfish's training data; if they are centipawns, give \
+             --from-unit cp; if they are another engine's units, give --from-unit internal:PAWN",
             path.display(),
             unit.describe()
         );

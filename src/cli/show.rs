@@ -1,4 +1,4 @@
-//! `fsbench show`: the active features on the board.
+//! `fsbench show`: draws the active features on diagrams.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{fen, uci};
+use super::input::{parse_fen, parse_move};
 use super::{Failure, Format, print_json, refuse_existing};
 use crate::chess::{Board, BoardChange, Perspective, Square};
 use crate::features::{ExplainedFeature, FeatureSet};
-use crate::output::OutputFile;
+use crate::output;
 use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
-/// Draw a board for each block with the features that are active, and what a move adds and removes
+/// Draw a diagram per block with the active features and, for a move, the added and removed ones
 ///
-/// One row of boards a perspective, White's first. Features of pieces are marked on their squares, with an arrow to the
-/// second square where a feature looks at two; resting the pointer on a mark shows index and values.
+/// Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow leads to
+/// the second square if the feature has one. Resting the pointer on a mark shows the feature's index and values.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
@@ -24,29 +24,29 @@ pub struct Arguments {
     /// The position
     #[arg(long)]
     fen: String,
-    /// A move from it, in UCI notation; the board after it is drawn
+    /// A move in UCI notation; the diagrams show the position after it
     #[arg(long = "move", id = "mv", value_name = "UCI")]
     mv: Option<String>,
     /// The SVG file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Replace FILE where it exists
+    /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
-    /// How to print the result
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct Document {
     out: PathBuf,
-    boards: Vec<ShownBlock>,
+    boards: Vec<DiagramCounts>,
 }
 
-/// Bindings, not features, so that features that several bindings yield count once for each.
+/// Counts of a block's features. A feature that several bindings yield counts once per binding.
 #[derive(Serialize)]
-struct ShownBlock {
+struct DiagramCounts {
     perspective: &'static str,
     block: String,
     active: usize,
@@ -57,85 +57,96 @@ struct ShownBlock {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     refuse_existing(&arguments.out, arguments.force)?;
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let position = fen(&arguments.fen).map_err(Failure::Request)?;
-    let mv = arguments.mv.as_deref().map(|text| uci(&position, text)).transpose().map_err(Failure::Request)?;
-    let before = position.board().clone();
-    let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(&before));
-    let mut boards = Vec::new();
-    let rows: Vec<Vec<Diagram>> = [(Perspective::White, "white"), (Perspective::Black, "black")]
-        .into_iter()
-        .map(|(pov, name)| {
-            let blocks = set.blocks().iter().enumerate().map(|(at, block)| {
-                let marks = marks(&set, at, &before, after.as_ref(), pov);
-                let count = |tone| marks.iter().filter(|mark| mark.tone == tone).count();
-                let (kept, removed, added) =
-                    (count(HighlightKind::Kept), count(HighlightKind::Removed), count(HighlightKind::Added));
-                let shown =
-                    ShownBlock { perspective: name, block: block.name.clone(), active: kept + added, added, removed };
-                let note = notes(&shown, after.is_some(), &marks);
-                let title = format!("{} ({name}'s view)", block.name);
-                boards.push(shown);
-                Diagram { title, notes: note, pieces: pieces(after.as_ref().unwrap_or(&before)), marks }
-            });
-            blocks.collect()
-        })
-        .collect();
-    let mut file = OutputFile::create(&arguments.out).map_err(Failure::work)?;
-    file.put(diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
-    file.finish().map_err(Failure::work)?;
-    let shown = Shown { out: arguments.out.clone(), boards };
+    let position = parse_fen(&arguments.fen).map_err(Failure::Request)?;
+    let mv = arguments.mv.as_deref().map(|text| parse_move(&position, text)).transpose().map_err(Failure::Request)?;
+    let before = position.board();
+    let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(before));
+    let mut document = Document { out: arguments.out.clone(), boards: Vec::new() };
+    let mut rows: Vec<Vec<Diagram>> = Vec::new();
+    for (pov, perspective) in [(Perspective::White, "white"), (Perspective::Black, "black")] {
+        let mut row = Vec::new();
+        for (index, block) in set.blocks().iter().enumerate() {
+            let highlights = highlights(&set, index, before, after.as_ref(), pov);
+            let counts = counts(perspective, block.name.clone(), &highlights);
+            let title = format!("{} ({perspective}'s view)", block.name);
+            let notes = notes(&counts, after.is_some(), &highlights);
+            row.push(Diagram { title, notes, pieces: pieces(after.as_ref().unwrap_or(before)), highlights });
+            document.boards.push(counts);
+        }
+        rows.push(row);
+    }
+    output::write(&arguments.out, diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
     match arguments.format {
-        Format::Json => print_json(&shown)?,
+        Format::Json => print_json(&document)?,
         Format::Text => {
-            for block in &shown.boards {
-                let changed = mv.map(|_| format!(", +{} −{}", block.added, block.removed)).unwrap_or_default();
-                outln!("{}, {}'s view: {} active{changed}", block.block, block.perspective, block.active)?;
+            for counts in &document.boards {
+                let changes = mv.map(|_| format!(", +{} −{}", counts.added, counts.removed)).unwrap_or_default();
+                outln!("{}, {}'s view: {} active{changes}", counts.block, counts.perspective, counts.active)?;
             }
-            outln!("wrote {}", shown.out.display())?;
+            outln!("wrote {}", document.out.display())?;
         }
     }
     Ok(())
 }
 
-/// The bindings before and after, each as often as it occurs.
-fn marks(set: &FeatureSet, block: usize, before: &Board, after: Option<&Board>, pov: Perspective) -> Vec<Highlight> {
-    let mark = |explained: &ExplainedFeature, tone| Highlight {
-        squares: explained.squares.iter().map(|square| *square as u8).collect(),
-        tone,
-        title: format!("{}: {}", explained.index, explained.values),
+/// One highlight per binding that is active before or after the move.
+fn highlights(
+    set: &FeatureSet,
+    block: usize,
+    before: &Board,
+    after: Option<&Board>,
+    pov: Perspective,
+) -> Vec<Highlight> {
+    let highlight = |feature: &ExplainedFeature, kind| Highlight {
+        squares: feature.squares.iter().map(|square| *square as u8).collect(),
+        kind,
+        tooltip: format!("{}: {}", feature.index, feature.values),
     };
-    let from = set.explain(block, before, pov);
-    let Some(after) = after else { return from.iter().map(|found| mark(found, HighlightKind::Kept)).collect() };
-    let mut left: HashMap<&ExplainedFeature, usize> = HashMap::new();
-    from.iter().for_each(|found| *left.entry(found).or_default() += 1);
-    let to = set.explain(block, after, pov);
-    let mut marks: Vec<Highlight> = Vec::with_capacity(to.len());
-    for found in &to {
-        let known = left.get_mut(found).filter(|count| **count > 0);
-        let tone = if known.is_some() { HighlightKind::Kept } else { HighlightKind::Added };
-        known.into_iter().for_each(|count| *count -= 1);
-        marks.push(mark(found, tone));
-    }
-    for found in &from {
-        if let Some(count) = left.get_mut(found).filter(|count| **count > 0) {
+    let old = set.explain(block, before, pov);
+    let Some(after) = after else {
+        return old.iter().map(|feature| highlight(feature, HighlightKind::Unchanged)).collect();
+    };
+    // How many times each old feature has not been found on the new board.
+    let mut unmatched: HashMap<&ExplainedFeature, usize> = HashMap::new();
+    old.iter().for_each(|feature| *unmatched.entry(feature).or_default() += 1);
+    let mut match_one = |feature: &ExplainedFeature| match unmatched.get_mut(feature) {
+        Some(count) if *count > 0 => {
             *count -= 1;
-            marks.push(mark(found, HighlightKind::Removed));
+            true
         }
+        _ => false,
+    };
+    let new = set.explain(block, after, pov);
+    let mut highlights: Vec<Highlight> = Vec::with_capacity(new.len());
+    for feature in &new {
+        let kind = if match_one(feature) { HighlightKind::Unchanged } else { HighlightKind::Added };
+        highlights.push(highlight(feature, kind));
     }
-    marks.sort_by_key(|mark| mark.tone);
-    marks
+    let removed = old.iter().filter(|feature| match_one(feature));
+    highlights.extend(removed.map(|feature| highlight(feature, HighlightKind::Removed)));
+    highlights.sort_by_key(|highlight| highlight.kind);
+    highlights
 }
 
-fn notes(shown: &ShownBlock, moved: bool, marks: &[Highlight]) -> Vec<String> {
-    let mut notes = vec![match moved {
-        true => format!("{} active, {} added, {} removed", shown.active, shown.added, shown.removed),
-        false => format!("{} active", shown.active),
+fn counts(perspective: &'static str, block: String, highlights: &[Highlight]) -> DiagramCounts {
+    let count = |kind| highlights.iter().filter(|highlight| highlight.kind == kind).count();
+    let (unchanged, removed, added) =
+        (count(HighlightKind::Unchanged), count(HighlightKind::Removed), count(HighlightKind::Added));
+    DiagramCounts { perspective, block, active: unchanged + added, added, removed }
+}
+
+fn notes(counts: &DiagramCounts, has_move: bool, highlights: &[Highlight]) -> Vec<String> {
+    let mut notes = vec![match has_move {
+        true => format!("{} active, {} added, {} removed", counts.active, counts.added, counts.removed),
+        false => format!("{} active", counts.active),
     }];
-    // What stands on no square: counts, and blocks that look at kings only.
-    notes.extend(marks.iter().filter(|mark| mark.squares.is_empty()).take(4).map(|mark| mark.title.clone()));
+    // Features without a square: counts, and blocks over kings only.
+    let without_square = highlights.iter().filter(|highlight| highlight.squares.is_empty());
+    notes.extend(without_square.take(4).map(|highlight| highlight.tooltip.clone()));
     notes
 }
 
+/// The FEN letter of the piece on each square.
 fn pieces(board: &Board) -> [Option<char>; 64] {
     let mut pieces = [None; 64];
     for square in Square::ALL {

@@ -10,11 +10,11 @@ use crate::search::{PlayingNetwork, uci};
 
 /// Play as a UCI engine
 ///
-/// Standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (another network), Move Overhead, SoftNodes
-/// (node limits are looked at between iterations only). A line `info string error: …` says what is wrong with a command.
+/// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network), Move
+/// Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong command.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The network to begin with; the option EvalFile names another
+    /// The network to load at the start; the option EvalFile replaces it
     #[arg(long, value_name = "FILE")]
     net: Option<PathBuf>,
     #[command(flatten)]
@@ -25,14 +25,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let load = |path: &Path| -> Result<PlayingNetwork, String> {
         let file = match super::net::load(path, &arguments.hints) {
             Ok(loaded) => loaded.file,
-            Err(Failure::Request(error) | Failure::Work(error)) => return Err(super::explain(&error)),
+            Err(Failure::Request(error) | Failure::Work(error)) => return Err(super::error_text(&error)),
         };
         let set = file.origin.feature_set().map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(PlayingNetwork { set, model: Model::new(&file.net) })
     };
     if let Some(path) = &arguments.net {
-        // A mistake on the command line ends the program; one in an option does not.
-        load(path).map_err(|problem| Failure::Request(anyhow::anyhow!(problem)))?;
+        // A wrong file on the command line ends the program; a wrong file in the option EvalFile does not.
+        load(path).map_err(|message| Failure::Request(anyhow::anyhow!(message)))?;
     }
     uci(BufReader::new(stdin()), stdout(), &load, arguments.net.clone()).map_err(Failure::work)
 }

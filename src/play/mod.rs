@@ -1,4 +1,4 @@
-//! Playing strength: what a match's results say about Elo.
+//! Playing strength from match results: Elo, its interval, and the sequential test.
 
 mod pentanomial;
 mod sprt;

@@ -1,7 +1,7 @@
-//! Elo from game pairs.
+//! Elo from game pairs, by the pentanomial model.
 //!
-//! Openings are played in pairs with colours swapped, so a pair has five outcomes (the pentanomial model). Counting pairs
-//! instead of games keeps the two games of an opening, which are correlated, in one observation.
+//! Each opening is played twice with colours swapped, and such a pair has five outcomes. A pair is one observation, because
+//! its two games are correlated.
 
 use std::f64::consts::{LN_10, SQRT_2};
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use std::str::FromStr;
 use serde::Serialize;
 use thiserror::Error;
 
-/// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), σ the standard deviation of a pair's score.
+/// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), where σ is the standard deviation of a pair's score.
 pub(super) const NORMALISED_ELO_SCALE: f64 = 800.0 / LN_10;
 
 /// The two-sided 95% quantile of the normal distribution.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// What an outcome that was never seen counts, so that every probability is positive.
-const UNSEEN: f64 = 1e-3;
+/// Count of an outcome that did not occur, so that every probability is positive.
+const PSEUDOCOUNT: f64 = 1e-3;
 
 /// Game pairs by outcome, seen from the first player.
 ///
@@ -42,7 +42,7 @@ pub struct Pairs {
     pub ww: u64,
 }
 
-/// Why a list of counts is not one of pairs.
+/// Error of a list of pair counts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PairsError {
     #[error("pairs are five counts separated by commas (LL,LD,WL+DD,WD,WW), not {found} in \"{text}\"")]
@@ -77,31 +77,31 @@ impl FromStr for Pairs {
 }
 
 impl Pairs {
-    /// The largest count an outcome may have: sums of five stay exact in a double.
+    /// Largest count of an outcome: the sum of five counts is exact in a double.
     pub const MAX: u64 = 1 << 50;
 
-    /// From the counts in the order of points, none to two.
+    /// From counts in ascending order of points, 0 to 2.
     #[must_use]
     pub const fn from_counts([ll, ld, wl_dd, wd, ww]: [u64; 5]) -> Pairs {
         Pairs { ll, ld, wl_dd, wd, ww }
     }
 
-    /// The counts in the order of points, none to two.
+    /// The counts in ascending order of points, 0 to 2.
     #[must_use]
     pub const fn counts(self) -> [u64; 5] {
         [self.ll, self.ld, self.wl_dd, self.wd, self.ww]
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     #[must_use]
     pub fn total(self) -> u64 {
         self.counts().iter().sum()
     }
 
-    /// Counts one more pair, the first player having won `half_points` half points of four.
+    /// Adds a pair in which the first player scored `half_points` of 4 half points.
     ///
     /// # Errors
-    /// [`PairsError::Count`] when two games cannot give so many.
+    /// [`PairsError::Count`] if `half_points` is greater than 4.
     pub fn add(&mut self, half_points: u8) -> Result<(), PairsError> {
         let mut counts = self.counts();
         let Some(count) = counts.get_mut(usize::from(half_points)) else {
@@ -113,12 +113,12 @@ impl Pairs {
     }
 
     pub(super) fn distribution(self) -> Distribution {
-        let counts = self.counts().map(|count| if count == 0 { UNSEEN } else { count as f64 });
+        let counts = self.counts().map(|count| if count == 0 { PSEUDOCOUNT } else { count as f64 });
         let total = counts.iter().sum();
         Distribution { probabilities: counts.map(|count| count / total), total }
     }
 
-    /// Elo, normalised Elo and the likelihood of superiority.
+    /// Estimates Elo, normalised Elo and the likelihood of superiority.
     #[must_use]
     pub fn estimate(self) -> MatchEstimate {
         let distribution = self.distribution();
@@ -139,7 +139,7 @@ impl Pairs {
     }
 }
 
-/// A value and the ends of its 95% interval. An end is infinite where the interval reaches a score of 0 or 1.
+/// A value and the bounds of its 95% interval. A bound is infinite if the interval reaches a score of 0 or 1.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub value: f64,
@@ -147,19 +147,19 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What a match's pairs say of the first player against the second.
+/// Estimated strength of the first player relative to the second.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct MatchEstimate {
     /// Mean score per game, in [0, 1].
     pub score: f64,
     /// Logistic Elo: −400 log10(1/μ − 1).
     pub elo: Interval,
-    /// Normalised Elo: the score's distance from ½ in standard deviations, scaled. It does not shrink with the share of
-    /// draws.
+    /// Normalised Elo: the score's distance from ½ in standard deviations, scaled. Unlike logistic Elo, it does not shrink
+    /// when more games are drawn.
     pub nelo: Interval,
     /// Likelihood of superiority: Φ((μ − ½) √N / σ).
     pub los: f64,
-    /// Pairs played.
+    /// Number of pairs.
     pub pairs: u64,
 }
 
@@ -167,7 +167,7 @@ pub struct MatchEstimate {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Distribution {
     pub(super) probabilities: [f64; 5],
-    /// Observations, those of unseen outcomes included.
+    /// Number of observations, including pseudocounts.
     pub(super) total: f64,
 }
 
@@ -182,11 +182,11 @@ impl Distribution {
 }
 
 pub(super) fn moments(probabilities: &[f64; 5]) -> (f64, f64) {
-    let over = |value: &dyn Fn(f64) -> f64| -> f64 {
+    let expectation = |value: &dyn Fn(f64) -> f64| -> f64 {
         probabilities.iter().zip(SCORES).map(|(probability, score)| probability * value(score)).sum()
     };
-    let mean = over(&|score| score);
-    (mean, over(&|score| (score - mean).powi(2)).sqrt())
+    let mean = expectation(&|score| score);
+    (mean, expectation(&|score| (score - mean).powi(2)).sqrt())
 }
 
 /// −400 log10(1/s − 1), infinite outside (0, 1).
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(format!("{value:.2}"), expected);
     }
 
-    /// (34, 54, 31, 32, 64, 75) as LL, LD, WL, DD, WD, WW.
+    /// Counts are (34, 54, 31, 32, 64, 75) as LL, LD, WL, DD, WD, WW.
     #[test]
     fn published_estimate() {
         let estimate = Pairs::from_counts([34, 54, 31 + 32, 64, 75]).estimate();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_sweep_stays_finite_in_the_middle() {
+    fn the_estimate_of_a_clean_sweep_is_finite() {
         let estimate = Pairs { ww: 10, ..Pairs::default() }.estimate();
         assert!(estimate.elo.value > 1000.0 && estimate.elo.value.is_finite(), "{estimate:?}");
         assert_eq!(estimate.elo.high, f64::INFINITY);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_add_up() {
+    fn pairs_are_counted() {
         let mut pairs = Pairs::default();
         for half_points in [0, 1, 2, 2, 3, 4] {
             pairs.add(half_points).expect("at most four half points");

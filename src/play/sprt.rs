@@ -1,7 +1,7 @@
-//! The sequential probability ratio test over game pairs: stop a match as soon as its results decide between two Elo
-//! hypotheses.
+//! The sequential probability ratio test (SPRT) over game pairs: it stops a match as soon as the results decide between two
+//! Elo hypotheses.
 //!
-//! The log-likelihood ratio compares the most likely pair distributions under either hypothesis (the generalised SPRT;
+//! The log-likelihood ratio compares the most likely pair distributions under each hypothesis (the generalised SPRT;
 //! M. Van den Bergh, "A practical introduction to the GSPRT" and "Normalized Elo").
 
 use std::f64::consts::SQRT_2;
@@ -11,14 +11,14 @@ use thiserror::Error;
 
 use super::pentanomial::{Distribution, NORMALISED_ELO_SCALE, Pairs, SCORES, moments};
 
-/// In which Elo the hypotheses are given.
+/// Unit of the hypotheses.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EloModel {
-    /// Normalised Elo: a fixed distance in standard deviations of a pair's score.
+    /// Normalised Elo: distance of the mean score from ½ in standard deviations of a pair's score.
     #[default]
     Normalised,
-    /// Logistic Elo: a fixed expected score.
+    /// Logistic Elo: expected score.
     Logistic,
 }
 
@@ -44,14 +44,14 @@ pub struct Sprt {
     pub beta: f64,
 }
 
-/// Where a test stands.
+/// State of a test after some pairs.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct SprtOutcome {
     /// Log-likelihood ratio of elo1 to elo0.
     pub llr: f64,
-    /// At or below: elo0 is accepted.
+    /// elo0 is accepted at or below this.
     pub lower: f64,
-    /// At or above: elo1 is accepted.
+    /// elo1 is accepted at or above this.
     pub upper: f64,
     pub elo0: f64,
     pub elo1: f64,
@@ -59,7 +59,7 @@ pub struct SprtOutcome {
     pub state: SprtState,
 }
 
-/// What a test has decided.
+/// Decision of a test.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SprtState {
@@ -71,7 +71,7 @@ pub enum SprtState {
     AcceptElo1,
 }
 
-/// Why a test cannot be set up.
+/// Error of a test's hypotheses.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SprtError {
     #[error("elo0 must be below elo1, and both within ±{limit}; {elo0} and {elo1} are not")]
@@ -79,15 +79,15 @@ pub enum SprtError {
 }
 
 impl Sprt {
-    /// α and β of the tests that engine frameworks run.
+    /// α and β, as engine testing frameworks use them.
     pub const ERROR_RATE: f64 = 0.05;
-    /// Largest |Elo| of a hypothesis. Beyond it, a normalised distance of five pair scores cannot be had.
+    /// Largest |Elo| of a hypothesis. No distribution over the five pair scores has a much larger normalised Elo.
     pub const LARGEST_ELO: f64 = 200.0;
 
     /// A test with α = β = 0.05.
     ///
     /// # Errors
-    /// When the hypotheses are not in order, or too large.
+    /// When elo0 is not below elo1, or either exceeds [`Self::LARGEST_ELO`].
     pub fn new(elo0: f64, elo1: f64, model: EloModel) -> Result<Sprt, SprtError> {
         let within = |elo: f64| elo.abs() <= Self::LARGEST_ELO;
         if !(elo0 < elo1 && within(elo0) && within(elo1)) {
@@ -96,7 +96,7 @@ impl Sprt {
         Ok(Sprt { elo0, elo1, model, alpha: Self::ERROR_RATE, beta: Self::ERROR_RATE })
     }
 
-    /// Lower and upper bound of the log-likelihood ratio: ln(β / (1 − α)) and ln((1 − β) / α) (Wald 1945).
+    /// Lower and upper bounds of the log-likelihood ratio: ln(β / (1 − α)) and ln((1 − β) / α) (Wald 1945).
     #[must_use]
     pub fn bounds(&self) -> (f64, f64) {
         ((self.beta / (1.0 - self.alpha)).ln(), ((1.0 - self.beta) / self.alpha).ln())
@@ -105,17 +105,18 @@ impl Sprt {
     /// The log-likelihood ratio of elo1 to elo0.
     #[must_use]
     pub fn llr(&self, pairs: Pairs) -> f64 {
-        let seen = pairs.distribution();
-        let likeliest = |elo: f64| match self.model {
-            EloModel::Logistic => with_score(&seen, 1.0 / (1.0 + 10f64.powf(-elo / 400.0))),
-            EloModel::Normalised => with_distance(&seen, SQRT_2 * elo / NORMALISED_ELO_SCALE),
+        let observed = pairs.distribution();
+        let most_likely = |elo: f64| match self.model {
+            EloModel::Logistic => with_score(&observed, 1.0 / (1.0 + 10f64.powf(-elo / 400.0))),
+            EloModel::Normalised => with_distance(&observed, SQRT_2 * elo / NORMALISED_ELO_SCALE),
         };
-        let (under0, under1) = (likeliest(self.elo0), likeliest(self.elo1));
+        let (under0, under1) = (most_likely(self.elo0), most_likely(self.elo1));
         let ratios = under0.iter().zip(under1).map(|(p0, p1)| (p1 / p0).ln());
-        seen.total * seen.probabilities.iter().zip(ratios).map(|(probability, ratio)| probability * ratio).sum::<f64>()
+        observed.total
+            * observed.probabilities.iter().zip(ratios).map(|(probability, ratio)| probability * ratio).sum::<f64>()
     }
 
-    /// Where the test stands after `pairs`.
+    /// The state of the test after `pairs`.
     #[must_use]
     pub fn outcome(&self, pairs: Pairs) -> SprtOutcome {
         let (llr, (lower, upper)) = (self.llr(pairs), self.bounds());
@@ -132,24 +133,24 @@ impl Sprt {
 }
 
 /// The most likely distribution with mean score `score`: p̂ / (1 + θ(a − s)).
-fn with_score(seen: &Distribution, score: f64) -> [f64; 5] {
-    tilted(&seen.probabilities, &SCORES.map(|points| points - score))
+fn with_score(observed: &Distribution, score: f64) -> [f64; 5] {
+    tilted(&observed.probabilities, &SCORES.map(|points| points - score))
 }
 
-/// The most likely distribution with (μ − ½) / σ = `distance`, by iteration: the constraint is linear in the
-/// probabilities for fixed μ and σ.
-fn with_distance(seen: &Distribution, distance: f64) -> [f64; 5] {
+/// The most likely distribution with (μ − ½) / σ = `distance`. Iterates, because the constraint is linear in the
+/// probabilities only for fixed μ and σ.
+fn with_distance(observed: &Distribution, distance: f64) -> [f64; 5] {
     const ITERATIONS: usize = 10;
-    const CLOSE: f64 = 1e-9;
+    const CONVERGED: f64 = 1e-9;
     let mut probabilities = [0.2; 5];
     for _ in 0..ITERATIONS {
         let (mean, deviation) = moments(&probabilities);
         let slopes =
             SCORES.map(|score| score - 0.5 - 0.5 * distance * deviation * (1.0 + ((score - mean) / deviation).powi(2)));
-        let next = tilted(&seen.probabilities, &slopes);
-        let moved = next.iter().zip(probabilities).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
+        let next = tilted(&observed.probabilities, &slopes);
+        let change = next.iter().zip(probabilities).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
         probabilities = next;
-        if moved < CLOSE {
+        if change < CONVERGED {
             break;
         }
     }
@@ -157,21 +158,21 @@ fn with_distance(seen: &Distribution, distance: f64) -> [f64; 5] {
 }
 
 /// p̂ / (1 + θφ) with the θ for which Σ p̂ φ / (1 + θφ) = 0: the most likely distribution under which φ has mean 0.
-fn tilted(seen: &[f64; 5], slopes: &[f64; 5]) -> [f64; 5] {
+fn tilted(observed: &[f64; 5], slopes: &[f64; 5]) -> [f64; 5] {
     let (least, greatest) = slopes
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), slope| (low.min(*slope), high.max(*slope)));
-    // The sum falls from +∞ to −∞ between the ends, where a probability would be infinite.
+    // The sum falls from +∞ to −∞ between the θ at which a probability becomes infinite.
     let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
     let weighted =
-        |theta: f64| seen.iter().zip(slopes).map(|(p, slope)| p * slope / (1.0 + theta * slope)).sum::<f64>();
-    // Enough halvings to reach the last bit of a double from any start.
+        |theta: f64| observed.iter().zip(slopes).map(|(p, slope)| p * slope / (1.0 + theta * slope)).sum::<f64>();
+    // 200 halvings determine every bit of a double.
     for _ in 0..200 {
         let middle = f64::midpoint(low, high);
         if weighted(middle) > 0.0 { low = middle } else { high = middle }
     }
     let theta = f64::midpoint(low, high);
-    let mut tilted = *seen;
+    let mut tilted = *observed;
     tilted.iter_mut().zip(slopes).for_each(|(probability, slope)| *probability /= 1.0 + theta * slope);
     tilted
 }
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_walds() {
+    fn bounds_are_those_of_wald() {
         let (lower, upper) = Sprt::new(0.0, 5.0, EloModel::Normalised).expect("in order").bounds();
         assert_eq!(format!("{lower:.3} {upper:.3}"), "-2.944 2.944");
     }
@@ -213,27 +214,27 @@ mod tests {
         }
     }
 
-    /// A pair's outcome drawn from fixed probabilities.
+    /// Draws a pair's outcome.
     fn draw(probabilities: &[f64; 5], rng: &mut impl rand::Rng) -> u8 {
-        let mut rest: f64 = rng.random();
+        let mut remaining: f64 = rng.random();
         for (outcome, probability) in probabilities.iter().enumerate() {
-            rest -= probability;
-            if rest < 0.0 {
+            remaining -= probability;
+            if remaining < 0.0 {
                 return outcome as u8;
             }
         }
         4
     }
 
-    /// The distribution nearest to a usual one that has a normalised Elo.
+    /// A typical distribution, changed to have this normalised Elo.
     fn with_elo(nelo: f64) -> [f64; 5] {
-        let usual = Pairs::from_counts([4, 20, 52, 20, 4]).distribution();
-        with_distance(&usual, SQRT_2 * nelo / NORMALISED_ELO_SCALE)
+        let typical = Pairs::from_counts([4, 20, 52, 20, 4]).distribution();
+        with_distance(&typical, SQRT_2 * nelo / NORMALISED_ELO_SCALE)
     }
 
-    /// Of 2,000 matches of known Elo, 93 to 97% have it in their 95% interval.
+    /// In 93 to 97% of 2,000 matches the 95% interval contains the true Elo.
     #[test]
-    fn intervals_cover() {
+    fn intervals_contain_the_true_elo() {
         for nelo in [0.0, 40.0, -120.0] {
             let truth = with_elo(nelo);
             let (mean, _) = moments(&truth);
@@ -251,7 +252,7 @@ mod tests {
         }
     }
 
-    /// At either hypothesis the wrong one is accepted in at most 5% of the tests, within the noise of 1,000.
+    /// Under each hypothesis, at most 5% of 1,000 tests (within noise) accept the other one.
     #[test]
     fn error_rates_stay_within_their_bounds() {
         let test = Sprt::new(0.0, 30.0, EloModel::Normalised).expect("in order");
@@ -262,7 +263,7 @@ mod tests {
             for _ in 0..1_000 {
                 let mut pairs = Pairs::default();
                 let state = loop {
-                    // As matches do: a look at the test every ten pairs.
+                    // The test is checked every ten pairs, as in matches.
                     (0..10).for_each(|_| pairs.add(draw(&probabilities, &mut rng)).expect("an outcome"));
                     let state = test.outcome(pairs).state;
                     if state != SprtState::Continue {

@@ -1,4 +1,4 @@
-//! Every verb's JSON document against its schema in `src/record/schemas`.
+//! Checks the JSON documents of all commands against the schemas in `src/record/schemas`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -6,114 +6,118 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::common::{pgn, random_game, random_net};
-use super::program::Bench;
 use super::schema::Schema;
+use super::workspace::Workspace;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
-fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.write("games.pgn", &pgn(&(0..40).map(|game| random_game(game, 60)).collect::<Vec<_>>()));
-    // Scores, a result, and a game that is broken.
-    bench.write(
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("games.pgn", &pgn(&(0..40).map(|game| random_game(game, 60)).collect::<Vec<_>>()));
+    // A game with scores and a result, and a game with an illegal move.
+    workspace.write(
         "scored.pgn",
         "[Event \"a\"]\n[Result \"1-0\"]\n\n1. e4 { [%eval 0.2] } e5 { [%eval 0.3] } 2. Nf3 { [%eval 0.25] } Nc6 \
          { [%eval #5] } 1-0\n\n[Event \"b\"]\n[Result \"*\"]\n\n1. e5 *\n\n",
     );
-    bench
+    workspace
 }
 
-/// Runs a command with `--format json` and holds its one document against a schema.
-fn check(bench: &Bench, schema: &str, arguments: &[&str]) -> Value {
-    let text = bench.stdout(&[arguments, &["--format", "json"]].concat());
+/// Runs a command with `--format json` and checks its document against a schema.
+fn check(workspace: &Workspace, schema: &str, arguments: &[&str]) -> Value {
+    let text = workspace.stdout(&[arguments, &["--format", "json"]].concat());
     let document = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{text}"));
-    held(schema, &document, arguments);
+    check_document(schema, &document, arguments);
     document
 }
 
-fn held(schema: &str, document: &Value, what: &[&str]) {
+fn check_document(schema: &str, document: &Value, arguments: &[&str]) {
     let problems = Schema::of(schema).problems(document);
-    assert!(problems.is_empty(), "{what:?} against {schema}.json:\n  {}", problems.join("\n  "));
+    assert!(problems.is_empty(), "{arguments:?} against {schema}.json:\n  {}", problems.join("\n  "));
 }
 
 #[test]
 fn documents_about_feature_sets() {
-    let bench = bench();
-    check(&bench, "define", &["define", "compact", "--list-dead", "--witnesses"]);
-    check(&bench, "define", &["define", "half-ka-v2-hm"]);
-    check(&bench, "define-list", &["define", "--list"]);
-    check(&bench, "explain", &["explain", "compact", "3", "100"]);
-    check(&bench, "encode", &["encode", "compact", "--fen", START]);
-    check(&bench, "delta", &["delta", "compact", "--fen", START, "--move", "e2e4"]);
-    check(&bench, "show", &["show", "compact", "--fen", START, "--move", "e2e4", "--out", "board.svg"]);
-    check(&bench, "select", &["select", "piece", "--top", "4", "--data", "games.pgn", "--out", "top.idx"]);
-    check(&bench, "measure-updates", &["measure", "updates", "compact", "--data", "games.pgn"]);
-    check(&bench, "measure-updates", &["measure", "updates", "compact", "--data", "games.pgn", "--legal"]);
-    check(&bench, "elo", &["elo", "--pairs", "1,2,30,4,2"]);
-    check(&bench, "elo", &["elo", "--pairs", "1,2,30,4,2", "--sprt", "0,5"]);
-    // Lines in, documents out.
-    let lines = |schema: &str, arguments: &[&str], line: &str| {
-        let mut child = bench.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let workspace = workspace();
+    check(&workspace, "define", &["define", "compact", "--list-dead", "--witnesses"]);
+    check(&workspace, "define", &["define", "half-ka-v2-hm"]);
+    check(&workspace, "define-list", &["define", "--list"]);
+    check(&workspace, "explain", &["explain", "compact", "3", "100"]);
+    check(&workspace, "encode", &["encode", "compact", "--fen", START]);
+    check(&workspace, "delta", &["delta", "compact", "--fen", START, "--move", "e2e4"]);
+    check(&workspace, "show", &["show", "compact", "--fen", START, "--move", "e2e4", "--out", "board.svg"]);
+    check(&workspace, "select", &["select", "piece", "--top", "4", "--data", "games.pgn", "--out", "top.idx"]);
+    check(&workspace, "measure-updates", &["measure", "updates", "compact", "--data", "games.pgn"]);
+    check(&workspace, "measure-updates", &["measure", "updates", "compact", "--data", "games.pgn", "--legal"]);
+    check(&workspace, "elo", &["elo", "--pairs", "1,2,30,4,2"]);
+    check(&workspace, "elo", &["elo", "--pairs", "1,2,30,4,2", "--sprt", "0,5"]);
+    // One document per input line.
+    let check_lines = |schema: &str, arguments: &[&str], line: &str| {
+        let mut child = workspace.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         writeln!(child.stdin.take().unwrap(), "{line}\n{line}").unwrap();
         let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         let documents = output.lines().map(|line| serde_json::from_str(line).unwrap());
-        assert_eq!(documents.map(|document| held(schema, &document, arguments)).count(), 2);
+        assert_eq!(documents.map(|document| check_document(schema, &document, arguments)).count(), 2);
     };
-    lines("encode", &["encode", "compact", "--fens", "-"], START);
-    lines("delta", &["delta", "compact", "--moves", "-"], &format!("{START}|e2e4"));
+    check_lines("encode", &["encode", "compact", "--fens", "-"], START);
+    check_lines("delta", &["delta", "compact", "--moves", "-"], &format!("{START}|e2e4"));
 }
 
 #[test]
 fn documents_about_data() {
-    let bench = bench();
+    let workspace = workspace();
     check(
-        &bench,
+        &workspace,
         "dataset-build",
         &["dataset", "build", "scored.pgn", "--method", "eval", "--min-ply", "0", "--out", "a.fsd"],
     );
-    check(&bench, "dataset-build", &["dataset", "build", "games.pgn", "--method", "pqr", "--out", "b.fsd"]);
-    check(&bench, "dataset-convert", &["dataset", "convert", "scored.pgn", "c.binpack"]);
-    check(&bench, "dataset-convert", &["dataset", "convert", "b.fsd", "d.fsd"]);
+    check(&workspace, "dataset-build", &["dataset", "build", "games.pgn", "--method", "pqr", "--out", "b.fsd"]);
+    check(&workspace, "dataset-convert", &["dataset", "convert", "scored.pgn", "c.binpack"]);
+    check(&workspace, "dataset-convert", &["dataset", "convert", "b.fsd", "d.fsd"]);
     for file in ["scored.pgn", "a.fsd", "b.fsd", "c.binpack"] {
-        check(&bench, "dataset-info", &["dataset", "info", file]);
-        check(&bench, "dataset-stats", &["dataset", "stats", file]);
+        check(&workspace, "dataset-info", &["dataset", "info", file]);
+        check(&workspace, "dataset-stats", &["dataset", "stats", file]);
     }
     for file in ["games.pgn", "a.fsd", "c.binpack"] {
-        check(&bench, "dataset-verify", &["dataset", "verify", file]);
+        check(&workspace, "dataset-verify", &["dataset", "verify", file]);
     }
-    // A broken file is described as well, with status 1.
-    let broken = bench.run(&["dataset", "verify", "scored.pgn", "--format", "json"]);
+    // For a file with errors the document is printed too, and the exit status is 1.
+    let broken = workspace.run(&["dataset", "verify", "scored.pgn", "--format", "json"]);
     assert_eq!(broken.status.code(), Some(1));
-    held("dataset-verify", &serde_json::from_slice(&broken.stdout).unwrap(), &["dataset verify of a broken file"]);
-    check(&bench, "service-bench", &["samples-service", "--data", "b.fsd", "--method", "pqr", "--bench"]);
+    check_document(
+        "dataset-verify",
+        &serde_json::from_slice(&broken.stdout).unwrap(),
+        &["dataset verify of a broken file"],
+    );
+    check(&workspace, "service-bench", &["samples-service", "--data", "b.fsd", "--method", "pqr", "--bench"]);
     for (data, method) in [("a.fsd", "eval"), ("b.fsd", "pqr")] {
         let arguments = ["samples-service", "--data", data, "--method", method, "--validation", "0"];
-        let mut command = bench.command(&arguments);
+        let mut command = workspace.command(&arguments);
         let mut service = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(service.stdout.take().unwrap()).read_line(&mut line).unwrap();
         drop(service.stdin.take());
         service.wait().unwrap();
-        held("samples-service", &serde_json::from_str(&line).unwrap(), &arguments);
+        check_document("samples-service", &serde_json::from_str(&line).unwrap(), &arguments);
     }
 }
 
-/// Plays knights out and back, which repeats positions.
 #[cfg(unix)]
 #[test]
 fn documents_about_generated_games() {
+    /// Moves knights out and back, so that positions repeat.
     const SHUFFLE: &str = r#"set -- $moves
     case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
     echo "info depth 1 score cp 20"; echo "bestmove $m""#;
-    let bench = bench();
+    let workspace = workspace();
     for name in ["one", "two"] {
-        super::engines::Script::new(SHUFFLE).write(&bench.path(name));
+        super::engines::Script::new(SHUFFLE).write(&workspace.path(name));
     }
-    bench.write("book.epd", &format!("{START}\n"));
+    workspace.write("book.epd", &format!("{START}\n"));
     let common = ["dataset", "generate", "--engine", "./one", "--nodes", "5", "--games", "2", "--random-plies", "0..0"];
-    check(&bench, "dataset-generate", &[&common[..], &["--out", "games.binpack"]].concat());
+    check(&workspace, "dataset-generate", &[&common[..], &["--out", "games.binpack"]].concat());
     let pair = ["--engine", "./two", "--book", "book.epd", "--out", "pair.pgn"];
-    let document = check(&bench, "dataset-generate", &[&common[..], &pair].concat());
+    let document = check(&workspace, "dataset-generate", &[&common[..], &pair].concat());
     assert_eq!(document["scores"].as_array().unwrap().len(), 2);
 }
 
@@ -121,53 +125,53 @@ fn documents_about_generated_games() {
 fn documents_about_networks() {
     use fsbench::features::FeatureSet;
     use fsbench::net::{NetFile, Origin, Scheme, quantise};
-    let bench = bench();
+    let workspace = workspace();
     let set = FeatureSet::shipped("piece").unwrap();
     let float = random_net(set.num_features(), 16, &[8], 1);
     let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
-    file.save(&bench.path("net.safetensors")).unwrap();
-    check(&bench, "net-info", &["net", "info", "net.safetensors"]);
-    check(&bench, "net-convert", &["net", "convert", "net.safetensors", "copy.safetensors", "--pawn", "200"]);
-    check(&bench, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
-    check(&bench, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
-    check(&bench, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
-    check(&bench, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);
+    file.save(&workspace.path("net.safetensors")).unwrap();
+    check(&workspace, "net-info", &["net", "info", "net.safetensors"]);
+    check(&workspace, "net-convert", &["net", "convert", "net.safetensors", "copy.safetensors", "--pawn", "200"]);
+    check(&workspace, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
+    check(&workspace, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
+    check(&workspace, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
+    check(&workspace, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);
     let speed = ["--repetitions", "2", "--seconds", "0.001", "--positions", "200"];
     let arguments = [&["measure", "speed", "--net", "net.safetensors", "--data", "games.pgn"], &speed[..]].concat();
-    check(&bench, "measure-speed", &arguments);
+    check(&workspace, "measure-speed", &arguments);
 }
 
 #[cfg(feature = "train")]
 #[test]
 fn documents_about_trainings_and_experiments() {
-    let bench = super::experiment::bench();
+    let workspace = super::experiment::workspace();
     let small = ["--l1", "8", "--batch-size", "256", "--epochs", "1", "--device", "cpu"];
     let train = ["train", "compact", "--method", "pqr", "--data", "proj/games.fsd", "--out"];
-    check(&bench, "train", &[&train[..], &["one"], &small].concat());
-    let several = check(&bench, "trains", &[&train[..], &["two", "--seed", "1,2"], &small].concat());
+    check(&workspace, "train", &[&train[..], &["one"], &small].concat());
+    let several = check(&workspace, "trains", &[&train[..], &["two", "--seed", "1,2"], &small].concat());
     assert_eq!(several.as_array().unwrap().len(), 2);
     let data = ["--data", "games.pgn"];
-    let nets = ["--net", "one/network.safetensors", "--checkpoint", "one/checkpoint.safetensors"];
-    check(&bench, "measure-error", &[&["measure", "error"], &nets[..], &data].concat());
-    check(&bench, "run", &["run", "proj/small.toml", "--out", "results"]);
-    check(&bench, "report", &["report", "results"]);
-    check(&bench, "runs", &["runs"]);
-    // The records in the results folder are JSON as well.
+    let networks = ["--net", "one/network.safetensors", "--checkpoint", "one/checkpoint.safetensors"];
+    check(&workspace, "measure-error", &[&["measure", "error"], &networks[..], &data].concat());
+    check(&workspace, "run", &["run", "proj/small.toml", "--out", "results"]);
+    check(&workspace, "report", &["report", "results"]);
+    check(&workspace, "runs", &["runs"]);
+    // The records in the results folder are JSON too.
     for name in ["runs", "updates", "activity", "error", "speed", "study", "environment"] {
-        let text = std::fs::read_to_string(bench.path("results").join(format!("{name}.json"))).unwrap();
+        let text = std::fs::read_to_string(workspace.path("results").join(format!("{name}.json"))).unwrap();
         serde_json::from_str::<Value>(&text).unwrap();
     }
 }
 
-/// No schema is left over, and each says what it is of.
+/// Every schema is used by a test in this file and has a title.
 #[test]
-fn every_schema_is_of_a_document() {
+fn every_schema_is_checked() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/schemas");
     let source = include_str!("documents.rs");
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        assert!(source.contains(&format!("\"{name}\"")), "{name}.json is of no document checked here");
+        assert!(source.contains(&format!("\"{name}\"")), "{name}.json is not checked in this file");
         let schema: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert!(schema["title"].is_string(), "{name}.json has no title");
     }

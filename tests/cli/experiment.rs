@@ -1,12 +1,12 @@
-//! `fsbench run` and `fsbench runs`, and trainings that go on elsewhere.
+//! `fsbench run`, `fsbench runs`, and trainings that are resumed in another folder.
 #![cfg(feature = "train")]
 
 use serde_json::Value;
 
 use super::common::{pgn, random_game};
-use super::program::{Bench, stderr};
+use super::workspace::{Workspace, stderr};
 
-/// Few games, trained for a moment.
+/// An experiment that trains for a moment on few games.
 const EXPERIMENT: &str = r#"
 name  = "small"
 data  = "games.fsd"
@@ -33,21 +33,21 @@ train  = { l1 = 16 }
 games = 5
 "#;
 
-/// An experiment, its data and a set of its own in the folder `proj`.
-pub fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.write("games.pgn", &pgn(&(0..60).map(|game| random_game(game, 40)).collect::<Vec<_>>()));
-    bench.write("proj/small.toml", EXPERIMENT);
-    bench.write("proj/own.toml", "features = \"file(P) * role(P) * color(P) for P in pieces\"\n");
-    bench.stdout(&["dataset", "build", "games.pgn", "--method", "pqr", "--out", "proj/games.fsd"]);
-    bench
+/// A workspace with an experiment, its data and its feature set in the folder `proj`.
+pub fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("games.pgn", &pgn(&(0..60).map(|game| random_game(game, 40)).collect::<Vec<_>>()));
+    workspace.write("proj/small.toml", EXPERIMENT);
+    workspace.write("proj/own.toml", "features = \"file(P) * role(P) * color(P) for P in pieces\"\n");
+    workspace.stdout(&["dataset", "build", "games.pgn", "--method", "pqr", "--out", "proj/games.fsd"]);
+    workspace
 }
 
-/// Not the paths as written: the data and the sets decide what is done already, whatever folder the command is given in.
+/// Finished runs are recognised by the contents of data and sets, not by paths, so any folder gives the same runs.
 #[test]
-fn an_experiment_is_the_same_from_another_folder() {
-    let bench = bench();
-    let json = bench.stdout(&["run", "proj/small.toml", "--out", "results", "--format", "json"]);
+fn finished_runs_are_recognised_from_another_folder() {
+    let workspace = workspace();
+    let json = workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--format", "json"]);
     let done: Value = serde_json::from_str(&json).unwrap();
     let networks = done["networks"].as_array().unwrap();
     assert_eq!(networks.len(), 2);
@@ -55,84 +55,84 @@ fn an_experiment_is_the_same_from_another_folder() {
     assert_eq!(labels, ["own", "own, wider"]);
     for run in networks {
         let (link, network) = (run["link"].as_str().unwrap(), run["network"].as_str().unwrap());
-        assert_eq!(std::fs::read_link(bench.path(link)).unwrap().to_str(), Some(network));
-        bench.stdout(&["net", "info", link]);
+        assert_eq!(std::fs::read_link(workspace.path(link)).unwrap().to_str(), Some(network));
+        workspace.stdout(&["net", "info", link]);
     }
-    let below = |arguments: &[&str]| bench.command(arguments).current_dir(bench.path("proj")).output().unwrap();
+    let below = |arguments: &[&str]| workspace.command(arguments).current_dir(workspace.path("proj")).output().unwrap();
     let again = below(&["run", "small.toml", "--out", "../results"]);
     assert!(again.status.success(), "{}", stderr(&again));
     assert!(stderr(&again).contains("4 steps are finished already"), "{}", stderr(&again));
 
-    let runs: Value = serde_json::from_str(&bench.stdout(&["runs", "--format", "json"])).unwrap();
-    let kept = runs["runs"].as_array().unwrap();
-    assert!(kept.len() == 2 && kept.iter().all(|run| run["finished"] == true && run["bytes"].as_u64() > Some(1000)));
-    let results = bench.path("results").canonicalize().unwrap();
-    for run in kept {
+    let runs: Value = serde_json::from_str(&workspace.stdout(&["runs", "--format", "json"])).unwrap();
+    let runs = runs["runs"].as_array().unwrap();
+    assert!(runs.len() == 2 && runs.iter().all(|run| run["finished"] == true && run["bytes"].as_u64() > Some(1000)));
+    let results = workspace.path("results").canonicalize().unwrap();
+    for run in runs {
         let users = run["used_by"].as_array().unwrap();
         assert_eq!(users.len(), 1, "{run}");
         assert_eq!(std::path::Path::new(users[0].as_str().unwrap()).canonicalize().unwrap(), results);
     }
-    // Nobody is there to be asked; nothing that is used goes.
-    assert_eq!(bench.stdout(&["runs", "--remove", "--yes"]).lines().last(), Some("removed 0 runs, 0 B"));
+    // Used runs are not removed.
+    assert_eq!(workspace.stdout(&["runs", "--remove", "--yes"]).lines().last(), Some("removed 0 runs, 0 B"));
     std::fs::remove_dir_all(results).unwrap();
-    let complaint = bench.refused(&["runs", "--remove"], 2);
+    let complaint = workspace.refused(&["runs", "--remove"], 2);
     assert!(complaint.contains("give --yes"), "{complaint}");
     let removed: Value =
-        serde_json::from_str(&bench.stdout(&["runs", "--remove", "--yes", "--format", "json"])).unwrap();
+        serde_json::from_str(&workspace.stdout(&["runs", "--remove", "--yes", "--format", "json"])).unwrap();
     assert_eq!((removed["removed"].as_array().unwrap().len(), removed["runs"].as_array().unwrap().len()), (2, 0));
     assert!(!std::path::Path::new(networks[0]["network"].as_str().unwrap()).exists());
 }
 
 #[test]
-fn a_training_goes_on_with_the_same_data_under_another_name() {
-    let bench = bench();
+fn a_training_resumes_with_the_same_data_under_another_name() {
+    let workspace = workspace();
     let train = |data: &str, more: &[&str]| {
         let mut arguments =
             vec!["train", "own.toml", "--method", "pqr", "--l1", "8", "--batch-size", "256", "--data", data];
         arguments.extend(["--threads", "1", "--device", "cpu", "--out", "../run"]);
         arguments.extend(more);
-        bench.command(&arguments).current_dir(bench.path("proj")).output().unwrap()
+        workspace.command(&arguments).current_dir(workspace.path("proj")).output().unwrap()
     };
     let first = train("games.fsd", &["--epochs", "1"]);
     assert!(first.status.success(), "{}", stderr(&first));
-    std::fs::create_dir(bench.path("other")).unwrap();
-    std::fs::copy(bench.path("proj/games.fsd"), bench.path("other/same.fsd")).unwrap();
+    std::fs::create_dir(workspace.path("other")).unwrap();
+    std::fs::copy(workspace.path("proj/games.fsd"), workspace.path("other/same.fsd")).unwrap();
     let more = train("../other/same.fsd", &["--epochs", "2", "--resume"]);
     assert!(more.status.success(), "{}", stderr(&more));
-    // Other samples under the old name are other data.
-    bench.write("games.pgn", &pgn(&(100..160).map(|game| random_game(game, 40)).collect::<Vec<_>>()));
-    bench.stdout(&["dataset", "build", "games.pgn", "--method", "pqr", "--out", "proj/games.fsd", "--force"]);
+    // Other samples under the old name are refused.
+    workspace.write("games.pgn", &pgn(&(100..160).map(|game| random_game(game, 40)).collect::<Vec<_>>()));
+    workspace.stdout(&["dataset", "build", "games.pgn", "--method", "pqr", "--out", "proj/games.fsd", "--force"]);
     let changed = train("games.fsd", &["--epochs", "3", "--resume"]);
     assert_eq!(changed.status.code(), Some(2));
     let complaint = stderr(&changed);
     assert!(complaint.contains("its data hold something else now"), "{complaint}");
 }
 
-/// Old spellings go on working; each is another name of one option.
+/// Earlier names of options still work and are not shown in the help.
 #[test]
-fn old_names_of_options_are_understood() {
-    let bench = bench();
-    let help = bench.stdout(&["train", "--help"]);
+fn earlier_option_names_still_work() {
+    let workspace = workspace();
+    let help = workspace.stdout(&["train", "--help"]);
     assert!(help.contains("--learning-rate") && !help.contains("--lr"), "{help}");
     let all = ["own.toml", "--method", "pqr", "--l1", "8", "--epochs", "1", "--data", "games.fsd", "--split-seed", "3"];
     let mut train = vec!["train"];
     train.extend(all);
     train.extend(["--lr", "0.003", "--device", "cpu", "--out", "../run"]);
-    let output = bench.command(&train).current_dir(bench.path("proj")).output().unwrap();
+    let output = workspace.command(&train).current_dir(workspace.path("proj")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let config: Value = serde_json::from_slice(&std::fs::read(bench.path("run/config.json")).unwrap()).unwrap();
+    let config: Value = serde_json::from_slice(&std::fs::read(workspace.path("run/config.json")).unwrap()).unwrap();
     assert_eq!((config["learning_rate"].as_f64(), config["split_seed"].as_u64()), (Some(0.003), Some(3)));
-    let games = |name: &str| bench.stdout(&["measure", "updates", "piece", "--data", "games.pgn", name, "3"]);
+    let games = |name: &str| workspace.stdout(&["measure", "updates", "piece", "--data", "games.pgn", name, "3"]);
     assert_eq!(games("--limit"), games("--games"));
     let out = ["run", "proj/small.toml", "--out", "results"];
-    bench.stdout(&out);
-    let fresh = bench.run(&[&out[..], &["--fresh"]].concat());
+    workspace.stdout(&out);
+    let fresh = workspace.run(&[&out[..], &["--fresh"]].concat());
     assert!(!stderr(&fresh).contains("finished already"), "{}", stderr(&fresh));
 }
 
 #[test]
 fn the_version_names_the_commit() {
-    let version = Bench::new().stdout(&["--version"]);
+    let version = Workspace::new().stdout(&["--version"]);
     let commit = env!("FSBENCH_COMMIT");
     let number = env!("CARGO_PKG_VERSION");
     let expected = if commit.is_empty() { number.to_owned() } else { format!("{number} ({commit})") };

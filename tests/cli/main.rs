@@ -1,4 +1,4 @@
-//! The program from outside: where it runs, what it prints and refuses.
+//! Tests of the program as users run it: output, errors, working folders, documents, completions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "../common/mod.rs"]
@@ -8,9 +8,9 @@ mod common;
 mod engines;
 
 mod documents;
-mod elsewhere;
 mod experiment;
+mod installed_copy;
 mod output;
 mod overwrite;
-mod program;
 mod schema;
+mod workspace;

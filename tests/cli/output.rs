@@ -1,14 +1,14 @@
-//! Who reads stdout may go at any moment, and a device may be full.
+//! Failures to write to stdout and stderr: closed pipes and full devices.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use super::program::{Bench, stderr};
+use super::workspace::{Workspace, stderr};
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
-/// Commands that print something each; the last two read lines from stdin for as long as they come.
+/// Commands that print results. The last two read lines from stdin.
 fn commands() -> Vec<Vec<&'static str>> {
     vec![
         vec!["define", "piece", "--witnesses"],
@@ -23,39 +23,39 @@ fn commands() -> Vec<Vec<&'static str>> {
     ]
 }
 
-/// What a command reads from stdin.
-fn line_for(arguments: &[&str]) -> String {
+/// An input line for a command.
+fn input_line(arguments: &[&str]) -> String {
     if arguments[0] == "encode" { START.to_owned() } else { format!("{START}|e2e4") }
 }
 
-fn bench() -> Bench {
-    let bench = Bench::new();
-    bench.write("one.pgn", "[Event \"one\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n");
-    bench
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("one.pgn", "[Event \"one\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n");
+    workspace
 }
 
 #[test]
 fn a_closed_pipe_ends_commands_quietly() {
-    let bench = bench();
+    let workspace = workspace();
     for arguments in commands() {
-        let mut command = bench.command(&arguments);
+        let mut command = workspace.command(&arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Before anything is printed: the first write meets a closed pipe.
+        // Closed before anything is printed, so the first write fails.
         drop(child.stdout.take());
         let mut stdin = child.stdin.take().unwrap();
-        // The child may be gone already: then it does not matter what it would have read.
-        let _ = writeln!(stdin, "{}", line_for(&arguments));
+        // Fails if the child has already ended.
+        let _ = writeln!(stdin, "{}", input_line(&arguments));
         drop(stdin);
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{arguments:?}");
     }
 }
 
-/// The reader takes one line of many and goes, as `head -1` does.
+/// The reader closes the pipe after the first line, as `head -1` does.
 #[test]
-fn a_reader_may_stop_after_the_first_line() {
-    let bench = bench();
-    let mut command = bench.command(&["encode", "piece", "--fens", "-"]);
+fn a_pipe_may_be_closed_after_the_first_line() {
+    let workspace = workspace();
+    let mut command = workspace.command(&["encode", "piece", "--fens", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{START}").unwrap();
@@ -70,13 +70,13 @@ fn a_reader_may_stop_after_the_first_line() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_device_is_named() {
-    let bench = bench();
+fn a_full_device_is_reported() {
+    let workspace = workspace();
     for arguments in commands() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut command = bench.command(&arguments);
+        let mut command = workspace.command(&arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
-        let _ = writeln!(child.stdin.take().unwrap(), "{}", line_for(&arguments));
+        let _ = writeln!(child.stdin.take().unwrap(), "{}", input_line(&arguments));
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         let expected = "error: cannot write to standard output: No space left on device";
@@ -84,15 +84,15 @@ fn a_full_device_is_named() {
     }
 }
 
-/// What nobody can read on stderr is no reason to fail.
+/// Failures to write to stderr are ignored.
 #[test]
 #[cfg(target_os = "linux")]
 fn stderr_may_be_full() {
-    let bench = bench();
-    bench.write("odd.toml", "features = \"piece\"\n");
+    let workspace = workspace();
+    workspace.write("odd.toml", "features = \"piece\"\n");
     let full = || File::options().write(true).open("/dev/full").unwrap();
-    let status = bench.command(&["define", "odd.toml"]).stderr(full()).stdout(Stdio::null()).status().unwrap();
+    let status = workspace.command(&["define", "odd.toml"]).stderr(full()).stdout(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), Some(0));
-    let status = bench.command(&["define", "no-such-set"]).stderr(full()).status().unwrap();
+    let status = workspace.command(&["define", "no-such-set"]).stderr(full()).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }

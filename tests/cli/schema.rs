@@ -1,11 +1,11 @@
-//! Checks a document against a JSON schema of `src/record/schemas`: the part of JSON Schema 2020-12 that they use. A keyword
-//! that is not known here is an error, so that no rule of a schema goes unchecked.
+//! Checks documents against the JSON schemas of `src/record/schemas`. Supports the keywords of JSON Schema 2020-12 that they
+//! use and panics at any other keyword, so that no rule is ignored.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// A schema's file, and how to look into others beside it.
+/// A parsed schema file.
 pub struct Schema {
     root: Value,
 }
@@ -18,7 +18,7 @@ impl Schema {
         Schema { root }
     }
 
-    /// What is wrong with a document: a line a problem, each with its place.
+    /// Lists a document's errors, each with its JSON pointer.
     pub fn problems(&self, document: &Value) -> Vec<String> {
         let mut problems = Vec::new();
         self.check(&self.root, document, "", &mut problems);
@@ -28,25 +28,27 @@ impl Schema {
     fn check(&self, schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
         let rules = match schema {
             Value::Bool(true) => return,
-            Value::Bool(false) => return problems.push(format!("{at}: nothing may stand here")),
+            Value::Bool(false) => return problems.push(format!("{at}: no value is allowed here")),
             Value::Object(rules) => rules,
-            _ => panic!("{at}: a schema is an object or a truth value"),
+            _ => panic!("{at}: a schema is an object or a boolean"),
         };
         for (keyword, rule) in rules {
             let mut complain = |why: String| problems.push(format!("{}: {why}", if at.is_empty() { "/" } else { at }));
             match keyword.as_str() {
                 "$schema" | "title" | "description" | "$defs" => {}
-                "$ref" => self.check(self.referred(rule), value, at, problems),
+                "$ref" => self.check(self.resolve_reference(rule), value, at, problems),
                 "type" => {
                     let names: Vec<&str> = match rule {
                         Value::String(name) => vec![name],
                         names => names.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect(),
                     };
-                    if !names.iter().any(|name| is_a(value, name)) {
-                        complain(format!("{value} is no {}", names.join(" or ")));
+                    if !names.iter().any(|name| has_type(value, name)) {
+                        complain(format!("{value} is not of type {}", names.join(" or ")));
                     }
                 }
-                "enum" if !rule.as_array().unwrap().contains(value) => complain(format!("{value} is none of {rule}")),
+                "enum" if !rule.as_array().unwrap().contains(value) => {
+                    complain(format!("{value} is not one of {rule}"));
+                }
                 "minimum" if value.as_f64() < rule.as_f64() && value.is_number() => {
                     complain(format!("{value} is below {rule}"));
                 }
@@ -55,13 +57,13 @@ impl Schema {
                 }
                 "enum" | "minimum" | "minItems" => {}
                 "anyOf" => {
-                    let fits = |schema: &Value| {
-                        let mut found = Vec::new();
-                        self.check(schema, value, at, &mut found);
-                        found.is_empty()
+                    let matches = |schema: &Value| {
+                        let mut problems = Vec::new();
+                        self.check(schema, value, at, &mut problems);
+                        problems.is_empty()
                     };
-                    if !rule.as_array().unwrap().iter().any(fits) {
-                        complain(format!("{value} fits none of the schemas allowed"));
+                    if !rule.as_array().unwrap().iter().any(matches) {
+                        complain(format!("{value} matches none of the allowed schemas"));
                     }
                 }
                 "items" => {
@@ -77,7 +79,7 @@ impl Schema {
                     }
                 }
                 "properties" | "additionalProperties" => {}
-                other => panic!("{at}: the keyword `{other}` is not known here"),
+                other => panic!("{at}: the keyword `{other}` is not supported"),
             }
         }
         if let Some(object) = value.as_object() {
@@ -94,24 +96,24 @@ impl Schema {
     ) {
         let known = rules.get("properties").and_then(Value::as_object);
         for (name, value) in object {
-            let place = format!("{at}/{name}");
+            let path = format!("{at}/{name}");
             match (known.and_then(|known| known.get(name)), rules.get("additionalProperties")) {
-                (Some(schema), _) => self.check(schema, value, &place, problems),
-                (None, Some(Value::Bool(false))) => problems.push(format!("{place}: the schema has no such field")),
-                (None, Some(schema)) => self.check(schema, value, &place, problems),
+                (Some(schema), _) => self.check(schema, value, &path, problems),
+                (None, Some(Value::Bool(false))) => problems.push(format!("{path}: the schema has no such field")),
+                (None, Some(schema)) => self.check(schema, value, &path, problems),
                 (None, None) => {}
             }
         }
     }
 
-    fn referred(&self, reference: &Value) -> &Value {
+    fn resolve_reference(&self, reference: &Value) -> &Value {
         let path = reference.as_str().unwrap();
         let pointer = path.strip_prefix('#').unwrap_or_else(|| panic!("{path} is not in the same file"));
-        self.root.pointer(pointer).unwrap_or_else(|| panic!("{path} is nowhere"))
+        self.root.pointer(pointer).unwrap_or_else(|| panic!("{path} does not exist"))
     }
 }
 
-fn is_a(value: &Value, name: &str) -> bool {
+fn has_type(value: &Value, name: &str) -> bool {
     match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
@@ -125,7 +127,7 @@ fn is_a(value: &Value, name: &str) -> bool {
 }
 
 #[test]
-fn a_schema_finds_what_is_wrong() {
+fn errors_are_found() {
     let schema = Schema {
         root: serde_json::json!({
             "type": "object",
@@ -142,15 +144,15 @@ fn a_schema_finds_what_is_wrong() {
     };
     let check = |document: Value, expected: &[&str]| assert_eq!(schema.problems(&document), expected, "{document}");
     check(serde_json::json!({ "name": "a", "sizes": [1, 2], "note": null, "by_reason": { "x": 3 } }), &[]);
-    check(serde_json::json!([]), &["/: [] is no object"]);
-    check(serde_json::json!({ "name": "c" }), &["/: `sizes` is missing", "/name: \"c\" is none of [\"a\",\"b\"]"]);
+    check(serde_json::json!([]), &["/: [] is not of type object"]);
+    check(serde_json::json!({ "name": "c" }), &["/: `sizes` is missing", "/name: \"c\" is not one of [\"a\",\"b\"]"]);
     check(serde_json::json!({ "name": "a", "sizes": [] }), &["/sizes: fewer than 1 items"]);
     check(
         serde_json::json!({ "name": "a", "sizes": [0, 1.5], "more": 1 }),
-        &["/sizes/0: 0 is below 1", "/sizes/1: 1.5 is no integer", "/more: the schema has no such field"],
+        &["/sizes/0: 0 is below 1", "/sizes/1: 1.5 is not of type integer", "/more: the schema has no such field"],
     );
     check(
         serde_json::json!({ "name": "a", "sizes": [1], "note": 3, "by_reason": { "x": "y" } }),
-        &["/note: 3 fits none of the schemas allowed", "/by_reason/x: \"y\" is no integer"],
+        &["/note: 3 matches none of the allowed schemas", "/by_reason/x: \"y\" is not of type integer"],
     );
 }

@@ -1,5 +1,5 @@
-//! Random games and networks for integration tests.
-#![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
+//! Random games, random networks and feature sets for integration tests.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses only some of these")]
 
 pub mod skip;
 
@@ -15,40 +15,40 @@ use rand::RngExt;
 use shakmaty::Position;
 use shakmaty::san::SanPlus;
 
-/// Random moves from the initial position; captures, promotions and castlings are preferred now and then, so that games
+/// Random moves from the initial position. Three in ten times a capture, promotion or castling is preferred, so that games
 /// reach endings.
 pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
     let mut rng = Seed(5).stream("random game", seed);
     let mut position = Chess::default();
-    let mut played = Vec::with_capacity(plies);
-    while played.len() < plies {
+    let mut game = Vec::with_capacity(plies);
+    while game.len() < plies {
         let moves = position.legal_moves();
-        let lively = |mv: &&Move| mv.is_capture() || mv.is_promotion() || mv.is_castle();
-        let sharp: Vec<Move> = moves.iter().filter(lively).copied().collect();
-        let pool = if !sharp.is_empty() && rng.random_bool(0.3) { &sharp[..] } else { &moves[..] };
-        if pool.is_empty() {
+        let is_sharp = |mv: &&Move| mv.is_capture() || mv.is_promotion() || mv.is_castle();
+        let sharp: Vec<Move> = moves.iter().filter(is_sharp).copied().collect();
+        let candidates = if !sharp.is_empty() && rng.random_bool(0.3) { &sharp[..] } else { &moves[..] };
+        if candidates.is_empty() {
             break;
         }
-        let mv = pool[rng.random_range(0..pool.len())];
-        played.push(mv);
+        let mv = candidates[rng.random_range(0..candidates.len())];
+        game.push(mv);
         position.play_unchecked(mv);
     }
-    played
+    game
 }
 
-/// A command in a process that ignores `ignored` and no other signal, however these tests were started.
-pub fn heeding(command: &Command, ignored: &[&str]) -> Command {
-    let mut own = Command::new("env");
-    own.arg("--default-signal=INT,TERM,HUP");
-    own.args(ignored.iter().map(|signal| format!("--ignore-signal={signal}")));
-    own.arg(command.get_program()).args(command.get_args());
-    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    own.stderr(Stdio::piped());
-    own.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
-    own
+/// The command in a process that ignores only the signals `ignored`, even if this test's own process ignores others.
+pub fn with_default_signals(command: &Command, ignored: &[&str]) -> Command {
+    let mut env = Command::new("env");
+    env.arg("--default-signal=INT,TERM,HUP");
+    env.args(ignored.iter().map(|signal| format!("--ignore-signal={signal}")));
+    env.arg(command.get_program()).args(command.get_args());
+    env.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env.stderr(Stdio::piped());
+    env.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    env
 }
 
-/// PGN text of games from the initial position.
+/// Games from the initial position as PGN.
 pub fn pgn(games: &[Vec<Move>]) -> String {
     let game = |moves: &Vec<Move>| {
         let mut position = Chess::default();
@@ -58,7 +58,8 @@ pub fn pgn(games: &[Vec<Move>]) -> String {
     games.iter().map(game).collect()
 }
 
-/// Weights as training leaves them: small, within the scheme's limits, activations spread over [0, 1].
+/// A network with weights like those of a trained one: small, within the scheme's limits, with activations spread over
+/// [0, 1].
 pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> FloatNet {
     let shape = Shape::plain(features, l1, hidden.to_vec());
     let mut rng = Seed(seed).stream("random net", 0);
@@ -75,7 +76,7 @@ pub fn random_net(features: u32, l1: usize, hidden: &[usize], seed: u64) -> Floa
     FloatNet { shape, ft_weights, ft_biases, stacks }
 }
 
-/// Of every kind of shipped set one at least; the encoder's own tests take them all.
+/// At least one shipped set of every kind. The encoder's unit tests use all shipped sets.
 const SETS: [&str; 12] = [
     "piece",
     "compact",
@@ -91,34 +92,34 @@ const SETS: [&str; 12] = [
     "mobility-count",
 ];
 
-/// The shipped sets, and others that use more of the language.
+/// Shipped sets, and further ones that use more of the language.
 pub fn sets() -> Vec<FeatureSet> {
-    let others = [
+    let expressions = [
         "square(K) * square(P) * color(P) for P in pieces + file(E) * rank(P) * role(P) for P in pieces",
         "rank(P) * role(P) * color(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)",
         "features = \"square(M) * role(P) * color(P) for P in pieces, M in moves(P)\"\nmultiplicity = \"bag\"\nmirror = \"king-left\"",
     ];
     let shipped = SETS.into_iter().map(|name| FeatureSet::resolve(name).unwrap());
-    let more = others.iter().map(|text| match text.contains('"') {
+    let further = expressions.iter().map(|text| match text.contains('"') {
         true => FeatureSet::from_definition(text).unwrap(),
         false => FeatureSet::resolve(text).unwrap(),
     });
-    shipped.chain(more).collect()
+    shipped.chain(further).collect()
 }
 
-/// Sorted multiset difference.
+/// The multiset difference `left` − `right`, in the order of `left`.
 pub fn without(left: &[u32], right: &[u32]) -> Vec<u32> {
     let mut counts: HashMap<u32, i32> = HashMap::new();
     right.iter().for_each(|index| *counts.entry(*index).or_default() += 1);
-    let gone = |index: &&u32| {
+    let is_unmatched = |index: &&u32| {
         let count = counts.entry(**index).or_default();
         *count -= 1;
         *count < 0
     };
-    left.iter().filter(gone).copied().collect()
+    left.iter().filter(is_unmatched).copied().collect()
 }
 
-/// A file of a few megabytes that unpacks to gigabytes of games: reading it takes minutes.
+/// Writes a compressed file of a few megabytes that unpacks to gigabytes of games, so that reading it takes minutes.
 pub fn write_many_games(path: &Path) {
     const FRAMES: usize = 4_000;
     let text =

@@ -13,7 +13,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{heeding, pgn, random_game};
+use crate::common::{with_default_signals, pgn, random_game};
 use crate::fixture::{check, fsbench, json as answer, names, samples, write};
 
 /// The same games in every format, and compressed.
@@ -156,7 +156,7 @@ fn interrupted(arguments: &[&str], signal: &str, status: i32) {
     let folder = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.args(arguments).current_dir(folder.path());
-    let mut child = heeding(&command, &[]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = with_default_signals(&command, &[]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     // `wait` would close it, and the end of the input could be met before the signal.
     let input = child.stdin.take();
     while !names(folder.path()).iter().any(|name| name.ends_with(".part")) {

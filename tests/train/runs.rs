@@ -369,7 +369,7 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         let mut command = Command::new(PROGRAM);
         command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
         command.env("FSBENCH_CACHE", bench.path("cache"));
-        let child = common::heeding(&command, &[]).spawn().expect("runs");
+        let child = common::with_default_signals(&command, &[]).spawn().expect("runs");
         let service = service_of(child.id());
         let (found, text) = ended(child, signal);
         assert_eq!(found, Some(status), "{signal}: {text}");
@@ -379,7 +379,7 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
         if signal != "-HUP" {
             // As under `nohup`.
-            let child = common::heeding(&command, &["HUP"]).spawn().expect("runs");
+            let child = common::with_default_signals(&command, &["HUP"]).spawn().expect("runs");
             service_of(child.id());
             assert!(
                 Command::new("kill").args(["-HUP", &child.id().to_string()]).status().expect("kill runs").success()
@@ -413,7 +413,7 @@ fn a_signal_ends_training_with_its_state_saved() {
         let metrics = bench.path("cut").join(run_dir::METRICS);
         let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
         let before = lines();
-        let child = common::heeding(&bench.command("cut", &more), &[]).spawn().expect("runs");
+        let child = common::with_default_signals(&bench.command("cut", &more), &[]).spawn().expect("runs");
         let deadline = Instant::now() + Duration::from_secs(60);
         while lines() < before + 2 {
             assert!(Instant::now() < deadline, "no epoch ended");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::{Threads, failure, progress};
+use crate::cli::print::{percent, table};
 use crate::cli::score_unit::describe;
-use crate::cli::tables::{percent, table};
 use crate::cli::{Failure, Format, print_json};
 use crate::data::{ScoreUnit, formats};
 use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};

@@ -8,8 +8,8 @@ mod speed;
 mod updates;
 
 use super::net::{FormatHints, load};
+use super::print::{percent, table};
 use super::sample::Data;
-use super::tables::{percent, table};
 use super::threads::Threads;
 use super::{Failure, Format, print_json};
 use crate::measure::{MeasureError, ReadSummary};
