@@ -7,6 +7,7 @@
 mod print;
 
 mod bench;
+mod completions;
 mod dataset;
 mod define;
 mod delta;
@@ -16,6 +17,7 @@ mod eval;
 mod explain;
 mod input;
 mod interrupt;
+mod man;
 mod measure;
 mod net;
 mod report;
@@ -88,6 +90,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::Arguments),
+    Completions(completions::Arguments),
     Dataset(dataset::Arguments),
     Define(define::Arguments),
     Delta(delta::Arguments),
@@ -95,6 +98,7 @@ enum Command {
     Encode(encode::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
+    Man(man::Arguments),
     Measure(measure::Arguments),
     Net(net::Arguments),
     Report(report::Arguments),
@@ -111,6 +115,7 @@ impl Command {
     fn run(&self) -> Result<(), Failure> {
         match self {
             Command::Bench(arguments) => bench::run(arguments),
+            Command::Completions(arguments) => completions::run(arguments),
             Command::Dataset(arguments) => dataset::run(arguments),
             Command::Define(arguments) => define::run(arguments),
             Command::Delta(arguments) => delta::run(arguments),
@@ -118,6 +123,7 @@ impl Command {
             Command::Encode(arguments) => encode::run(arguments),
             Command::Eval(arguments) => eval::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
+            Command::Man(arguments) => man::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),
             Command::Net(arguments) => net::run(arguments),
             Command::Report(arguments) => report::run(arguments),

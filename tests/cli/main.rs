@@ -7,9 +7,11 @@ mod common;
 #[path = "../engines/mod.rs"]
 mod engines;
 
+mod completions;
 mod documents;
 mod experiment;
 mod installed_copy;
+mod man;
 mod output;
 mod overwrite;
 mod schema;

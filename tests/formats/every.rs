@@ -13,7 +13,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{with_default_signals, pgn, random_game};
+use crate::common::{pgn, random_game, with_default_signals};
 use crate::fixture::{check, fsbench, json as answer, names, samples, write};
 
 /// The same games in every format, and compressed.
