@@ -134,7 +134,7 @@ impl ColumnBuilder<'_> {
             back_ends.join(", ")
         );
         let sets: Vec<&str> = self.rows.iter().map(|row| row.set.as_str()).collect();
-        self.texts("fastest strategy", meaning, |row| {
+        self.texts("strategy", meaning, |row| {
             let fastest = row.speed_way.as_ref()?;
             let text = match back_ends.len() > 1 {
                 true => format!("{}, {}", fastest.strategy, fastest.back_end),
