@@ -1,4 +1,4 @@
-//! Items dealt into buckets on disk, each small enough to be worked on in memory.
+//! Buckets on disk, each small enough to be sorted or shuffled in memory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
 
-use super::temp_samples::unnamed;
+use super::temp_samples::unnamed_file;
 use crate::data::DataError;
 
-/// Bytes that a bucket should hold, on average.
+/// Bytes per bucket, on average.
 const BUCKET_BYTES: u64 = 16 << 20;
 const MOST_BUCKETS: u64 = 4096;
-/// Bytes of a bucket that wait in memory.
-const WAITING_BYTES: usize = 1 << 13;
+/// Bytes of a bucket buffered in memory before they are written.
+const BUFFER_BYTES: usize = 1 << 13;
 
+/// Items of type `T` in numbered buckets, all in one temporary file.
 pub struct Buckets<T> {
     output: PathBuf,
     file: File,
@@ -24,42 +25,42 @@ pub struct Buckets<T> {
 }
 
 struct Bucket {
-    /// Where it begins in the file.
+    /// Byte at which the bucket begins in the file.
     start: u64,
-    /// Bytes written.
+    /// Bytes written to the file.
     written: u64,
-    waiting: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
-/// How many buckets `count` items take; depends on nothing else.
+/// The number of buckets for `count` items; it depends on nothing else.
 pub fn buckets_for<T>(count: u64) -> usize {
     let bytes = count.saturating_mul(size_of::<T>() as u64);
     bytes.div_ceil(BUCKET_BYTES).clamp(1, MOST_BUCKETS) as usize
 }
 
 impl<T: Pod> Buckets<T> {
-    /// `counts`: how many items each bucket will get. `output` is what they are for.
+    /// `counts` holds the number of items of each bucket. `output` is the file that the items will finally be written to.
     pub fn create(output: &Path, counts: &[u64]) -> Result<Buckets<T>, DataError> {
         let mut start = 0;
         let bucket = |count: &u64| {
-            let bucket = Bucket { start, written: 0, waiting: Vec::new() };
+            let bucket = Bucket { start, written: 0, buffer: Vec::new() };
             start += count * size_of::<T>() as u64;
             bucket
         };
         let buckets = counts.iter().map(bucket).collect();
-        Ok(Buckets { output: output.into(), file: unnamed(output)?, buckets, item: PhantomData })
+        Ok(Buckets { output: output.into(), file: unnamed_file(output)?, buckets, item: PhantomData })
     }
 
     pub fn push(&mut self, bucket: usize, item: &T) -> Result<(), DataError> {
         let bucket = &mut self.buckets[bucket];
-        bucket.waiting.extend_from_slice(bytemuck::bytes_of(item));
-        if bucket.waiting.len() >= WAITING_BYTES {
+        bucket.buffer.extend_from_slice(bytemuck::bytes_of(item));
+        if bucket.buffer.len() >= BUFFER_BYTES {
             bucket.flush(&mut self.file).map_err(DataError::write(&self.output))?;
         }
         Ok(())
     }
 
-    /// The items of a bucket, in the order they came.
+    /// The items of a bucket, in the order in which they were pushed.
     pub fn read(&mut self, bucket: usize) -> Result<Vec<T>, DataError> {
         let Buckets { output, file, buckets, .. } = self;
         let bucket = &mut buckets[bucket];
@@ -76,11 +77,11 @@ impl<T: Pod> Buckets<T> {
 
 impl Bucket {
     fn flush(&mut self, file: &mut File) -> std::io::Result<()> {
-        if !self.waiting.is_empty() {
+        if !self.buffer.is_empty() {
             file.seek(SeekFrom::Start(self.start + self.written))?;
-            file.write_all(&self.waiting)?;
-            self.written += self.waiting.len() as u64;
-            self.waiting.clear();
+            file.write_all(&self.buffer)?;
+            self.written += self.buffer.len() as u64;
+            self.buffer.clear();
         }
         Ok(())
     }

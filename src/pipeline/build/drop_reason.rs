@@ -1,10 +1,10 @@
-//! Counts of what was kept, and of what was not and why.
+//! Why positions and games give no samples, and how many of each.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Why positions of good games are no samples.
+/// Why a position of a valid game is not a sample.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropReason {
@@ -26,19 +26,19 @@ pub enum DropReason {
     FewMoves,
     /// The side to move is in check, or the move captures or promotes (filter `quiet`).
     NotQuiet,
-    /// Drawn out because the game's result is unlikely for the score.
+    /// Dropped at random because the game's result is unlikely for the score.
     Unlikely,
-    /// Not among the `per_game` drawn.
+    /// Not among the `per_game` positions drawn from the game.
     NotDrawn,
-    /// The same as a sample before it.
+    /// Equal to an earlier sample.
     Duplicate,
-    /// Thinned out towards the target distribution or the number of samples.
+    /// Dropped to reach the target distribution or the number of samples.
     Thinned,
     /// The engine gave no score.
     NotLabelled,
-    /// More pieces than a record holds.
+    /// More pieces than a record can hold.
     TooManyPieces,
-    /// In a game that is left out as a whole.
+    /// All positions of its game are left out.
     GameLeftOut,
 }
 
@@ -85,17 +85,17 @@ impl DropReason {
     }
 }
 
-/// Why good games give no samples at all.
+/// Why a valid game gives no samples at all.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GameDropReason {
     /// A player's rating is unknown or too low.
     Rating,
-    /// Its time control is unknown or not wanted.
+    /// The time control is unknown or not among those asked for.
     TimeControl,
-    /// In the other part of the split.
+    /// On the other side of the split.
     OtherPart,
-    /// Drawn out by its source's weight.
+    /// Dropped at random according to the weight of its source.
     Weight,
 }
 
@@ -114,7 +114,7 @@ impl GameDropReason {
     }
 }
 
-/// Counts of a selection.
+/// Counts of games and positions read, and of those dropped.
 #[derive(Clone, Debug, Default)]
 pub struct BuildCounts {
     pub games: u64,
@@ -125,16 +125,16 @@ pub struct BuildCounts {
 }
 
 impl BuildCounts {
-    pub fn of_a_game() -> BuildCounts {
+    pub fn of_one_game() -> BuildCounts {
         BuildCounts { games: 1, ..BuildCounts::default() }
     }
 
-    pub fn drop(&mut self, why: DropReason, count: u64) {
-        self.dropped[why as usize] += count;
+    pub fn drop(&mut self, reason: DropReason, count: u64) {
+        self.dropped[reason as usize] += count;
     }
 
-    pub fn drop_game(&mut self, why: GameDropReason) {
-        self.dropped_games[why as usize] += 1;
+    pub fn drop_game(&mut self, reason: GameDropReason) {
+        self.dropped_games[reason as usize] += 1;
     }
 
     pub fn add(&mut self, other: &BuildCounts) {
@@ -144,12 +144,12 @@ impl BuildCounts {
         self.dropped_games.iter_mut().zip(other.dropped_games).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Reasons that occurred.
+    /// Dropped positions by reason, without the reasons that did not occur.
     pub fn dropped(&self) -> BTreeMap<DropReason, u64> {
         DropReason::ALL.into_iter().zip(self.dropped).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Reasons that occurred.
+    /// Dropped games by reason, without the reasons that did not occur.
     pub fn dropped_games(&self) -> BTreeMap<GameDropReason, u64> {
         GameDropReason::ALL.into_iter().zip(self.dropped_games).filter(|(_, count)| *count > 0).collect()
     }

@@ -1,4 +1,4 @@
-//! Samples scored by an engine, and what their scores decide.
+//! Scoring the samples of a build with an engine, and dropping samples by these scores.
 #![allow(unsafe_code, reason = "maps the samples into memory")]
 
 use memmap2::Mmap;
@@ -6,46 +6,48 @@ use memmap2::Mmap;
 use super::drop_reason::{BuildCounts, DropReason};
 use super::filter::SampleFilter;
 use super::options::BuildOptions;
-use super::sampler::is_likely;
+use super::sampler::survives_result_draw;
 use super::temp_samples::TempSamples;
 use super::{BuildError, BuildPhase, LabelJob};
 use crate::data::{DataError, Record, ScoreUnit};
 use crate::pipeline::journal::journal_path;
-use crate::pipeline::label::{self, Labels, label};
+use crate::pipeline::label::{LabelProgress, Labels, label};
 
-/// Has the engine score every sample; those it could not score are dropped, and those whose score says so.
+/// Has the engine score every sample. Drops the samples that the engine could not score and those that the filters by
+/// score reject.
 pub fn score(
     samples: TempSamples,
-    by: &LabelJob,
+    job: &LabelJob,
     options: &BuildOptions,
-    tally: &mut BuildCounts,
+    counts: &mut BuildCounts,
     progress: &mut dyn FnMut(BuildPhase),
 ) -> Result<(TempSamples, Labels), BuildError> {
     let journal = journal_path(samples.output());
     let labels = {
-        // SAFETY: the file has no name, so nobody else changes it, and `samples` does not while it is borrowed.
+        // SAFETY: the file has no name, so no other process changes it, and `samples` does not while it is borrowed.
         let map = unsafe { Mmap::map(samples.file()) }.map_err(DataError::read(samples.output()))?;
         let bytes = &map[..samples.count() as usize * Record::BYTES];
         let fingerprint = blake3::hash(bytes).to_hex();
-        let mut told = |done: label::LabelProgress| {
+        let mut report = |done: LabelProgress| {
             progress(BuildPhase::Labelling { done: done.done, total: done.total, failed: done.failed });
         };
         let records: &[Record] = bytemuck::cast_slice(bytes);
-        label(records, &by.settings, &by.workers, &journal, &fingerprint, &mut told)?
+        label(records, &job.settings, &job.workers, &journal, &fingerprint, &mut report)?
     };
-    let sieve = SampleFilter::new(options.clone(), false, ScoreUnit::Centipawns);
+    let filter = SampleFilter::new(options.clone(), false, ScoreUnit::Centipawns);
     let draws = options.skip_unlikely.then(|| options.seed.draws("unlikely"));
-    let look = |number: u64, record: Record| {
+    let scored = |number: u64, record: Record| {
         let label = labels.get(number as usize).ok_or(DropReason::NotLabelled)?;
         let record = if record.has_move() { label.apply_score(record) } else { label.apply(record) };
-        sieve.look_at_score(record.score())?;
+        filter.check_score(record.score())?;
         match draws {
-            Some(draws) if !is_likely(&record, record.game(), ScoreUnit::Centipawns, draws) => {
+            Some(draws) if !survives_result_draw(&record, record.game(), ScoreUnit::Centipawns, draws) => {
                 Err(DropReason::Unlikely)
             }
             _ => Ok(record),
         }
     };
-    let kept = samples.filter_map(|number, record| look(number, record).map_err(|why| tally.drop(why, 1)).ok())?;
+    let kept =
+        samples.filter_map(|number, record| scored(number, record).map_err(|reason| counts.drop(reason, 1)).ok())?;
     Ok((kept, labels))
 }

@@ -1,18 +1,22 @@
-//! From games to a `.fsd` file: which positions become samples, and what is recorded of them.
+//! Builds a `.fsd` file from games and samples: decides which positions become samples, and what is recorded of them.
 //!
-//! A sample is a position, the move played in it, and the score of that position: the evaluation written after the move
-//! before it. The first position of a game therefore never has one.
+//! A sample is a position, the move played in it, and the position's score: the evaluation written after the move
+//! before. The first position of a game therefore never has a score.
 //!
-//! Positions pass a [`SampleFilter`](filter::SampleFilter) on all cores and then, in order, a [`Sampler`] that draws. What needs to know
-//! all samples first ([`later`]) works on a file without a name, so that memory does not grow with the data.
+//! All cores read and filter positions ([`source`], [`filter`]); a [`Sampler`] then draws from them in order. Decisions
+//! that need all samples ([`quantile`], [`dedup`], [`balance`], [`shuffle`]) are made in further passes over a temporary
+//! file, so that memory does not grow with the data.
 
+mod balance;
 mod buckets;
+mod dedup;
 mod drop_reason;
 mod engine_scores;
 mod filter;
-mod later;
 mod options;
+mod quantile;
 mod sampler;
+mod shuffle;
 mod source;
 mod temp_samples;
 mod win_rate_model;
@@ -27,8 +31,8 @@ use super::manifest::{Manifest, SourceFile};
 use super::uci::Workers;
 use crate::data::{DataError, FsdWriter, Provenance, Record, ScoreUnit};
 use drop_reason::BuildCounts;
-use sampler::{Sampler, Sink};
-use source::{SampleSource, ahead};
+use sampler::{SampleSink, Sampler};
+use source::{SampleSource, read_ahead};
 use temp_samples::{TempSamples, TempSamplesWriter};
 
 pub use drop_reason::{DropReason, GameDropReason};
@@ -42,14 +46,14 @@ pub struct BuildJob<'a> {
     pub inputs: &'a [WeightedInput],
     pub output: &'a Path,
     pub options: &'a BuildOptions,
-    /// Scores by an engine, instead of those the inputs hold.
+    /// Has an engine score the samples, instead of taking the scores of the inputs.
     pub labels: Option<&'a LabelJob>,
-    /// For the manifest.
+    /// The command line, for the manifest.
     pub command: &'a [String],
 }
 
 impl<'a> BuildJob<'a> {
-    /// Without an engine, and for a manifest without a command.
+    /// A build without an engine and without a command in the manifest.
     #[must_use]
     pub const fn new(inputs: &'a [WeightedInput], output: &'a Path, options: &'a BuildOptions) -> BuildJob<'a> {
         BuildJob { inputs, output, options, labels: None, command: &[] }
@@ -63,13 +67,13 @@ pub struct LabelJob {
     pub workers: Workers,
 }
 
-/// What a build is doing.
+/// The present step of a build.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum BuildPhase {
     Reading,
-    /// Deciding what needs all samples, and writing.
+    /// Passes over all samples, and writing.
     Arranging,
-    /// The engine searches: so many positions of so many, so many without success.
+    /// The engine searches positions; `done` includes the `failed` ones.
     Labelling {
         done: u64,
         total: u64,
@@ -77,17 +81,17 @@ pub enum BuildPhase {
     },
 }
 
-/// How far a build is.
+/// The progress of a build.
 #[derive(Copy, Clone, Debug)]
 pub struct BuildProgress {
     pub phase: BuildPhase,
-    /// Bytes of the inputs as they are stored.
+    /// Bytes read of the inputs, as stored.
     pub bytes: u64,
     pub games: u64,
     pub samples: u64,
 }
 
-/// Why nothing was built.
+/// Why a build failed.
 #[derive(Debug, Error)]
 pub enum BuildError {
     #[error(transparent)]
@@ -97,7 +101,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// Whether the request was wrong, rather than the work having failed on the way.
+    /// Whether the request was wrong; otherwise the work failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         match self {
@@ -110,105 +114,113 @@ impl BuildError {
 /// Builds a `.fsd` file and its manifest.
 ///
 /// # Errors
-/// When an input cannot be read to its end, nothing is left to write, or the output cannot be written; then nothing is
-/// left behind.
+/// When an input cannot be read to its end, no sample is left, or the output cannot be written. No file is left behind
+/// then.
 pub fn build(job: &BuildJob<'_>, progress: &mut dyn FnMut(BuildProgress)) -> Result<Manifest, BuildError> {
     let options = job.options;
-    let labels = job.labels;
-    let sink = match options.two_passes() || labels.is_some() {
-        true => Sink::TempSamplesWriter(TempSamplesWriter::create(job.output)?),
-        false => Sink::File(Box::new(FsdWriter::create(job.output)?)),
+    let sink = match options.needs_all_samples() || job.labels.is_some() {
+        true => SampleSink::TempFile(TempSamplesWriter::create(job.output)?),
+        false => SampleSink::File(Box::new(FsdWriter::create(job.output)?)),
     };
-    let mut flow = Sampler::new(options, labels.is_some(), sink);
-    let (sources, mut score_unit) = read(job, &mut flow, progress)?;
-    if labels.is_some() {
+    let mut sampler = Sampler::new(options, job.labels.is_some(), sink);
+    let (sources, mut score_unit) = read_inputs(job, &mut sampler, progress)?;
+    if job.labels.is_some() {
         score_unit = ScoreUnit::Centipawns;
     }
-    let Sampler { mut tally, kept, sink, .. } = flow;
-    let mut state =
-        BuildProgress { phase: BuildPhase::Arranging, bytes: total(&sources), games: tally.games, samples: kept };
+    let Sampler { mut counts, samples: kept, sink, .. } = sampler;
+    let bytes = total_bytes(&sources);
+    let mut state = BuildProgress { phase: BuildPhase::Arranging, bytes, games: counts.games, samples: kept };
     progress(state);
-    let (writer, found) = match sink {
-        Sink::File(writer) => (*writer, None),
-        Sink::TempSamplesWriter(spool) => {
-            let mut samples = early(spool.finish()?, options, &mut tally)?;
-            let mut found = None;
-            if let Some(by) = labels {
-                let mut told = |phase| progress(BuildProgress { phase, ..state });
-                let (scored, labels) = engine_scores::score(samples, by, options, &mut tally, &mut told)?;
-                (samples, found) = (scored, Some(labels));
+    let (writer, labels) = match sink {
+        SampleSink::File(writer) => (*writer, None),
+        SampleSink::TempFile(writer) => {
+            let mut samples = drop_before_scoring(writer.finish()?, options, &mut counts)?;
+            let mut labels = None;
+            if let Some(label_job) = job.labels {
+                let mut report = |phase| progress(BuildProgress { phase, ..state });
+                let (scored, found) = engine_scores::score(samples, label_job, options, &mut counts, &mut report)?;
+                (samples, labels) = (scored, Some(found));
             }
             state.samples = samples.count();
             progress(state);
-            (late(samples, options, &mut tally, FsdWriter::create(job.output)?)?, found)
+            (write_samples(samples, options, &mut counts, FsdWriter::create(job.output)?)?, labels)
         }
     };
-    let manifest = finish(job, writer, sources, score_unit, found.as_ref(), &tally)?;
-    // Only now nobody needs it any more.
-    found.map_or(Ok(()), |labels| labels.remove_journal().map_err(LabelError::from))?;
+    let manifest = finish(job, writer, sources, score_unit, labels.as_ref(), &counts)?;
+    // The journal is removed last, so that a failure on the way loses no scores.
+    labels.map_or(Ok(()), |labels| labels.remove_journal().map_err(LabelError::from))?;
     Ok(manifest)
 }
 
-fn total(sources: &[SourceFile]) -> u64 {
+fn total_bytes(sources: &[SourceFile]) -> u64 {
     sources.iter().map(|source| source.bytes).sum()
 }
 
-/// Sends the samples of all inputs through `flow`; what they were read from, and the unit of their scores.
-fn read(
+/// Sends the samples of all inputs through `sampler`; returns the sources and the unit of their scores.
+fn read_inputs(
     job: &BuildJob<'_>,
-    flow: &mut Sampler,
+    sampler: &mut Sampler,
     progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<(Vec<SourceFile>, ScoreUnit), DataError> {
     let mut sources: Vec<SourceFile> = Vec::new();
     let unit = common_unit(job.inputs)?;
     for input in job.inputs {
-        let supply = SampleSource::open(input, unit, job.options, job.labels.is_some())?;
-        flow.begin(input.weight, unit);
-        let before = total(&sources);
-        let supply = ahead(supply, |batch, bytes| {
-            batch.into_iter().try_for_each(|(number, sifted)| flow.add(number, sifted))?;
-            let (bytes, games, samples) = (before + bytes, flow.tally.games, flow.kept);
+        let source = SampleSource::open(input, unit, job.options, job.labels.is_some())?;
+        sampler.begin_source(input.weight, unit);
+        let earlier_bytes = total_bytes(&sources);
+        let source = read_ahead(source, |batch, bytes| {
+            batch.into_iter().try_for_each(|(number, filtered)| sampler.add(number, filtered))?;
+            let (bytes, games, samples) = (earlier_bytes + bytes, sampler.counts.games, sampler.samples);
             progress(BuildProgress { phase: BuildPhase::Reading, bytes, games, samples });
             Ok(())
         })?;
-        flow.finish(supply.games())?;
-        sources.push(supply.source()?);
+        sampler.finish_source(source.games())?;
+        sources.push(source.source_file()?);
     }
     Ok((sources, unit))
 }
 
-/// The unit of what is built: that of all inputs; centipawns where they differ.
+/// The unit of the built file's scores: that of all inputs, or centipawns where they differ.
 fn common_unit(inputs: &[WeightedInput]) -> Result<ScoreUnit, DataError> {
     let units = inputs.iter().map(|input| Ok(input_unit(input)?.unit)).collect::<Result<Vec<_>, DataError>>()?;
     let same = units.windows(2).all(|pair| pair[0] == pair[1]);
     Ok(units.first().copied().filter(|_| same).unwrap_or(ScoreUnit::Centipawns))
 }
 
-/// What needs all samples, but not their scores.
-fn early(mut samples: TempSamples, options: &BuildOptions, tally: &mut BuildCounts) -> Result<TempSamples, DataError> {
+/// The passes over all samples that do not need their scores.
+fn drop_before_scoring(
+    mut samples: TempSamples,
+    options: &BuildOptions,
+    counts: &mut BuildCounts,
+) -> Result<TempSamples, DataError> {
     if let Some(quantile) = options.min_moves_quantile {
-        samples = later::above_quantile(samples, quantile, tally)?;
+        samples = quantile::drop_below_quantile(samples, quantile, counts)?;
     }
     if let Some(dedup) = options.dedup {
-        samples = later::unique(samples, dedup, tally)?;
+        samples = dedup::dedup(samples, dedup, counts)?;
     }
     Ok(samples)
 }
 
-/// What is left to decide; then writes the samples.
-fn late(
+/// Thins the samples, puts them in their final order and writes them.
+fn write_samples(
     mut samples: TempSamples,
     options: &BuildOptions,
-    tally: &mut BuildCounts,
+    counts: &mut BuildCounts,
     mut writer: FsdWriter,
 ) -> Result<FsdWriter, DataError> {
     if options.balance.is_some() || options.samples.is_some() {
-        samples = later::thin(samples, options.balance.as_ref(), options.samples, options.seed, tally)?;
+        samples = balance::thin(samples, options.balance.as_ref(), options.samples, options.seed, counts)?;
     }
-    later::in_order(samples, options.shuffle.then_some(options.seed), |records| {
+    let mut write = |records: &[Record]| {
         let records: Vec<Record> = records.iter().map(|record| record.with_scratch(0)).collect();
         writer.push_all(&records)
-    })?;
+    };
+    if options.shuffle {
+        shuffle::shuffled(samples, options.seed, write)?;
+    } else {
+        samples.for_each_block(|_, records| write(records))?;
+    }
     Ok(writer)
 }
 
@@ -218,15 +230,15 @@ fn finish(
     sources: Vec<SourceFile>,
     score_unit: ScoreUnit,
     labels: Option<&Labels>,
-    tally: &BuildCounts,
+    counts: &BuildCounts,
 ) -> Result<Manifest, DataError> {
     let options = job.options;
-    let name = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
-    if tally.games == 0 {
-        return Err(DataError::NoGames { path: name(), skipped: describe_skipped(&sources) });
+    let names = || sources.iter().map(|source| source.path.as_str()).collect::<Vec<_>>().join(", ").into();
+    if counts.games == 0 {
+        return Err(DataError::NoGames { path: names(), skipped: describe_skipped(&sources) });
     }
     if writer.samples() == 0 {
-        return Err(DataError::NoSamples { path: name(), method: options.method, dropped: describe_dropped(tally) });
+        return Err(DataError::NoSamples { path: names(), method: options.method, dropped: describe_dropped(counts) });
     }
     let mut hasher = blake3::Hasher::new();
     for source in &sources {
@@ -246,21 +258,21 @@ fn finish(
         labelling: labels.map(|labels| labels.labelling.clone()),
         generated: None,
         sources,
-        games: tally.games,
-        positions: tally.positions,
+        games: counts.games,
+        positions: counts.positions,
         kept: writer.samples(),
-        dropped: tally.dropped(),
-        dropped_games: tally.dropped_games(),
+        dropped: counts.dropped(),
+        dropped_games: counts.dropped_games(),
         samples_hash: blake3::Hash::from_bytes(writer.hash()).to_hex().to_string(),
     };
     let data = writer.seal(Provenance {
         purpose: options.method.into(),
         score_unit,
         seed: options.seed,
-        games: tally.games.min(u64::from(u32::MAX)) as u32,
+        games: counts.games.min(u64::from(u32::MAX)) as u32,
         sources: *hasher.finalize().as_bytes(),
     })?;
-    // The manifest first: where the data stands, its manifest does too.
+    // The manifest comes first, so that the data never stands without it.
     manifest.seal(job.output)?.persist()?;
     data.persist()?;
     Ok(manifest)
@@ -275,9 +287,9 @@ fn describe_skipped(sources: &[SourceFile]) -> String {
     }
 }
 
-fn describe_dropped(tally: &BuildCounts) -> String {
-    let positions = tally.dropped().into_iter().map(|(why, count)| format!("{count} {}", why.name()));
-    let games = tally.dropped_games().into_iter().map(|(why, count)| format!("{count} games: {}", why.name()));
-    let parts: Vec<String> = positions.chain(games).collect();
-    if parts.is_empty() { String::new() } else { format!(" (dropped: {})", parts.join(", ")) }
+fn describe_dropped(counts: &BuildCounts) -> String {
+    let positions = counts.dropped().into_iter().map(|(reason, count)| format!("{count} {}", reason.name()));
+    let games = counts.dropped_games().into_iter().map(|(reason, count)| format!("{count} games: {}", reason.name()));
+    let reasons: Vec<String> = positions.chain(games).collect();
+    if reasons.is_empty() { String::new() } else { format!(" (dropped: {})", reasons.join(", ")) }
 }

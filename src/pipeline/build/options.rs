@@ -1,4 +1,4 @@
-//! What becomes a sample.
+//! The options of a build: which positions become samples.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Method, Needs, Speed, Split};
 use crate::units::Seed;
 
-/// How many samples a game gives.
+/// How many samples each game gives.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PerGame {
     All,
-    /// So many at most, drawn uniformly from those that pass the filters.
+    /// At most this many, drawn uniformly from the positions that pass the filters.
     #[serde(rename = "at")]
     AtMost(u32),
 }
 
-/// Which positions are left out for being too lively for a static evaluation.
+/// Which positions are left out because a static evaluation cannot judge them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
@@ -26,17 +26,17 @@ pub enum Filter {
     Quiet,
 }
 
-/// Which samples count as the same, so that only the first is kept.
+/// Which samples count as equal, so that only the first is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Dedup {
-    /// The same board, side to move, castling rights and en passant square.
+    /// Board, side to move, castling rights and en passant square are equal.
     Position,
-    /// The same position and the same move.
+    /// Position and move are equal.
     Move,
 }
 
-/// What a target distribution is over.
+/// The property of a position whose distribution is balanced.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BalanceBy {
@@ -45,15 +45,15 @@ pub enum BalanceBy {
     Pieces,
 }
 
-/// A distribution that the samples are thinned to.
+/// A target distribution that the samples are thinned to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
     pub by: BalanceBy,
-    /// Relative frequencies; none: every value that occurs as often as every other.
+    /// Relative frequencies by value; without them all values that occur are equally frequent.
     pub weights: Option<BTreeMap<u16, f64>>,
 }
 
-/// The part of the games that is read.
+/// The side of the split into training and validation games that is read.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GameSplit {
     pub split: Split,
@@ -62,11 +62,11 @@ pub struct GameSplit {
     pub seed: Seed,
 }
 
-/// What becomes a sample.
+/// Which positions become samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BuildOptions {
     pub method: Method,
-    /// eval: what a sample must hold.
+    /// What a sample for the method `eval` must hold.
     #[serde(default, skip_serializing_if = "Needs::is_score")]
     pub needs: Needs,
     pub seed: Seed,
@@ -77,11 +77,10 @@ pub struct BuildOptions {
     pub filter: Filter,
     /// Fewest legal moves of a position; 0 and 1 keep all.
     pub min_moves: u16,
-    /// Leaves out, ply by ply, positions with fewer legal moves than this quantile of all positions at that ply: the
-    /// thesis's M.
+    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
     #[serde(default)]
     pub min_moves_quantile: Option<f64>,
-    /// Largest |score| in centipawns; mates are larger than any.
+    /// Largest |score| in centipawns; mate scores always exceed it.
     #[serde(default)]
     pub max_score: Option<u16>,
     /// Lowest rating of both players.
@@ -90,14 +89,14 @@ pub struct BuildOptions {
     /// Speeds of the games that are read; empty = all.
     #[serde(default)]
     pub speeds: Vec<Speed>,
-    /// Keeps a sample with the result_probability of its game's result, given score and ply.
+    /// Keeps a sample with the probability of its game's result, given the score and the ply.
     #[serde(default)]
     pub skip_unlikely: bool,
     #[serde(default)]
     pub dedup: Option<Dedup>,
     #[serde(default)]
     pub balance: Option<Balance>,
-    /// At most so many samples, drawn from all.
+    /// At most this many samples, drawn from all.
     #[serde(default)]
     pub samples: Option<u64>,
     #[serde(default, rename = "part")]
@@ -108,8 +107,8 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The defaults for a method: for `eval` scored positions from ply 20 on, for `pqr` positions from the first on with
-    /// at least two legal moves (the one played and another).
+    /// The defaults for a method: for `eval` all scored positions from ply 20 on; for `pqr` all positions with at least
+    /// two legal moves (the one played and another).
     #[must_use]
     pub const fn new(method: Method) -> BuildOptions {
         let (min_ply, min_moves) = match method {
@@ -138,16 +137,16 @@ impl BuildOptions {
         }
     }
 
-    /// Without the filters by ply, for samples that tell none.
+    /// The options without the filters by ply, for formats that do not record it.
     #[must_use]
-    pub(super) fn of_any_ply(&self) -> BuildOptions {
+    pub(super) fn without_ply_filters(&self) -> BuildOptions {
         BuildOptions { min_ply: 0, max_ply: None, ..self.clone() }
     }
 
-    /// Whether the samples must all be known before the first can be written.
+    /// Whether all samples must be read before the first can be written.
     #[must_use]
-    pub(super) fn two_passes(&self) -> bool {
-        let later = self.balance.is_some() || self.dedup.is_some() || self.samples.is_some();
-        later || self.min_moves_quantile.is_some() || self.shuffle
+    pub(super) fn needs_all_samples(&self) -> bool {
+        let thins = self.balance.is_some() || self.samples.is_some();
+        thins || self.dedup.is_some() || self.min_moves_quantile.is_some() || self.shuffle
     }
 }

@@ -1,4 +1,4 @@
-//! Any input as sifted samples by game, in order.
+//! Reads any input as filtered samples by game, in order.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,28 +11,28 @@ use rayon::prelude::*;
 use super::filter::{FilteredSamples, SampleFilter};
 use super::options::BuildOptions;
 use crate::data::formats::{FileUnit, Format, Rescale, SampleReader, decoders, detect, file_unit, rescale, score_unit};
-use crate::data::{DataError, Input, Origin, Reading, Record, ScoreUnit, Skipped};
+use crate::data::{DataError, Input, Origin, Reading, Record, RecordError, ScoreUnit, Skipped};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
-/// Samples with the number of their game, in order. Samples of one game may come in several pieces, one after the other.
+/// Samples with the number of their game, in order. The samples of one game may come in several consecutive entries.
 pub type Batch = Vec<(u64, FilteredSamples)>;
 
-/// An input being read and sifted.
+/// An input that is being read and filtered.
 pub struct SampleSource {
-    content: Content,
-    sieve: SampleFilter,
+    reader: InputReader,
+    filter: SampleFilter,
     unit: FileUnit,
     rescale: Rescale,
-    /// Scores that were cut by that.
-    cut: u64,
+    /// Scores cut to the range of the target unit.
+    scores_cut: u64,
     weight: f64,
 }
 
-/// What an input's scores are measured in.
+/// The unit of an input's scores.
 ///
 /// # Errors
-/// When the input cannot be read, or says another unit than the one given.
+/// When the input cannot be read, or names another unit than the one given.
 pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
     match &input.origin {
         Origin::File(path) => score_unit(path, input.format, input.unit),
@@ -40,19 +40,19 @@ pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
     }
 }
 
-enum Content {
+enum InputReader {
     Games { reading: Box<Reading<SampleFilter>>, read: u64, decoders: &'static ThreadPool },
     Samples { reader: Box<SampleReader>, read: u64 },
 }
 
 impl SampleSource {
-    /// `to`: the unit that scores are brought into.
+    /// Opens an input; its scores are converted to `unit`.
     ///
     /// # Errors
-    /// When the input cannot be read or is of no kind that is supported.
+    /// When the input cannot be read or its format is not supported.
     pub fn open(
         input: &WeightedInput,
-        to: ScoreUnit,
+        unit: ScoreUnit,
         options: &BuildOptions,
         scores_later: bool,
     ) -> Result<SampleSource, DataError> {
@@ -60,179 +60,154 @@ impl SampleSource {
         let format = match (input.format, origin) {
             (Some(format), _) => format,
             (None, Origin::File(path)) => detect(path)?,
-            // What it is shows when it is read.
+            // Reading it fails where it is not PGN.
             (None, Origin::Stdin) => Format::Pgn,
         };
-        let options = if format.has_ply() { options.clone() } else { options.of_any_ply() };
-        let unit = input_unit(input)?;
-        let rescale = Rescale { from: unit.unit, to };
-        let sieve = SampleFilter::new(options, scores_later, to);
-        let content = match origin {
+        let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
+        let own_unit = input_unit(input)?;
+        let rescale = Rescale { from: own_unit.unit, to: unit };
+        let filter = SampleFilter::new(options, scores_later, unit);
+        let reader = match origin {
             _ if format == Format::Pgn => {
-                let reading = Box::new(Reading::new(Input::open(origin)?, sieve.clone()));
-                Content::Games { reading, read: 0, decoders: decoders(&origin.path())? }
+                let reading = Box::new(Reading::new(Input::open(origin)?, filter.clone()));
+                InputReader::Games { reading, read: 0, decoders: decoders(&origin.path())? }
             }
             Origin::File(path) => {
-                Content::Samples { reader: Box::new(SampleReader::open(path, Some(format), input.unit)?), read: 0 }
+                InputReader::Samples { reader: Box::new(SampleReader::open(path, Some(format), input.unit)?), read: 0 }
             }
             Origin::Stdin => {
                 let stdin = Box::new(std::io::stdin());
                 let reader = SampleReader::from_reader(stdin, &origin.path(), format, input.unit)?;
-                Content::Samples { reader: Box::new(reader), read: 0 }
+                InputReader::Samples { reader: Box::new(reader), read: 0 }
             }
         };
-        Ok(SampleSource { content, sieve, unit, rescale, cut: 0, weight: input.weight })
+        Ok(SampleSource { reader, filter, unit: own_unit, rescale, scores_cut: 0, weight: input.weight })
     }
 
-    /// The next samples; none at the end.
+    /// The next samples, or `None` at the end.
     ///
     /// # Errors
-    /// When the input breaks off or is damaged.
-    pub fn batch(&mut self) -> Result<Option<Batch>, DataError> {
-        match &mut self.content {
-            Content::Games { reading, read, decoders } => {
+    /// When the input ends early or is damaged.
+    pub fn next_batch(&mut self) -> Result<Option<Batch>, DataError> {
+        match &mut self.reader {
+            InputReader::Games { reading, read, decoders } => {
                 let Some(games) = decoders.install(|| reading.batch())? else { return Ok(None) };
                 let first = *read;
                 *read += games.len() as u64;
                 Ok(Some((first..).zip(games).collect()))
             }
-            Content::Samples { reader, read } => {
+            InputReader::Samples { reader, read } => {
                 let Some(mut block) = reader.next_block()? else { return Ok(None) };
-                self.cut += rescale(&mut block, self.rescale);
-                let games = sift(&self.sieve, &block);
+                self.scores_cut += rescale(&mut block, self.rescale);
+                let games = filter_by_game(&self.filter, &block);
                 let first = *read;
                 *read += block.len() as u64;
-                let damaged = |(place, problem)| DataError::BrokenSample {
+                let broken = |(index, problem)| DataError::BrokenSample {
                     path: reader.path().into(),
-                    sample: first + place as u64,
+                    sample: first + index as u64,
                     problem,
                 };
-                games.map(Some).map_err(damaged)
+                games.map(Some).map_err(broken)
             }
         }
     }
 
-    /// Games so far, of samples also those that gave none.
+    /// Games read so far, those without samples included.
     pub fn games(&self) -> u64 {
-        match &self.content {
-            Content::Games { read, .. } => *read,
-            Content::Samples { reader, .. } => reader.games(),
+        match &self.reader {
+            InputReader::Games { read, .. } => *read,
+            InputReader::Samples { reader, .. } => reader.games(),
         }
     }
 
-    /// Bytes read, as stored.
+    /// Bytes read so far, as stored.
     pub fn bytes(&self) -> u64 {
-        match &self.content {
-            Content::Games { reading, .. } => reading.input().meter.bytes(),
-            Content::Samples { reader, .. } => reader.bytes_read(),
+        match &self.reader {
+            InputReader::Games { reading, .. } => reading.input().meter.bytes(),
+            InputReader::Samples { reader, .. } => reader.bytes_read(),
         }
     }
 
-    pub fn skipped(&self) -> Skipped {
-        match &self.content {
-            Content::Games { reading, .. } => reading.skipped.clone(),
-            Content::Samples { .. } => Skipped::default(),
-        }
-    }
-
-    /// Length and blake3 of the source as it is stored, once it is read.
-    ///
-    /// # Errors
-    /// When it has to be read again and cannot.
-    pub fn stored(&self) -> Result<(u64, blake3::Hash), DataError> {
-        match &self.content {
-            Content::Games { reading, .. } => {
-                let meter = &reading.input().meter;
-                Ok((meter.bytes(), meter.hash()))
-            }
-            Content::Samples { reader, .. } => reader.source_hash(),
-        }
-    }
-
-    pub fn format(&self) -> Format {
-        match &self.content {
-            Content::Games { .. } => Format::Pgn,
-            Content::Samples { reader, .. } => reader.format(),
-        }
-    }
-
-    /// What messages and the manifest call it.
+    /// The input's name in messages and in the manifest.
     pub fn path(&self) -> PathBuf {
-        match &self.content {
-            Content::Games { reading, .. } => reading.input().origin.path(),
-            Content::Samples { reader, .. } => reader.path().into(),
+        match &self.reader {
+            InputReader::Games { reading, .. } => reading.input().origin.path(),
+            InputReader::Samples { reader, .. } => reader.path().into(),
         }
     }
 
-    /// What the manifest says of it, once it is read.
+    /// The manifest's entry for this input, once it is read to its end.
     ///
     /// # Errors
-    /// As [`stored`](SampleSource::stored).
-    pub fn source(&self) -> Result<SourceFile, DataError> {
-        let (bytes, hash) = self.stored()?;
-        let skipped_samples = match &self.content {
-            Content::Games { .. } => Default::default(),
-            Content::Samples { reader, .. } => reader.skipped(),
+    /// When the file must be read again for its hash and cannot be.
+    pub fn source_file(&self) -> Result<SourceFile, DataError> {
+        let (format, (bytes, hash)) = match &self.reader {
+            InputReader::Games { reading, .. } => {
+                let meter = &reading.input().meter;
+                (Format::Pgn, (meter.bytes(), meter.hash()))
+            }
+            InputReader::Samples { reader, .. } => (reader.format(), reader.source_hash()?),
+        };
+        let (skipped, skipped_samples) = match &self.reader {
+            InputReader::Games { reading, .. } => (reading.skipped.clone(), Default::default()),
+            InputReader::Samples { reader, .. } => (Skipped::default(), reader.skipped()),
         };
         Ok(SourceFile {
             path: self.path().display().to_string(),
-            format: Some(self.format()),
+            format: Some(format),
             bytes,
             blake3: hash.to_hex().to_string(),
             games: self.games(),
-            skipped: self.skipped(),
+            skipped,
             skipped_samples,
             weight: self.weight,
             score_unit: Some(self.unit),
-            scores_cut: self.cut,
+            scores_cut: self.scores_cut,
         })
     }
 }
 
-/// Records sifted at once by one core.
-const PIECE: usize = 4096;
+/// Least number of records filtered by one task.
+const TASK_RECORDS: usize = 4096;
 
-/// Sifts a block, on all cores, and cuts it into games.
-fn sift(
-    sieve: &SampleFilter,
-    block: &[Record],
-) -> Result<Vec<(u64, FilteredSamples)>, (usize, crate::data::RecordError)> {
+/// Cuts a block into games and filters them on all cores.
+fn filter_by_game(filter: &SampleFilter, block: &[Record]) -> Result<Batch, (usize, RecordError)> {
     let games: Vec<&[Record]> = block.chunk_by(|a, b| a.game() == b.game()).collect();
     let offset = |game: &[Record]| game.as_ptr_range().start.addr() - block.as_ptr_range().start.addr();
-    let one = |game: &&[Record]| {
-        let sifted = sieve.sift(game).map_err(|(place, error)| (offset(game) / Record::BYTES + place, error))?;
-        Ok((u64::from(game[0].game()), sifted))
+    let filter_game = |game: &&[Record]| {
+        let filtered = filter.filter(game).map_err(|(index, error)| (offset(game) / Record::BYTES + index, error))?;
+        Ok((u64::from(game[0].game()), filtered))
     };
-    let pieces = (PIECE * games.len()).div_ceil(block.len().max(1)).max(1);
-    games.par_iter().with_min_len(pieces).map(one).collect()
+    let games_per_task = (TASK_RECORDS * games.len()).div_ceil(block.len().max(1)).max(1);
+    games.par_iter().with_min_len(games_per_task).map(filter_game).collect()
 }
 
-/// Hands every batch and the bytes read so far to `each` while the next batch is read and sifted on a thread of its own;
-/// gives the supply back, read to its end.
+/// Hands every batch and the bytes read so far to `visit`, while a thread of its own reads and filters the next batch.
+/// Returns the source, read to its end.
 ///
 /// # Errors
-/// The first failure of the supply or of `each`.
-pub fn ahead(
-    mut supply: SampleSource,
-    mut each: impl FnMut(Batch, u64) -> Result<(), DataError>,
+/// The first error of the source or of `visit`.
+pub fn read_ahead(
+    mut source: SampleSource,
+    mut visit: impl FnMut(Batch, u64) -> Result<(), DataError>,
 ) -> Result<SampleSource, DataError> {
-    let path = supply.path();
+    let path = source.path();
     thread::scope(|scope| {
         let (sender, batches) = sync_channel(1);
-        let reading = scope.spawn(move || {
+        let reader = scope.spawn(move || {
             loop {
-                let next = supply.batch().map(|batch| batch.map(|batch| (batch, supply.bytes())));
+                let next = source.next_batch().map(|batch| batch.map(|batch| (batch, source.bytes())));
                 let ended = !matches!(next, Ok(Some(_)));
-                // Whoever takes them may have failed.
+                // Sending fails when `visit` has failed and the receiver is gone.
                 if sender.send(next).is_err() || ended {
-                    return supply;
+                    return source;
                 }
             }
         });
         for next in batches {
             let Some((batch, bytes)) = next? else { break };
-            each(batch, bytes)?;
+            visit(batch, bytes)?;
         }
-        reading.join().map_err(|_| DataError::read(&path)(io::Error::other("the thread that reads it stopped")))
+        reader.join().map_err(|_| DataError::read(&path)(io::Error::other("the thread that reads it stopped")))
     })
 }

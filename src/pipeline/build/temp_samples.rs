@@ -1,20 +1,21 @@
-//! Samples on their way: a file without a name, of which only a block is in memory at a time. Nothing is left of it
-//! when the process ends, however it ends.
+//! Samples in a temporary file without a name, of which only one block at a time is in memory. The file disappears when
+//! the process ends, however it ends.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::drop_reason::{BuildCounts, DropReason};
 use crate::data::{DataError, Record};
 
-/// Records being gathered.
+/// Writes samples to a temporary file.
 pub struct TempSamplesWriter {
     output: PathBuf,
     file: BufWriter<File>,
     count: u64,
 }
 
-/// Gathered records.
+/// The samples in a temporary file.
 pub struct TempSamples {
     output: PathBuf,
     file: File,
@@ -24,16 +25,17 @@ pub struct TempSamples {
 /// Records read at once.
 const BLOCK: usize = 1 << 15;
 
-/// A file without a name in the folder of `output`.
-pub fn unnamed(output: &Path) -> Result<File, DataError> {
+/// Creates a file without a name in the folder of `output`.
+pub fn unnamed_file(output: &Path) -> Result<File, DataError> {
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     tempfile::tempfile_in(folder).map_err(DataError::write(output))
 }
 
 impl TempSamplesWriter {
-    /// For samples that are to stand in `output` in the end.
+    /// `output` is the file that the samples will finally be written to: the temporary file lies in its folder, and
+    /// errors name it.
     pub fn create(output: &Path) -> Result<TempSamplesWriter, DataError> {
-        let file = BufWriter::with_capacity(1 << 18, unnamed(output)?);
+        let file = BufWriter::with_capacity(1 << 18, unnamed_file(output)?);
         Ok(TempSamplesWriter { output: output.into(), file, count: 0 })
     }
 
@@ -54,7 +56,7 @@ impl TempSamples {
         self.count
     }
 
-    /// What the records are for.
+    /// The file that the samples will finally be written to.
     pub fn output(&self) -> &Path {
         &self.output
     }
@@ -63,8 +65,8 @@ impl TempSamples {
         &self.file
     }
 
-    /// Visits all records in order, a block at a time, with the number of the first.
-    pub fn blocks(
+    /// Visits all records in order, one block at a time, with the number of the block's first record.
+    pub fn for_each_block(
         &mut self,
         mut visit: impl FnMut(u64, &mut [Record]) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
@@ -81,22 +83,35 @@ impl TempSamples {
     }
 
     /// Visits all records in order, with their numbers.
-    pub fn each(&mut self, mut visit: impl FnMut(u64, &Record)) -> Result<(), DataError> {
-        self.blocks(|first, records| {
+    pub fn for_each(&mut self, mut visit: impl FnMut(u64, &Record)) -> Result<(), DataError> {
+        self.for_each_block(|first, records| {
             records.iter().zip(first..).for_each(|(record, number)| visit(number, record));
             Ok(())
         })
     }
 
-    /// The records that `map` gives back, in order.
+    /// The records that `map` returns, in order.
     pub fn filter_map(mut self, mut map: impl FnMut(u64, Record) -> Option<Record>) -> Result<TempSamples, DataError> {
         let mut kept = TempSamplesWriter::create(&self.output)?;
-        let mut some = Vec::with_capacity(BLOCK);
-        self.blocks(|first, records| {
-            some.clear();
-            some.extend(records.iter().zip(first..).filter_map(|(record, number)| map(number, *record)));
-            kept.push(&some)
+        let mut mapped = Vec::with_capacity(BLOCK);
+        self.for_each_block(|first, records| {
+            mapped.clear();
+            mapped.extend(records.iter().zip(first..).filter_map(|(record, number)| map(number, *record)));
+            kept.push(&mapped)
         })?;
         kept.finish()
+    }
+
+    /// The records for which `keep` returns true; the others are counted as dropped for `reason`.
+    pub fn retain(
+        self,
+        reason: DropReason,
+        counts: &mut BuildCounts,
+        mut keep: impl FnMut(u64, &Record) -> bool,
+    ) -> Result<TempSamples, DataError> {
+        let before = self.count();
+        let kept = self.filter_map(|number, record| keep(number, &record).then_some(record))?;
+        counts.drop(reason, before - kept.count());
+        Ok(kept)
     }
 }

@@ -1,12 +1,12 @@
-//! How likely a game's result is, given a score and the ply: what `skip_unlikely` draws by.
+//! How likely a game's result is, given a score and the ply: `skip_unlikely` keeps a sample with this probability.
 
 use crate::data::GameResult;
 use crate::units::Ply;
 
-/// Probability of `result` for the side to move, `centipawns` ahead by the engine's score at `ply`.
+/// Probability of `result` for the side to move, when the engine scores its position at `ply` with `centipawns`.
 ///
 /// The win rate model that Stockfish fitted to its own games in 2021 (win = σ((x − a)/b), cubic polynomials a and b of
-/// the ply; loss by symmetry, draw the rest), with b half as large again, as nnue-pytorch's data loader uses it to skip
+/// the ply; loss by symmetry, draw the rest), with b multiplied by 1.5, as nnue-pytorch's data loader does to skip
 /// positions (`score_result_prob`).
 #[must_use]
 pub fn result_probability(result: GameResult, centipawns: f64, ply: Ply) -> f64 {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn likely_and_unlikely_results() {
+    fn probabilities_are_plausible_and_symmetric() {
         let check = |result, centipawns, ply, range: std::ops::Range<f64>| {
             let found = result_probability(result, centipawns, Ply(ply));
             assert!(range.contains(&found), "{result:?} at {centipawns} and ply {ply}: {found}");

@@ -1,0 +1,119 @@
+//! Thinning samples to a target distribution, a number of samples, or both.
+
+use std::collections::BTreeMap;
+
+use super::drop_reason::{BuildCounts, DropReason};
+use super::options::{Balance, BalanceBy};
+use super::temp_samples::TempSamples;
+use crate::data::{DataError, Record};
+use crate::units::Seed;
+
+/// Thins the samples to the distribution `balance`, to at most `limit` samples, or both.
+///
+/// With a distribution alone, the frequencies are exact and as many samples are kept as that allows. With a limit too,
+/// values that are too rare keep all their samples, and the other values share the rest in proportion.
+pub fn thin(
+    mut samples: TempSamples,
+    balance: Option<&Balance>,
+    limit: Option<u64>,
+    seed: Seed,
+    counts: &mut BuildCounts,
+) -> Result<TempSamples, DataError> {
+    let value_of = |record: &Record| match balance.map(|balance| balance.by) {
+        Some(BalanceBy::Ply) => record.ply().0,
+        Some(BalanceBy::Pieces) => record.board().count() as u16,
+        None => 0,
+    };
+    let mut remaining: BTreeMap<u16, u64> = BTreeMap::new();
+    samples.for_each(|_, record| *remaining.entry(value_of(record)).or_default() += 1)?;
+    let weight = |value: &u16| match balance.and_then(|balance| balance.weights.as_ref()) {
+        Some(weights) => weights.get(value).copied().unwrap_or(0.0),
+        None => 1.0,
+    };
+    let mut quotas = quotas(&remaining, weight, limit, balance.is_some());
+    let draws = seed.draws("thin");
+    // Selection sampling: each sample is kept with probability quota / remaining samples of its value.
+    samples.retain(DropReason::Thinned, counts, |number, record| {
+        let value = value_of(record);
+        let (Some(remaining), Some(quota)) = (remaining.get_mut(&value), quotas.get_mut(&value)) else { return false };
+        let keep = (u128::from(draws.at(number)) * u128::from(*remaining)) >> 64 < u128::from(*quota);
+        *remaining -= 1;
+        *quota -= u64::from(keep);
+        keep
+    })
+}
+
+/// A value of the distribution with the number of its samples and its relative frequency.
+struct WeightedValue {
+    value: u16,
+    count: f64,
+    weight: f64,
+}
+
+/// How many samples of each value are kept. With `exact` and without a limit, the quotas have the ratios of the weights.
+fn quotas(
+    available: &BTreeMap<u16, u64>,
+    weight: impl Fn(&u16) -> f64,
+    limit: Option<u64>,
+    exact: bool,
+) -> BTreeMap<u16, u64> {
+    let weighted = available.iter().map(|(value, count)| WeightedValue {
+        value: *value,
+        count: *count as f64,
+        weight: weight(value),
+    });
+    let values: Vec<WeightedValue> = weighted.filter(|value| value.weight > 0.0).collect();
+    // A quota is the smaller of scale · weight and count.
+    let scale = match limit {
+        Some(limit) => scale_for_total(&values, limit as f64),
+        None if exact => values.iter().map(|value| value.count / value.weight).fold(f64::INFINITY, f64::min),
+        None => f64::INFINITY,
+    };
+    let mut budget = limit.unwrap_or(u64::MAX);
+    let mut quota = |value: &WeightedValue| {
+        let quota = ((scale * value.weight).min(value.count).round() as u64).min(budget);
+        budget -= quota;
+        (value.value, quota)
+    };
+    values.iter().map(&mut quota).collect()
+}
+
+/// The scale at which the quotas add up to `total`; infinite where all samples together are fewer.
+fn scale_for_total(values: &[WeightedValue], total: f64) -> f64 {
+    // Above its scale of exhaustion, count / weight, a value contributes its count and no more.
+    let mut by_exhaustion: Vec<(f64, &WeightedValue)> =
+        values.iter().map(|value| (value.count / value.weight, value)).collect();
+    by_exhaustion.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut exhausted, mut open_weight) = (0.0, by_exhaustion.iter().map(|(_, value)| value.weight).sum::<f64>());
+    for (exhaustion, value) in by_exhaustion {
+        if exhausted + exhaustion * open_weight >= total {
+            return (total - exhausted) / open_weight;
+        }
+        exhausted += value.count;
+        open_weight -= value.weight;
+    }
+    f64::INFINITY
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotas_follow_the_weights() {
+        let available = BTreeMap::from([(2, 10), (3, 100), (4, 1000)]);
+        let check = |weights: [f64; 3], limit, exact, expected: [u64; 3]| {
+            let quotas = quotas(&available, |value| weights[usize::from(value - 2)], limit, exact);
+            let found: Vec<u64> = [2, 3, 4].iter().map(|value| quotas.get(value).copied().unwrap_or(0)).collect();
+            assert_eq!(found, expected, "{weights:?} {limit:?}");
+        };
+        check([1.0; 3], None, false, [10, 100, 1000]);
+        check([1.0; 3], None, true, [10, 10, 10]);
+        check([1.0, 2.0, 10.0], None, true, [10, 20, 100]);
+        check([0.0, 1.0, 1.0], None, true, [0, 100, 100]);
+        check([1.0; 3], Some(30), true, [10, 10, 10]);
+        check([1.0; 3], Some(210), true, [10, 100, 100]);
+        check([1.0; 3], Some(410), true, [10, 100, 300]);
+        check([1.0; 3], Some(5000), true, [10, 100, 1000]);
+    }
+}
