@@ -121,10 +121,10 @@ fn engines_that_misbehave_are_named() {
         assert!(!folder.path().join("g.pgn").exists());
     };
     check("echo bestmove e2e5", "that move is illegal");
-    check("echo 'bestmove (none)'", "that is no move");
-    check("echo bestmove", "that is no move");
+    check("echo 'bestmove (none)'", "that is not a move");
+    check("echo bestmove", "that is not a move");
     check("echo bestmove e2e4", "no score came with it");
-    check("echo nonsense; echo bestmove banana", "that is no move");
+    check("echo nonsense; echo bestmove banana", "that is not a move");
     check("exit 7", "ended while searching (exit status: 7)");
     check("kill -9 $$", "ended while searching (signal: 9");
     check(":", "gave no answer within 2 s while searching");
@@ -247,12 +247,12 @@ fn books_that_cannot_be_used_are_refused() {
         let arguments = format!("--engine ./engine --nodes 5 --games 2 --out g.pgn --book b{more}");
         check(&run(path, &arguments), 2, message);
     };
-    check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it has not the four fields");
+    check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it lacks the four fields");
     check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "line 1: the game is over in this position");
     check("8/8/8/8/8/8/8/8 b - -\n", "", "line 1: illegal position: empty board");
     check("# nothing\n", "", "it holds no opening that can be played");
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "--book-plies means nothing");
-    check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no opening that can be played (1 were passed over)");
+    check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no playable opening (1 were skipped)");
     check("banana\n", "", "it holds no opening that can be played");
     fs::remove_file(path.join("b")).unwrap();
     let output = run(path, "--engine ./engine --nodes 5 --games 2 --out g.pgn --book b");

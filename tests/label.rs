@@ -184,7 +184,7 @@ fn one_bad_position_does_not_stop_the_others() {
     check("while :; do echo info string x; done", FailReason::EngineSilent, "no answer within 0.7 s");
     check("echo bestmove e2e5", FailReason::EngineNonsense, "that move is illegal");
     check("echo bestmove e2e3", FailReason::EngineNonsense, "no score came with it");
-    check("echo what; echo bestmove; echo bestmove e2e3", FailReason::EngineNonsense, "that is no move");
+    check("echo what; echo bestmove; echo bestmove e2e3", FailReason::EngineNonsense, "that is not a move");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn the_journal_belongs_to_one_run() {
 
     let text = fs::read_to_string(bench.journal()).unwrap();
     fs::write(bench.journal(), text.replace("\n3 ", "\n3 x")).unwrap();
-    check_error(bench.label(&records), "is damaged: \"x1901\" is no score");
+    check_error(bench.label(&records), "is damaged: \"x1901\" is not a score");
 }
 
 const FOLDER: &str = "FSBENCH_TEST_LABEL_FOLDER";

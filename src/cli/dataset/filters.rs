@@ -41,7 +41,7 @@ pub struct Filters {
     /// Only games of these speeds, by their TimeControl tag
     #[arg(long, value_name = "SPEED,…", value_enum, value_delimiter = ',')]
     speed: Vec<Speed>,
-    /// Keep a sample with the result_probability of its game's result, given score and ply
+    /// Keep a sample with the probability of its game's result, given score and ply
     #[arg(long)]
     skip_unlikely: bool,
     /// Keep only the first of samples with the same position, or the same position and move

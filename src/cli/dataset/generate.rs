@@ -161,8 +161,8 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
     if summary.resumed > 0 {
         lines.push(format!("resumed    {} games of an interrupted run", summary.resumed));
     }
-    if summary.again > 0 {
-        lines.push(format!("again      {} games in which an engine failed", summary.again));
+    if summary.replayed > 0 {
+        lines.push(format!("again      {} games in which an engine failed", summary.replayed));
     }
     if let Some(account) = &summary.account {
         let left_out = account.left_out.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));

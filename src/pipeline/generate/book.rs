@@ -1,4 +1,4 @@
-//! Books of openings: positions (EPD or FEN, one a line) or games (PGN), plain or compressed.
+//! Opening books: positions (EPD or FEN, one per line) or games (PGN), plain or compressed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,14 +16,14 @@ use crate::data::{DataError, Input, Origin, games};
 use crate::pipeline::uci::uci_move;
 use crate::units::Seed;
 
-/// Which book, and how it is used.
+/// An opening book and how to use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookSpec {
-    /// What stands in the file counts, not where it stands.
+    /// Not recorded: the games depend on the file's content only.
     #[serde(skip)]
     pub path: PathBuf,
     pub order: BookOrder,
-    /// Moves taken from a game of a PGN book; all where there is no number.
+    /// Moves taken from each game of a PGN book; all moves without a number.
     pub plies: Option<u16>,
 }
 
@@ -31,37 +31,37 @@ pub struct BookSpec {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BookOrder {
-    /// Shuffled by the seed, anew each time the book has been played through.
+    /// Shuffled by the seed, in another order for each pass through the book.
     Random,
-    /// As they stand in the file, and from the beginning again.
+    /// In file order; begins again at the end.
     Sequential,
 }
 
-/// What a book holds, for the record.
+/// Facts about a book, for journals and manifests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookFacts {
     pub openings: u64,
-    /// Broken games and openings that end the game, passed over.
+    /// Skipped: broken games, and openings that end the game.
     pub skipped: u64,
-    /// Of the openings, in hexadecimal.
+    /// blake3 of the openings, in hexadecimal.
     pub blake3: String,
 }
 
-/// The openings of a book. They lie in a temporary file without a name: a book may be larger than the memory.
+/// The openings of a book, in a temporary file without a name: a book may be larger than the memory.
 pub struct Book {
     file: Mutex<File>,
-    /// Where each opening begins in the file, and where the last one ends.
+    /// Where each opening begins in the file; the last entry is the end of the last opening.
     offsets: Vec<u64>,
     pub facts: BookFacts,
 }
 
-/// An opening as the file has it: `FEN;move move …`, the moves in UCI.
-fn write_opening(start: &Chess, moves: &[Move]) -> String {
+/// An opening as the temporary file stores it: `FEN;move move …`, with moves in UCI notation.
+fn opening_text(start: &Chess, moves: &[Move]) -> String {
     let moves: Vec<String> = moves.iter().map(|mv| uci_move(*mv)).collect();
     format!("{};{}", Fen::from_position(start, EnPassantMode::Legal), moves.join(" "))
 }
 
-fn read_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
+fn parse_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
     let (fen, words) = text.split_once(';')?;
     let start: Chess = fen.parse::<Fen>().ok()?.into_position(CastlingMode::Standard).ok()?;
     let (mut position, mut moves) = (start.clone(), Vec::new());
@@ -73,16 +73,16 @@ fn read_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
     Some((start, moves))
 }
 
-/// Collects openings.
-struct Collector {
+/// Writes openings to the temporary file.
+struct OpeningWriter {
     file: BufWriter<File>,
     hasher: blake3::Hasher,
     offsets: Vec<u64>,
 }
 
-impl Collector {
+impl OpeningWriter {
     fn add(&mut self, start: &Chess, moves: &[Move]) -> std::io::Result<()> {
-        let text = write_opening(start, moves);
+        let text = opening_text(start, moves);
         self.file.write_all(text.as_bytes())?;
         self.hasher.update(text.as_bytes()).update(b"\n");
         let end = self.offsets.last().copied().unwrap_or(0) + text.len() as u64;
@@ -95,61 +95,60 @@ impl Book {
     /// Reads a book.
     ///
     /// # Errors
-    /// When it cannot be read, a line holds no position that can be played, or there is no opening.
+    /// When the file cannot be read, a line is not a playable position, or there is no opening.
     pub fn open(spec: &BookSpec) -> Result<Book, GenerateError> {
         let path = &spec.path;
-        let file = tempfile::tempfile().map_err(spool)?;
-        let mut collector = Collector { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
+        let file = tempfile::tempfile().map_err(temp_file_error)?;
+        let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
         let skipped = if holds_positions(path)? {
             if spec.plies.is_some() {
-                let reason = "it holds positions, not games: --book-plies means nothing for it".into();
+                let reason = "it holds positions, not games: --book-plies has no effect on it".into();
                 return Err(GenerateError::Book { path: path.clone(), line: None, reason });
             }
-            read_positions(path, &mut collector)?;
+            read_positions(path, &mut writer)?;
             0
         } else {
-            read_games(path, spec.plies, &mut collector)?
+            read_games(path, spec.plies, &mut writer)?
         };
-        let Collector { file, hasher, offsets } = collector;
+        let OpeningWriter { file, hasher, offsets } = writer;
         let openings = offsets.len() as u64 - 1;
         if openings == 0 {
-            let reason = format!("it holds no opening that can be played ({skipped} were passed over)");
+            let reason = format!("it holds no playable opening ({skipped} were skipped)");
             return Err(GenerateError::Book { path: path.clone(), line: None, reason });
         }
-        let file = Mutex::new(file.into_inner().map_err(|error| spool(error.into_error()))?);
+        let file = Mutex::new(file.into_inner().map_err(|error| temp_file_error(error.into_error()))?);
         let facts = BookFacts { openings, skipped, blake3: hasher.finalize().to_hex().to_string() };
         Ok(Book { file, offsets, facts })
     }
 
-    /// The opening of an encounter: a start position and moves from there, after which the game is not over.
+    /// The opening of an encounter: a start position and the moves from there. They do not end the game.
     ///
     /// # Errors
-    /// When the temporary file breaks.
+    /// When the temporary file cannot be read.
     pub fn opening(&self, encounter: u64, order: BookOrder, seed: Seed) -> Result<(Chess, Vec<Move>), GenerateError> {
         let openings = self.facts.openings;
-        let place = match order {
+        let index = match order {
             BookOrder::Sequential => encounter % openings,
             BookOrder::Random => shuffled(encounter % openings, openings, encounter / openings, seed),
         } as usize;
         let mut text = String::new();
         let mut read = || {
-            // Nothing panics while the lock is held.
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(self.offsets[place]))?;
-            (&*file).take(self.offsets[place + 1] - self.offsets[place]).read_to_string(&mut text)
+            file.seek(SeekFrom::Start(self.offsets[index]))?;
+            (&*file).take(self.offsets[index + 1] - self.offsets[index]).read_to_string(&mut text)
         };
-        read().map_err(spool)?;
-        read_opening(&text).ok_or_else(|| spool(std::io::Error::other("an opening in it has changed")))
+        read().map_err(temp_file_error)?;
+        parse_opening(&text).ok_or_else(|| temp_file_error(std::io::Error::other("an opening in it has changed")))
     }
 }
 
-fn spool(cause: std::io::Error) -> GenerateError {
-    GenerateError::Spool { folder: std::env::temp_dir(), cause }
+fn temp_file_error(cause: std::io::Error) -> GenerateError {
+    GenerateError::TempFile { folder: std::env::temp_dir(), cause }
 }
 
 const LONGEST_LINE: usize = 4096;
 
-/// Whether the first line that says something begins with a board.
+/// Whether the first line that is neither empty nor a comment begins with a FEN's board.
 fn holds_positions(path: &Path) -> Result<bool, DataError> {
     let mut input = Input::open(&Origin::File(path.into()))?;
     let mut line = Vec::new();
@@ -159,19 +158,19 @@ fn holds_positions(path: &Path) -> Result<bool, DataError> {
             return Ok(true);
         }
         let text = String::from_utf8_lossy(&line);
-        if says_something(&text) {
+        if has_content(&text) {
             let board = text.split_ascii_whitespace().next().unwrap_or_default();
             return Ok(board.matches('/').count() == 7);
         }
     }
 }
 
-fn says_something(line: &str) -> bool {
+fn has_content(line: &str) -> bool {
     let line = line.trim_start_matches('\u{feff}').trim();
     !(line.is_empty() || line.starts_with('#'))
 }
 
-fn read_positions(path: &Path, collector: &mut Collector) -> Result<(), GenerateError> {
+fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<(), GenerateError> {
     let mut input = Input::open(&Origin::File(path.into()))?;
     let (mut line, mut number) = (Vec::new(), 0);
     loop {
@@ -186,19 +185,19 @@ fn read_positions(path: &Path, collector: &mut Collector) -> Result<(), Generate
         if read == LONGEST_LINE {
             return Err(bad(format!("it is longer than {LONGEST_LINE} bytes")));
         }
-        if says_something(text) {
-            let start = epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
-            collector.add(&start, &[]).map_err(spool)?;
+        if has_content(text) {
+            let start = parse_epd(text.trim_start_matches('\u{feff}')).map_err(bad)?;
+            writer.add(&start, &[]).map_err(temp_file_error)?;
         }
     }
 }
 
-/// The position of an EPD line: four fields, then the two counters of a FEN or operations, of which `hmvc` (rule-50
-/// counter) and `fmvn` (move number) count.
-fn epd(line: &str) -> Result<Chess, String> {
+/// Parses an EPD line: four fields, then either the two counters of a FEN or operations, of which `hmvc` (rule-50
+/// counter) and `fmvn` (move number) are read.
+fn parse_epd(line: &str) -> Result<Chess, String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [board, turn, castling, ep, ..] = words[..] else {
-        return Err("it has not the four fields of a position".into());
+        return Err("it lacks the four fields of a position".into());
     };
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let rest = words[4..].join(" ");
@@ -206,13 +205,13 @@ fn epd(line: &str) -> Result<Chess, String> {
         let mut operations = rest.split(';').map(str::trim);
         operations.find_map(|text| text.strip_prefix(name)?.strip_prefix(' ').filter(is_number).map(str::to_owned))
     };
-    let counter = |place: usize, name: &str, default: &str| {
+    let counter = |index: usize, name: &str, default: &str| {
         let plain =
-            words.get(4).filter(|word| is_number(word)).and(words.get(4 + place)).filter(|word| is_number(word));
+            words.get(4).filter(|word| is_number(word)).and(words.get(4 + index)).filter(|word| is_number(word));
         plain.map(|word| (*word).to_owned()).or_else(|| operation(name)).unwrap_or_else(|| default.to_owned())
     };
     let fen = format!("{board} {turn} {castling} {ep} {} {}", counter(0, "hmvc", "0"), counter(1, "fmvn", "1"));
-    let fen: Fen = fen.parse().map_err(|error| format!("{fen:?} is no position: {error}"))?;
+    let fen: Fen = fen.parse().map_err(|error| format!("{fen:?} is not a position: {error}"))?;
     let position: Chess = match fen.into_position(CastlingMode::Standard) {
         Ok(position) => position,
         Err(error) => error.ignore_invalid_ep_square().map_err(|error| error.to_string())?,
@@ -223,9 +222,9 @@ fn epd(line: &str) -> Result<Chess, String> {
     }
 }
 
-/// The openings of a PGN book; how many games were passed over.
-fn read_games(path: &Path, plies: Option<u16>, collector: &mut Collector) -> Result<u64, GenerateError> {
-    let mut ended = 0;
+/// Reads the openings of a PGN book; returns the number of games skipped.
+fn read_games(path: &Path, plies: Option<u16>, writer: &mut OpeningWriter) -> Result<u64, GenerateError> {
+    let mut skipped = 0;
     let mut book = games(path)?;
     for game in book.by_ref() {
         let game = game?;
@@ -233,22 +232,22 @@ fn read_games(path: &Path, plies: Option<u16>, collector: &mut Collector) -> Res
         let moves: Vec<Move> = game.moves[..plies].iter().map(|played| played.mv).collect();
         let mut position = game.start.clone();
         moves.iter().for_each(|mv| position.play_unchecked(*mv));
-        if is_playable(&position) && !repeats(&game.start, &moves) {
-            collector.add(&game.start, &moves).map_err(spool)?;
+        if is_playable(&position) && !has_repetition(&game.start, &moves) {
+            writer.add(&game.start, &moves).map_err(temp_file_error)?;
         } else {
-            ended += 1;
+            skipped += 1;
         }
     }
-    Ok(book.skipped().total() + ended)
+    Ok(book.skipped().total() + skipped)
 }
 
-/// Whether a game can go on from here, and a record holds it.
+/// Whether a game can continue from this position, and a record can hold it.
 fn is_playable(position: &Chess) -> bool {
     !position.is_game_over() && position.halfmoves() < 100 && position.board().occupied().count() <= 32
 }
 
-/// Whether a position comes twice: a third time would end the game, perhaps in the opening already.
-fn repeats(start: &Chess, moves: &[Move]) -> bool {
+/// Whether a position occurs twice: the game could then soon end by threefold repetition.
+fn has_repetition(start: &Chess, moves: &[Move]) -> bool {
     let mut position = start.clone();
     let mut seen = HashSet::from([super::game_state::hash(&position)]);
     moves.iter().any(|mv| {
@@ -257,22 +256,22 @@ fn repeats(start: &Chess, moves: &[Move]) -> bool {
     })
 }
 
-/// Where `place` of `0..count` goes in the shuffle numbered `pass`: a permutation of the numbers below a power of four (a
-/// Feistel network of four rounds), walked until it meets one below `count`.
-fn shuffled(place: u64, count: u64, pass: u64, seed: Seed) -> u64 {
+/// The image of `index` under permutation number `pass` of `0..count`: a four-round Feistel network permutes the numbers
+/// below a power of four, and is applied until the result lies below `count`.
+fn shuffled(index: u64, count: u64, pass: u64, seed: Seed) -> u64 {
     let draws = seed.draws("book");
     let half = (64 - (count - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1u64 << half) - 1;
-    let mut at = place;
+    let mut value = index;
     loop {
-        let (mut left, mut right) = (at >> half, at & mask);
+        let (mut left, mut right) = (value >> half, value & mask);
         for round in 0..4 {
             let key = draws.at(pass.wrapping_mul(4).wrapping_add(round));
             (left, right) = (right, left ^ (draws.at(right ^ key) & mask));
         }
-        at = left << half | right;
-        if at < count {
-            return at;
+        value = left << half | right;
+        if value < count {
+            return value;
         }
     }
 }
@@ -284,7 +283,7 @@ mod tests {
     #[test]
     fn shuffles_play_every_opening_once() {
         for count in [1, 2, 3, 5, 16, 17, 1000] {
-            let order = |pass, seed| (0..count).map(|place| shuffled(place, count, pass, seed)).collect::<Vec<_>>();
+            let order = |pass, seed| (0..count).map(|index| shuffled(index, count, pass, seed)).collect::<Vec<_>>();
             let first = order(0, Seed(1));
             let mut sorted = first.clone();
             sorted.sort_unstable();
@@ -298,7 +297,7 @@ mod tests {
     #[test]
     fn positions_with_counters_and_operations() {
         let check = |line: &str, expected: Result<&str, &str>| {
-            let found = epd(line).map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
+            let found = parse_epd(line).map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
@@ -310,7 +309,7 @@ mod tests {
         check("4k3/8/8/8/8/8/4P3/4K3 w - - hmvc 3; fmvn 9;", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 3 9"));
         check("4k3/8/8/8/8/8/4P3/4K3 w - e6", Ok("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"));
         check("4k3/8/8/8/8/8/4P3/4K3", Err("four fields"));
-        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is no position"));
+        check("4k3/8/8/8/8/8/4P3/9 w - -", Err("is not a position"));
         check("8/8/8/8/8/8/4P3/4K3 w - -", Err("missing king"));
         check("7k/6Q1/6K1/8/8/8/8/8 b - -", Err("the game is over"));
     }

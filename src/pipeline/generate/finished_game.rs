@@ -1,4 +1,4 @@
-//! A finished game, as the journal keeps it and as it is written: PGN text or records.
+//! A finished game, its entry in the journal, and its output as PGN or records.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ use crate::units::{self, Centipawn};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedGame {
     pub number: u32,
-    /// The players' numbers.
+    /// The players, by engine number.
     pub white: usize,
     pub black: usize,
     pub start: Chess,
@@ -26,15 +26,16 @@ pub struct FinishedGame {
     pub result: GameResult,
 }
 
-/// A game in the journal. `line` has a word a ply: the move in UCI; where its position was searched, `@` and the score
-/// (side to move's view: centipawns, or `#` and moves to mate); where another move was played than the engine chose, `>`
-/// and that choice. A last word with `-` for a move is a search after which the game was adjudicated.
+/// A game in the journal. `line` has one word per ply: the move in UCI notation; after it, where the position was
+/// searched, `@` and the score (side to move's view: centipawns, or `#` and moves to mate); and, where the move played is
+/// not the engine's best move, `>` and the best move. The move `-` stands for a search after which the game was
+/// adjudicated.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct JournalEntry {
     number: u32,
     white: usize,
     black: usize,
-    /// None for the initial position.
+    /// `None` for the initial position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fen: Option<String>,
     result: GameResult,
@@ -42,14 +43,14 @@ struct Entry {
 }
 
 impl FinishedGame {
-    /// Moves played.
-    pub fn moves(&self) -> usize {
+    /// Number of moves played.
+    pub fn move_count(&self) -> usize {
         self.plies.iter().filter(|ply| ply.mv.is_some()).count()
     }
 
     pub fn to_entry(&self) -> serde_json::Result<String> {
-        let words: Vec<String> = self.plies.iter().map(word).collect();
-        serde_json::to_string(&Entry {
+        let words: Vec<String> = self.plies.iter().map(ply_word).collect();
+        serde_json::to_string(&JournalEntry {
             number: self.number,
             white: self.white,
             black: self.black,
@@ -59,13 +60,13 @@ impl FinishedGame {
         })
     }
 
-    /// The number alone, without a look at the moves.
+    /// The game's number; the moves are not checked.
     pub fn number_of(entry: &str) -> Result<u32, String> {
-        serde_json::from_str::<Entry>(entry).map(|entry| entry.number).map_err(|error| error.to_string())
+        serde_json::from_str::<JournalEntry>(entry).map(|entry| entry.number).map_err(|error| error.to_string())
     }
 
     pub fn from_entry(entry: &str) -> Result<FinishedGame, String> {
-        let Entry { number, white, black, fen, result, line } =
+        let JournalEntry { number, white, black, fen, result, line } =
             serde_json::from_str(entry).map_err(|error| error.to_string())?;
         let start = match fen {
             None => Chess::default(),
@@ -77,7 +78,7 @@ impl FinishedGame {
         let mut position = start.clone();
         let mut plies = Vec::new();
         for word in line.split_ascii_whitespace() {
-            let ply = read_word(word, &position).ok_or_else(|| format!("{word:?} is no ply of that game"))?;
+            let ply = parse_ply_word(word, &position).ok_or_else(|| format!("{word:?} is not a ply of this game"))?;
             if let Some(mv) = ply.mv {
                 position.play_unchecked(mv);
             }
@@ -91,8 +92,8 @@ impl FinishedGame {
         (!is_initial).then(|| Fen::from_position(&self.start, EnPassantMode::Legal).to_string())
     }
 
-    /// The game as PGN. A position's score stands, White's view, in the comment after the move that led to it. `names`
-    /// are the players', by number; none where one engine plays itself.
+    /// The game as PGN. The comment after a move holds the score of the position after it, White's view. `names` are the
+    /// players' names, by number; `None` where one engine plays itself.
     pub fn pgn(&self, names: Option<&[String]>) -> String {
         let mut text = String::with_capacity(256 + self.plies.len() * 24);
         let mut tag = |name: &str, value: &str| {
@@ -119,11 +120,11 @@ impl FinishedGame {
 
     fn movetext(&self, text: &mut String) {
         let mut position = self.start.clone();
-        let mut numbered = false;
+        let mut number_is_known = false;
         for (ply, played) in self.plies.iter().enumerate() {
             let Some(mv) = played.mv else { break };
             let (turn, number) = (position.turn(), position.fullmoves());
-            let _ = match (turn.is_white(), numbered) {
+            let _ = match (turn.is_white(), number_is_known) {
                 (true, _) => write!(text, "{number}. "),
                 (false, true) => Ok(()),
                 (false, false) => write!(text, "{number}... "),
@@ -136,16 +137,17 @@ impl FinishedGame {
                 Some(Eval::Mate(moves)) => write!(text, "{{ [%eval #{moves}] }} "),
                 None => Ok(()),
             };
-            numbered = eval.is_none();
+            // PGN repeats the number of Black's move after a comment.
+            number_is_known = eval.is_none();
         }
     }
 }
 
-/// A record for each searched position, in order: its score in centipawns, the engine's choice as its move (which is not
-/// always the one played), the game's result.
+/// A record for each searched position, in order: the score in centipawns, the engine's best move (not always the move
+/// played) and the game's result.
 ///
 /// # Errors
-/// When more than 32 pieces stand on the board.
+/// When there are more than 32 pieces on the board.
 pub fn samples_of(game: &FinishedGame) -> Result<Vec<Record>, RecordError> {
     let mut position = game.start.clone();
     let mut records = Vec::with_capacity(game.plies.len());
@@ -170,7 +172,7 @@ pub fn samples_of(game: &FinishedGame) -> Result<Vec<Record>, RecordError> {
     Ok(records)
 }
 
-/// White's view.
+/// The result in PGN notation, White's view.
 pub fn result_text(result: GameResult) -> &'static str {
     match result {
         GameResult::Win => "1-0",
@@ -179,7 +181,8 @@ pub fn result_text(result: GameResult) -> &'static str {
     }
 }
 
-fn word(ply: &PlayedPly) -> String {
+/// A ply as a word of [`JournalEntry`].
+fn ply_word(ply: &PlayedPly) -> String {
     let mut text = ply.mv.map_or_else(|| "-".to_owned(), uci_move);
     if let Some(Answer { best, eval }) = ply.search {
         // Writing to a string cannot fail.
@@ -194,7 +197,7 @@ fn word(ply: &PlayedPly) -> String {
     text
 }
 
-fn read_word(word: &str, position: &Chess) -> Option<PlayedPly> {
+fn parse_ply_word(word: &str, position: &Chess) -> Option<PlayedPly> {
     let legal = |text: &str| text.parse::<UciMove>().ok()?.to_move(position).ok();
     let (played, search) = word.split_once('@').map_or((word, None), |(played, search)| (played, Some(search)));
     let mv = if played == "-" { None } else { Some(legal(played)?) };
@@ -224,15 +227,15 @@ mod tests {
         let game = game();
         assert_eq!(FinishedGame::from_entry(&game.to_entry().unwrap()).unwrap(), game);
         assert_eq!(FinishedGame::number_of(&game.to_entry().unwrap()), Ok(3));
-        assert_eq!((game.moves(), game.plies.len()), (4, 5));
+        assert_eq!((game.move_count(), game.plies.len()), (4, 5));
         let check = |line: &str, message: &str| {
             let entry = format!(r#"{{"number":0,"white":0,"black":0,"result":"draw","line":"{line}"}}"#);
             assert!(FinishedGame::from_entry(&entry).unwrap_err().contains(message), "{line}");
         };
-        check("e2e5", "\"e2e5\" is no ply");
-        check("e2e4@x", "no ply");
-        check("e2e4@3>e2e5", "no ply");
-        check("-@3", "no ply");
+        check("e2e5", "\"e2e5\" is not a ply");
+        check("e2e4@x", "not a ply");
+        check("e2e4@3>e2e5", "not a ply");
+        check("-@3", "not a ply");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A game under way: its moves, and whether the rules end it.
+//! A game in progress: its moves, and whether the rules end it.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -9,10 +9,10 @@ use shakmaty::{Chess, EnPassantMode, KnownOutcome, Move, Outcome, Position};
 use crate::data::GameResult;
 use crate::pipeline::uci::{Answer, uci_move};
 
-/// A move of a game and the search of the position before it.
+/// A move and the search of the position before it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PlayedPly {
-    /// None after the last search of a game that was adjudicated.
+    /// `None` for the last search of an adjudicated game.
     pub mv: Option<Move>,
     pub search: Option<Answer>,
 }
@@ -20,13 +20,13 @@ pub struct PlayedPly {
 #[derive(Clone)]
 pub struct GameState {
     pub start: Chess,
-    /// As engines are told it.
+    /// FEN of the start position.
     pub fen: String,
     pub position: Chess,
     pub plies: Vec<PlayedPly>,
-    /// The moves as UCI writes them.
+    /// The moves in UCI notation, separated by blanks.
     pub uci: String,
-    /// Hashes of all positions, the current one last.
+    /// Hashes of all positions; the current position's is last.
     hashes: Vec<Zobrist64>,
 }
 
@@ -47,27 +47,27 @@ impl GameState {
         self.hashes.push(hash(&self.position));
     }
 
-    /// Goes on with so many random moves that do not end the game, or as many as there can be.
-    pub fn play_at_random(&mut self, plies: u16, rng: &mut ChaCha8Rng) {
+    /// Plays `plies` random moves that do not end the game, or fewer where that is impossible.
+    pub fn play_random_moves(&mut self, plies: u16, rng: &mut ChaCha8Rng) {
         for plies in (1..=plies).rev() {
-            for _ in 0..TRIES {
-                let mut line = self.clone();
-                let goal = line.plies.len() + usize::from(plies);
-                while line.plies.len() < goal
-                    && let Some(mv) = any_move(&line.position, rng)
+            for _ in 0..ATTEMPTS {
+                let mut attempt = self.clone();
+                let goal = attempt.plies.len() + usize::from(plies);
+                while attempt.plies.len() < goal
+                    && let Some(mv) = random_move(&attempt.position, rng)
                 {
-                    line.play(mv, None);
+                    attempt.play(mv, None);
                 }
-                if line.plies.len() == goal && line.ended_by_rule().is_none() {
-                    *self = line;
+                if attempt.plies.len() == goal && attempt.result_by_rule().is_none() {
+                    *self = attempt;
                     return;
                 }
             }
         }
     }
 
-    /// White's view of a game that is over by mate, stalemate, material, the 50-move rule or repetition.
-    pub fn ended_by_rule(&self) -> Option<GameResult> {
+    /// White's result when the game is over by mate, stalemate, insufficient material, the 50-move rule or repetition.
+    pub fn result_by_rule(&self) -> Option<GameResult> {
         match self.position.outcome() {
             Outcome::Known(KnownOutcome::Decisive { winner }) => {
                 return Some(winner.fold_wb(GameResult::Win, GameResult::Loss));
@@ -82,10 +82,10 @@ impl GameState {
     }
 }
 
-/// Openings of a number of random moves that are tried before one move less is asked for.
-const TRIES: usize = 100;
+/// Attempts at a number of random moves before one move fewer is tried.
+const ATTEMPTS: usize = 100;
 
-pub fn any_move(position: &Chess, rng: &mut ChaCha8Rng) -> Option<Move> {
+pub fn random_move(position: &Chess, rng: &mut ChaCha8Rng) -> Option<Move> {
     let moves = position.legal_moves();
     (!moves.is_empty()).then(|| moves[rng.random_range(0..moves.len())])
 }
@@ -102,21 +102,21 @@ mod tests {
 
     #[test]
     fn repetition_ends_the_game() {
-        let mut line = GameState::new(Chess::default());
+        let mut game = GameState::new(Chess::default());
         for uci in ["g1f3", "g8f6", "f3g1", "f6g8", "g1f3", "g8f6", "f3g1", "f6g8"] {
-            assert_eq!(line.ended_by_rule(), None);
-            let mv = uci.parse::<shakmaty::uci::UciMove>().unwrap().to_move(&line.position).unwrap();
-            line.play(mv, None);
+            assert_eq!(game.result_by_rule(), None);
+            let mv = uci.parse::<shakmaty::uci::UciMove>().unwrap().to_move(&game.position).unwrap();
+            game.play(mv, None);
         }
-        assert_eq!(line.ended_by_rule(), Some(GameResult::Draw));
-        assert_eq!(line.uci, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8");
+        assert_eq!(game.result_by_rule(), Some(GameResult::Draw));
+        assert_eq!(game.uci, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8");
     }
 
     #[test]
-    fn random_moves_stop_where_every_game_ends() {
+    fn random_moves_stop_before_the_game_ends() {
         let fen: Fen = "7k/8/6K1/8/8/8/8/R7 b - - 98 80".parse().unwrap();
-        let mut line = GameState::new(fen.into_position(CastlingMode::Standard).unwrap());
-        line.play_at_random(5, &mut Seed(1).stream("test", 0));
-        assert_eq!(line.plies.len(), 1);
+        let mut game = GameState::new(fen.into_position(CastlingMode::Standard).unwrap());
+        game.play_random_moves(5, &mut Seed(1).stream("test", 0));
+        assert_eq!(game.plies.len(), 1);
     }
 }

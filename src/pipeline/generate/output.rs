@@ -1,4 +1,4 @@
-//! GameJournal games to a file: PGN, plain or compressed, or records.
+//! Writes finished games to a file: PGN, plain or compressed, or samples.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,9 +11,9 @@ use crate::data::{DataError, Method, Provenance, ScoreUnit};
 use crate::output::OutputFile;
 use crate::pipeline::{Manifest, manifest_path};
 
-/// What is written, by the output's name.
+/// The output's format, according to its name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OutputFormat {
     /// `.pgn`
     Pgn,
     /// `.pgn.zst`
@@ -22,66 +22,69 @@ pub enum Kind {
     Samples(Format),
 }
 
-impl Kind {
-    pub fn of(output: &Path) -> Result<Kind, GenerateError> {
+impl OutputFormat {
+    pub fn of(output: &Path) -> Result<OutputFormat, GenerateError> {
         let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let kinds = [
-            (".pgn", Kind::Pgn),
-            (".pgn.zst", Kind::CompressedPgn),
-            (".fsd", Kind::Samples(Format::Fsd)),
-            (".binpack", Kind::Samples(Format::Binpack)),
+        let endings = [
+            (".pgn", OutputFormat::Pgn),
+            (".pgn.zst", OutputFormat::CompressedPgn),
+            (".fsd", OutputFormat::Samples(Format::Fsd)),
+            (".binpack", OutputFormat::Samples(Format::Binpack)),
         ];
-        let kind = kinds.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, kind)| kind);
-        let wrong = || GenerateError::Request("the output's name must end in .pgn, .pgn.zst, .fsd or .binpack".into());
-        kind.ok_or_else(wrong)
+        let format = endings.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| format);
+        let unknown =
+            || GenerateError::Request("the output's name must end in .pgn, .pgn.zst, .fsd or .binpack".into());
+        format.ok_or_else(unknown)
     }
 }
 
-/// The file being written.
-pub enum Sink {
+/// Writes games to the output.
+pub enum GameWriter {
     Pgn(OutputFile),
     CompressedPgn(zstd::Encoder<'static, OutputFile>),
-    /// And how many scores were cut to what fits the format's unit.
+    /// The last field counts the scores cut to the range of the format's unit.
     Samples(Format, Box<SampleWriter>, u64),
 }
 
-/// The strongest that is no slower than engines play.
+/// The highest level that keeps up with the engines.
 const ZSTD_LEVEL: i32 = 19;
 
-/// What was written to a file of samples.
+/// Facts about a written file of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenSamples {
     pub samples: u64,
     /// What the format could not hold.
     pub account: Account,
-    /// What the scores are measured in.
+    /// Unit of the scores.
     pub score_unit: ScoreUnit,
 }
 
-impl Sink {
-    pub fn create(output: &Path) -> Result<Sink, GenerateError> {
-        Ok(match Kind::of(output)? {
-            Kind::Pgn => Sink::Pgn(OutputFile::create(output)?),
-            Kind::CompressedPgn => {
+impl GameWriter {
+    pub fn create(output: &Path) -> Result<GameWriter, GenerateError> {
+        Ok(match OutputFormat::of(output)? {
+            OutputFormat::Pgn => GameWriter::Pgn(OutputFile::create(output)?),
+            OutputFormat::CompressedPgn => {
                 let failed = DataError::write(output);
                 let encoder = zstd::Encoder::new(OutputFile::create(output)?, ZSTD_LEVEL).and_then(|mut encoder| {
                     encoder.include_checksum(true)?;
                     Ok(encoder)
                 });
-                Sink::CompressedPgn(encoder.map_err(failed)?)
+                GameWriter::CompressedPgn(encoder.map_err(failed)?)
             }
-            Kind::Samples(format) => Sink::Samples(format, Box::new(SampleWriter::create(output, format, false)?), 0),
+            OutputFormat::Samples(format) => {
+                GameWriter::Samples(format, Box::new(SampleWriter::create(output, format, false)?), 0)
+            }
         })
     }
 
-    /// Adds a game. `names` are the players'.
-    pub fn put(&mut self, game: &FinishedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
+    /// Adds a game. `names` are the players' names, by number.
+    pub fn push(&mut self, game: &FinishedGame, names: Option<&[String]>, output: &Path) -> Result<(), GenerateError> {
         match self {
-            Sink::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
-            Sink::CompressedPgn(encoder) => {
+            GameWriter::Pgn(file) => file.put(game.pgn(names).as_bytes())?,
+            GameWriter::CompressedPgn(encoder) => {
                 encoder.write_all(game.pgn(names).as_bytes()).map_err(DataError::write(output))?;
             }
-            Sink::Samples(format, writer, cut) => {
+            GameWriter::Samples(format, writer, cut) => {
                 let broken = |reason: String| GenerateError::Game { game: game.number, reason };
                 let mut samples = samples_of(game).map_err(|error| broken(error.to_string()))?;
                 *cut += rescale(&mut samples, Rescale { from: ScoreUnit::Centipawns, to: format.usual_unit() });
@@ -91,12 +94,17 @@ impl Sink {
         Ok(())
     }
 
-    /// Puts the file in its place, and a manifest beside a `.fsd` file; what a file of samples holds.
-    pub fn finish(self, output: &Path, job: &GenerateJob, facts: &Facts) -> Result<Option<Written>, GenerateError> {
+    /// Moves the file into place, with a manifest beside a `.fsd` file. Returns facts about a file of samples.
+    pub fn finish(
+        self,
+        output: &Path,
+        job: &GenerateJob,
+        facts: &GameFacts,
+    ) -> Result<Option<WrittenSamples>, GenerateError> {
         match self {
-            Sink::Pgn(file) => file.finish()?,
-            Sink::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
-            Sink::Samples(format, writer, cut) => {
+            GameWriter::Pgn(file) => file.finish()?,
+            GameWriter::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
+            GameWriter::Samples(format, writer, cut) => {
                 let mut written = finish_samples(format, *writer, output, job, facts)?;
                 written.account.clamped += cut;
                 return Ok(Some(written));
@@ -106,9 +114,9 @@ impl Sink {
     }
 }
 
-/// What the games were, for the manifest.
-pub struct Facts<'a> {
-    pub generated: &'a Generation,
+/// Facts about the games, for the manifest.
+pub struct GameFacts<'a> {
+    pub generation: &'a Generation,
     /// Moves played.
     pub plies: u64,
 }
@@ -118,19 +126,19 @@ fn finish_samples(
     writer: SampleWriter,
     output: &Path,
     job: &GenerateJob,
-    facts: &Facts,
-) -> Result<Written, GenerateError> {
+    facts: &GameFacts,
+) -> Result<WrittenSamples, GenerateError> {
     if writer.samples() == 0 {
-        return Err(GenerateError::Request("no position was searched: nothing but random moves was played".into()));
+        return Err(GenerateError::Request("no position was searched: only random moves were played".into()));
     }
     let (method, score_unit) = (Method::Eval, format.usual_unit());
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
-    let source = blake3::hash(&serde_json::to_vec(facts.generated).map_err(failed)?);
+    let source = blake3::hash(&serde_json::to_vec(facts.generation).map_err(failed)?);
     let (data, written) = writer.seal(Provenance {
         purpose: method.into(),
         score_unit,
-        seed: facts.generated.settings.seed,
+        seed: facts.generation.settings.seed,
         games: job.games,
         sources: *blake3::hash(source.as_bytes()).as_bytes(),
     })?;
@@ -142,7 +150,7 @@ fn finish_samples(
             score_unit,
             options: None,
             conversion: None,
-            generated: Some(facts.generated.clone()),
+            generated: Some(facts.generation.clone()),
             labelling: None,
             sources: Vec::new(),
             games: job.games.into(),
@@ -152,9 +160,9 @@ fn finish_samples(
             dropped_games: BTreeMap::new(),
             samples_hash: hash,
         };
-        // The manifest first: where the data stands, its manifest does too.
+        // The manifest comes first, so that the data never stands without it.
         manifest.seal(output)?.persist()?;
     }
     data.persist()?;
-    Ok(Written { samples: written.samples, account: written.account, score_unit })
+    Ok(WrittenSamples { samples: written.samples, account: written.account, score_unit })
 }

@@ -1,12 +1,12 @@
-//! Who plays whom, with which colour, from which opening.
+//! Which engines play a game, with which colours and from which opening.
 
 use serde::Serialize;
 
-/// The players of a game, by number, and its encounter: games of one encounter begin with the same opening.
+/// The players of a game, by engine number, and its encounter. All games of an encounter begin with the same opening.
 ///
-/// One engine plays itself, and every game is an encounter. Of several, each pair meets in turn (the first with the
-/// second, the third and so on, then the second with the third …), twice in a row with the colours changed: game 2e is
-/// encounter e's first, game 2e + 1 its second.
+/// A single engine plays itself, and every game is an encounter of its own. With several engines each pair meets in turn
+/// (first and second, first and third, …, second and third, …) and plays two consecutive games with the colours
+/// reversed: encounter e consists of games 2e and 2e + 1.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pairing {
     pub white: usize,
@@ -15,7 +15,7 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// Of a game among so many engines, at least one.
+    /// The pairing of a game among `engines` engines; at least one.
     #[must_use]
     pub fn of(game: u32, engines: usize) -> Pairing {
         if engines < 2 {
@@ -23,8 +23,8 @@ impl Pairing {
         }
         let encounter = u64::from(game / 2);
         let pairs = (0..engines).flat_map(|first| (first + 1..engines).map(move |second| (first, second)));
-        let turn = encounter % (engines as u64 * (engines as u64 - 1) / 2);
-        let (first, second) = pairs.clone().nth(turn as usize).unwrap_or((0, 1));
+        let pair = encounter % (engines as u64 * (engines as u64 - 1) / 2);
+        let (first, second) = pairs.clone().nth(pair as usize).unwrap_or((0, 1));
         let (white, black) = if game.is_multiple_of(2) { (first, second) } else { (second, first) };
         Pairing { white, black, encounter }
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pair_meets_with_both_colours() {
+    fn each_pair_plays_with_both_colours() {
         let check = |engines: usize, expected: &[(usize, usize, u64)]| {
             let games = (0..expected.len() as u32).map(|game| Pairing::of(game, engines));
             let games: Vec<_> = games.map(|game| (game.white, game.black, game.encounter)).collect();

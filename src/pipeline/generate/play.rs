@@ -1,16 +1,16 @@
-//! One game between engines.
+//! Plays one game between engines.
 
 use rand::RngExt;
 use shakmaty::{Chess, Color, Position};
 
 use super::book::Book;
 use super::finished_game::FinishedGame;
-use super::game_state::{GameState, PlayedPly, any_move};
+use super::game_state::{GameState, PlayedPly, random_move};
 use super::{Adjudication, GenerateError, GenerateSettings, Pairing};
 use crate::data::{Eval, GameResult};
 use crate::pipeline::uci::{Engine, EngineSpec, UciError};
 
-/// The running engines of one worker, by number; each is started when it first plays.
+/// The engines of one worker, by number; each is started before its first game.
 pub struct Players<'a> {
     pub specs: &'a [EngineSpec],
     pub answer_timeout: std::time::Duration,
@@ -18,111 +18,113 @@ pub struct Players<'a> {
 }
 
 impl Players<'_> {
-    fn get(&mut self, number: usize) -> Result<&mut Engine, UciError> {
-        let place = &mut self.engines[number];
-        match place {
+    fn engine(&mut self, number: usize) -> Result<&mut Engine, UciError> {
+        let running = &mut self.engines[number];
+        match running {
             Some(engine) => Ok(engine),
-            None => Ok(place.insert(Engine::start(&self.specs[number], self.answer_timeout)?)),
+            None => Ok(running.insert(Engine::start(&self.specs[number], self.answer_timeout)?)),
         }
     }
 
-    /// Ends all engines.
-    pub fn dismiss(&mut self) {
+    pub fn stop_engines(&mut self) {
         self.engines.iter_mut().for_each(|engine| *engine = None);
     }
 }
 
-/// Why a game came to no end.
-pub enum Failure {
-    /// It may do better the next time.
+/// Why a game was not finished.
+pub enum PlayError {
+    /// An engine failed; another try may succeed.
     Engine(UciError),
     Other(GenerateError),
 }
 
-impl From<UciError> for Failure {
-    fn from(error: UciError) -> Failure {
-        Failure::Engine(error)
+impl From<UciError> for PlayError {
+    fn from(error: UciError) -> PlayError {
+        PlayError::Engine(error)
     }
 }
 
-/// Plays game `number`; the same game every time.
-pub fn game(
+/// Plays game `number`, which has the same moves every time.
+pub fn play_game(
     players: &mut Players,
     settings: &GenerateSettings,
     book: Option<&Book>,
     number: u32,
-) -> Result<FinishedGame, Failure> {
+) -> Result<FinishedGame, PlayError> {
     let Pairing { white, black, encounter } = Pairing::of(number, players.specs.len());
     let mut rng = settings.seed.stream("self-play", encounter);
     let (start, moves) = match (book, &settings.book) {
-        (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(Failure::Other)?,
+        (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(PlayError::Other)?,
         _ => (Chess::default(), Vec::new()),
     };
-    let mut line = GameState::new(start);
-    moves.into_iter().for_each(|mv| line.play(mv, None));
-    let (fewest, most) = settings.random_plies;
-    let random_plies = rng.random_range(fewest..=most);
-    line.play_at_random(random_plies, &mut rng);
-    players.get(white)?.new_game()?;
+    let mut game = GameState::new(start);
+    moves.into_iter().for_each(|mv| game.play(mv, None));
+    let (min_plies, max_plies) = settings.random_plies;
+    let random_plies = rng.random_range(min_plies..=max_plies);
+    game.play_random_moves(random_plies, &mut rng);
+    players.engine(white)?.new_game()?;
     if black != white {
-        players.get(black)?.new_game()?;
+        players.engine(black)?.new_game()?;
     }
-    let mut judge = Judge::new(settings.adjudication);
+    let mut adjudicator = Adjudicator::new(settings.adjudication);
     let result = loop {
-        if let Some(result) = line.ended_by_rule() {
+        if let Some(result) = game.result_by_rule() {
             break result;
         }
-        let plies = line.plies.len();
+        let plies = game.plies.len();
         if plies >= usize::from(settings.adjudication.max_plies) {
             break GameResult::Draw;
         }
-        let turn = line.position.turn();
-        let engine = players.get(turn.fold_wb(white, black))?;
-        let answer = engine.search(&line.fen, &line.uci, &line.position, settings.limit)?;
-        if let Some(result) = judge.look(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
-            line.plies.push(PlayedPly { mv: None, search: Some(answer) });
+        let turn = game.position.turn();
+        let engine = players.engine(turn.fold_wb(white, black))?;
+        let answer = engine.search(&game.fen, &game.uci, &game.position, settings.limit)?;
+        if let Some(result) = adjudicator.add_score(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
+            game.plies.push(PlayedPly { mv: None, search: Some(answer) });
             break result;
         }
         let may_be_random = settings.random_move_until.is_none_or(|until| plies < usize::from(until));
-        let random = may_be_random && rng.random_bool(settings.random_move_rate);
-        let mv = if random { any_move(&line.position, &mut rng) } else { None };
-        line.play(mv.unwrap_or(answer.best), Some(answer));
+        let is_random = may_be_random && rng.random_bool(settings.random_move_rate);
+        let mv = if is_random { random_move(&game.position, &mut rng) } else { None };
+        game.play(mv.unwrap_or(answer.best), Some(answer));
     };
-    let GameState { start, plies, .. } = line;
+    let GameState { start, plies, .. } = game;
     Ok(FinishedGame { number, white, black, start, plies, result })
 }
 
-/// Watches the scores for games that are decided.
-struct Judge {
-    rule: Adjudication,
+/// Ends games that the scores show to be decided.
+struct Adjudicator {
+    rules: Adjudication,
     leader: Option<Color>,
-    won: u16,
-    drawn: u16,
+    /// Consecutive scores that count as won for `leader`, and as drawn.
+    won_plies: u16,
+    drawn_plies: u16,
 }
 
-impl Judge {
-    fn new(rule: Adjudication) -> Judge {
-        Judge { rule, leader: None, won: 0, drawn: 0 }
+impl Adjudicator {
+    fn new(rules: Adjudication) -> Adjudicator {
+        Adjudicator { rules, leader: None, won_plies: 0, drawn_plies: 0 }
     }
 
-    /// White's view of the result, once it is clear. `eval` is White's view too.
-    fn look(&mut self, eval: Eval, plies: usize) -> Option<GameResult> {
+    /// Adds the score after `plies`, White's view; returns White's result once the game is decided.
+    fn add_score(&mut self, eval: Eval, plies: usize) -> Option<GameResult> {
         let score = i32::from(eval.centipawns());
-        let size = score.unsigned_abs();
-        let leader = (size >= u32::from(self.rule.win_score)).then(|| Color::from_white(score > 0));
-        self.won = if leader.is_none() {
+        let magnitude = score.unsigned_abs();
+        let leader = (magnitude >= u32::from(self.rules.win_score)).then(|| Color::from_white(score > 0));
+        self.won_plies = if leader.is_none() {
             0
         } else if leader == self.leader {
-            self.won + 1
+            self.won_plies + 1
         } else {
             1
         };
         self.leader = leader;
-        let level = size <= u32::from(self.rule.draw_score) && plies >= usize::from(self.rule.draw_from);
-        self.drawn = if level { self.drawn + 1 } else { 0 };
+        let is_drawn = magnitude <= u32::from(self.rules.draw_score) && plies >= usize::from(self.rules.draw_from);
+        self.drawn_plies = if is_drawn { self.drawn_plies + 1 } else { 0 };
         match leader {
-            Some(winner) if self.won >= self.rule.win_plies => Some(winner.fold_wb(GameResult::Win, GameResult::Loss)),
-            _ => (level && self.drawn >= self.rule.draw_plies).then_some(GameResult::Draw),
+            Some(winner) if self.won_plies >= self.rules.win_plies => {
+                Some(winner.fold_wb(GameResult::Win, GameResult::Loss))
+            }
+            _ => (is_drawn && self.drawn_plies >= self.rules.draw_plies).then_some(GameResult::Draw),
         }
     }
 }
@@ -134,11 +136,11 @@ mod tests {
 
     #[test]
     fn decided_games_end() {
-        let rule = Adjudication { win_plies: 3, draw_plies: 2, draw_from: 10, ..Adjudication::default() };
+        let rules = Adjudication { win_plies: 3, draw_plies: 2, draw_from: 10, ..Adjudication::default() };
         let check = |scores: &[i32], plies: usize, expected: Option<GameResult>| {
-            let mut judge = Judge::new(rule);
-            let looks = scores.iter().map(|score| judge.look(Eval::Score(Centipawn(*score)), plies));
-            assert_eq!(looks.last().flatten(), expected, "{scores:?}");
+            let mut adjudicator = Adjudicator::new(rules);
+            let results = scores.iter().map(|score| adjudicator.add_score(Eval::Score(Centipawn(*score)), plies));
+            assert_eq!(results.last().flatten(), expected, "{scores:?}");
         };
         check(&[1000, 1200, 1000], 5, Some(GameResult::Win));
         check(&[-1000, -1200, -1000], 5, Some(GameResult::Loss));

@@ -1,23 +1,23 @@
-//! Games side by side, each worker with engines of its own.
+//! Plays games in parallel; each worker has engines of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use super::book::Book;
 use super::finished_game::FinishedGame;
-use super::play::{Failure, Players, game};
+use super::play::{PlayError, Players, play_game};
 use super::{GenerateError, GenerateJob, GenerateSettings};
 use crate::pipeline::uci::{Engine, UciError, Workers};
 
-/// What came of a game.
-pub struct Outcome {
-    pub played: Result<FinishedGame, Failure>,
-    /// Whether an engine failed in it and it was played again.
-    pub again: bool,
+/// A game as a worker returns it.
+struct WorkerResult {
+    game: Result<FinishedGame, PlayError>,
+    /// Whether an engine failed and the game was played again.
+    replayed: bool,
 }
 
-/// Plays the games `numbers`, `job.workers.concurrency` at once; `first` are engines that run already. `keep` gets each game as
-/// it ends, in no fixed order.
+/// Plays the games `numbers` with `job.workers`; `first` are engines that are already running. `keep` receives each game
+/// when it ends, in no fixed order, and whether it was played again. `engine_error` makes the error of a failed engine.
 pub fn play_all(
     settings: &GenerateSettings,
     job: &GenerateJob,
@@ -25,22 +25,22 @@ pub fn play_all(
     first: Vec<Engine>,
     numbers: &[u32],
     keep: &mut dyn FnMut(FinishedGame, bool) -> Result<(), GenerateError>,
-    stopped: &dyn Fn(UciError) -> GenerateError,
+    engine_error: &dyn Fn(UciError) -> GenerateError,
 ) -> Result<(), GenerateError> {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let play = |mut players: Players, sender: &Sender<Outcome>| {
+    let play = |mut players: Players, sender: &Sender<WorkerResult>| {
         while !stop.load(Ordering::Relaxed)
             && let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed))
         {
-            let outcome = play_twice(&mut players, settings, book, *number);
-            let failed = outcome.played.is_err();
-            if sender.send(outcome).is_err() || failed {
+            let result = play_with_retry(&mut players, settings, book, *number);
+            let failed = result.game.is_err();
+            if sender.send(result).is_err() || failed {
                 return;
             }
         }
     };
     std::thread::scope(|scope| {
-        let (sender, games) = channel();
+        let (sender, results) = channel();
         let mut first = Some(first);
         for _ in 0..job.workers.concurrency.clamp(1, numbers.len().clamp(1, Workers::MOST)) {
             let mut engines: Vec<Option<Engine>> = first.take().into_iter().flatten().map(Some).collect();
@@ -51,13 +51,13 @@ pub fn play_all(
         }
         drop(sender);
         let mut outcome = Ok(());
-        for Outcome { played, again } in games {
-            let kept = match played {
-                Ok(game) => keep(game, again),
-                Err(Failure::Engine(error)) => Err(stopped(error)),
-                Err(Failure::Other(error)) => Err(error),
+        for WorkerResult { game, replayed } in results {
+            let kept = match game {
+                Ok(game) => keep(game, replayed),
+                Err(PlayError::Engine(error)) => Err(engine_error(error)),
+                Err(PlayError::Other(error)) => Err(error),
             };
-            // Games under way are still finished and kept; the first failure is the one reported.
+            // Games in progress are still finished and kept; the first error is the one returned.
             if kept.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -67,13 +67,18 @@ pub fn play_all(
     })
 }
 
-/// The game, from its start again with new engines where one failed.
-fn play_twice(players: &mut Players, settings: &GenerateSettings, book: Option<&Book>, number: u32) -> Outcome {
-    match game(players, settings, book, number) {
-        Err(Failure::Engine(error)) if !error.is_request() => {
-            players.dismiss();
-            Outcome { played: game(players, settings, book, number), again: true }
+/// Plays a game; when an engine fails, plays it once more from its start with new engines.
+fn play_with_retry(
+    players: &mut Players,
+    settings: &GenerateSettings,
+    book: Option<&Book>,
+    number: u32,
+) -> WorkerResult {
+    match play_game(players, settings, book, number) {
+        Err(PlayError::Engine(error)) if !error.is_request() => {
+            players.stop_engines();
+            WorkerResult { game: play_game(players, settings, book, number), replayed: true }
         }
-        played => Outcome { played, again: false },
+        game => WorkerResult { game, replayed: false },
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of a generation: the settings that determine the games, and the work that does not.
+//! The settings that the games depend on, and the job: engines, number of games, workers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use super::book::BookSpec;
 use crate::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use crate::units::Seed;
 
-/// What determines a game, beside its number and the engines.
+/// The settings that a game depends on, besides its number and the engines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenerateSettings {
     pub limit: SearchLimit,
     pub seed: Seed,
-    /// Where games begin; the initial position without a book.
+    /// The opening book; games begin at the initial position without one.
     pub book: Option<BookSpec>,
-    /// Fewest and most random moves a game goes on with.
+    /// Least and largest number of random moves after the opening.
     pub random_plies: (u16, u16),
-    /// Chance that a later move is random too; its position is searched all the same.
+    /// Probability that a later move is random too; its position is searched anyway.
     pub random_move_rate: f64,
-    /// So many moves after a game's start position there are no more random ones.
+    /// No move is random from this ply on, counted from the game's start position.
     pub random_move_until: Option<u16>,
     pub adjudication: Adjudication,
 }
 
 impl GenerateSettings {
-    /// From the initial position, 4 to 10 random moves and none after that.
+    /// Games from the initial position with 4 to 10 random moves, and none after these.
     #[must_use]
     pub fn new(limit: SearchLimit, seed: Seed) -> GenerateSettings {
         GenerateSettings {
@@ -39,7 +39,7 @@ impl GenerateSettings {
     }
 }
 
-/// When a game ends before the rules end it. Plies are counted from the game's start position.
+/// When a game is adjudicated. Plies are counted from the game's start position.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjudication {
     /// Longer games are draws.
@@ -59,35 +59,35 @@ impl Default for Adjudication {
     }
 }
 
-/// How the work is done; changes nothing in the games.
+/// Which engines play how many games, and how. The games do not depend on `workers`.
 #[derive(Clone, Debug)]
 pub struct GenerateJob {
-    /// Who plays: one against itself, or each pair of them (see [`Pairing`](super::Pairing)).
+    /// The players: a single engine plays itself, several play each other (see [`Pairing`](super::Pairing)).
     pub engines: Vec<EngineSpec>,
     pub games: u32,
-    /// Games played at once, each with an engine process for every engine that plays in it.
+    /// Games played at once; each has its own engine processes.
     pub workers: Workers,
-    /// Goes into the manifest of a `.fsd` file.
+    /// The command line, for the manifest of a `.fsd` file.
     pub command: Vec<String>,
 }
 
 impl GenerateJob {
-    /// One game at a time.
+    /// A job with one worker and no command line.
     #[must_use]
     pub fn new(engines: Vec<EngineSpec>, games: u32) -> GenerateJob {
         GenerateJob { engines, games, workers: Workers::default(), command: Vec::new() }
     }
 }
 
-/// Longer games' moves would not fit a pipe, and an engine that hangs could then hang its user.
+/// The moves of longer games would not fit a pipe's buffer, and writing them to an engine that hangs would block.
 const LONGEST_GAME: u16 = 10_000;
 
-/// Whether the request makes sense.
+/// Checks the settings and the job.
 pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<(), GenerateError> {
     let request = |text: String| Err(GenerateError::Request(text));
     let GenerateSettings { limit, random_plies, random_move_rate, adjudication, .. } = settings;
     if !limit.reproducible() {
-        return request("games are to be reproducible: limit the searches by nodes or depth, not by time".into());
+        return request("games must be reproducible: limit the searches by nodes or depth, not by time".into());
     }
     if limit.is_empty() {
         return request("a search needs at least one node or ply".into());
@@ -102,7 +102,7 @@ pub fn check(settings: &GenerateSettings, job: &GenerateJob) -> Result<(), Gener
         return request("--random-plies must not exceed --max-plies".into());
     }
     if adjudication.max_plies > LONGEST_GAME {
-        return request(format!("--max-plies goes up to {LONGEST_GAME}"));
+        return request(format!("--max-plies must be at most {LONGEST_GAME}"));
     }
     if job.games == 0 {
         return request("--games must be at least 1".into());

@@ -1,5 +1,5 @@
-//! A searched position as a line of the journal: the number of its record, the score (side to move's view: centipawns,
-//! or `#` and moves to mate) and the best move in UCI, such as `1234 -31 e2e4` or `7 #2 d1h5`.
+//! The journal's line for a searched position: record number, score and best move in UCI notation, such as
+//! `1234 -31 e2e4` or `7 #2 d1h5`. The score is the side to move's view: centipawns, or `#` and the moves to mate.
 
 use shakmaty::uci::UciMove;
 
@@ -16,17 +16,17 @@ pub fn write(number: u32, answer: &Answer) -> String {
     }
 }
 
-/// The record's number and what was found, checked against the record.
+/// The record number and the label, checked against the record.
 pub fn read(line: &str, records: &[Record]) -> Result<(u32, Label), String> {
     let words: Vec<&str> = line.split(' ').collect();
-    let [number, score, best] = words[..] else { return Err("it has not three words".into()) };
-    let number: u32 = number.parse().map_err(|_| format!("{number:?} is no number of a record"))?;
+    let [number, score, best] = words[..] else { return Err("it does not have three words".into()) };
+    let number: u32 = number.parse().map_err(|_| format!("{number:?} is not a record number"))?;
     let record = records.get(number as usize).ok_or_else(|| format!("there is no record {number}"))?;
     let eval = match score.strip_prefix('#') {
         Some(moves) => moves.parse().ok().filter(|moves| *moves != 0).map(Eval::Mate),
         None => score.parse().ok().map(|score| Eval::Score(Centipawn(score))),
     };
-    let eval = eval.ok_or_else(|| format!("{score:?} is no score"))?;
+    let eval = eval.ok_or_else(|| format!("{score:?} is not a score"))?;
     let position = record.position().map_err(|error| format!("record {number}: {error}"))?;
     let best = best.parse::<UciMove>().ok().and_then(|best| best.to_move(&position).ok());
     let best = best.ok_or_else(|| format!("its move is illegal in the position of record {number}"))?;
@@ -52,11 +52,11 @@ mod tests {
             assert_eq!((number, label.eval(), label.best_move(&position)), (0, eval, Some(best)));
         }
         let check = |line: &str, expected: &str| assert_eq!(read(line, &records).unwrap_err(), expected);
-        check("0 3", "it has not three words");
+        check("0 3", "it does not have three words");
         check("1 3 e2e4", "there is no record 1");
-        check("-1 3 e2e4", "\"-1\" is no number of a record");
-        check("0 x e2e4", "\"x\" is no score");
-        check("0 #0 e2e4", "\"#0\" is no score");
+        check("-1 3 e2e4", "\"-1\" is not a record number");
+        check("0 x e2e4", "\"x\" is not a score");
+        check("0 #0 e2e4", "\"#0\" is not a score");
         check("0 3 e2e5", "its move is illegal in the position of record 0");
     }
 }

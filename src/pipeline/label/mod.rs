@@ -1,9 +1,9 @@
-//! Scores by an engine: every distinct position of a slice of records is searched once, each for itself (`ucinewgame`
-//! before it), so that its answer depends on the engine, its options, the limit and the position alone.
+//! Has an engine score the positions of a slice of records. Every distinct position is searched once, after a
+//! `ucinewgame`, so that the answer depends on the engine, its options, the search limit and the position only.
 //!
-//! Two records hold the same position when board, side to move, castling rights, en passant and rule-50 counter agree;
-//! what happened in the game before is not told to the engine. Finished positions are kept in a journal: an interrupted
-//! run goes on where it stopped, and its result is the same as without the interruption.
+//! Two positions are equal when board, side to move, castling rights, en passant square and rule-50 counter agree; the
+//! engine does not see the earlier moves of the game. A journal keeps finished positions: an interrupted run resumes
+//! where it stopped, and gives the same result as an uninterrupted one.
 
 mod journal_entry;
 mod pool;
@@ -23,41 +23,41 @@ use crate::data::{Eval, Record, pack_move};
 use crate::units::Centipawn;
 use run::LabelRun;
 
-/// What determines the scores, beside the positions.
+/// The settings that the scores depend on.
 #[derive(Clone, Debug)]
 pub struct LabelSettings {
     pub engine: EngineSpec,
     pub limit: SearchLimit,
-    /// How often a position is tried again, on a new engine, after the engine failed.
+    /// How often a position is searched again, by a new engine, after the engine failed.
     pub retries: u32,
 }
 
 impl LabelSettings {
-    /// With one more try.
+    /// Settings with one retry.
     #[must_use]
     pub const fn new(engine: EngineSpec, limit: SearchLimit) -> LabelSettings {
         LabelSettings { engine, limit, retries: 1 }
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Copy, Clone, Debug)]
 pub struct LabelProgress {
-    /// Distinct positions with an answer or a failure, those from the journal included.
+    /// Distinct positions with an answer or a failure, including those of the journal.
     pub done: u64,
     /// Distinct positions.
     pub total: u64,
     pub failed: u64,
-    /// Positions a second since this run began.
+    /// Positions per second since this run began.
     pub rate: f64,
 }
 
-/// What the engine found in a position.
+/// The engine's score and move for a position.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Side to move's view, as [`Eval::centipawns`]: centipawns, mates beyond ±30,000.
+    /// Side to move's view, as [`Eval::centipawns`]: centipawns, with mates beyond ±30,000.
     pub score: i16,
-    /// As a record packs it.
+    /// The best move, packed as in a record.
     mv: u16,
 }
 
@@ -66,7 +66,7 @@ impl Label {
         Label { score: answer.eval.centipawns(), mv: pack_move(answer.best) }
     }
 
-    /// Side to move's view.
+    /// The score as an evaluation, side to move's view.
     #[must_use]
     pub fn eval(self) -> Eval {
         let score = i32::from(self.score);
@@ -77,19 +77,19 @@ impl Label {
         }
     }
 
-    /// The engine's choice in `position`, the one that was searched.
+    /// The engine's best move; `position` must be the position that was searched.
     #[must_use]
     pub fn best_move(self, position: &Chess) -> Option<Move> {
         position.legal_moves().into_iter().find(|mv| pack_move(*mv) == self.mv)
     }
 
-    /// `record`, which holds the searched position, with this score and the engine's choice as its move.
+    /// Replaces score and move of `record`, which must hold the searched position.
     #[must_use]
     pub fn apply(self, record: Record) -> Record {
         record.with_score(Some(self.score)).with_move(self.mv)
     }
 
-    /// `record`, which holds the searched position, with this score and its own move.
+    /// Replaces the score of `record`, which must hold the searched position, and leaves its move.
     #[must_use]
     pub fn apply_score(self, record: Record) -> Record {
         record.with_score(Some(self.score))
@@ -102,13 +102,13 @@ impl Label {
 pub enum FailReason {
     /// The record holds no legal position.
     NotLegal,
-    /// Mate or stalemate: there is nothing to search.
+    /// Mate or stalemate.
     NoLegalMove,
-    /// The engine ended in the middle of the search.
+    /// The engine ended during the search.
     EngineEnded,
-    /// The engine gave no answer in time.
+    /// The engine did not answer in time.
     EngineSilent,
-    /// The engine answered with something that is no legal move and score.
+    /// The engine's answer is not a legal move with a score.
     EngineNonsense,
 }
 
@@ -137,34 +137,34 @@ impl FailReason {
     }
 }
 
-/// A position that has no score.
+/// A position that the engine could not score.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedPosition {
-    /// Number of the first record that holds it.
+    /// Number of the first record with this position.
     pub record: u32,
     pub fen: String,
     pub reason: FailReason,
     pub message: String,
 }
 
-/// How the scores came about: what a manifest records. The same whether the run was interrupted or not.
+/// The provenance of the scores, for the manifest. It does not depend on interruptions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labelling {
     pub engine: EngineIdentity,
     pub limit: SearchLimit,
-    /// Whether the same engine gives the same scores again.
+    /// Whether the same engine gives the same scores every time.
     pub reproducible: bool,
     /// Distinct positions.
     pub positions: u64,
-    /// Records that hold a position of an earlier one.
+    /// Records whose position an earlier record has too.
     pub repeated: u64,
     /// Distinct positions without a score.
     pub failed: BTreeMap<FailReason, u64>,
-    /// The first few of them.
+    /// The first failed positions.
     pub examples: Vec<FailedPosition>,
 }
 
-/// What this run did.
+/// Counts of this run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunCounts {
     pub searched: u64,
@@ -179,24 +179,24 @@ pub struct RunCounts {
 pub struct Labels {
     pub labelling: Labelling,
     pub counts: RunCounts,
-    /// For each record the first one with its position.
-    first: Vec<u32>,
-    /// By number of that one.
-    found: Vec<Label>,
+    /// For each record the first record with its position.
+    first_occurrence: Vec<u32>,
+    /// Labels by record number; set for first occurrences only.
+    labels: Vec<Label>,
     journal: Journal,
 }
 
 impl Labels {
-    /// The answer for a record by its place in the slice; none where its position failed.
+    /// The label of the record with this index, or `None` where the search of its position failed.
     ///
     /// # Panics
-    /// When the slice had no such record.
+    /// When the index is out of range.
     #[must_use]
     pub fn get(&self, record: usize) -> Option<Label> {
-        Some(self.found[self.first[record] as usize]).filter(|label| *label != MISSING)
+        Some(self.labels[self.first_occurrence[record] as usize]).filter(|label| *label != MISSING)
     }
 
-    /// Removes the journal: to be called when what was made of the scores stands where it belongs.
+    /// Removes the journal. To be called once the scores are saved elsewhere.
     ///
     /// # Errors
     /// When the file cannot be removed.
@@ -205,19 +205,19 @@ impl Labels {
     }
 }
 
-/// In the place of an answer that is not there.
+/// Stands for a label that is not known.
 const MISSING: Label = Label { score: i16::MIN, mv: 0 };
 
-/// Why there are no scores. Positions searched so far are kept in the journal.
+/// Why labelling failed. The positions searched so far stay in the journal.
 #[derive(Debug, Error)]
 pub enum LabelError {
-    #[error("{error}{}", kept(*finished, journal))]
+    #[error("{error}{}", journal_note(*finished, journal))]
     Engine { error: Box<UciError>, finished: u64, journal: PathBuf },
     #[error(
         "{failures} positions in a row could not be searched; the last one, {}: {}{}",
-        last.fen, last.message, kept(*finished, journal)
+        last.fen, last.message, journal_note(*finished, journal)
     )]
-    NothingButFailures { failures: u64, last: Box<FailedPosition>, finished: u64, journal: PathBuf },
+    OnlyFailures { failures: u64, last: Box<FailedPosition>, finished: u64, journal: PathBuf },
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("a search needs at least one node, ply or millisecond")]
@@ -227,19 +227,20 @@ pub enum LabelError {
 }
 
 impl LabelError {
-    /// Whether the request was wrong, rather than the work having failed on the way.
+    /// Whether the request was wrong; otherwise the work failed on the way.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         match self {
             LabelError::Engine { error, .. } => error.is_request(),
             LabelError::Journal(error) => error.is_request(),
             LabelError::EmptyLimit | LabelError::TooMany { .. } => true,
-            LabelError::NothingButFailures { .. } => false,
+            LabelError::OnlyFailures { .. } => false,
         }
     }
 }
 
-fn kept(finished: u64, journal: &Path) -> String {
+/// Says where the finished positions are kept.
+fn journal_note(finished: u64, journal: &Path) -> String {
     match finished {
         0 => String::new(),
         _ => {
@@ -248,18 +249,20 @@ fn kept(finished: u64, journal: &Path) -> String {
     }
 }
 
-/// So many failures in a row end the run: an engine that is wrong from the start is found out sooner.
-const PATIENCE_AT_FIRST: u64 = 8;
-const PATIENCE_LATER: u64 = 32;
+/// Consecutive failures of the engine that end the run: fewer before its first answer, so that an unsuitable engine is
+/// noticed early.
+const FIRST_FAILURES_ALLOWED: u64 = 8;
+const LATER_FAILURES_ALLOWED: u64 = 32;
 
-/// Has the engine score every position of `records`, each distinct one once. `fingerprint` names the records (a hash):
-/// the journal at `journal` (by custom [`journal_path`](super::journal_path) of the output) goes with them only.
+/// Has the engine score every distinct position of `records` once. `fingerprint` is a hash of the records: the journal at
+/// `journal` (usually [`journal_path`](super::journal_path) of the output) is valid for these records only.
 ///
-/// Takes 8 bytes of memory a record, 9 while it looks for repeated positions, beside the records themselves, which may be
-/// mapped from a file. The answers do not depend on the concurrency.
+/// Takes 8 bytes of memory per record, and 9 while it looks for repeated positions. The records themselves may be mapped
+/// from a file. The labels do not depend on the number of workers.
 ///
 /// # Errors
-/// When the engine cannot be started, does nothing but fail, or the journal cannot be written or belongs to other work.
+/// When the engine cannot be started or fails again and again, or when the journal cannot be written or belongs to
+/// another job.
 pub fn label(
     records: &[Record],
     settings: &LabelSettings,
@@ -278,7 +281,7 @@ pub fn label(
     let engine = Engine::start(&settings.engine, workers.answer_timeout).map_err(|error| stopped(error, 0))?;
     let identity = engine.identity().clone();
     let mut run = LabelRun::open(records, settings.limit, identity, journal, fingerprint, progress)?;
-    run.tell();
+    run.report_progress();
     pool::search_all(records, settings, workers, engine, &mut run)?;
     run.finish()
 }

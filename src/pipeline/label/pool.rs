@@ -1,4 +1,4 @@
-//! Engines side by side, each searching one position after another.
+//! A pool of engines, each of which searches one position after another.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use super::{FailReason, LabelSettings};
 use crate::data::Record;
 use crate::pipeline::uci::{Answer, Engine, UciError, Workers};
 
-/// What came of a position.
-pub enum Outcome {
-    Found(Answer),
+/// The outcome of a search.
+pub enum SearchOutcome {
+    Answered(Answer),
     Failed {
         reason: FailReason,
         message: String,
@@ -23,129 +23,137 @@ pub enum Outcome {
     NoEngine(UciError),
 }
 
-/// A searched position.
-pub struct Searched {
+pub struct SearchedRecord {
     pub number: u32,
-    pub outcome: Outcome,
-    /// Engines that were killed or died on the way.
-    pub lost: u64,
+    pub outcome: SearchOutcome,
+    /// Engines that died or were killed during the search.
+    pub engines_lost: u64,
 }
 
-/// Where positions come from and go to.
-pub trait Task {
+/// Chooses the records to search and receives the outcomes.
+pub trait SearchQueue {
     type Error;
     /// The number of the next record to search.
     fn next(&mut self) -> Option<u32>;
-    /// Takes what came of one; an error ends the work.
-    fn keep(&mut self, searched: Searched) -> Result<(), Self::Error>;
+    /// Receives an outcome; an error ends the search of all records.
+    fn receive(&mut self, searched: SearchedRecord) -> Result<(), Self::Error>;
 }
 
-/// Searches the records of a task on `workers.concurrency` engines, `first` among them. They end in no fixed order.
-pub fn search_all<T: Task>(
+/// Searches the records of `queue` with `workers.concurrency` engines, of which `first` is already running. Outcomes
+/// arrive in no fixed order.
+pub fn search_all<Q: SearchQueue>(
     records: &[Record],
     settings: &LabelSettings,
     workers: &Workers,
     first: Engine,
-    task: &mut T,
-) -> Result<(), T::Error> {
+    queue: &mut Q,
+) -> Result<(), Q::Error> {
     let stop = AtomicBool::new(false);
-    let (jobs, queue) = channel();
-    let queue = Mutex::new(queue);
+    let (jobs, waiting) = channel();
+    let waiting = Mutex::new(waiting);
     let concurrency = workers.concurrency.clamp(1, Workers::MOST);
     std::thread::scope(|scope| {
         let (sender, results) = channel();
         let mut first = Some(first);
         for _ in 0..concurrency {
-            let worker = Worker { settings, patience: workers.answer_timeout, engine: first.take(), lost: 0 };
-            let (sender, queue, stop) = (sender.clone(), &queue, &stop);
-            scope.spawn(move || worker.run(records, queue, &sender, stop));
+            let answer_timeout = workers.answer_timeout;
+            let worker = SearchWorker { settings, answer_timeout, engine: first.take(), engines_lost: 0 };
+            let (sender, waiting, stop) = (sender.clone(), &waiting, &stop);
+            scope.spawn(move || worker.run(records, waiting, &sender, stop));
         }
         drop(sender);
-        // Two a worker: one under way, one waiting.
-        let mut under_way = 0;
-        let mut outcome = Ok(());
+        // Each worker has at most two records: one being searched, one waiting.
+        let mut in_flight = 0;
+        let mut result = Ok(());
         loop {
-            while under_way < 2 * concurrency
-                && let Some(number) = task.next()
+            while in_flight < 2 * concurrency
+                && let Some(number) = queue.next()
                 && jobs.send(number).is_ok()
             {
-                under_way += 1;
+                in_flight += 1;
             }
-            if under_way == 0 {
+            if in_flight == 0 {
                 break;
             }
             let Ok(searched) = results.recv() else { break };
-            under_way -= 1;
-            outcome = task.keep(searched);
-            if outcome.is_err() {
+            in_flight -= 1;
+            result = queue.receive(searched);
+            if result.is_err() {
                 stop.store(true, Ordering::Relaxed);
                 break;
             }
         }
         drop(jobs);
-        // What was under way is kept too; the first failure is the one reported.
+        // Answers still in flight are kept too; the first error is the one returned.
         for searched in results {
-            if matches!(searched.outcome, Outcome::Found(_)) {
-                outcome = outcome.and(task.keep(searched));
+            if matches!(searched.outcome, SearchOutcome::Answered(_)) {
+                result = result.and(queue.receive(searched));
             }
         }
-        outcome
+        result
     })
 }
 
-struct Worker<'a> {
+struct SearchWorker<'a> {
     settings: &'a LabelSettings,
-    patience: Duration,
-    /// None before the first position and after a failure.
+    answer_timeout: Duration,
+    /// `None` before the first position and after a failure.
     engine: Option<Engine>,
-    lost: u64,
+    engines_lost: u64,
 }
 
-impl Worker<'_> {
-    fn run(mut self, records: &[Record], queue: &Mutex<Receiver<u32>>, results: &Sender<Searched>, stop: &AtomicBool) {
+impl SearchWorker<'_> {
+    fn run(
+        mut self,
+        records: &[Record],
+        waiting: &Mutex<Receiver<u32>>,
+        results: &Sender<SearchedRecord>,
+        stop: &AtomicBool,
+    ) {
         loop {
-            // A worker that panicked held no lock: nothing here panics with it.
-            let job = queue.lock().map(|queue| queue.recv());
+            // The lock is never poisoned: nothing panics while it is held.
+            let job = waiting.lock().map(|waiting| waiting.recv());
             let Ok(Ok(number)) = job else { return };
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            let outcome = self.look_at(&records[number as usize], stop);
-            let lost = std::mem::take(&mut self.lost);
-            if results.send(Searched { number, outcome, lost }).is_err() {
+            let outcome = self.search_record(&records[number as usize], stop);
+            let engines_lost = std::mem::take(&mut self.engines_lost);
+            if results.send(SearchedRecord { number, outcome, engines_lost }).is_err() {
                 return;
             }
         }
     }
 
-    fn look_at(&mut self, record: &Record, stop: &AtomicBool) -> Outcome {
+    /// Searches a record's position; tries again as often as the settings allow.
+    fn search_record(&mut self, record: &Record, stop: &AtomicBool) -> SearchOutcome {
         let position = match record.position() {
             Ok(position) => position,
-            Err(error) => return Outcome::Failed { reason: FailReason::NotLegal, message: error.to_string() },
+            Err(error) => return SearchOutcome::Failed { reason: FailReason::NotLegal, message: error.to_string() },
         };
         if position.legal_moves().is_empty() {
-            let message = "the game is over there".into();
-            return Outcome::Failed { reason: FailReason::NoLegalMove, message };
+            let message = "the game is over in this position".into();
+            return SearchOutcome::Failed { reason: FailReason::NoLegalMove, message };
         }
         let fen = fen(&position);
-        let mut tries = self.settings.retries;
+        let mut retries = self.settings.retries;
         loop {
             let failure = match self.search(&fen, &position) {
-                Ok(answer) => return Outcome::Found(answer),
+                Ok(answer) => return SearchOutcome::Answered(answer),
                 Err(failure) => failure,
             };
-            if tries == 0 || stop.load(Ordering::Relaxed) {
+            if retries == 0 || stop.load(Ordering::Relaxed) {
                 return failure;
             }
-            tries -= 1;
+            retries -= 1;
         }
     }
 
-    /// One try, on a new engine where there is none.
-    fn search(&mut self, fen: &str, position: &Chess) -> Result<Answer, Outcome> {
+    /// Searches once, with a new engine where none is running.
+    fn search(&mut self, fen: &str, position: &Chess) -> Result<Answer, SearchOutcome> {
         let mut engine = match self.engine.take() {
             Some(engine) => engine,
-            None => Engine::start(&self.settings.engine, self.patience).map_err(Outcome::NoEngine)?,
+            None => Engine::start(&self.settings.engine, self.answer_timeout).map_err(SearchOutcome::NoEngine)?,
         };
         let answer = engine.new_game().and_then(|()| engine.search(fen, "", position, self.settings.limit));
         match answer {
@@ -154,15 +162,15 @@ impl Worker<'_> {
                 Ok(answer)
             }
             Err(error) => {
-                self.lost += 1;
-                Err(Outcome::Failed { reason: FailReason::of(&error), message: error.to_string() })
+                self.engines_lost += 1;
+                Err(SearchOutcome::Failed { reason: FailReason::of(&error), message: error.to_string() })
             }
         }
     }
 }
 
-/// What the engine is told: with the lowest move number the rule-50 counter allows, so that the answer is the same for
-/// every record that holds the position.
+/// The FEN sent to the engine. It has the lowest move number that the rule-50 counter allows, so that the answer is the
+/// same for every record with this position.
 fn fen(position: &Chess) -> String {
     let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
     let number = 1 + position.halfmoves().div_ceil(2);

@@ -1,20 +1,20 @@
-//! Which records hold the same position, so that none is searched twice.
+//! Finds records with equal positions, so that no position is searched twice.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::data::Record;
 
-/// For each record the first one with the same [`Record::search_key`]: itself where there is none before it. At most
-/// 2^32 − 2 records; while it works it takes 9 bytes a record, then 4.
+/// The index of the first record with the same [`Record::search_key`], for each record. Takes at most 2^32 − 2 records;
+/// needs 9 bytes of memory per record, and 4 for the result.
 pub fn first_occurrences(records: &[Record]) -> Vec<u32> {
-    // Open addressing, at most four fifths full. The records themselves are compared, so that no two positions are ever
-    // mistaken for one.
+    // Open addressing, at most four fifths full. The keys themselves are compared, not only their hashes, so different
+    // positions are never taken for equal.
     let mut table = vec![EMPTY; records.len() + records.len() / 4 + 1];
-    let mut first = Vec::with_capacity(records.len());
+    let mut firsts = Vec::with_capacity(records.len());
     for (record, number) in records.iter().zip(0u32..) {
         let key = record.search_key();
         let mut slot = ((u128::from(hash(&key)) * table.len() as u128) >> 64) as usize;
-        first.push(loop {
+        firsts.push(loop {
             match table[slot] {
                 EMPTY => {
                     table[slot] = number;
@@ -25,7 +25,7 @@ pub fn first_occurrences(records: &[Record]) -> Vec<u32> {
             }
         });
     }
-    first
+    firsts
 }
 
 const EMPTY: u32 = u32::MAX;
@@ -45,7 +45,7 @@ mod tests {
     use shakmaty::{CastlingMode, Chess};
 
     #[test]
-    fn positions_are_the_same_up_to_the_move_number() {
+    fn positions_that_differ_in_move_number_only_are_equal() {
         let record = |fen: &str| {
             let position: Chess = fen.parse::<Fen>().unwrap().into_position(CastlingMode::Standard).unwrap();
             let sample = Sample { position, game: 0, ply: Ply(7), mv: None, score: Some(3), result: None };

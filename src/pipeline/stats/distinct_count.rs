@@ -1,58 +1,58 @@
-//! How many different positions there are, in bounded memory: all keys are kept while they fit; beyond that only those
-//! below a threshold that is halved whenever the memory is full (Wegman's adaptive sampling; Flajolet 1990).
+//! Counts distinct positions in bounded memory. All keys are kept while they fit; then only the keys below a threshold,
+//! which is halved whenever the memory is full (Wegman's adaptive sampling; Flajolet 1990).
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Repeated positions.
+/// How many positions are distinct, and how many repeat.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Duplicates {
-    /// Different positions: board, side to move, castling rights, en passant square.
+    /// Distinct positions, by board, side to move, castling rights and en passant square.
     pub distinct: u64,
-    /// Whether that is counted, or estimated.
+    /// Whether `distinct` is counted; otherwise it is estimated.
     pub exact: bool,
-    /// Half of the 95% interval of an estimate.
+    /// Half the width of the estimate's 95% interval.
     pub plus_minus: u64,
-    /// Share of the samples that repeat another.
+    /// Share of the samples that repeat an earlier position.
     pub share: f64,
 }
 
-/// Keys kept at most: some 70 MB.
-const MOST: usize = 1 << 22;
+/// Most keys kept: about 70 MB.
+const MOST_KEYS: usize = 1 << 22;
 
 pub struct DistinctCounter {
     keys: HashSet<u64>,
-    most: usize,
+    capacity: usize,
     halvings: u32,
 }
 
 impl Default for DistinctCounter {
     fn default() -> DistinctCounter {
-        DistinctCounter::with_room(MOST)
+        DistinctCounter::with_capacity(MOST_KEYS)
     }
 }
 
 impl DistinctCounter {
-    fn with_room(most: usize) -> DistinctCounter {
-        DistinctCounter { keys: HashSet::new(), most, halvings: 0 }
+    fn with_capacity(capacity: usize) -> DistinctCounter {
+        DistinctCounter { keys: HashSet::new(), capacity, halvings: 0 }
     }
 
-    /// Keys from here on are not wanted.
-    pub fn below(&self) -> u64 {
+    /// Keys from this value on are ignored.
+    pub fn threshold(&self) -> u64 {
         u64::MAX >> self.halvings
     }
 
-    /// `keys` are uniform hashes of positions.
+    /// Adds positions; `keys` are uniform hashes of them.
     pub fn extend(&mut self, keys: Vec<u64>) {
         for key in keys {
-            if key < self.below() {
+            if key < self.threshold() {
                 self.keys.insert(key);
             }
-            if self.keys.len() > self.most {
+            if self.keys.len() > self.capacity {
                 self.halvings += 1;
-                let below = self.below();
-                self.keys.retain(|key| *key < below);
+                let threshold = self.threshold();
+                self.keys.retain(|key| *key < threshold);
             }
         }
     }
@@ -61,7 +61,7 @@ impl DistinctCounter {
         let kept = self.keys.len() as f64;
         let scale = 2f64.powi(self.halvings as i32);
         let distinct = (kept * scale).round() as u64;
-        // The number kept is binomial.
+        // The number of keys kept has a binomial distribution.
         let plus_minus = 1.96 * scale * (kept * (1.0 - 1.0 / scale)).sqrt();
         let distinct = distinct.min(samples);
         let share = 1.0 - distinct as f64 / samples.max(1) as f64;
@@ -75,10 +75,10 @@ mod tests {
     use crate::units::Seed;
 
     #[test]
-    fn counted_while_they_fit_and_estimated_beyond() {
+    fn keys_are_counted_while_they_fit_and_estimated_beyond() {
         let draws = Seed(4).draws("distinct");
-        let check = |room, keys: u64, samples: u64| {
-            let mut distinct = DistinctCounter::with_room(room);
+        let check = |capacity, keys: u64, samples: u64| {
+            let mut distinct = DistinctCounter::with_capacity(capacity);
             distinct.extend((0..samples).map(|i| draws.at(i % keys)).collect());
             distinct.duplicates(samples)
         };

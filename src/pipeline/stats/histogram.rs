@@ -18,26 +18,27 @@ impl Histogram {
         other.0.iter().for_each(|(value, count)| self.add(*value, *count));
     }
 
+    /// Number of values counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// NaN where nothing was counted.
+    /// The mean value; NaN for an empty histogram.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.0.iter().map(|(value, count)| f64::from(*value) * *count as f64).sum();
         sum / self.count() as f64
     }
 
-    /// The smallest value that at least the share `q` of all does not exceed; none where nothing was counted.
+    /// The smallest value such that at least the share `q` of all values do not exceed it; `None` for an empty histogram.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<i32> {
-        let wanted = q * self.count() as f64;
-        let mut seen = 0;
+        let rank = q * self.count() as f64;
+        let mut cumulative = 0;
         self.0.iter().find_map(|(value, count)| {
-            seen += count;
-            (seen as f64 >= wanted).then_some(*value)
+            cumulative += count;
+            (cumulative as f64 >= rank).then_some(*value)
         })
     }
 }

@@ -1,10 +1,10 @@
-//! Expected results against scores, and the logistic curve that fits them best.
+//! Fits a logistic curve to the results by score.
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::GameResult;
 
-/// Results of the side to move.
+/// Counts of results, side to move's view.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultCounts {
     pub wins: u64,
@@ -38,10 +38,10 @@ impl ResultCounts {
         (self.wins as f64 + self.draws as f64 / 2.0) / self.count() as f64
     }
 
-    /// Sum of squared distances to `mean`, over all of them.
-    fn squares(&self, mean: f64) -> f64 {
-        let part = |count: u64, points: f64| count as f64 * (points - mean).powi(2);
-        part(self.wins, 1.0) + part(self.draws, 0.5) + part(self.losses, 0.0)
+    /// Sum over all results of the squared distance to `mean`.
+    fn squared_error(&self, mean: f64) -> f64 {
+        let squares = |count: u64, points: f64| count as f64 * (points - mean).powi(2);
+        squares(self.wins, 1.0) + squares(self.draws, 0.5) + squares(self.losses, 0.0)
     }
 }
 
@@ -53,7 +53,7 @@ pub struct ScoreBin {
     pub samples: u64,
     /// In [0, 1], side to move's view.
     pub mean: f64,
-    /// Half of the 95% interval, samples taken as independent.
+    /// Half the width of the 95% interval, if the samples were independent.
     pub plus_minus: f64,
 }
 
@@ -62,55 +62,56 @@ pub struct ScoreBin {
 pub struct LogisticFit {
     /// The score with an expected result of one half, centipawns.
     pub a: f64,
-    /// Scale, centipawns: what `score_scale` should be for these scores and results.
+    /// Scale, centipawns: the right `score_scale` for these scores and results.
     pub b: f64,
-    /// Halves of the 95% intervals, samples taken as independent; the positions of a game are not, so the truth is
-    /// wider.
+    /// Half the widths of the 95% intervals, if the samples were independent. The positions of a game are not, so the
+    /// true intervals are wider.
     pub a_plus_minus: f64,
     pub b_plus_minus: f64,
     pub samples: u64,
-    /// Mean squared distance between result and curve.
+    /// Mean squared difference between result and curve.
     pub mean_squared_error: f64,
     /// By ranges of [`BIN`] centipawns.
     pub bins: Vec<ScoreBin>,
 }
 
-/// Centipawns a range.
+/// Centipawns per range.
 const BIN: i32 = 50;
-const ROUNDS: usize = 100;
+/// Most steps of Newton's method.
+const MAX_STEPS: usize = 100;
 
-/// Fits the curve by maximum likelihood (a draw counts as half a win and half a loss) to the results by score; none
-/// where they do not determine one.
+/// Fits the curve to the results by score, by maximum likelihood; a draw counts as half a win and half a loss. Returns
+/// `None` where the results do not determine a curve.
 ///
-/// Newton's method on the logit w·score + c; b = 1/w, a = −c/w. Intervals from the sandwich covariance (White 1982) by
-/// the delta method.
-pub fn fit(outcomes: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
-    let samples: u64 = outcomes.iter().map(|(_, outcomes)| outcomes.count()).sum();
-    let points = || outcomes.iter().map(|(score, outcomes)| (f64::from(*score) / UNIT, outcomes));
+/// Uses Newton's method on the logit w·score + c, where b = 1/w and a = −c/w. The intervals come from the sandwich
+/// covariance (White 1982) by the delta method.
+pub fn fit(results: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
+    let samples: u64 = results.iter().map(|(_, results)| results.count()).sum();
+    let points = || results.iter().map(|(score, results)| (f64::from(*score) / UNIT, results));
     let (mut w, mut c) = (0.0, 0.0);
-    let mut settled = false;
-    for _ in 0..ROUNDS {
+    let mut converged = false;
+    for _ in 0..MAX_STEPS {
         let (gradient, hessian) = derivatives(points(), w, c);
         let inverse = hessian.inverse()?;
         let step = inverse.times(gradient);
-        // Halved where a whole step would overshoot.
-        let damp = 1f64.min(2.0 / step.0.abs().max(step.1.abs()).max(1e-300));
-        w += damp * step.0;
-        c += damp * step.1;
-        settled = step.0.abs() + step.1.abs() < 1e-12;
-        if settled {
+        // Long steps are shortened, because they would overshoot.
+        let damping = 1f64.min(2.0 / step.0.abs().max(step.1.abs()).max(1e-300));
+        w += damping * step.0;
+        c += damping * step.1;
+        converged = step.0.abs() + step.1.abs() < 1e-12;
+        if converged {
             break;
         }
     }
-    if !settled || w <= 0.0 {
+    if !converged || w <= 0.0 {
         return None;
     }
     let (_, hessian) = derivatives(points(), w, c);
     let inverse = hessian.inverse()?;
     let mut meat = Symmetric::default();
     let mut error = 0.0;
-    for (x, outcomes) in points() {
-        let squares = outcomes.squares(expected(w * x + c));
+    for (x, results) in points() {
+        let squares = results.squared_error(expected(w * x + c));
         meat.add(x, squares);
         error += squares;
     }
@@ -126,11 +127,11 @@ pub fn fit(outcomes: &[(i32, ResultCounts)]) -> Option<LogisticFit> {
         b_plus_minus: 1.96 * b_variance.sqrt() * UNIT,
         samples,
         mean_squared_error: error / samples as f64,
-        bins: bins(outcomes),
+        bins: bins(results),
     })
 }
 
-/// Scores are fitted in pawns, so that both parameters are of one size.
+/// Scores are fitted in pawns, so that both parameters have similar magnitudes.
 const UNIT: f64 = 100.0;
 
 fn expected(logit: f64) -> f64 {
@@ -184,9 +185,9 @@ impl Symmetric {
 fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a ResultCounts)>, w: f64, c: f64) -> ((f64, f64), Symmetric) {
     let mut gradient = (0.0, 0.0);
     let mut hessian = Symmetric::default();
-    for (x, outcomes) in points {
-        let (count, p) = (outcomes.count() as f64, expected(w * x + c));
-        let residual = count * (outcomes.mean() - p);
+    for (x, results) in points {
+        let (count, p) = (results.count() as f64, expected(w * x + c));
+        let residual = count * (results.mean() - p);
         gradient.0 += residual * x;
         gradient.1 += residual;
         hessian.add(x, count * p * (1.0 - p));
@@ -194,18 +195,17 @@ fn derivatives<'a>(points: impl Iterator<Item = (f64, &'a ResultCounts)>, w: f64
     (gradient, hessian)
 }
 
-fn bins(outcomes: &[(i32, ResultCounts)]) -> Vec<ScoreBin> {
+fn bins(results: &[(i32, ResultCounts)]) -> Vec<ScoreBin> {
     let bin = |score: i32| (score + BIN / 2).div_euclid(BIN);
-    let parts = outcomes.chunk_by(|a, b| bin(a.0) == bin(b.0));
-    parts
-        .map(|part| {
-            let mut all = ResultCounts::default();
-            part.iter().for_each(|(_, outcomes)| all.merge(*outcomes));
-            let (samples, mean) = (all.count(), all.mean());
-            let plus_minus = 1.96 * (all.squares(mean) / samples as f64 / samples as f64).sqrt();
-            ScoreBin { score: bin(part[0].0) * BIN, samples, mean, plus_minus }
-        })
-        .collect()
+    let bins = results.chunk_by(|a, b| bin(a.0) == bin(b.0));
+    bins.map(|scores| {
+        let mut total = ResultCounts::default();
+        scores.iter().for_each(|(_, results)| total.merge(*results));
+        let (samples, mean) = (total.count(), total.mean());
+        let plus_minus = 1.96 * (total.squared_error(mean) / samples as f64 / samples as f64).sqrt();
+        ScoreBin { score: bin(scores[0].0) * BIN, samples, mean, plus_minus }
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -214,22 +214,21 @@ mod tests {
     use crate::units::Seed;
     use rand::RngExt;
 
-    /// Results drawn from the curve are fitted by it, within the interval.
     #[test]
-    fn a_known_curve_is_found() {
+    fn a_curve_is_recovered_from_its_own_results() {
         let (a, b) = (12.0, 230.0);
         let mut rng = Seed(6).stream("logistic", 0);
-        let outcomes: Vec<(i32, ResultCounts)> = (-900..900)
+        let results: Vec<(i32, ResultCounts)> = (-900..900)
             .map(|score| {
                 let p = expected((f64::from(score) - a) / b);
-                let mut outcomes = ResultCounts::default();
+                let mut results = ResultCounts::default();
                 for _ in 0..40 {
-                    outcomes.add(if rng.random_bool(p) { GameResult::Win } else { GameResult::Loss });
+                    results.add(if rng.random_bool(p) { GameResult::Win } else { GameResult::Loss });
                 }
-                (score, outcomes)
+                (score, results)
             })
             .collect();
-        let fitted = fit(&outcomes).expect("determined");
+        let fitted = fit(&results).expect("determined");
         assert!((fitted.a - a).abs() < 2.0 * fitted.a_plus_minus, "{fitted:?}");
         assert!((fitted.b - b).abs() < 2.0 * fitted.b_plus_minus, "{fitted:?}");
         assert!(fitted.a_plus_minus < 10.0 && fitted.b_plus_minus < 10.0);
@@ -238,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn what_determines_no_curve_gives_none() {
+    fn results_that_determine_no_curve_give_none() {
         let only = |result| {
-            let mut outcomes = ResultCounts::default();
-            outcomes.add(result);
-            outcomes
+            let mut results = ResultCounts::default();
+            results.add(result);
+            results
         };
         assert_eq!(fit(&[]), None);
         assert_eq!(fit(&[(10, only(GameResult::Win))]), None);

@@ -1,5 +1,5 @@
-//! What a file of games or samples looks like: distributions over plies, pieces, scores, results, kings and moves,
-//! repeated positions, and the results against the scores.
+//! Statistics of a file of games or samples: distributions of plies, pieces, scores, results, king squares and moves;
+//! repeated positions; and the results by score.
 
 mod counts;
 mod distinct_count;
@@ -21,7 +21,7 @@ pub use distinct_count::Duplicates;
 pub use histogram::Histogram;
 pub use logistic::{LogisticFit, ResultCounts, ScoreBin};
 
-/// Everything there is to tell of a file.
+/// The statistics of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetStats {
     pub path: String,
@@ -33,7 +33,7 @@ pub struct DatasetStats {
     pub with_move: u64,
     /// The file's score unit; all scores below are in centipawns.
     pub score_unit: ScoreUnit,
-    /// Who says so; none of older documents.
+    /// Where the unit comes from; `None` in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_said_by: Option<SaidBy>,
     /// Wins, draws and losses of the side to move.
@@ -41,28 +41,28 @@ pub struct DatasetStats {
     pub plies: Histogram,
     /// Pieces on the board, kings included.
     pub pieces: Histogram,
-    /// Scores, side to move's view, cut at ±[`SCORE_CUT`] and rounded to tens; mates apart.
+    /// Scores, side to move's view, clamped to ±[`SCORE_CUT`] and rounded to tens, without mate scores.
     pub scores: Histogram,
-    /// Samples whose score is a mate: given, and received.
+    /// Samples with a mate score: the side to move mates, and is mated.
     pub mates: [u64; 2],
-    /// How often each square (a1 = 0 … h8 = 63) holds a king, each seen from its own side: two a position.
+    /// How often each square (a1 = 0 … h8 = 63) holds a king, each king seen from its own side: two per position.
     pub king_squares: Vec<u64>,
-    /// Of each role, pawn to king.
+    /// By role, pawn to king.
     pub mobility: Vec<RoleMobility>,
     /// By ply.
     pub legal_moves: Vec<LegalMovesAtPly>,
     pub duplicates: Duplicates,
-    /// None without scores and results.
+    /// The expected result by score; `None` without scores and results.
     pub wdl: Option<LogisticFit>,
 }
 
-/// Scores beyond this many centipawns are counted with it.
+/// Larger scores, in centipawns, are counted as this score.
 pub const SCORE_CUT: i32 = 3000;
 
-/// Samples worked on by one core at once.
-const PIECE: usize = 4096;
+/// Samples per task.
+const TASK_SAMPLES: usize = 4096;
 
-/// Reads a file of any format. `progress` gets the samples so far, the bytes read and the length of the file.
+/// Reads a file of any format. `progress` receives the samples so far, the bytes read and the length of the file.
 ///
 /// # Errors
 /// When the file cannot be read to its end, is damaged, or holds no sample.
@@ -74,25 +74,25 @@ pub fn dataset_stats(
 ) -> Result<DatasetStats, DataError> {
     let mut reader = SampleReader::open(path, format, unit)?;
     let unit = reader.score_unit();
-    let mut all = SampleCounts::default();
+    let mut counts = SampleCounts::default();
     let mut distinct = DistinctCounter::default();
     let mut read = 0;
     while let Some(block) = reader.next_block()? {
-        let below = distinct.below();
-        let piece = |(number, records): (usize, &[Record])| {
-            let first = read + (number * PIECE) as u64;
-            let mut gathered = SampleCounts::default();
+        let threshold = distinct.threshold();
+        let count = |(number, records): (usize, &[Record])| {
+            let first = read + (number * TASK_SAMPLES) as u64;
+            let mut counts = SampleCounts::default();
             let mut keys = Vec::with_capacity(records.len());
             for (record, sample) in records.iter().zip(first..) {
                 let broken = |problem| DataError::BrokenSample { path: path.into(), sample, problem };
-                gathered.add(record, unit).map_err(broken)?;
-                keys.extend(Some(record.key(false)).filter(|key| *key < below));
+                counts.add(record, unit).map_err(broken)?;
+                keys.extend(Some(record.key(false)).filter(|key| *key < threshold));
             }
-            Ok((gathered, keys))
+            Ok((counts, keys))
         };
-        let pieces: Vec<_> = block.par_chunks(PIECE).enumerate().map(piece).collect::<Result<_, DataError>>()?;
-        for (gathered, keys) in pieces {
-            all.merge(&gathered);
+        let tasks: Vec<_> = block.par_chunks(TASK_SAMPLES).enumerate().map(count).collect::<Result<_, DataError>>()?;
+        for (task_counts, keys) in tasks {
+            counts.merge(&task_counts);
             distinct.extend(keys);
         }
         read += block.len() as u64;
@@ -101,5 +101,5 @@ pub fn dataset_stats(
     if read == 0 {
         return Err(DataError::Empty { path: path.into(), format: "statistics", why: String::new() });
     }
-    Ok(all.finish(&reader, read, distinct.duplicates(read)))
+    Ok(counts.finish(&reader, read, distinct.duplicates(read)))
 }

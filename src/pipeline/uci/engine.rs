@@ -1,5 +1,5 @@
-//! A chess engine in a process of its own. Whatever it does (die, hang, babble), every call comes back within its time
-//! limit.
+//! A chess engine in a process of its own. Every call returns within its time limit, even when the engine dies, hangs or
+//! writes without end.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{Chess, EnPassantMode};
 
 use super::last_lines::{LastLines, wait_for};
-use super::output_lines::{EngineOption, near, score};
+use super::output_lines::{EngineOption, score, similar_names};
 use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, UciError};
 
 /// A running engine. Dropping it ends the process.
@@ -24,33 +24,33 @@ pub struct Engine {
     child: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
-    tail: LastLines,
-    /// Reads stderr.
+    last_lines: LastLines,
+    /// The thread that reads stderr.
     stderr: JoinHandle<()>,
-    patience: Duration,
+    answer_timeout: Duration,
 }
 
-/// A line longer than this is cut, and more lines than these wait in the pipe: an engine that babbles fills no memory.
+/// Longer lines are cut, and further lines wait in the pipe, so that an engine's output cannot fill the memory.
 const LONGEST_LINE: u64 = 1 << 14;
 const WAITING_LINES: usize = 256;
 const BUSY_TRIES: u32 = 20;
 const BUSY_WAIT: Duration = Duration::from_millis(10);
-/// How long its last words are waited for when an engine has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// No engine has more.
+/// How long to wait for the last lines of an engine that has ended.
+const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
+/// More options are ignored; no known engine has as many.
 const MOST_OPTIONS: usize = 10_000;
 
 impl Engine {
-    /// Starts the engine and sets its options; `patience` is the limit for every answer.
+    /// Starts the engine and sets its options; `answer_timeout` is the time limit of every answer.
     ///
     /// # Errors
-    /// When there is no such program, it does not speak UCI, or it does not offer an option asked for.
-    pub fn start(spec: &EngineSpec, patience: Duration) -> Result<Engine, UciError> {
+    /// When there is no such program, it does not speak UCI, or it does not offer a requested option.
+    pub fn start(spec: &EngineSpec, answer_timeout: Duration) -> Result<Engine, UciError> {
         let failed = |cause| UciError::Start { engine: spec.path.clone(), cause };
         let spawn = |path: &Path| {
             let mut command = Command::new(path);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            // A program that was written a moment ago can still be open in a process that another thread is starting.
+            // A program file written a moment ago can still be open in a process that another thread is starting.
             for _ in 0..BUSY_TRIES {
                 match command.spawn() {
                     Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(BUSY_WAIT),
@@ -61,7 +61,7 @@ impl Engine {
         };
         let is_name = spec.path.components().count() == 1;
         let mut child = match spawn(&spec.path) {
-            // Where Debian puts engines; not everybody has it in PATH.
+            // Debian installs engines here, and the folder is not always in PATH.
             Err(error) if is_name && error.kind() == io::ErrorKind::NotFound => {
                 spawn(&Path::new("/usr/games").join(&spec.path)).map_err(|_| failed(error))?
             }
@@ -72,11 +72,12 @@ impl Engine {
             return Err(failed(io::Error::other("its pipes are missing")));
         };
         let (sender, lines) = sync_channel(WAITING_LINES);
-        let tail = LastLines::default();
-        let (stderr, kept) = (tail.follow(stderr), tail.clone());
-        thread::spawn(move || forward(stdout, &sender, &kept));
+        let last_lines = LastLines::default();
+        let (stderr, stdout_lines) = (last_lines.follow(stderr), last_lines.clone());
+        thread::spawn(move || forward_lines(stdout, &sender, &stdout_lines));
         let identity = EngineIdentity { name: String::new(), options: BTreeMap::new(), hash: None };
-        let mut engine = Engine { path: spec.path.clone(), identity, child, stdin, lines, tail, stderr, patience };
+        let mut engine =
+            Engine { path: spec.path.clone(), identity, child, stdin, lines, last_lines, stderr, answer_timeout };
         engine.handshake(spec)?;
         Ok(engine)
     }
@@ -86,7 +87,7 @@ impl Engine {
         self.send("uci", doing)?;
         let mut name = None;
         let mut offers: Vec<EngineOption> = Vec::new();
-        self.until(doing, |line| {
+        self.read_until(doing, |line| {
             if let Some(text) = line.strip_prefix("id name ") {
                 name = Some(text.to_owned());
             } else if offers.len() < MOST_OPTIONS {
@@ -97,61 +98,62 @@ impl Engine {
         self.identity.name = name.unwrap_or_else(|| self.path.display().to_string());
         let offered = |name: &str| offers.iter().find(|offer| offer.name.eq_ignore_ascii_case(name));
         if let Some(offer) = offered("Threads") {
-            self.set(offer, "1")?;
+            self.set_option(offer, "1")?;
         }
         if let Some(offer) = offered("Hash") {
-            self.set(offer, &spec.hash.to_string())?;
+            self.set_option(offer, &spec.hash.to_string())?;
             self.identity.hash = Some(spec.hash);
         }
         for (name, value) in &spec.options {
             let Some(offer) = offered(name) else {
-                let near = near(name, &offers);
+                let near = similar_names(name, &offers);
                 return Err(UciError::UnknownOption { engine: self.path.clone(), name: name.clone(), near });
             };
-            self.set(offer, value)?;
+            self.set_option(offer, value)?;
             self.identity.options.insert(offer.name.clone(), value.clone());
         }
-        self.ready("setting options")
+        self.wait_until_ready("setting options")
     }
 
-    fn set(&mut self, offer: &EngineOption, value: &str) -> Result<(), UciError> {
-        let command = offer.set(value).map_err(|why| {
+    fn set_option(&mut self, offer: &EngineOption, value: &str) -> Result<(), UciError> {
+        let command = offer.command(value).map_err(|why| {
             let (name, value) = (offer.name.clone(), value.to_owned());
             UciError::OptionValue { engine: self.path.clone(), name, value, why }
         })?;
         self.send(&command, "setting options")
     }
 
-    /// What the engine calls itself.
+    /// The name that the engine gives itself.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.identity.name
     }
 
-    /// What determines its answers.
+    /// The facts that its answers depend on.
     #[must_use]
     pub const fn identity(&self) -> &EngineIdentity {
         &self.identity
     }
 
-    /// Makes the engine forget all it has searched.
+    /// Makes the engine forget all earlier searches.
     ///
     /// # Errors
-    /// When the engine is gone or silent.
+    /// When the engine has ended or does not answer.
     pub fn new_game(&mut self) -> Result<(), UciError> {
         self.send("ucinewgame", "starting a game")?;
-        self.ready("starting a game")
+        self.wait_until_ready("starting a game")
     }
 
-    fn ready(&mut self, doing: &str) -> Result<(), UciError> {
+    fn wait_until_ready(&mut self, doing: &str) -> Result<(), UciError> {
         self.send("isready", doing)?;
-        self.until(doing, |line| (line == "readyok").then_some(()))
+        self.read_until(doing, |line| (line == "readyok").then_some(()))
     }
 
-    /// Searches the position after `moves` (in UCI, blanks between) from the FEN `start`; `position` is that position.
+    /// Searches the position after `moves` (UCI notation, separated by blanks) from the FEN `start`; `position` must be
+    /// that position.
     ///
     /// # Errors
-    /// When the engine is gone or silent, or answers with no legal move and score.
+    /// When the engine has ended or does not answer, or when its answer is not a legal move with a score.
     pub fn search(
         &mut self,
         start: &str,
@@ -160,12 +162,12 @@ impl Engine {
         limit: SearchLimit,
     ) -> Result<Answer, UciError> {
         let doing = "searching";
-        let moves_part = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
-        // What it said too much after the search before.
+        let moves = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
+        // Lines written after the earlier search's answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
-        self.send(&format!("position fen {start}{moves_part}\n{}", limit.go()), doing)?;
+        self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
         let mut eval = None;
-        let best = self.until(doing, |line| {
+        let best = self.read_until(doing, |line| {
             if line.starts_with("info ") {
                 eval = score(line).or(eval);
             }
@@ -178,24 +180,25 @@ impl Engine {
             why,
         };
         let word = best.split_ascii_whitespace().next().unwrap_or_default();
-        let uci: UciMove = word.parse().map_err(|_| nonsense("that is no move"))?;
+        let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
         let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
         let eval = eval.ok_or_else(|| nonsense("no score came with it"))?;
         Ok(Answer { best: mv, eval })
     }
 
-    /// The engine has read all before it: no command is longer than what a pipe holds, so this never waits for it.
+    /// Sends a command. This never blocks: the engine has read all earlier commands, and the pipe holds any single one.
     fn send(&mut self, command: &str, doing: &str) -> Result<(), UciError> {
         // One write, so that the engine never waits for the second half of a line.
         let line = format!("{command}\n");
         match self.stdin.write_all(line.as_bytes()).and_then(|()| self.stdin.flush()) {
             Ok(()) => Ok(()),
-            Err(_) => Err(self.ended(doing)),
+            Err(_) => Err(self.ended_error(doing)),
         }
     }
 
-    fn until<T>(&mut self, doing: &str, mut pick: impl FnMut(&str) -> Option<T>) -> Result<T, UciError> {
-        let deadline = Instant::now() + self.patience;
+    /// Reads lines until `pick` returns a value.
+    fn read_until<T>(&mut self, doing: &str, mut pick: impl FnMut(&str) -> Option<T>) -> Result<T, UciError> {
+        let deadline = Instant::now() + self.answer_timeout;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -203,21 +206,21 @@ impl Engine {
                         return Ok(found);
                     }
                     if Instant::now() >= deadline {
-                        return Err(self.silent(doing));
+                        return Err(self.silent_error(doing));
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(self.silent(doing)),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended(doing)),
+                Err(RecvTimeoutError::Timeout) => return Err(self.silent_error(doing)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended_error(doing)),
             }
         }
     }
 
-    fn silent(&self, doing: &str) -> UciError {
-        UciError::Silent { engine: self.path.clone(), doing: doing.into(), seconds: self.patience.as_secs_f64() }
+    fn silent_error(&self, doing: &str) -> UciError {
+        UciError::Silent { engine: self.path.clone(), doing: doing.into(), seconds: self.answer_timeout.as_secs_f64() }
     }
 
-    fn ended(&mut self, doing: &str) -> UciError {
-        // Its output is closed, so it is ending by itself or will be ended.
+    fn ended_error(&mut self, doing: &str) -> UciError {
+        // The engine closed its output, so it usually ends by itself soon.
         let deadline = Instant::now() + Duration::from_secs(1);
         let status = loop {
             match self.child.try_wait() {
@@ -227,31 +230,31 @@ impl Engine {
                 Err(error) => break error.to_string(),
             }
         };
-        // What waits in the pipe, until it is closed.
-        let patience = Instant::now() + LAST_WORDS;
-        while self.lines.recv_timeout(patience.saturating_duration_since(Instant::now())).is_ok() {}
-        wait_for(&self.stderr, LAST_WORDS);
-        let said = self.tail.indented();
+        // Reads the lines that are left in the pipe, until it is closed.
+        let deadline = Instant::now() + LAST_LINES_WAIT;
+        while self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+        wait_for(&self.stderr, LAST_LINES_WAIT);
+        let said = self.last_lines.indented();
         UciError::Ended { engine: self.path.clone(), doing: doing.into(), status, said }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // A killed engine leaves nothing behind; errors mean that it is gone already.
+        // Errors mean that the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Hands on what the engine writes until it closes its output or nobody listens.
-fn forward(output: ChildStdout, lines: &SyncSender<String>, tail: &LastLines) {
+/// Sends the engine's lines to `lines` until the engine closes its output or the receiver is gone.
+fn forward_lines(output: ChildStdout, lines: &SyncSender<String>, last_lines: &LastLines) {
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     while reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim().to_owned();
         line.clear();
-        tail.add(&text);
+        last_lines.add(&text);
         if lines.send(text).is_err() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The last lines an engine wrote that are no part of the protocol: what it says before it gives up.
+//! Keeps an engine's last lines outside the protocol: an engine that fails usually explains itself there.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Lines kept, and characters of each.
+/// Lines kept, and characters kept of each line.
 const LINES: usize = 8;
 const WIDTH: usize = 200;
 /// Bytes after which a line is cut.
@@ -16,7 +16,7 @@ const LONGEST_LINE: u64 = 1 << 14;
 pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
 impl LastLines {
-    /// Keeps a line, unless it is an answer as UCI has them.
+    /// Keeps a line unless it belongs to the UCI protocol.
     pub fn add(&self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         let protocol = match words.next() {
@@ -34,13 +34,13 @@ impl LastLines {
         lines.push_back(line.chars().take(WIDTH).map(|c| if c.is_control() { ' ' } else { c }).collect());
     }
 
-    /// What was kept, each line indented on one of its own; empty where there is nothing.
+    /// The kept lines, each indented and after a line feed; empty when there are none.
     pub fn indented(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(|line| format!("\n  {line}")).collect()
     }
 
-    /// Reads the engine's stderr to its end, in a thread.
+    /// Starts a thread that reads the engine's stderr to its end.
     pub fn follow(&self, stderr: impl Read + Send + 'static) -> JoinHandle<()> {
         let tail = self.clone();
         thread::spawn(move || {
@@ -53,7 +53,7 @@ impl LastLines {
     }
 }
 
-/// Waits until the thread is done, `longest` at most: a child of the engine's may hold its stderr open.
+/// Waits until the thread is done, but at most `longest`: a child process of the engine may keep its stderr open.
 pub fn wait_for(thread: &JoinHandle<()>, longest: Duration) {
     let deadline = Instant::now() + longest;
     while !thread.is_finished() && Instant::now() < deadline {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_that_are_no_answers_are_kept() {
+    fn the_last_lines_outside_the_protocol_are_kept() {
         let tail = LastLines::default();
         for line in ["id name X", "option name Y", "uciok", "info depth 3 score cp 5", "bestmove e2e4", "", " "] {
             tail.add(line);

@@ -1,4 +1,5 @@
-//! Chess engines that speak UCI: what is asked of them ([`EngineSpec`], [`SearchLimit`]) and a running one ([`Engine`]).
+//! Chess engines that speak UCI: which engine and how it searches ([`EngineSpec`], [`SearchLimit`]), and a running
+//! engine ([`Engine`]).
 
 mod engine;
 mod last_lines;
@@ -17,25 +18,25 @@ use crate::data::Eval;
 pub use engine::Engine;
 pub use spec::{EngineIdentity, EngineSpec, SearchLimit, Workers};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub best: Move,
-    /// The side to move's view.
+    /// Side to move's view.
     pub eval: Eval,
 }
 
-/// Why an engine gave no answer that can be used.
+/// Why an engine gave no usable answer.
 #[derive(Debug, Error)]
 pub enum UciError {
     #[error("cannot start the engine {}: {cause}; give its path with --engine", engine.display())]
     Start { engine: PathBuf, cause: io::Error },
-    #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_words(said))]
+    #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_lines_label(said))]
     Ended {
         engine: PathBuf,
         doing: String,
         status: String,
-        /// Its last lines, each after a line feed.
+        /// The engine's last lines, each after a line feed.
         said: String,
     },
     #[error("the engine {} gave no answer within {seconds} s while {doing}", engine.display())]
@@ -49,25 +50,25 @@ pub enum UciError {
 }
 
 impl UciError {
-    /// Whether the request was wrong (no such program, no such option), rather than the engine having failed.
+    /// Whether the request was wrong (no such program, no such option); otherwise the engine failed.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         matches!(self, UciError::Start { .. } | UciError::UnknownOption { .. } | UciError::OptionValue { .. })
     }
 }
 
-fn last_words(said: &str) -> &'static str {
+fn last_lines_label(said: &str) -> &'static str {
     if said.is_empty() { "" } else { "; its last lines:" }
 }
 
 fn suggestion(near: &[String]) -> String {
     match near {
-        [] => "it names none at all".into(),
+        [] => "it has no options".into(),
         _ => format!("it has: {}", near.join(", ")),
     }
 }
 
-/// A move as UCI writes it.
+/// A move in UCI notation.
 #[must_use]
 pub fn uci_move(mv: Move) -> String {
     UciMove::from_move(mv, CastlingMode::Standard).to_string()

@@ -1,9 +1,9 @@
-//! The lines an engine writes: scores and the options it offers.
+//! Parses the lines an engine writes: scores and options.
 
 use crate::data::Eval;
 use crate::units::Centipawn;
 
-/// The score of an `info` line, unless it is a bound or belongs to another line than the first.
+/// The score of an `info` line; `None` for a bound and for any but the first line of a multi-PV search.
 pub fn score(info: &str) -> Option<Eval> {
     let mut words = info.split_ascii_whitespace();
     let mut eval = None;
@@ -14,7 +14,7 @@ pub fn score(info: &str) -> Option<Eval> {
                 let value: i32 = words.next()?.parse().ok()?;
                 eval = match kind {
                     "cp" => Some(Eval::Score(Centipawn(value.clamp(-Eval::LARGEST, Eval::LARGEST)))),
-                    // Mate in 0 is the mated side's, which has no move to answer.
+                    // Mate in 0 is reported for a position without legal moves, which is never searched.
                     "mate" if value != 0 => Some(Eval::Mate(value.clamp(-999, 999))),
                     _ => None,
                 };
@@ -29,50 +29,51 @@ pub fn score(info: &str) -> Option<Eval> {
     eval
 }
 
-/// An option as an engine offers it: `option name N type T [default D] [min A] [max B] [var V]…`.
+/// An option that an engine offers: `option name N type T [default D] [min A] [max B] [var V]…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOption {
     pub name: String,
     kind: String,
-    least: Option<i64>,
-    most: Option<i64>,
+    min: Option<i64>,
+    max: Option<i64>,
     choices: Vec<String>,
 }
 
 impl EngineOption {
-    /// The option of an `option` line; none where it is another line or broken.
+    /// Parses an `option` line; returns `None` for any other line.
     pub fn parse(line: &str) -> Option<EngineOption> {
         let mut words = line.split_ascii_whitespace();
         if (words.next()?, words.next()?) != ("option", "name") {
             return None;
         }
         let mut key = "name";
-        let mut parts: Vec<(&str, Vec<&str>)> = vec![(key, Vec::new())];
+        let mut fields: Vec<(&str, Vec<&str>)> = vec![(key, Vec::new())];
         for word in words {
-            let begins = match word {
+            let is_key = match word {
                 "type" => key == "name",
                 "default" | "min" | "max" | "var" => key != "name",
                 _ => false,
             };
-            if begins {
+            if is_key {
                 key = word;
-                parts.push((key, Vec::new()));
-            } else if let Some((_, text)) = parts.last_mut() {
+                fields.push((key, Vec::new()));
+            } else if let Some((_, text)) = fields.last_mut() {
                 text.push(word);
             }
         }
-        let values = |key: &'static str| parts.iter().filter(move |part| part.0 == key).map(|part| part.1.join(" "));
+        let values =
+            |key: &'static str| fields.iter().filter(move |field| field.0 == key).map(|field| field.1.join(" "));
         let number = |key| values(key).next()?.parse().ok();
         let name = values("name").next().filter(|name| !name.is_empty())?;
         let kind = values("type").next()?;
-        Some(EngineOption { name, kind, least: number("min"), most: number("max"), choices: values("var").collect() })
+        Some(EngineOption { name, kind, min: number("min"), max: number("max"), choices: values("var").collect() })
     }
 
-    /// The command that sets the option.
+    /// The command that sets the option to `value`.
     ///
     /// # Errors
-    /// Why the engine would ignore it.
-    pub fn set(&self, value: &str) -> Result<String, String> {
+    /// The reason when the option cannot have this value.
+    pub fn command(&self, value: &str) -> Result<String, String> {
         let name = &self.name;
         match self.kind.as_str() {
             "button" if value.is_empty() => return Ok(format!("setoption name {name}")),
@@ -80,9 +81,9 @@ impl EngineOption {
             "check" if !matches!(value, "true" | "false") => return Err("it is true or false".into()),
             "spin" => {
                 let number: i64 = value.parse().map_err(|_| "it is a whole number".to_owned())?;
-                let (least, most) = (self.least.unwrap_or(i64::MIN), self.most.unwrap_or(i64::MAX));
-                if !(least..=most).contains(&number) {
-                    return Err(format!("it goes from {least} to {most}"));
+                let (min, max) = (self.min.unwrap_or(i64::MIN), self.max.unwrap_or(i64::MAX));
+                if !(min..=max).contains(&number) {
+                    return Err(format!("it goes from {min} to {max}"));
                 }
             }
             "combo" if !self.choices.iter().any(|choice| choice.eq_ignore_ascii_case(value)) => {
@@ -94,16 +95,16 @@ impl EngineOption {
     }
 }
 
-/// The names most like `name`, the nearest first: at most five.
-pub fn near(name: &str, offers: &[EngineOption]) -> Vec<String> {
+/// The option names most similar to `name`, the most similar first; at most five.
+pub fn similar_names(name: &str, offers: &[EngineOption]) -> Vec<String> {
     let given = name.to_lowercase();
-    let likeness = |offer: &EngineOption| {
-        let known = offer.name.to_lowercase();
-        let shared = known.contains(&given) || given.contains(&known);
-        (!shared, strsim::damerau_levenshtein(&given, &known))
+    let distance = |offer: &EngineOption| {
+        let offered = offer.name.to_lowercase();
+        let shared = offered.contains(&given) || given.contains(&offered);
+        (!shared, strsim::damerau_levenshtein(&given, &offered))
     };
     let mut sorted: Vec<&EngineOption> = offers.iter().collect();
-    sorted.sort_by_cached_key(|offer| likeness(offer));
+    sorted.sort_by_cached_key(|offer| distance(offer));
     sorted.into_iter().take(5).map(|offer| offer.name.clone()).collect()
 }
 
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn options() {
         let check = |line: &str, value: &str, expected: Result<&str, &str>| {
-            let set = EngineOption::parse(line).unwrap().set(value);
+            let set = EngineOption::parse(line).unwrap().command(value);
             assert_eq!(set.as_deref().map_err(String::as_str), expected, "{line}");
         };
         let hash = "option name Hash type spin default 16 min 1 max 64";
@@ -148,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn near_names_come_first() {
+    fn similar_names_come_first() {
         let offers: Vec<_> = ["Threads", "Hash", "Clear Hash", "EvalFile"]
             .map(|name| EngineOption::parse(&format!("option name {name} type string")).unwrap())
             .into();
-        assert_eq!(near("evalfiel", &offers)[0], "EvalFile");
-        assert_eq!(near("hash", &offers)[..2], ["Hash", "Clear Hash"]);
+        assert_eq!(similar_names("evalfiel", &offers)[0], "EvalFile");
+        assert_eq!(similar_names("hash", &offers)[..2], ["Hash", "Clear Hash"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked of an engine, and what is recorded of it.
+//! Which engine to start and how it searches, and the identity recorded of a running engine.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// An engine as a request names it: always one thread.
+/// An engine to start. Engines always run with one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineSpec {
-    /// A path, or a name looked for in PATH.
+    /// A path, or a name to look up in PATH.
     pub path: PathBuf,
-    /// Further options in the order given, by name and value; the engine must offer them.
+    /// Further options by name and value, in the order given; the engine must offer them.
     pub options: Vec<(String, String)>,
     /// The hash table in MiB.
     pub hash: u32,
@@ -20,16 +20,16 @@ pub struct EngineSpec {
 impl EngineSpec {
     const LONGEST_OPTION: usize = 4096;
 
-    /// Without further options and with 8 MiB of hash.
+    /// An engine without further options and with 8 MiB of hash.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> EngineSpec {
         EngineSpec { path: path.into(), options: Vec::new(), hash: 8 }
     }
 
-    /// `Name=Value`, or `Name` alone for a button.
+    /// Parses `Name=Value`, or `Name` for a button.
     ///
     /// # Errors
-    /// Without a name, and for the options that are always set: `Threads` and `Hash`.
+    /// When the name is missing, or is `Threads` or `Hash`, which are always set.
     pub fn parse_option(text: &str) -> Result<(String, String), String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let (name, value) = (name.trim(), value.trim());
@@ -47,20 +47,20 @@ impl EngineSpec {
     }
 }
 
-/// What determines an engine's answers, as journals and manifests record it.
+/// The facts about an engine that its answers depend on, as journals and manifests record them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineIdentity {
-    /// What the engine calls itself.
+    /// The name that the engine gives itself.
     pub name: String,
-    /// As the engine spells their names.
+    /// Options by name, in the engine's spelling.
     pub options: BTreeMap<String, String>,
-    /// MiB; none where the engine has no such option.
+    /// MiB; `None` where the engine has no such option.
     pub hash: Option<u32>,
 }
 
 impl EngineIdentity {
-    /// Whether the same position gets the same answer every time under `limit`: not when the clock ends a search, nor
-    /// from an engine told to play below its strength, which picks its moves at random.
+    /// Whether the same position gets the same answer every time under `limit`. This is false when the clock ends a
+    /// search, and for an engine of limited strength, which chooses moves at random.
     #[must_use]
     pub fn reproducible(&self, limit: SearchLimit) -> bool {
         let weakened = self.options.iter().any(|(name, value)| match name.to_ascii_lowercase().as_str() {
@@ -72,7 +72,7 @@ impl EngineIdentity {
     }
 }
 
-/// How far a search goes.
+/// When a search ends.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchLimit {
@@ -89,13 +89,13 @@ impl SearchLimit {
         !matches!(self, SearchLimit::MoveTime(_))
     }
 
-    /// Whether it lets an engine search at all.
+    /// Whether the limit allows no search at all.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         matches!(self, SearchLimit::Nodes(0) | SearchLimit::Depth(0) | SearchLimit::MoveTime(0))
     }
 
-    /// The command that starts a search.
+    /// The UCI command that starts a search.
     pub(super) fn go(self) -> String {
         match self {
             SearchLimit::Nodes(nodes) => format!("go nodes {nodes}"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_repeated() {
+    fn reproducibility() {
         let check = |options: &[(&str, &str)], limit, expected| {
             let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let identity = EngineIdentity { name: "x".into(), options, hash: Some(1) };
