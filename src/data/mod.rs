@@ -1,7 +1,7 @@
-//! The store of games and samples: reading PGN and every sample format, reading and writing `.fsd` files.
+//! The store of games and samples: reads PGN and all sample formats, reads and writes `.fsd` files.
 //!
-//! [`games`] reads games; [`Fsd`] maps a `.fsd` file into memory; [`formats`] reads and writes the other formats. What is
-//! made of these (building, labelling, generating) stands in [`pipeline`](crate::pipeline).
+//! [`games`] reads games; [`Fsd`] maps a `.fsd` file into memory; [`formats`] reads and writes the other formats. Building,
+//! labelling and generating are in [`pipeline`](crate::pipeline).
 
 mod content;
 mod cut_off;
@@ -31,13 +31,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Draws, Seed};
 
-/// What a network learns from: scores, or which of two positions a player chose.
+/// The training method: learn from scores, or from the moves that players chose.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The target is a score (and the game's result).
+    /// The target is a score, a game's result, or a mixture of both.
     Eval,
-    /// Triplets: a position P, Q after the move played, R after a random other legal move.
+    /// Learns from triplets: a position P, Q after the move played, R after another random legal move.
     Pqr,
 }
 
@@ -51,18 +51,18 @@ impl Method {
     }
 }
 
-/// What a sample must hold for the method `eval`.
+/// Which labels a sample must have for the method `eval`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
     /// A score.
     #[default]
     Score,
-    /// The game's result: what λ = 0 learns from.
+    /// The game's result, from which λ = 0 learns.
     Result,
     /// Both.
     Both,
-    /// One of them.
+    /// At least one of both.
     Any,
 }
 
@@ -77,7 +77,7 @@ impl Needs {
         }
     }
 
-    /// It in words.
+    /// The labels in words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl Needs {
         }
     }
 
-    /// Whether a record holds it.
+    /// Whether a record has the labels.
     #[inline]
     #[must_use]
     pub const fn met_by(self, record: &Record) -> bool {
@@ -106,13 +106,13 @@ impl Needs {
     }
 }
 
-/// What the samples of a `.fsd` file were selected for.
+/// The method for which the samples of a `.fsd` file were selected.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     Eval,
     Pqr,
-    /// For none: samples of any kind, as they came.
+    /// No method: the samples are unselected.
     Any,
 }
 
@@ -136,7 +136,7 @@ impl From<Method> for Purpose {
     }
 }
 
-/// Which games of a data set are read: the split is by game, so that no game's positions stand on both sides.
+/// Which games of a data set are read. The split is by game, so no game's positions are on both sides.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
@@ -145,16 +145,16 @@ pub enum Split {
     All,
 }
 
-/// The rule that puts each game into the training or the validation part: a hash of its number.
+/// Assigns each game to training or validation, by a hash of its number.
 #[derive(Copy, Clone, Debug)]
 pub struct SplitRule {
     draws: Draws,
-    /// A game is validation when its 64-bit draw lies below this.
+    /// A game is for validation when its 64-bit draw lies below this.
     threshold: u128,
 }
 
 impl SplitRule {
-    /// `validation` is the share of games, in [0, 1], kept for validation.
+    /// `validation` is the share of games kept for validation, in [0, 1].
     #[must_use]
     pub fn new(seed: Seed, validation: f64) -> SplitRule {
         let threshold = (validation.clamp(0.0, 1.0) * 2f64.powi(64)) as u128;
@@ -172,8 +172,8 @@ impl SplitRule {
     }
 }
 
-/// Whether `game` belongs to `split` when the share `validation` of all games, drawn by `seed`, is kept for validation.
-/// For many games, make one [`SplitRule`].
+/// Whether `game` belongs to `split`, when the share `validation` of all games, drawn by `seed`, is kept for validation.
+/// Use one [`SplitRule`] for many games.
 #[must_use]
 pub fn in_split(seed: Seed, validation: f64, game: u32, split: Split) -> bool {
     SplitRule::new(seed, validation).contains(game, split)

@@ -1,4 +1,4 @@
-//! Files of games as training data: built once into a cache, found there the next time.
+//! The cache of built data: a file of games is built once and found in the cache afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::inputs::WeightedInput;
 use crate::data::formats::{Format, SaidBy, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, Header, Method, Needs, Purpose, ScoreUnit, hash_file};
 
-/// `$FSBENCH_CACHE`, else `$XDG_CACHE_HOME/fsbench`, else `~/.cache/fsbench`; there the folder `data`.
+/// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
 ///
 /// # Errors
 /// When none of the variables is set.
@@ -21,8 +21,9 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
     Ok(base.join("data"))
 }
 
-/// A `.fsd` file as it is; anything else built with the method's default options, once, into `cache` (by default
-/// [`default_cache`]). The cached file's name holds a hash of the source's content and the options.
+/// Opens a `.fsd` file; builds any other file with the method's default options into `cache` (by default
+/// [`default_cache`]), unless it was built before. The cached file's name contains a hash of the source's content and of
+/// the options.
 ///
 /// # Errors
 /// When the file cannot be read or built, or is a `.fsd` file for another method.
@@ -30,11 +31,11 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
     open_or_build_with(path, None, &BuildOptions::new(method), cache)
 }
 
-/// [`open_or_build`] with other options than the method's defaults; a `.fsd` file is taken as it is. `unit`: of the
-/// scores, where the file does not say it itself.
+/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file. `unit` is the unit of the scores where
+/// the file does not record it.
 ///
 /// # Errors
-/// As [`open_or_build`], or when the file says another unit than the one given.
+/// As [`open_or_build`], or when the file records another unit than `unit`.
 pub fn open_or_build_with(
     path: &Path,
     unit: Option<ScoreUnit>,
@@ -42,13 +43,13 @@ pub fn open_or_build_with(
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
     let method = options.method;
-    let known = score_unit(path, None, unit)?;
-    // Samples selected for no method are a source like any other.
+    let file_unit = score_unit(path, None, unit)?;
+    // A `.fsd` file that was not built for a method is a source like any other.
     if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
         return Ok(Fsd::open_for(path, method)?);
     }
-    // What the file does not say itself.
-    let unit_key = (known.said_by != SaidBy::File).then(|| known.unit.to_string());
+    // The unit is part of the name only where the file does not record it.
+    let unit_key = (file_unit.said_by != SaidBy::File).then(|| file_unit.unit.to_string());
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
     let cached = folder.join(cached_name(path, unit_key.as_deref(), options)?);
@@ -70,9 +71,9 @@ pub fn open_or_build_with(
 }
 
 fn cached_name(path: &Path, unit: Option<&str>, options: &BuildOptions) -> Result<String, DataError> {
-    let (_, content) = hash_file(path)?;
+    let (_, content_hash) = hash_file(path)?;
     let mut key = blake3::Hasher::new();
-    key.update(content.as_bytes());
+    key.update(content_hash.as_bytes());
     key.update(&FSD_VERSION.to_le_bytes());
     key.update(env!("CARGO_PKG_VERSION").as_bytes());
     key.update(format!("{options:?}").as_bytes());

@@ -1,4 +1,4 @@
-//! From one format to another.
+//! Converts samples from one format to another.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,26 +12,26 @@ use crate::data::formats::{
 use crate::data::{DataError, Provenance, Purpose, ScoreUnit, Skipped};
 use crate::units::Seed;
 
-/// How to convert. What is not given is taken from the files.
+/// How to convert. Missing options are derived from the files.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConvertOptions {
     pub from: Option<Format>,
     pub to: Option<Format>,
-    /// Unit of the source's scores, where the file does not say it itself; the usual one of its format.
+    /// Unit of the source's scores where the file does not record it; by default the usual unit of its format.
     pub from_unit: Option<ScoreUnit>,
-    /// Unit of the target's scores; of a `.fsd` file the source's, else the usual one of its format.
+    /// Unit of the target's scores; by default the source's unit for a `.fsd` file, else the usual unit of its format.
     pub to_unit: Option<ScoreUnit>,
-    /// Samples without a result count as draws where the format wants a result.
+    /// Writes samples without a result as draws where the format needs a result.
     pub unknown_is_draw: bool,
 }
 
-/// What a manifest tells of a conversion.
+/// The facts about a conversion, for the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversion {
     pub from: Format,
     pub to: Format,
     pub score_units: Rescale,
-    /// Who says what the source's scores are measured in; none of older files.
+    /// Where the unit of the source's scores comes from; `None` in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_said_by: Option<SaidBy>,
     #[serde(flatten)]
@@ -39,34 +39,35 @@ pub struct Conversion {
     pub skipped: SkippedSamples,
 }
 
-/// A finished conversion.
+/// A summary of a finished conversion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConvertSummary {
-    /// Samples read and written.
+    /// Samples read.
     pub read: u64,
+    /// Samples written.
     pub samples: u64,
     pub games: u64,
-    /// blake3 of the records, of a `.fsd` file.
+    /// blake3 of the records of a `.fsd` file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     #[serde(flatten)]
     pub conversion: Conversion,
 }
 
-/// How far a conversion is.
+/// The progress of a conversion.
 #[derive(Copy, Clone, Debug)]
 pub struct ConvertProgress {
     pub samples: u64,
     pub bytes: u64,
-    /// Of standard input it is not known.
+    /// Length of the input; `None` for standard input.
     pub length: Option<u64>,
 }
 
-/// Converts `input` into `output`; a `.fsd` file gets a manifest beside it, with `command` in it.
+/// Converts `input` to `output`. A `.fsd` file gets a manifest beside it, which records `command`.
 ///
 /// # Errors
-/// When the input cannot be read to its end, no sample of it can be held, or the output cannot be written; then nothing
-/// is left.
+/// When the input cannot be read to its end, the format can hold none of its samples, or the output cannot be written. No
+/// file is left behind then.
 pub fn convert(
     input: &Path,
     output: &Path,
@@ -74,11 +75,11 @@ pub fn convert(
     command: &[String],
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
-    let to = target(output, options)?;
+    let to = target_format(output, options)?;
     run(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
 }
 
-/// As [`convert`], from a stream such as standard input. `options.from` must be given: binpack, bullet or text.
+/// Converts a stream such as standard input. `options.from` must be binpack, bullet or text.
 ///
 /// # Errors
 /// As [`convert`], and when the format is not given or cannot be read from a stream.
@@ -90,19 +91,19 @@ pub fn convert_stream(
     command: &[String],
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
-    let to = target(output, options)?;
+    let to = target_format(output, options)?;
     let format = options.from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
     let reader = SampleReader::from_reader(input, name, format, options.from_unit)?;
     run(reader, output, to, options, command, progress)
 }
 
-fn target(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
+fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
     let refuse = |why| DataError::Target { path: output.into(), why };
     let compressed = ["zst", "gz", "bz2"].iter().any(|ending| output.extension().is_some_and(|found| found == *ending));
     if compressed {
-        return Err(refuse("compressed files are not written"));
+        return Err(refuse("fsbench does not write compressed files"));
     }
-    options.to.or_else(|| by_name(output)).ok_or_else(|| refuse("its name tells no format"))
+    options.to.or_else(|| by_name(output)).ok_or_else(|| refuse("its name names no known format"))
 }
 
 fn run(
@@ -114,8 +115,8 @@ fn run(
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
     let FileUnit { unit: from_unit, said_by } = reader.unit();
-    let own = if to == Format::Fsd { from_unit } else { to.usual_unit() };
-    let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(own) };
+    let default_unit = if to == Format::Fsd { from_unit } else { to.usual_unit() };
+    let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(default_unit) };
     let mut writer = SampleWriter::create(output, to, options.unknown_is_draw)?;
     let (mut read, mut clamped) = (0, 0);
     while let Some(mut block) = reader.next_block()? {
@@ -135,7 +136,7 @@ fn run(
         skipped: reader.skipped(),
     };
     if writer.samples() == 0 {
-        let why = describe(&conversion);
+        let why = describe_left_out(&conversion);
         return Err(DataError::Empty { path: reader.path().into(), format: to.name(), why });
     }
     let (bytes, source_hash) = reader.source_hash()?;
@@ -178,16 +179,17 @@ fn run(
             dropped_games: Default::default(),
             samples_hash: hash.clone(),
         };
-        // The manifest first: where the data stands, its manifest does too.
+        // The manifest comes first, so that the data never stands without it.
         manifest.seal(output)?.persist()?;
     }
     file.persist()?;
     Ok(ConvertSummary { read, samples: written.samples, games, hash: written.hash, conversion })
 }
 
-fn describe(conversion: &Conversion) -> String {
+/// The samples left out and skipped, for an error message.
+fn describe_left_out(conversion: &Conversion) -> String {
     let left_out = conversion.account.left_out.iter().map(|(why, count)| format!("{count} {}", why.name()));
     let skipped = conversion.skipped.by_reason.iter().map(|(reason, count)| format!("{count} skipped: {reason}"));
-    let parts: Vec<String> = left_out.chain(skipped).collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    let counts: Vec<String> = left_out.chain(skipped).collect();
+    if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) }
 }

@@ -1,4 +1,4 @@
-//! What a file of games or samples holds.
+//! Counts and metadata of a file of games or samples.
 
 use std::path::Path;
 
@@ -8,57 +8,57 @@ use super::Manifest;
 use crate::data::formats::{Format, SaidBy, SampleReader, SkippedSamples, all_positions, detect, score_unit};
 use crate::data::{DataError, Fsd, Header, Origin, ScoreUnit, Skipped};
 
-/// Counts of a file of games or samples.
+/// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileInfo {
     pub format: &'static str,
     pub compression: &'static str,
-    /// Of games: the positions a move was played from.
+    /// Samples; for games the positions from which a move was played.
     pub samples: u64,
-    /// Games that the samples come from.
+    /// Games to which the samples belong.
     pub games: u64,
     pub with_score: u64,
     pub with_result: u64,
-    /// What the scores are measured in, and who says so.
+    /// Unit of the scores, and where it comes from.
     pub score_unit: ScoreUnit,
     pub unit_said_by: SaidBy,
     /// blake3 of the samples as records.
     pub hash: String,
-    /// Broken games, of a file of games.
+    /// Broken games of a file of games.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
-    /// Entries that are no samples, of other files.
+    /// Unreadable entries of other files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_samples: Option<SkippedSamples>,
     #[serde(skip)]
     pub header: Option<Header>,
-    /// Of a `.fsd` file that has one.
+    /// The manifest beside a `.fsd` file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Manifest>,
 }
 
-/// `unit`: of the scores, where the file does not say it itself.
+/// Reads a whole file and counts its samples. `unit` is the unit of the scores where the file does not record it.
 ///
 /// # Errors
-/// When the file cannot be read to its end, is damaged, or says another unit than the one given.
+/// When the file cannot be read to its end, is damaged, or records another unit than `unit`.
 pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
-    let known = score_unit(path, Some(format), unit)?;
+    let file_unit = score_unit(path, Some(format), unit)?;
     let info = match format {
-        Format::Fsd => of_fsd(path),
-        Format::Pgn => of_games(path),
-        format => of_samples(path, format),
+        Format::Fsd => fsd_info(path),
+        Format::Pgn => games_info(path),
+        format => samples_info(path, format),
     };
-    Ok(FileInfo { score_unit: known.unit, unit_said_by: known.said_by, ..info? })
+    Ok(FileInfo { score_unit: file_unit.unit, unit_said_by: file_unit.said_by, ..info? })
 }
 
-/// Records looked at at once.
+/// Records read at once.
 const CHUNK: usize = 1 << 18;
 
-fn of_fsd(path: &Path) -> Result<FileInfo, DataError> {
+fn fsd_info(path: &Path) -> Result<FileInfo, DataError> {
     let fsd = Fsd::open(path)?;
     let (mut with_score, mut with_result) = (0, 0);
-    // A bit per game number.
+    // One bit per game number.
     let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
     fsd.each_chunk(CHUNK, |records| {
         for record in records {
@@ -91,7 +91,7 @@ fn of_fsd(path: &Path) -> Result<FileInfo, DataError> {
     })
 }
 
-fn of_samples(path: &Path, format: Format) -> Result<FileInfo, DataError> {
+fn samples_info(path: &Path, format: Format) -> Result<FileInfo, DataError> {
     let mut reader = SampleReader::open(path, Some(format), None)?;
     let mut hasher = blake3::Hasher::new();
     let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
@@ -118,7 +118,7 @@ fn of_samples(path: &Path, format: Format) -> Result<FileInfo, DataError> {
     })
 }
 
-fn of_games(path: &Path) -> Result<FileInfo, DataError> {
+fn games_info(path: &Path) -> Result<FileInfo, DataError> {
     let mut hasher = blake3::Hasher::new();
     let (mut with_score, mut with_result) = (0, 0);
     let found = all_positions(&Origin::of(path), |records| {

@@ -1,25 +1,25 @@
-//! The inputs of a data set: names, globs, standard input, each with a weight.
+//! The inputs of a build: files, globs and standard input, each with a weight.
 
 use std::path::{Path, PathBuf};
 
 use crate::data::formats::Format;
 use crate::data::{DataError, Origin, ScoreUnit};
 
-/// An input and how much of it is wanted.
+/// An input and how often its games are taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedInput {
     pub origin: Origin,
-    /// How often each game is taken: 0.25 a quarter of the games, 2 every game twice, 2.5 twice and half of them a third
-    /// time.
+    /// How often each game is taken: 0.25 takes a quarter of the games, 2 takes every game twice, 2.5 takes every game
+    /// twice and half of them a third time.
     pub weight: f64,
-    /// Told by its content and name where none is given.
+    /// Detected from content and name where it is not given.
     pub format: Option<Format>,
-    /// Unit of its scores, where the file does not say it itself; the usual one of its format otherwise.
+    /// Unit of the scores where the file does not record it; by default the usual unit of its format.
     pub unit: Option<ScoreUnit>,
 }
 
 impl WeightedInput {
-    /// The whole of a file, once.
+    /// A file with weight 1.
     #[must_use]
     pub fn file(path: &Path) -> WeightedInput {
         WeightedInput::of(Origin::of(path), 1.0)
@@ -30,13 +30,12 @@ impl WeightedInput {
     }
 }
 
-/// Reads `FILE`, `'GLOB*'` or `-`, each with `@WEIGHT` behind it where it is not 1. The files of a glob come in the
-/// order of their names.
+/// Parses inputs: `FILE`, `'GLOB*'` or `-`, each optionally followed by `@WEIGHT`. The files of a glob are sorted by name.
 ///
 /// # Errors
-/// A glob that is malformed or matches nothing, a weight that is not positive, standard input given twice.
+/// When a glob is malformed or matches nothing, a weight is out of range, or standard input is given twice.
 pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
-    let mut found = Vec::new();
+    let mut inputs = Vec::new();
     for argument in arguments {
         let (name, weight) = split_weight(argument)?;
         let path = Path::new(name);
@@ -45,7 +44,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
             return Err(bad(format!("it is a folder: name the files in it, as in '{name}/*.pgn.zst'")));
         }
         if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
-            found.push(WeightedInput::of(Origin::of(path), weight));
+            inputs.push(WeightedInput::of(Origin::of(path), weight));
             continue;
         }
         let paths = glob::glob(name).map_err(|error| bad(format!("the pattern is malformed: {error}")))?;
@@ -55,10 +54,10 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
             return Err(bad("no file matches".into()));
         }
         paths.sort();
-        found.extend(paths.into_iter().map(|path| WeightedInput::of(Origin::File(path), weight)));
+        inputs.extend(paths.into_iter().map(|path| WeightedInput::of(Origin::File(path), weight)));
     }
-    match found.iter().filter(|input| input.origin == Origin::Stdin).count() {
-        0 | 1 => Ok(found),
+    match inputs.iter().filter(|input| input.origin == Origin::Stdin).count() {
+        0 | 1 => Ok(inputs),
         _ => Err(DataError::Input { input: "-".into(), reason: "standard input can be read only once".into() }),
     }
 }
@@ -72,7 +71,7 @@ fn split_weight(argument: &str) -> Result<(&str, f64), DataError> {
             if weight > 0.0 && weight <= 1000.0 {
                 Ok((name, weight))
             } else {
-                let reason = format!("the weight {weight} does not lie above 0 and up to 1000");
+                let reason = format!("the weight {weight} must be above 0 and at most 1000");
                 Err(DataError::Input { input: argument.into(), reason })
             }
         }

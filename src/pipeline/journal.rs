@@ -1,5 +1,5 @@
-//! Finished pieces of work under way, kept beside the output: a line that says what the work is (JSON), then a line a
-//! piece, appended as each ends. A process killed at any moment loses no more than the line it was writing.
+//! A journal beside an output that takes long to make: a first line (JSON) that identifies the job, then one line for each
+//! finished item, appended when it is finished. A process killed at any moment loses at most the line it was writing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a journal could not be used. What is in it is never lost by that.
+/// Why a journal cannot be used. Its content is never lost.
 #[derive(Debug, Error)]
 pub enum JournalError {
     #[error("cannot use the journal {}: {cause}", path.display())]
     Use { path: PathBuf, cause: io::Error },
     #[error(
-        "cannot add to {}: {cause}; the finished {what} in it are kept: make room and run the command again",
+        "cannot add to {}: {cause}; the finished {items} in it are kept: make room and run the command again",
         path.display()
     )]
-    Append { path: PathBuf, what: &'static str, cause: io::Error },
+    Append { path: PathBuf, items: &'static str, cause: io::Error },
     #[error("another process is writing the journal {}: wait until it ends, or give another output", path.display())]
     Locked { path: PathBuf },
-    #[error("{} is no journal ({reason}); move it elsewhere, or give another output", path.display())]
+    #[error("{} is not a journal ({reason}); move it elsewhere, or give another output", path.display())]
     Foreign { path: PathBuf, reason: String },
     #[error(
-        "{} holds {finished} {what} of an interrupted run with other settings ({}); give the same ones to go on, or \
-         remove the file to begin anew",
+        "{} holds {finished} {items} of an interrupted run with other settings ({}); give the same settings to continue, \
+         or remove the file to begin again",
         path.display(), differences.join("; ")
     )]
-    OtherRun { path: PathBuf, what: &'static str, finished: u64, differences: Vec<String> },
-    #[error("line {line} of the journal {} is damaged: {reason}; remove that line to do its work again", path.display())]
+    OtherRun { path: PathBuf, items: &'static str, finished: u64, differences: Vec<String> },
+    #[error("line {line} of the journal {} is damaged: {reason}; remove the line to do its work again", path.display())]
     Damaged { path: PathBuf, line: u64, reason: String },
 }
 
 impl JournalError {
-    /// Whether the request was wrong (another run's journal), rather than the work having failed.
+    /// Whether the request was wrong (another job's journal); otherwise the work failed.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         !matches!(self, JournalError::Use { .. } | JournalError::Append { .. })
@@ -48,32 +48,31 @@ pub fn journal_path(output: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// No line is longer: garbage without an end must not fill the memory.
+/// Longer lines are refused, so that a file that is not a journal cannot fill the memory.
 const LONGEST_LINE: u64 = 16 << 20;
 
-/// An open journal. No other process can open it as long as this one lives.
+/// An open journal. It is locked: no other process can open it meanwhile.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// What a line stands for, in the plural.
-    what: &'static str,
+    /// The items of the lines, in the plural, for messages.
+    items: &'static str,
     file: File,
-    /// Where the next line goes: the bytes of whole lines.
+    /// Length of the complete lines in bytes: the offset of the next line.
     length: u64,
 }
 
 impl Journal {
-    /// Opens the journal and hands every line after the first, with its offset, to `each`; or begins one. `head` says
-    /// what determines the pieces of work: a journal with another one is refused. A last line that was cut off is
-    /// removed.
+    /// Opens a journal, or begins one. `visit` receives every line after the first, with its offset. `head` identifies
+    /// the job: a journal with another first line is refused. An incomplete last line is removed.
     pub fn open(
         path: &Path,
-        what: &'static str,
+        items: &'static str,
         head: &Value,
-        each: &mut dyn FnMut(u64, &str) -> Result<(), String>,
+        visit: &mut dyn FnMut(u64, &str) -> Result<(), String>,
     ) -> Result<Journal, JournalError> {
-        let file = open_alone(path)?;
-        let mut journal = Journal { path: path.into(), what, file, length: 0 };
+        let file = open_locked(path)?;
+        let mut journal = Journal { path: path.into(), items, file, length: 0 };
         let mut reader = BufReader::with_capacity(1 << 16, &journal.file);
         let mut line = Vec::new();
         let mut number = 0;
@@ -82,9 +81,9 @@ impl Journal {
             number += 1;
             let text = std::str::from_utf8(&line).map_err(|error| journal.damaged(number, error.to_string()))?;
             if number == 1 {
-                journal.compare(text, head, &mut reader)?;
+                journal.check_head(text, head, &mut reader)?;
             } else {
-                each(length, text).map_err(|reason| journal.damaged(number, reason))?;
+                visit(length, text).map_err(|reason| journal.damaged(number, reason))?;
             }
             length += line.len() as u64 + 1;
         }
@@ -102,7 +101,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Reads a line without its line feed; false at the end and for a line that was cut off.
+    /// Reads a line without its line feed; returns false at the end and for an incomplete line.
     fn next_line(&self, reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, JournalError> {
         line.clear();
         reader.take(LONGEST_LINE).read_until(b'\n', line).map_err(self.unusable())?;
@@ -113,7 +112,8 @@ impl Journal {
         Ok(line.pop_if(|last| *last == b'\n').is_some())
     }
 
-    fn compare(&self, text: &str, head: &Value, rest: &mut impl BufRead) -> Result<(), JournalError> {
+    /// Returns an error unless the first line `text` equals `head`; `rest` are the lines after it.
+    fn check_head(&self, text: &str, head: &Value, rest: &mut impl BufRead) -> Result<(), JournalError> {
         let found: Value = serde_json::from_str(text).unwrap_or_default();
         if &found == head {
             return Ok(());
@@ -128,16 +128,16 @@ impl Journal {
             finished += 1;
         }
         let mut differences = Vec::new();
-        compare("", &found, head, &mut differences);
-        Err(JournalError::OtherRun { path, what: self.what, finished, differences })
+        add_differences("", &found, head, &mut differences);
+        Err(JournalError::OtherRun { path, items: self.items, finished, differences })
     }
 
-    /// Adds a line; its offset.
+    /// Adds a line and returns its offset.
     pub fn append(&mut self, line: &str) -> Result<u64, JournalError> {
         let offset = self.length;
         let text = format!("{line}\n");
         let mut write = || {
-            // Where a write failed half-way before, its rest is written over.
+            // Overwrites what an earlier, failed write may have left.
             self.file.seek(SeekFrom::Start(offset))?;
             self.file.write_all(text.as_bytes())
         };
@@ -147,14 +147,14 @@ impl Journal {
                 Ok(offset)
             }
             Err(cause) => {
-                // Opening the journal removes the rest too, should this fail.
+                // Should this fail too, opening the journal removes the incomplete line.
                 let _ = self.file.set_len(offset);
-                Err(JournalError::Append { path: self.path.clone(), what: self.what, cause })
+                Err(JournalError::Append { path: self.path.clone(), items: self.items, cause })
             }
         }
     }
 
-    /// The line at an offset that `open` or `append` gave.
+    /// The line at an offset that `open` or `append` gave out.
     pub fn line_at(&self, offset: u64) -> Result<String, JournalError> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(offset)).map_err(self.unusable())?;
@@ -163,7 +163,7 @@ impl Journal {
         String::from_utf8(line).map_err(|error| self.unusable()(io::Error::other(error)))
     }
 
-    /// The work is finished and its result stands elsewhere.
+    /// Deletes the journal, once the job's result is saved elsewhere.
     pub fn remove(self) -> Result<(), JournalError> {
         fs::remove_file(&self.path).map_err(self.unusable())
     }
@@ -183,7 +183,7 @@ impl Journal {
 }
 
 /// Opens or creates the file and locks it.
-fn open_alone(path: &Path) -> Result<File, JournalError> {
+fn open_locked(path: &Path) -> Result<File, JournalError> {
     let failed = |cause| JournalError::Use { path: path.into(), cause };
     loop {
         let mut options = OpenOptions::new();
@@ -193,38 +193,39 @@ fn open_alone(path: &Path) -> Result<File, JournalError> {
             Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
             Err(TryLockError::Error(cause)) => return Err(failed(cause)),
         }
-        if stands_at(&file, path) {
+        if is_file_at(&file, path) {
             return Ok(file);
         }
-        // The process that held the lock finished in between and removed the file.
+        // The process that held the lock has removed the file meanwhile.
     }
 }
 
 #[cfg(unix)]
-fn stands_at(file: &File, path: &Path) -> bool {
+fn is_file_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let place = |found: fs::Metadata| (found.dev(), found.ino());
-    matches!((file.metadata().map(place), path.metadata().map(place)), (Ok(here), Ok(there)) if here == there)
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let (opened, present) = (file.metadata().map(identity), path.metadata().map(identity));
+    matches!((opened, present), (Ok(opened), Ok(present)) if opened == present)
 }
 
 #[cfg(not(unix))]
-fn stands_at(_: &File, path: &Path) -> bool {
+fn is_file_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// What differs, a value a line, named by the way to it.
-fn compare(name: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
+/// Adds a line for each value that differs, named by its path.
+fn add_differences(name: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
     if found == expected {
         return;
     }
-    let (Some(left), Some(right)) = (found.as_object(), expected.as_object()) else {
+    let (Some(found_fields), Some(expected_fields)) = (found.as_object(), expected.as_object()) else {
         differences.push(format!("{name} was {found}, is now {expected}"));
         return;
     };
-    let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
-    for key in keys {
+    let added = expected_fields.keys().filter(|key| !found_fields.contains_key(*key));
+    for key in found_fields.keys().chain(added) {
         let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-        compare(&inner, &found[key], &expected[key], differences);
+        add_differences(&inner, &found[key], &expected[key], differences);
     }
 }
 
@@ -261,9 +262,9 @@ mod tests {
             assert_eq!(journal.line_at(offset).unwrap(), line);
         }
         drop(journal);
-        let whole = fs::read(&path).unwrap();
-        for end in 0..=whole.len() {
-            fs::write(&path, &whole[..end]).unwrap();
+        let content = fs::read(&path).unwrap();
+        for end in 0..=content.len() {
+            fs::write(&path, &content[..end]).unwrap();
             let (mut journal, lines) = open(&path, 1).unwrap();
             for (offset, line) in &lines {
                 assert_eq!(&journal.line_at(*offset).unwrap(), line);
@@ -272,7 +273,7 @@ mod tests {
             for line in missing {
                 journal.append(line).unwrap();
             }
-            assert_eq!(fs::read(&path).unwrap(), whole, "{end}");
+            assert_eq!(fs::read(&path).unwrap(), content, "{end}");
         }
     }
 
@@ -291,13 +292,13 @@ mod tests {
             &format!("{other}\none\ntw"),
             "holds 1 numbers of an interrupted run with other settings (settings.seed was 1, is now 2)",
         );
-        check("my notes", "is no journal (it ends within its first line)");
-        check("[Event \"x\"]\n", "is no journal (it does not begin as one of \"tests\" version 1)");
+        check("my notes", "is not a journal (it ends within its first line)");
+        check("[Event \"x\"]\n", "is not a journal (it does not begin as one of \"tests\" version 1)");
         check(&format!("{}\none\nbad\n", head(2)), "line 3 of the journal");
         fs::remove_file(&path).unwrap();
-        let held = open(&path, 2).unwrap();
+        let locked = open(&path, 2).unwrap();
         assert!(open(&path, 2).map(drop).unwrap_err().contains("another process is writing"));
-        held.0.remove().unwrap();
+        locked.0.remove().unwrap();
         assert!(open(&path, 2).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON file beside a `.fsd` file that tells how its samples came about.
+//! The manifest: a JSON file beside a `.fsd` file that records the provenance of its samples.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,34 +14,34 @@ use crate::data::formats::{FileUnit, Format, SkippedSamples};
 use crate::data::{DataError, Fsd, Purpose, ScoreUnit, Skipped};
 use crate::output::{OutputFile, SealedFile};
 
-/// A file the samples came from.
+/// A file from which the samples come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceFile {
     pub path: String,
-    /// None in manifests of earlier versions.
+    /// `None` in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     pub bytes: u64,
-    /// blake3 of the file as it is stored, in hexadecimal.
+    /// blake3 of the file as stored, in hexadecimal.
     pub blake3: String,
     pub games: u64,
-    /// Broken games.
+    /// Broken games, of PGN.
     pub skipped: Skipped,
-    /// Broken samples of the formats beside PGN.
+    /// Unreadable samples, of other formats.
     #[serde(default)]
     pub skipped_samples: SkippedSamples,
-    /// How often each game was taken.
+    /// How often each game is taken.
     #[serde(default = "once")]
     pub weight: f64,
-    /// What its scores were taken to be measured in; none of older files.
+    /// The assumed or recorded unit of its scores; `None` in manifests of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_unit: Option<FileUnit>,
-    /// Scores that had to be cut to fit another unit.
+    /// Scores cut to the range of another unit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scores_cut: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -50,20 +50,20 @@ const fn once() -> f64 {
     1.0
 }
 
-/// How the samples of a `.fsd` file came about.
+/// The provenance of the samples of a `.fsd` file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub fsbench: String,
     pub command: Vec<String>,
     pub method: Purpose,
     pub score_unit: ScoreUnit,
-    /// Of a build.
+    /// The options of a build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<BuildOptions>,
-    /// Of a conversion.
+    /// The facts about a conversion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversion: Option<Conversion>,
-    /// Of games played for it.
+    /// The facts about games that engines played for the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<Generation>,
     /// How an engine scored the samples.
@@ -71,11 +71,11 @@ pub struct Manifest {
     pub labelling: Option<Labelling>,
     pub sources: Vec<SourceFile>,
     pub games: u64,
-    /// Positions a move was played from.
+    /// Positions from which a move was played.
     pub positions: u64,
     pub kept: u64,
     pub dropped: BTreeMap<DropReason, u64>,
-    /// Good games that gave no samples.
+    /// Valid games that gave no samples.
     #[serde(default)]
     pub dropped_games: BTreeMap<GameDropReason, u64>,
     /// blake3 of the samples, in hexadecimal.
@@ -91,41 +91,44 @@ pub fn manifest_path(fsd: &Path) -> PathBuf {
 }
 
 impl Manifest {
-    /// Games read that were not left out as a whole.
+    /// Games read, without those that were left out.
     #[must_use]
     pub fn games_used(&self) -> u64 {
         self.games.saturating_sub(self.dropped_games.values().sum())
     }
 
-    /// Positions of these games.
+    /// Positions of the games that were not left out.
     #[must_use]
     pub fn positions_used(&self) -> u64 {
         self.positions.saturating_sub(self.dropped.get(&DropReason::GameLeftOut).copied().unwrap_or(0))
     }
 
-    /// Sources whose samples tell neither ply nor game ([`Format::has_ply`]).
+    /// Sources whose format records neither ply nor game ([`Format::has_ply`]).
     pub fn without_plies(&self) -> impl Iterator<Item = &SourceFile> {
         self.sources.iter().filter(|source| source.format.is_some_and(|format| !format.has_ply()))
     }
 
-    /// Reads the manifest that stands beside `fsd`.
+    /// Reads the manifest beside `fsd`.
     ///
     /// # Errors
-    /// When there is none, it cannot be read, or it tells of other samples.
+    /// When it is missing, cannot be read, or describes other samples.
     pub fn of(fsd: &Fsd) -> Result<Manifest, DataError> {
         let (path, hash) = (manifest_path(fsd.path()), fsd.hash());
         let file = File::open(&path).map_err(DataError::read(&path))?;
-        let bad = |reason: String| DataError::Manifest { path: path.clone(), reason };
+        let invalid = |reason: String| DataError::Manifest { path: path.clone(), reason };
         let manifest: Manifest =
-            serde_json::from_reader(std::io::BufReader::new(file)).map_err(|error| bad(error.to_string()))?;
+            serde_json::from_reader(std::io::BufReader::new(file)).map_err(|error| invalid(error.to_string()))?;
         if manifest.samples_hash == hash {
             Ok(manifest)
         } else {
-            Err(bad(format!("it tells of samples {}, the file holds {hash}", manifest.samples_hash)))
+            Err(invalid(format!(
+                "it describes samples with the hash {}, the file's hash is {hash}",
+                manifest.samples_hash
+            )))
         }
     }
 
-    /// Writes the manifest to stand beside `fsd`; it still needs its name.
+    /// Writes the manifest beside `fsd`; it appears under its name when the caller persists it.
     pub(super) fn seal(&self, fsd: &Path) -> Result<SealedFile, DataError> {
         let path = manifest_path(fsd);
         let text = serde_json::to_string_pretty(self)

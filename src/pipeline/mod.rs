@@ -1,9 +1,9 @@
-//! What is done with games and samples: building `.fsd` files from them, having an engine play games or score positions,
-//! converting, verifying and counting.
+//! The data pipeline: builds, converts, verifies and describes `.fsd` files, and has engines play games and score
+//! positions.
 //!
-//! [`build()`] turns games into samples in a `.fsd` file; [`open_or_build`] does so once and finds the file the next
-//! time. [`generate`] has engines play games; [`label`] has an engine score positions. Each writes a [`Manifest`] beside
-//! its `.fsd` file.
+//! [`build()`] turns games into the samples of a `.fsd` file, and can have an engine score them ([`label`]);
+//! [`open_or_build`] builds once and finds the file in the cache afterwards. [`generate`] has engines play games. Whatever
+//! writes a `.fsd` file writes a [`Manifest`] beside it.
 
 pub mod build;
 mod cache;
@@ -14,7 +14,7 @@ mod inputs;
 mod journal;
 pub mod label;
 pub mod manifest;
-mod sample;
+mod sample_games;
 pub mod stats;
 pub mod uci;
 pub mod verify;
@@ -25,4 +25,4 @@ pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs};
 pub use journal::{JournalError, journal_path};
 pub use manifest::{Manifest, manifest_path};
-pub use sample::sample_games;
+pub use sample_games::sample_games;

@@ -110,7 +110,7 @@ fn what_a_format_cannot_hold_is_counted() {
     });
     assert_eq!(bullet["lost"], lost);
     let output = fsbench(&["dataset", "convert", "x.fsd", "x.bullet", "--force"], folder.path());
-    check(&output, 0, "samples without a score were left out: bullet cannot hold them");
+    check(&output, 0, "samples without a score were left out: bullet cannot store them");
 
     let text = convert(folder.path(), &["x.fsd", "x.txt"]);
     assert_eq!((&text["left_out"], &text["lost"]), (&value!({}), &value!({ "result": records.len() })));
@@ -293,8 +293,8 @@ fn requests_that_make_no_sense_are_refused() {
     check(&["missing.binpack", "x.fsd"], 2, "cannot read missing.binpack");
     check(&["x.binpack", "x.binpack"], 2, "exists already");
     check(&["x.binpack", "x.pgn"], 2, "samples are no games");
-    check(&["x.binpack", "x"], 2, "its name tells no format");
-    check(&["x.binpack", "x.txt.zst"], 2, "compressed files are not written");
+    check(&["x.binpack", "x"], 2, "its name names no known format");
+    check(&["x.binpack", "x.txt.zst"], 2, "fsbench does not write compressed files");
     check(&["x.binpack", "."], 2, "names no file");
     check(&["x.binpack", "no/x.fsd"], 1, "cannot write no/x.fsd");
     check(&["x.binpack", "x.fsd", "--from", "fsd"], 2, "is not a .fsd file");

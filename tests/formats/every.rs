@@ -101,8 +101,8 @@ fn plies_are_not_asked_of_samples_without() {
     games(folder.path());
     let build = ["dataset", "build", "x.bullet", "--method", "eval", "--out", "b.fsd", "--format", "json"];
     let output = fsbench(&build, folder.path());
-    check(&output, 0, "the samples of x.bullet tell no ply: the filters by ply pass them all");
-    check(&output, 0, "puts neighbouring positions of a game on both sides");
+    check(&output, 0, "x.bullet records no plies: the filters by ply let all its samples pass");
+    check(&output, 0, "neighbouring positions of a game can be on both sides");
     let built: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&built["samples"], &built["dropped"]), (&built["positions"], &json!({})));
     // Text has plies.
@@ -121,7 +121,7 @@ fn plies_are_not_asked_of_samples_without() {
     };
     // The option under its name and under the one it had.
     let (samples, output) = served(&["--data", "x.bullet", "--read", "built"]);
-    check(&output, 0, "tell no ply");
+    check(&output, 0, "records no plies");
     assert_eq!(samples, built["samples"]);
     let plies =
         |least: &str| served(&["--source", "built", "--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;

@@ -82,7 +82,7 @@ fn a_manifest_that_disagrees_is_found() {
         ("kept", Value::from(3), "samples: it says 3"),
         ("games", 3.into(), "games: it says 3"),
         ("method", "eval".into(), "method: it says eval, the file any"),
-        ("samples_hash", "00".into(), "it tells of samples 00"),
+        ("samples_hash", "00".into(), "it describes samples with the hash 00"),
         ("sources", 3.into(), "invalid type"),
     ] {
         let mut manifest = good.clone();

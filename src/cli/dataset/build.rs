@@ -1,4 +1,4 @@
-//! `fsbench dataset build`: games and samples to a `.fsd` file.
+//! `fsbench dataset build`: builds a `.fsd` file from games and samples.
 
 use std::path::{Path, PathBuf};
 
@@ -20,35 +20,35 @@ use crate::units::Seed;
 
 /// Build a .fsd file from games and samples
 ///
-/// A sample is a position, the move played in it and, where the games carry `[%eval]` comments, its score: the one
-/// written after the move before. The same games, options and seed give the same samples.
+/// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the position:
+/// the evaluation written after the move before. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for standard
-    /// input (PGN, or what --from says); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
+    /// input (PGN unless --from is given); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,
-    /// What the samples are for: positions with a score, or with a choice of moves
+    /// What the samples are for: learning from scores (eval) or from chosen moves (pqr)
     #[arg(long, value_enum)]
     method: Method,
-    /// The file to write; its manifest goes beside it as FILE.json
+    /// The file to write; its manifest is written beside it as FILE.json
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The inputs' format, where it cannot be told from their content and names
+    /// The inputs' format, where it cannot be detected from their content and names
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the inputs' scores where the files do not say it: cp, or internal:PAWN with an engine's units a pawn
-    /// [default: internal:208 of binpacks, else cp]; inputs in several units are brought to centipawns
+    /// Unit of the inputs' scores where the files do not record it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 for binpacks, else cp]; scores in different units are converted to centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
     labels: Labels,
-    /// Replace FILE where it exists
+    /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -61,21 +61,21 @@ pub struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scores by an engine")]
 struct Labels {
-    /// Have a UCI program, by name or path, score the positions, in the place of the scores the inputs hold; an
-    /// interrupted run goes on when the command is given again
+    /// Have a UCI engine, by name or path, score the positions instead of taking the inputs' scores; an interrupted run
+    /// resumes when the command is given again
     #[arg(long, value_name = "ENGINE", requires = "limit")]
     engine: Option<PathBuf>,
-    /// Depth of a search in plies
+    /// Depth of each search in plies
     #[arg(long, group = "limit", requires = "engine")]
     depth: Option<u32>,
-    /// Nodes a search
+    /// Nodes per search
     #[arg(long, group = "limit", requires = "engine")]
     nodes: Option<u64>,
-    /// Milliseconds a search; the scores then differ from run to run
+    /// Milliseconds per search; the scores then differ from run to run
     #[arg(long, value_name = "MS", group = "limit", requires = "engine")]
     movetime: Option<u64>,
     #[command(flatten)]
-    how: EngineArguments,
+    setup: EngineArguments,
 }
 
 impl Labels {
@@ -87,25 +87,27 @@ impl Labels {
             _ => return Ok(None),
         };
         if !limit.reproducible() {
-            note!("warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are");
+            note!(
+                "warning: --movetime is not reproducible: another run gives other scores; --nodes and --depth are reproducible"
+            );
         }
-        let specs = self.how.specs(self.engine.as_slice())?;
+        let specs = self.setup.specs(self.engine.as_slice())?;
         Ok(specs
             .into_iter()
             .next()
-            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.how.workers() }))
+            .map(|spec| LabelJob { settings: LabelSettings::new(spec, limit), workers: self.setup.workers() }))
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let options = arguments.filters.options(arguments.method, Seed(arguments.seed)).map_err(Failure::Request)?;
-    check(arguments)?;
+    check_output(arguments)?;
     let mut inputs = pipeline::inputs(&arguments.games).map_err(failure)?;
     for input in &mut inputs {
         input.format = arguments.from;
     }
-    give_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
+    set_unit(&mut inputs, arguments.from_unit).map_err(failure)?;
     let command: Vec<String> = std::env::args().collect();
     let labels = arguments.labels.job()?;
     let job =
@@ -123,20 +125,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Gives the unit to the inputs that do not say it themselves; where none is such, to all, which then refuse another.
-fn give_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
-    let mut silent = Vec::with_capacity(inputs.len());
+/// Sets the unit of the inputs that do not record it. Where all inputs record it, sets it for all, so that a contradiction
+/// is refused.
+fn set_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
+    let mut lacks_unit = Vec::with_capacity(inputs.len());
     for input in &*inputs {
-        silent.push(input_unit(input)?.said_by == SaidBy::Nobody);
+        lacks_unit.push(input_unit(input)?.said_by == SaidBy::Nobody);
     }
-    let all = !silent.contains(&true);
-    for (input, _) in inputs.iter_mut().zip(silent).filter(|(_, silent)| all || *silent) {
+    let set_all = !lacks_unit.contains(&true);
+    for (input, _) in inputs.iter_mut().zip(lacks_unit).filter(|(_, lacks_unit)| set_all || *lacks_unit) {
         input.unit = unit;
     }
     Ok(())
 }
 
-fn check(arguments: &Arguments) -> Result<(), Failure> {
+fn check_output(arguments: &Arguments) -> Result<(), Failure> {
     let out = &arguments.out;
     if out.file_name().is_none() {
         return Err(Failure::request(anyhow!("--out {} names no file", out.display())));
@@ -147,7 +150,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes by bytes read where the inputs' sizes are known.
+/// A bar over the bytes read where the inputs' sizes are known, else a spinner.
 fn bar(inputs: &[WeightedInput]) -> ProgressBar {
     let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| Origin::length(&input.origin)).sum();
     match length {
@@ -157,10 +160,10 @@ fn bar(inputs: &[WeightedInput]) -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, done: BuildProgress) {
-    let found = format!("{} games, {} samples", done.games, done.samples);
+    let counts = format!("{} games, {} samples", done.games, done.samples);
     let (position, message) = match done.phase {
-        BuildPhase::Reading => (done.bytes, found),
-        BuildPhase::Arranging => (done.bytes, format!("{found}, arranging")),
+        BuildPhase::Reading => (done.bytes, counts),
+        BuildPhase::Arranging => (done.bytes, format!("{counts}, arranging")),
         BuildPhase::Labelling { done, total, failed } => {
             if bar.length() != Some(total) {
                 bar.reset();
@@ -180,7 +183,7 @@ fn warn_skipped(manifest: &Manifest) {
             note_assumed(Path::new(&source.path), unit);
         }
         if source.scores_cut > 0 {
-            note!("warning: {} scores of {} were cut to what can be held", source.scores_cut, source.path);
+            note!("warning: {} scores of {} were cut to the range that can be stored", source.scores_cut, source.path);
         }
         if source.skipped.total() > 0 {
             note!("warning: {} games of {} were skipped", source.skipped.total(), source.path);
@@ -219,15 +222,16 @@ fn json(manifest: &Manifest, out: &Path) -> serde_json::Value {
     })
 }
 
-fn used(used: u64, read: u64) -> String {
+/// A number of used items, and of items read where that is more.
+fn used_of_read(used: u64, read: u64) -> String {
     if used == read { read.to_string() } else { format!("{used} of {read} read") }
 }
 
 fn text(manifest: &Manifest, out: &Path) -> String {
     let mut lines = vec![
         format!("{}: {} samples for {}", out.display(), manifest.kept, manifest.method.name()),
-        format!("games      {}", used(manifest.games_used(), manifest.games)),
-        format!("positions  {}", used(manifest.positions_used(), manifest.positions)),
+        format!("games      {}", used_of_read(manifest.games_used(), manifest.games)),
+        format!("positions  {}", used_of_read(manifest.positions_used(), manifest.positions)),
         format!("scores     {}", manifest.score_unit.describe()),
     ];
     let dropped = manifest.dropped.iter().filter(|(why, _)| **why != DropReason::GameLeftOut);

@@ -1,4 +1,4 @@
-//! `fsbench dataset convert`: samples from one format to another.
+//! `fsbench dataset convert`: converts samples from one format to another.
 
 use std::path::{Path, PathBuf};
 
@@ -14,31 +14,31 @@ use crate::pipeline::convert::{Conversion, ConvertOptions, ConvertProgress, Conv
 /// Convert samples from one format to another
 ///
 /// Formats: fsd (fsbench's own), binpack (Stockfish's), bullet (bulletformat: .bullet, .bin, .data, .bf), text (lines
-/// FEN,score,move), and pgn to convert from. What the target cannot hold is told and counted: fields that get lost, and
-/// samples left out because it could hold them only as something they are not.
+/// FEN,score,move), and pgn as input only. Warnings count what the target format cannot hold: lost fields, and samples
+/// left out because it could only store them with wrong values.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The file to convert; - for standard input
     input: PathBuf,
-    /// The file to write; of a .fsd file the manifest goes beside it as FILE.json
+    /// The file to write; the manifest of a .fsd file is written beside it as FILE.json
     output: PathBuf,
-    /// The input's format, where it cannot be told from its content and name
+    /// The input's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// The output's format, where its name does not tell
+    /// The output's format, where its name does not show it
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<formats::Format>,
-    /// Unit of the input's scores, where it does not say it itself: cp, or internal:PAWN with an engine's units a pawn
-    /// [default: internal:208 of a binpack, else cp]
+    /// Unit of the input's scores where it does not record it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 for a binpack, else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
-    /// Unit of the output's scores [default: the input's in a .fsd file, internal:208 in a binpack, else cp]
+    /// Unit of the output's scores [default: the input's unit for a .fsd file, internal:208 for a binpack, else cp]
     #[arg(long, value_name = "UNIT")]
     to_unit: Option<ScoreUnit>,
-    /// What a sample without a result counts as where the format wants one; otherwise such samples are left out
+    /// The result written for samples without one where the format needs a result [default: such samples are left out]
     #[arg(long, value_enum)]
     unknown_result: Option<UnknownResult>,
-    /// Replace the output where it exists
+    /// Replace the output if it exists
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -100,19 +100,19 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     let Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
     let to_name = to.name();
     for (why, count) in &account.left_out {
-        note!("warning: {count} samples {} were left out: {to_name} cannot hold them", why.name());
+        note!("warning: {count} samples {} were left out: {to_name} cannot store them", why.name());
     }
-    for (what, count) in &account.lost {
-        note!("warning: {count} samples lose {}: {to_name} does not hold it", what.name());
+    for (field, count) in &account.lost {
+        note!("warning: {count} samples lose {}: {to_name} does not store it", field.name());
     }
     if account.clamped > 0 {
-        note!("warning: {} scores were cut to what can be held", account.clamped);
+        note!("warning: {} scores were cut to the range that can be stored", account.clamped);
     }
     if account.assumed_draws > 0 {
         note!("warning: {} unknown results became draws", account.assumed_draws);
     }
-    let usual = *to == formats::Format::Fsd || score_units.to == to.usual_unit();
-    if !usual {
+    let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.usual_unit();
+    if !unit_is_known {
         let unit = score_units.to;
         note!("warning: {to_name} records no score unit: read the file with --from-unit {unit}");
     }

@@ -1,4 +1,4 @@
-//! Arguments that name engines.
+//! Arguments of the commands that run engines.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use anyhow::anyhow;
 use crate::cli::Failure;
 use crate::pipeline::uci::{EngineSpec, Workers};
 
-/// How engines are set up and used, whatever for.
+/// How engines are set up and run.
 #[derive(Debug, clap::Args)]
 pub struct EngineArguments {
-    /// A UCI option, repeatable; of several engines, `2:Name=Value` is the second one's alone
+    /// A UCI option; can be repeated; with several engines, `2:Name=Value` sets it for the second engine only
     #[arg(long = "engine-option", value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// An engine's hash table in MiB
+    /// Hash table of each engine in MiB
     #[arg(long, value_name = "MIB", default_value_t = 8)]
     hash: u32,
-    /// Engines, or games between them, at once
+    /// Engines, or games between engines, that run at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: u16,
     /// Longest wait for an engine's answer, in seconds
@@ -26,12 +26,12 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The engines at `paths`, each with its options.
+    /// The engines at `paths`, with their options.
     pub fn specs(&self, paths: &[PathBuf]) -> Result<Vec<EngineSpec>, Failure> {
         let spec = |path: &PathBuf| EngineSpec { hash: self.hash, ..EngineSpec::new(path) };
         let mut specs: Vec<EngineSpec> = paths.iter().map(spec).collect();
         for text in &self.options {
-            let (number, rest) = numbered(text);
+            let (number, rest) = split_number(text);
             let bad = |why: String| Failure::request(anyhow!("--engine-option {text:?}: {why}"));
             let option = EngineSpec::parse_option(rest).map_err(bad)?;
             match number {
@@ -51,8 +51,8 @@ impl EngineArguments {
     }
 }
 
-/// `2:Name=Value` taken apart.
-fn numbered(text: &str) -> (Option<usize>, &str) {
+/// Splits `2:Name=Value` into number and option.
+fn split_number(text: &str) -> (Option<usize>, &str) {
     match text.split_once(':').map(|(number, rest)| (number.parse(), rest)) {
         Some((Ok(number), rest)) => (Some(number), rest),
         _ => (None, text),

@@ -1,4 +1,4 @@
-//! The arguments that say which positions become samples.
+//! The arguments of `fsbench dataset build` that choose which positions become samples.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::units::Seed;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which positions")]
 pub struct Filters {
-    /// eval: what a sample must hold; games without scores can be trained on with --lambda 0, which needs results
+    /// What a sample for eval must hold; games without scores can be used for training with --lambda 0, which needs results
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     needs: Needs,
-    /// Samples a game: `all`, or so many drawn at random
+    /// Samples per game: `all`, or a number of positions drawn at random
     #[arg(long, value_name = "N", default_value = "all", value_parser = per_game)]
     per_game: PerGame,
     /// Leave out positions before this ply [default: 20 for eval, 0 for pqr]
@@ -28,48 +28,48 @@ pub struct Filters {
     /// `quiet` leaves out positions in check and those whose move captures or promotes
     #[arg(long, value_enum, default_value = "none")]
     filter: Filter,
-    /// Leave out positions with fewer legal moves: a number, or a share such as 10%, then ply by ply those below that
-    /// quantile of all positions at the ply [default: 0 for eval, 2 for pqr]
+    /// Leave out positions with fewer legal moves than a number, or than a quantile such as 10% of all positions at the
+    /// same ply [default: 0 for eval, 2 for pqr]
     #[arg(long, value_name = "N|Q%", value_parser = moves)]
-    min_moves: Option<Moves>,
-    /// Leave out positions whose score is larger, in centipawns; mates are
+    min_moves: Option<MinMoves>,
+    /// Leave out positions with a larger score, in centipawns, and all mate scores
     #[arg(long, value_name = "CP")]
     max_score: Option<u16>,
-    /// Leave out games with a player rated lower, or not rated
+    /// Leave out games with a player of a lower or unknown rating
     #[arg(long, value_name = "ELO")]
     min_rating: Option<u16>,
-    /// Only games of these speeds, by their TimeControl tag
+    /// Use only games of these speeds, according to their TimeControl tags
     #[arg(long, value_name = "SPEED,…", value_enum, value_delimiter = ',')]
     speed: Vec<Speed>,
-    /// Keep a sample with the probability of its game's result, given score and ply
+    /// Keep each sample with the probability of its game's result, given its score and ply
     #[arg(long)]
     skip_unlikely: bool,
-    /// Keep only the first of samples with the same position, or the same position and move
+    /// Keep only the first of several samples with the same position, or the same position and move
     #[arg(long, value_enum, value_name = "WHAT")]
     dedup: Option<Dedup>,
-    /// Thin the samples until every ply, or number of pieces, is equally frequent; with :FILE as frequent as its lines
-    /// `VALUE WEIGHT` say
+    /// Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies in FILE, whose
+    /// lines are `VALUE WEIGHT`
     #[arg(long, value_name = "ply|pieces[:FILE]")]
     balance: Option<String>,
-    /// At most so many samples, drawn from all; with --balance rare values are then kept whole
+    /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples
     #[arg(long, value_name = "N")]
     samples: Option<u64>,
-    /// Only the games of one part, split as the trainer splits them
+    /// Use only the games of one side of the split, as the trainer makes it
     #[arg(long, value_enum)]
     split: Option<Split>,
     /// Share of the games kept for validation
     #[arg(long, value_name = "X", default_value_t = 0.1, requires = "split")]
     validation: f64,
-    /// Root of the choice of validation games
+    /// Seed of the choice of validation games
     #[arg(long, value_name = "S", default_value_t = 0, requires = "split")]
     split_seed: u64,
-    /// Put the samples into random order
+    /// Write the samples in random order
     #[arg(long)]
     shuffle: bool,
 }
 
 #[derive(Copy, Clone, Debug)]
-enum Moves {
+enum MinMoves {
     AtLeast(u16),
     Quantile(f64),
 }
@@ -84,12 +84,12 @@ fn per_game(text: &str) -> Result<PerGame, String> {
     }
 }
 
-fn moves(text: &str) -> Result<Moves, String> {
+fn moves(text: &str) -> Result<MinMoves, String> {
     let found = match text.strip_suffix('%') {
         Some(share) => {
-            share.parse().ok().filter(|share| (0.0..100.0).contains(share)).map(|q| Moves::Quantile(q / 100.0))
+            share.parse().ok().filter(|share| (0.0..100.0).contains(share)).map(|q| MinMoves::Quantile(q / 100.0))
         }
-        None => text.parse().ok().map(Moves::AtLeast),
+        None => text.parse().ok().map(MinMoves::AtLeast),
     };
     found.ok_or_else(|| "give a number of moves, or a share from 0% to below 100%".into())
 }
@@ -101,18 +101,18 @@ impl Filters {
         let defaults = BuildOptions::new(method);
         let (min_moves, min_moves_quantile) = match self.min_moves {
             None => (defaults.min_moves, None),
-            Some(Moves::AtLeast(moves)) => (moves, None),
-            Some(Moves::Quantile(quantile)) => (defaults.min_moves, Some(quantile)),
+            Some(MinMoves::AtLeast(moves)) => (moves, None),
+            Some(MinMoves::Quantile(quantile)) => (defaults.min_moves, Some(quantile)),
         };
         if method == Method::Pqr && min_moves < 2 {
             bail!("--min-moves must be at least 2 for pqr: R needs a legal move beside the one played");
         }
         if method == Method::Pqr && self.needs != Needs::default() {
-            bail!("--needs says what a sample of eval must hold; pqr learns from moves");
+            bail!("--needs applies to --method eval only; pqr learns from moves");
         }
         let min_ply = self.min_ply.unwrap_or(defaults.min_ply);
         if self.max_ply.is_some_and(|last| last < min_ply) {
-            bail!("--max-ply lies before the first ply, {min_ply}");
+            bail!("--max-ply is less than the first ply, {min_ply}");
         }
         if !(0.0..=1.0).contains(&self.validation) {
             bail!("--validation must lie between 0 and 1");
@@ -147,12 +147,12 @@ fn balance(text: &str) -> Result<Balance> {
     let by = match by {
         "ply" => BalanceBy::Ply,
         "pieces" => BalanceBy::Pieces,
-        _ => bail!("--balance {text}: give ply or pieces, and after a colon a file where you have one"),
+        _ => bail!("--balance {text}: give ply or pieces, optionally followed by a colon and a file of weights"),
     };
     Ok(Balance { by, weights: file.as_deref().map(weights).transpose()? })
 }
 
-/// Lines of a value and its weight; empty lines and `#` comments are passed over.
+/// Reads lines of a value and its weight; skips empty lines and `#` comments.
 fn weights(path: &Path) -> Result<BTreeMap<u16, f64>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut weights = BTreeMap::new();
@@ -166,10 +166,14 @@ fn weights(path: &Path) -> Result<BTreeMap<u16, f64>> {
             _ => None,
         };
         let place = || format!("{}, line {}", path.display(), number + 1);
-        let (value, weight) = weight.ok_or_else(|| anyhow!("{}: a line is a number and its weight", place()))?;
+        let (value, weight) = weight.ok_or_else(|| anyhow!("{}: expected a number and its weight", place()))?;
         if weights.insert(value, weight).is_some() {
             bail!("{}: {value} has a weight already", place());
         }
     }
-    if weights.values().any(|weight| *weight > 0.0) { Ok(weights) } else { bail!("{}: no weight", path.display()) }
+    if weights.values().any(|weight| *weight > 0.0) {
+        Ok(weights)
+    } else {
+        bail!("{}: all weights are zero or missing", path.display())
+    }
 }

@@ -1,4 +1,4 @@
-//! `fsbench dataset generate`: games between engines, or of one against itself.
+//! `fsbench dataset generate`: has engines play games, against each other or one against itself.
 
 use std::path::PathBuf;
 
@@ -15,68 +15,69 @@ use crate::units::Seed;
 
 /// Have UCI engines play games
 ///
-/// As PGN, the games carry `[%eval]` comments: White's view, in pawns, of the position after the move. As .fsd or
-/// .binpack, each searched position is a sample: the engine's choice, its score and the game's result. The same engines, settings and
-/// seed give the same file whatever the concurrency. An interrupted run goes on when the command is given again.
+/// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack output
+/// each searched position is a sample: the engine's best move, its score and the game's result. The same engines,
+/// settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is given
+/// again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A UCI program, by name or path; of several, each pair meets with both colours from every opening
+    /// A UCI engine, by name or path; can be repeated: then each pair plays every opening with both colours
     #[arg(long, value_name = "ENGINE", default_value = "stockfish")]
     engine: Vec<PathBuf>,
     #[command(flatten)]
     engines: EngineArguments,
-    /// Nodes a search
+    /// Nodes per search
     #[arg(long, conflicts_with = "depth", required_unless_present = "depth")]
     nodes: Option<u64>,
-    /// Depth of a search in plies
+    /// Depth of each search in plies
     #[arg(long)]
     depth: Option<u32>,
-    /// How many games
+    /// Number of games
     #[arg(long)]
     games: u32,
     /// The file to write: .pgn, .pgn.zst, .fsd or .binpack
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Where games begin: EPD, FEN or PGN, plain or compressed [default: the initial position]
+    /// Openings: an EPD, FEN or PGN file, plain or compressed [default: the initial position]
     #[arg(long, value_name = "FILE")]
     book: Option<PathBuf>,
-    /// Whether the book is shuffled, or played as it stands
+    /// Whether to shuffle the book or to play it in file order
     #[arg(long, value_enum, default_value = "random", requires = "book")]
     book_order: BookOrder,
-    /// Moves taken from a game of a PGN book [default: all]
+    /// Moves taken from each game of a PGN book [default: all]
     #[arg(long, value_name = "N", requires = "book")]
     book_plies: Option<u16>,
-    /// Random moves each game goes on with, drawn from A to B [default: 4..10, with a book 0]
+    /// Number of random moves after the opening, drawn from A to B for each game [default: 4..10, or 0 with a book]
     #[arg(long, value_name = "A..B", value_parser = range)]
     random_plies: Option<(u16, u16)>,
-    /// Chance of a random move after that; the position is searched all the same
+    /// Probability of a random move later in the game; its position is searched anyway
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     random_move_rate: f64,
-    /// No random moves from this ply of the game on
+    /// Play no random moves from this ply of the game on
     #[arg(long, value_name = "PLY")]
     random_move_until: Option<u16>,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Longer games are draws
+    /// Longer games are adjudicated as draws
     #[arg(long, default_value_t = Adjudication::default().max_plies)]
     max_plies: u16,
-    /// Centipawns from which on a game counts as won
+    /// Adjudicate a win at scores of at least this many centipawns
     #[arg(long, default_value_t = Adjudication::default().win_score)]
     win_score: u16,
-    /// So many scores in a row must say so
+    /// Consecutive scores needed to adjudicate a win
     #[arg(long, default_value_t = Adjudication::default().win_plies)]
     win_plies: u16,
-    /// Centipawns up to which a game counts as drawn
+    /// Adjudicate a draw at scores of at most this many centipawns
     #[arg(long, default_value_t = Adjudication::default().draw_score)]
     draw_score: u16,
-    /// So many scores in a row must say so
+    /// Consecutive scores needed to adjudicate a draw
     #[arg(long, default_value_t = Adjudication::default().draw_plies)]
     draw_plies: u16,
-    /// First ply at which a game can be called drawn
+    /// First ply at which a draw can be adjudicated
     #[arg(long, default_value_t = Adjudication::default().draw_from)]
     draw_from: u16,
-    /// Replace FILE where it exists
+    /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
     /// How to print the summary
@@ -84,10 +85,11 @@ pub struct Arguments {
     format: Format,
 }
 
+/// Parses `A..B`, or `A` for `A..A`.
 fn range(text: &str) -> Result<(u16, u16), String> {
-    let (fewest, most) = text.split_once("..").unwrap_or((text, text));
-    match (fewest.parse(), most.parse()) {
-        (Ok(fewest), Ok(most)) => Ok((fewest, most)),
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    match (least.parse(), most.parse()) {
+        (Ok(least), Ok(most)) => Ok((least, most)),
         _ => Err("give two numbers as A..B".into()),
     }
 }
@@ -104,11 +106,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let template = "{elapsed} {wide_bar} {pos}/{len} games, {per_sec}, {eta} left";
     let bar = progress(Some(u64::from(arguments.games)), template);
-    let made = generate(&settings(arguments), &job, &arguments.out, &mut |done| {
+    let summary = generate(&settings(arguments), &job, &arguments.out, &mut |done| {
         bar.set_position(u64::from(done));
     });
     bar.finish_and_clear();
-    let summary = made.map_err(generate_failure)?;
+    let summary = summary.map_err(generate_failure)?;
     match arguments.format {
         Format::Text => outln!("{}", text(&summary, arguments))?,
         Format::Json => {
@@ -162,15 +164,15 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
         lines.push(format!("resumed    {} games of an interrupted run", summary.resumed));
     }
     if summary.replayed > 0 {
-        lines.push(format!("again      {} games in which an engine failed", summary.replayed));
+        lines.push(format!("replayed   {} games in which an engine failed", summary.replayed));
     }
     if let Some(account) = &summary.account {
         let left_out = account.left_out.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
-        let lost = account.lost.iter().map(|(what, count)| format!("not kept   {} of {count} samples", what.name()));
+        let lost = account.lost.iter().map(|(what, count)| format!("lost       {} of {count} samples", what.name()));
         lines.extend(left_out.chain(lost));
     }
     if let Some(book) = summary.book.as_ref() {
-        lines.push(format!("book       {} openings, {} passed over", book.openings, book.skipped));
+        lines.push(format!("book       {} openings, {} skipped", book.openings, book.skipped));
     }
     lines.extend(summary.results.iter().map(|(result, count)| format!("{result:<10} {count}")));
     let score = |score: &EngineScore| format!("{}: +{} ={} -{}", score.engine, score.wins, score.draws, score.losses);

@@ -1,4 +1,4 @@
-//! `fsbench dataset info`: what a file of games or samples holds.
+//! `fsbench dataset info`: counts and metadata of a file of games or samples.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use crate::cli::{Failure, Format, print_json};
 use crate::data::{ScoreUnit, formats};
 use crate::pipeline::{self, FileInfo};
 
-/// Show what a file of games or samples holds
+/// Show the counts and metadata of a file of games or samples
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// .fsd, .binpack, bulletformat, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
+    /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
     file: PathBuf,
-    /// The file's format, where it cannot be told from its content and name
+    /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
     #[command(flatten)]
     threads: Threads,
-    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
-    /// cp]
+    /// Unit of the scores where the file does not record it: cp, or internal:PAWN [default: internal:208 for a binpack,
+    /// else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     /// How to print the result

@@ -1,4 +1,4 @@
-//! `fsbench dataset`: make, build and look at training data.
+//! `fsbench dataset`: generate, build, convert and inspect training data.
 
 mod build;
 mod convert;
@@ -18,15 +18,15 @@ use super::Failure;
 use super::threads::Threads;
 use crate::pipeline::{BuildError, BuildOptions, Manifest};
 
-/// Make, build and look at training data
+/// Generate, build, convert and inspect training data
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    command: DatasetCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum DatasetCommand {
     Build(build::Arguments),
     Convert(convert::Arguments),
     Generate(generate::Arguments),
@@ -36,13 +36,13 @@ enum What {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    match &arguments.what {
-        What::Build(arguments) => build::run(arguments),
-        What::Convert(arguments) => convert::run(arguments),
-        What::Generate(arguments) => generate::run(arguments),
-        What::Info(arguments) => info::run(arguments),
-        What::Stats(arguments) => stats::run(arguments),
-        What::Verify(arguments) => verify::run(arguments),
+    match &arguments.command {
+        DatasetCommand::Build(arguments) => build::run(arguments),
+        DatasetCommand::Convert(arguments) => convert::run(arguments),
+        DatasetCommand::Generate(arguments) => generate::run(arguments),
+        DatasetCommand::Info(arguments) => info::run(arguments),
+        DatasetCommand::Stats(arguments) => stats::run(arguments),
+        DatasetCommand::Verify(arguments) => verify::run(arguments),
     }
 }
 
@@ -51,16 +51,16 @@ fn failure(error: impl Into<BuildError>) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
-/// Says what does not hold for samples that tell neither ply nor game.
+/// Warns about sources whose format records neither ply nor game.
 pub(super) fn warn_without_plies(manifest: &Manifest) {
     for source in manifest.without_plies() {
-        let by_ply = |options: &BuildOptions| options.min_ply > 0 || options.max_ply.is_some();
-        if manifest.options.as_ref().is_some_and(by_ply) {
-            note!("warning: the samples of {} tell no ply: the filters by ply pass them all", source.path);
+        let filters_by_ply = |options: &BuildOptions| options.min_ply > 0 || options.max_ply.is_some();
+        if manifest.options.as_ref().is_some_and(filters_by_ply) {
+            note!("warning: {} records no plies: the filters by ply let all its samples pass", source.path);
         }
         note!(
-            "warning: the samples of {} tell no game: each counts as one, so that a split into training and validation \
-             puts neighbouring positions of a game on both sides",
+            "warning: {} records no games: each sample counts as a game of its own, so neighbouring positions of a game \
+             can be on both sides of a split into training and validation",
             source.path
         );
     }
@@ -70,7 +70,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// A line on stderr while something runs, where stderr is a terminal.
+/// A progress bar on stderr, shown where stderr is a terminal; a spinner without `length`.
 pub(super) fn progress(length: Option<u64>, template: &str) -> ProgressBar {
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     bar.set_style(style(template));

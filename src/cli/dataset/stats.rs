@@ -1,4 +1,4 @@
-//! `fsbench dataset stats`: distributions of a file of games or samples.
+//! `fsbench dataset stats`: statistics of a file of games or samples.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,19 @@ use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats
 use crate::record::{write_atomically, write_json};
 use crate::report::dataset_figures;
 
-/// Show how plies, pieces, scores, results, kings and moves are distributed
+/// Show the distributions of plies, pieces, scores, results, king squares and moves
 ///
-/// With --out also as plots (SVG and PNG) and stats.json. The logistic 1 / (1 + exp(-(score - a) / b)) is fitted to the
-/// results by maximum likelihood.
+/// --out also writes plots (SVG and PNG) and stats.json. The logistic curve 1 / (1 + exp(-(score - a) / b)) is fitted to
+/// the results by maximum likelihood.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Games or samples of any format
+    /// Games or samples in any format
     file: PathBuf,
-    /// The file's format, where it cannot be told from its content and name
+    /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
-    /// cp]
+    /// Unit of the scores where the file does not record it: cp, or internal:PAWN [default: internal:208 for a binpack,
+    /// else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     /// A folder for stats.json and the plots
@@ -76,7 +76,7 @@ fn text(stats: &DatasetStats) -> String {
     let unit = stats.unit_said_by.filter(|_| stats.with_score > 0);
     let unit =
         unit.map(|said_by| format!("\nscore unit   {}", describe(stats.score_unit, said_by))).unwrap_or_default();
-    let mut parts = vec![format!(
+    let mut sections = vec![format!(
         "{}: {} samples of {} games ({})\nwith score   {}\nwith result  {}\nwith move    {}{unit}",
         stats.path,
         stats.samples,
@@ -87,7 +87,7 @@ fn text(stats: &DatasetStats) -> String {
         share(stats.with_move),
     )];
     let repeated = stats.duplicates;
-    parts.push(match repeated.exact {
+    sections.push(match repeated.exact {
         true => format!("different    {} positions, {} repeat another", repeated.distinct, percent(repeated.share)),
         false => format!(
             "different    {} ± {} positions (estimated), {} repeat another",
@@ -99,7 +99,7 @@ fn text(stats: &DatasetStats) -> String {
     if stats.results.count() > 0 {
         let of = |count: u64| percent(count as f64 / stats.results.count() as f64);
         let results = stats.results;
-        parts.push(format!(
+        sections.push(format!(
             "results      {} won, {} drawn, {} lost by the side to move",
             of(results.wins),
             of(results.draws),
@@ -107,21 +107,21 @@ fn text(stats: &DatasetStats) -> String {
         ));
     }
     if stats.mates != [0, 0] {
-        parts.push(format!("mates        {} given, {} received", stats.mates[0], stats.mates[1]));
+        sections.push(format!("mates        {} given, {} received", stats.mates[0], stats.mates[1]));
     }
-    parts.push(distributions(stats));
-    parts.push(mobility(stats));
-    parts.push(legal_moves(stats));
-    parts.extend(stats.wdl.as_ref().map(wdl));
-    parts.join("\n")
+    sections.push(distributions(stats));
+    sections.push(mobility(stats));
+    sections.push(legal_moves(stats));
+    sections.extend(stats.wdl.as_ref().map(wdl));
+    sections.join("\n")
 }
 
-const SHARES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
+const QUANTILES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
 fn distributions(stats: &DatasetStats) -> String {
     let header = ["", "mean", "1%", "5%", "25%", "50%", "75%", "95%", "99%"];
     let row = |name: &str, values: &Histogram| {
-        let quantiles = SHARES.map(|q| values.quantile(q).map(|value| value.to_string()).unwrap_or_default());
+        let quantiles = QUANTILES.map(|q| values.quantile(q).map(|value| value.to_string()).unwrap_or_default());
         [name.to_owned(), format!("{:.2}", values.mean())].into_iter().chain(quantiles).collect::<Vec<_>>()
     };
     let named = [("ply", &stats.plies), ("pieces", &stats.pieces), ("score (cp)", &stats.scores)];

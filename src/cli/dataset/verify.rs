@@ -1,4 +1,4 @@
-//! `fsbench dataset verify`: whether all in a file is as it should be. Exit status 1 when something is not.
+//! `fsbench dataset verify`: checks a whole file; the exit status is 1 when something is wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
 use crate::pipeline::verify::{VerifyReport, verify};
 
-/// Read a whole file of samples or games and check all in it
+/// Read a whole file of samples or games and check everything in it
 ///
-/// Checksums, every position and move, every record's bytes, and whether the manifest agrees. Exit status 1 when
-/// something is wrong; the first problems are told with their place.
+/// Checks the checksums, every position and move, every record's bytes, and whether the manifest agrees. The exit status
+/// is 1 when something is wrong; the first problems are listed with their places.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// .fsd, .binpack, bulletformat, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
+    /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)
     file: PathBuf,
-    /// The file's format, where it cannot be told from its content and name
+    /// The file's format, where it cannot be detected from its content and name
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
     #[command(flatten)]
@@ -31,36 +31,36 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let bar = progress(None, "{spinner} {elapsed} {msg}");
-    let verdict = verify(&arguments.file, arguments.from, &mut |samples| bar.set_message(format!("{samples} samples")));
+    let report = verify(&arguments.file, arguments.from, &mut |samples| bar.set_message(format!("{samples} samples")));
     bar.finish_and_clear();
-    let verdict = verdict.map_err(failure)?;
+    let report = report.map_err(failure)?;
     let printed = match arguments.format {
-        Format::Text => outln!("{}", text(&verdict, &arguments.file)).map_err(Failure::from),
+        Format::Text => outln!("{}", text(&report, &arguments.file)).map_err(Failure::from),
         Format::Json => {
-            let mut document = serde_json::to_value(&verdict).map_err(Failure::work)?;
+            let mut document = serde_json::to_value(&report).map_err(Failure::work)?;
             document["file"] = json!(arguments.file);
-            document["ok"] = json!(verdict.problems == 0);
+            document["ok"] = json!(report.problems == 0);
             print_json(&document)
         }
     };
-    // A broken file is told by the exit status, whoever reads the rest.
-    match verdict.problems {
+    // The exit status shows a broken file even when printing fails.
+    match report.problems {
         0 => printed,
         1 => Err(Failure::work(anyhow!("{} has a problem", arguments.file.display()))),
         count => Err(Failure::work(anyhow!("{} has {count} problems", arguments.file.display()))),
     }
 }
 
-fn text(verdict: &VerifyReport, file: &Path) -> String {
-    let state = if verdict.problems == 0 { "in order" } else { "broken" };
+fn text(report: &VerifyReport, file: &Path) -> String {
+    let state = if report.problems == 0 { "in order" } else { "broken" };
     let mut lines = vec![
-        format!("{}: {} ({} samples, {} games)", file.display(), state, verdict.samples, verdict.games),
-        format!("format     {}", verdict.format.name()),
-        format!("hash       {}", verdict.hash),
+        format!("{}: {} ({} samples, {} games)", file.display(), state, report.samples, report.games),
+        format!("format     {}", report.format.name()),
+        format!("hash       {}", report.hash),
     ];
-    lines.extend(verdict.manifest.map(|agrees| format!("manifest   {}", if agrees { "agrees" } else { "disagrees" })));
-    lines.extend(verdict.first.iter().map(|problem| format!("{}: {}", problem.place, problem.what)));
-    let more = verdict.problems - verdict.first.len() as u64;
+    lines.extend(report.manifest.map(|agrees| format!("manifest   {}", if agrees { "agrees" } else { "disagrees" })));
+    lines.extend(report.first.iter().map(|problem| format!("{}: {}", problem.place, problem.message)));
+    let more = report.problems - report.first.len() as u64;
     if more > 0 {
         lines.push(format!("and {more} more"));
     }

@@ -1,4 +1,4 @@
-//! The sample games, carried in the program and laid into the cache when they are wanted as a file.
+//! The sample games: embedded in the program, and written to the cache when a file is needed.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,14 @@ use super::cache::default_cache;
 use crate::data::DataError;
 use crate::output::OutputFile;
 
-/// 5,000 games of an engine against itself, with scores; `experiments/quickstart/SOURCE.md` says more.
+/// 5,000 scored games of an engine against itself, described in `experiments/quickstart/SOURCE.md`.
 const GAMES: &[u8] = include_bytes!("../../experiments/quickstart/games.pgn.zst");
 
-/// The sample games as a file, made where it is missing or differs. Its name holds a hash of its content.
+/// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a hash
+/// of its content.
 ///
 /// # Errors
-/// When there is no place for a cache, or the file cannot be written.
+/// When there is no folder for the cache, or the file cannot be written.
 pub fn sample_games() -> Result<PathBuf, DataError> {
     let folder = default_cache()?.with_file_name("sample");
     let path = folder.join(format!("games-{}.pgn.zst", &blake3::hash(GAMES).to_hex()[..16]));
