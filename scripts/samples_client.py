@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Batches of fsbench's samples-service as numpy arrays.
+"""Reads batches of fsbench's samples-service as numpy arrays.
 
 As a module:
 
@@ -9,13 +9,13 @@ As a module:
         for batch in samples:
             batch["stm_offsets"], batch["stm_indices"], batch["score"]
 
-The arrays are views of shared memory: they are valid until the next batch is asked for. Copy what you keep.
+The arrays are views of shared memory, valid until you request the next batch. Copy what you need longer.
 
 As a command, it prints a summary of the first batches:
 
     samples_client.py --batches 3 -- fsbench samples-service piece --method pqr
 
-Needs the standard library and numpy; the protocol is described in src/service/PROTOCOL.md.
+Needs numpy. The protocol is described in src/service/PROTOCOL.md.
 """
 
 import argparse
@@ -33,19 +33,19 @@ import numpy
 END = 255
 FAILED = 254
 VERSION = 1
-# What the names in /dev/shm begin with that `--shm named` makes.
-NAMED = "fsbench-samples-"
+# Prefix of the names in /dev/shm that `--shm named` creates.
+NAME_PREFIX = "fsbench-samples-"
 DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i32": "<i4", "f32": "<f4"}
 
 
 class ServiceError(Exception):
-    """The service could not be started, failed, died, or broke its protocol."""
+    """The service did not start, failed, died, or broke its protocol."""
 
 
 class Samples:
-    """An iterator over the batches of a service, each a dict from name to array or number.
+    """An iterator over a service's batches. A batch is a dict from name to array or number.
 
-    `command` is the service's command line. `description` is the service's first line as a dict.
+    `command` is the service's command line; the attribute `description` is the service's first line as a dict.
     """
 
     def __init__(self, command):
@@ -59,16 +59,16 @@ class Samples:
         self._held = None
         self._ended = False
         self._tail = collections.deque(maxlen=12)
-        self._errors = threading.Thread(target=self._pass_on, daemon=True)
-        self._errors.start()
+        self._stderr_thread = threading.Thread(target=self._forward_stderr, daemon=True)
+        self._stderr_thread.start()
         try:
             self.description = self._describe()
         except BaseException:
             self.close()
             raise
 
-    def _pass_on(self):
-        """Copies the service's stderr to ours, keeping the last lines."""
+    def _forward_stderr(self):
+        """Copies the service's stderr to ours and keeps the last lines."""
         for line in self._process.stderr:
             text = line.decode("utf-8", "replace")
             self._tail.append(text.rstrip())
@@ -87,7 +87,7 @@ class Samples:
             version, path = description["version"], description["shm"]
             size = description["slots"] * description["slot_bytes"]
         except (ValueError, KeyError, TypeError) as error:
-            raise ServiceError(f"the service's first line is no description: {error!r}") from error
+            raise ServiceError(f"the service's first line is not a description: {error!r}") from error
         if version != VERSION:
             raise ServiceError(f"the service speaks version {version} of the protocol, this client version {VERSION}")
         try:
@@ -141,14 +141,14 @@ class Samples:
         try:
             self._process.stdin.write(bytes([slot]))
         except OSError:
-            pass  # The service is gone; reading from it says why.
+            pass  # The service is gone; the next read reports why.
 
-    def _died(self, what):
+    def _died(self, event):
         self._end()
         code = self._process.returncode
         status = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
-        said = "".join(f"\n  {line}" for line in self._tail)
-        return ServiceError(f"the sample service {what} ({status})" + (f"; it said:{said}" if said else ""))
+        tail = "".join(f"\n  {line}" for line in self._tail)
+        return ServiceError(f"the sample service {event} ({status})" + (f"; its last messages:{tail}" if tail else ""))
 
     def _end(self):
         self._process.stdin.close()
@@ -157,15 +157,15 @@ class Samples:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._errors.join(5)
-        # One killed before it saw the memory mapped has left its name.
+        self._stderr_thread.join(5)
+        # A service killed before the first slot came back has left its name.
         path = getattr(self, "description", {}).get("shm", "")
-        if os.path.dirname(path) == "/dev/shm" and os.path.basename(path).startswith(NAMED):
+        if os.path.dirname(path) == "/dev/shm" and os.path.basename(path).startswith(NAME_PREFIX):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
     def close(self):
-        """Ends the service. Arrays already handed out stay readable: the memory goes with the last of them."""
+        """Ends the service. Arrays of earlier batches stay readable: the memory is freed with the last of them."""
         self._give_back()
         self._end()
         self._process.stdout.close()
@@ -179,7 +179,7 @@ class Samples:
 
 
 def summarise(batch):
-    """One line about a batch."""
+    """Describes a batch in one line."""
     line = f"epoch {batch['epoch']} batch {batch['batch']}: {batch['samples']} samples"
     line += f", {batch['positions']} positions"
     for side in ("stm", "nstm"):
@@ -197,7 +197,7 @@ def summarise(batch):
 
 def main():
     parser = argparse.ArgumentParser(description="Print a summary of a sample service's first batches.")
-    parser.add_argument("--batches", type=int, default=5, metavar="N", help="how many (default 5; 0 = all)")
+    parser.add_argument("--batches", type=int, default=5, metavar="N", help="number of batches (default 5; 0 = all)")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- fsbench samples-service …")
     arguments = parser.parse_args()
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
@@ -208,7 +208,7 @@ def main():
             about = samples.description
             print(
                 f"{about['set']}: {about['num_features']} features, {about['method']}, {about['layout']}, "
-                f"{about['samples_per_epoch']} samples an epoch in batches of {about['batch_size']}"
+                f"{about['samples_per_epoch']} samples per epoch in batches of {about['batch_size']}"
             )
             for number, batch in enumerate(samples, 1):
                 print(summarise(batch), flush=True)

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Brings in what a build needs and cargo cannot fetch: libtorch, 700 MB, in a cache outside the checkout. Writes
-# .cargo/config.toml so that plain `cargo run --release` finds it. Changes nothing the second time.
+# Fetches libtorch, which a build needs and cargo cannot fetch: 700 MB, into a cache outside the checkout. Writes
+# .cargo/config.toml so that plain `cargo run --release` finds it. A second call changes nothing.
 #
 #   FSBENCH_CACHE           the cache (default: $XDG_CACHE_HOME/fsbench, else ~/.cache/fsbench)
-#   LIBTORCH                an unpacked libtorch 2.11 of your own: used as it is, nothing is fetched
-#   LIBTORCH_USE_PYTORCH=1  use the libtorch of the PyTorch 2.11 that `python3` imports: likewise
+#   LIBTORCH                an unpacked libtorch 2.11 to use instead of fetching one
+#   LIBTORCH_USE_PYTORCH=1  use the libtorch of the PyTorch 2.11 that `python3` imports, instead of fetching one
 #
-# Run it, or source it from another script: it exports LIBTORCH and CARGO_TARGET_DIR.
+# Run it, or source it from another script to get LIBTORCH and CARGO_TARGET_DIR, which it exports.
 set -euo pipefail
 
 TORCH_VERSION=2.11.0
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}
 
-say() { printf 'setup: %s\n' "$*" >&2; }
+log() { printf 'setup: %s\n' "$*" >&2; }
 
-fail() { # what is missing, how to get it
+fail() { # MESSAGE REMEDY
   printf 'setup: %s\n       %s\n' "$1" "$2" >&2
   exit 1
 }
@@ -23,7 +23,7 @@ fail() { # what is missing, how to get it
 need_tools() {
   command -v cargo >/dev/null || fail "cargo is missing." "Install Rust 1.95 or later: https://rustup.rs"
   command -v c++ >/dev/null || fail "a C++ compiler is missing." "Install one, for example: apt-get install g++"
-  command -v python3 >/dev/null || fail "python3 is missing; it fetches libtorch." "Install it, or set LIBTORCH to an unpacked libtorch $TORCH_VERSION."
+  command -v python3 >/dev/null || fail "python3 is missing; this script fetches libtorch with it." "Install it, or set LIBTORCH to an unpacked libtorch $TORCH_VERSION."
   local have want
   have=$(rustc --version | awk '{print $2}')
   want=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
@@ -31,23 +31,23 @@ need_tools() {
     fail "rustc is $have; fsbench needs $want." "Run: rustup update stable"
 }
 
-fetch_libtorch() { # target folder
+fetch_libtorch() { # TARGET_FOLDER
   local target=$1 partial
   python3 -m pip --version >/dev/null 2>&1 ||
-    fail "python3 has no pip; it fetches libtorch." "Install it (apt-get install python3-pip, or python3 -m ensurepip), or set LIBTORCH."
+    fail "python3 has no pip; this script fetches libtorch with it." "Install it (apt-get install python3-pip, or python3 -m ensurepip), or set LIBTORCH."
   mkdir -p "$cache"
   local free
   free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
-  [ "$free" -gt 4000000 ] || fail "$cache has $((free / 1024)) MB free; unpacking libtorch takes 4,000." "Free some, or set FSBENCH_CACHE."
+  [ "$free" -gt 4000000 ] || fail "$cache has $((free / 1024)) MB free; unpacking libtorch takes 4,000 MB." "Free some space, or set FSBENCH_CACHE to another folder."
   partial=$(mktemp -d "$cache/libtorch-partial.XXXXXX")
   trap 'rm -rf "$partial"' EXIT
   local packages=("torch==$TORCH_VERSION")
-  # On Linux x86-64 the libraries link two small CUDA ones, GPU or not.
+  # On Linux x86-64 the libraries link two small CUDA libraries even without a GPU.
   if [ "$(uname -sm)" = "Linux x86_64" ]; then
     packages+=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cupti==13.0.*')
   fi
-  say "fetching libtorch $TORCH_VERSION into $target (a 530 MB download, 700 MB stay)"
-  # The newest pip for any Python may be asked for another Python's wheel: only the C++ libraries are used.
+  log "fetching libtorch $TORCH_VERSION into $target (downloads 530 MB, keeps 700 MB)"
+  # Any Python version's wheel will do, because only its C++ libraries are used.
   python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore --no-compile \
     --only-binary=:all: --python-version 3.12 --implementation cp --target "$partial" "${packages[@]}" ||
     fail "libtorch could not be fetched." "See pip's message above; behind a proxy set HTTPS_PROXY, offline set LIBTORCH."
@@ -60,19 +60,19 @@ fetch_libtorch() { # target folder
   trap - EXIT
 }
 
-write_cargo_config() { # contents
+write_cargo_config() { # CONTENTS
   local file=$root/.cargo/config.toml mark='# Written by scripts/setup.sh'
   if [ -e "$file" ] && ! grep -q "^$mark" "$file"; then
-    say "$file is yours and stays as it is; plain cargo commands need in it:"
+    log "$file was not written by this script and is left unchanged; plain cargo commands need in it:"
     printf '%s\n' "$1" >&2
     return
   fi
   local wanted
-  wanted=$(printf '%s; variables of the environment win over it.\n%s' "$mark" "$1")
+  wanted=$(printf '%s; environment variables override it.\n%s' "$mark" "$1")
   if [ "$(cat "$file" 2>/dev/null)" != "$wanted" ]; then
     mkdir -p "$root/.cargo"
     printf '%s\n' "$wanted" >"$file"
-    say "wrote .cargo/config.toml: builds go to $CARGO_TARGET_DIR"
+    log "wrote .cargo/config.toml: builds go to $CARGO_TARGET_DIR"
   fi
 }
 
@@ -80,10 +80,10 @@ need_tools
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 config=$(printf '[build]\ntarget-dir = "%s"' "$CARGO_TARGET_DIR")
 if [ -n "${LIBTORCH_USE_PYTORCH:-}" ]; then
-  say "using the libtorch of python3's PyTorch (LIBTORCH_USE_PYTORCH is set)"
+  log "using the libtorch of python3's PyTorch (LIBTORCH_USE_PYTORCH is set)"
 elif [ -n "${LIBTORCH:-}" ] && [ "$LIBTORCH" != "$cache/libtorch-$TORCH_VERSION/torch" ]; then
   [ -d "$LIBTORCH/lib" ] || fail "LIBTORCH is $LIBTORCH, which has no folder lib." "Point it at an unpacked libtorch $TORCH_VERSION, or unset it."
-  say "using $LIBTORCH (LIBTORCH is set)"
+  log "using $LIBTORCH (LIBTORCH is set)"
 else
   target=$cache/libtorch-$TORCH_VERSION
   [ -d "$target/torch/lib" ] || fetch_libtorch "$target"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Sets everything up, then runs the tests. Tests that want larger data look where FSBENCH_DATA points; those that lack
-# something are skipped and shown at the end. With FSBENCH_REQUIRE=1 a test fails that is skipped for want of what is there.
+# Sets everything up, then runs the tests. Tests on larger data look for it in the folder FSBENCH_DATA. Tests that lack data
+# or a program are skipped and listed at the end. With FSBENCH_REQUIRE=1, a test fails if it is skipped although this
+# machine has what it lacks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/setup.sh
-# The Python client's test needs numpy; it has its own copy so that nobody's Python is changed.
+# The Python client's test needs numpy. It is installed in the cache, so that the user's Python stays unchanged.
 numpy=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/python
 if ! PYTHONPATH=$numpy python3 -c 'import numpy' 2>/dev/null; then
   printf 'test: fetching numpy into %s for the Python client\n' "$numpy" >&2
@@ -13,8 +14,8 @@ if ! PYTHONPATH=$numpy python3 -c 'import numpy' 2>/dev/null; then
 fi
 export PYTHONPATH=$numpy${PYTHONPATH:+:$PYTHONPATH}
 
-# What of the things that tests are skipped without is there.
-there() {
+# Prints the names of the optional data and programs that this machine has.
+available() {
   [ ! -d "${FSBENCH_DATA:-}" ] || printf 'data '
   ! { stockfish quit || /usr/games/stockfish quit; } >/dev/null 2>&1 || printf 'stockfish '
   ! /usr/games/stockfish quit 2>/dev/null | grep -q 'Stockfish 15\.1 ' || printf 'stockfish-15.1 '
@@ -26,7 +27,7 @@ there() {
   ! unshare --user --map-root-user --mount true 2>/dev/null || printf 'namespaces '
 }
 if [ "${FSBENCH_REQUIRE:-}" = 1 ]; then
-  FSBENCH_REQUIRE=$(there)
+  FSBENCH_REQUIRE=$(available)
   export FSBENCH_REQUIRE
 fi
 

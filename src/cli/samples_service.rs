@@ -14,12 +14,13 @@ use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{BuildError, BuildOptions, Manifest, default_cache, open_or_build_with};
 use crate::service::{
-    BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, bench, run as serve,
+    BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, TripletCheck, bench,
+    run as serve,
 };
 use crate::units::Seed;
 
-/// How long `--bench` measures, at least.
-const BENCH: Duration = Duration::from_secs(3);
+/// Minimum duration of a `--bench` measurement.
+const BENCH_DURATION: Duration = Duration::from_secs(3);
 
 /// Encode batches into shared memory for a trainer (protocol: src/service/PROTOCOL.md)
 #[derive(Debug, clap::Args)]
@@ -29,64 +30,64 @@ pub struct Arguments {
     set: String,
     #[command(flatten)]
     data: Data,
-    /// auto: a binpack is decoded while it is served, every sample of it; built: the method's filters apply to it, too
+    /// auto: decode a binpack while it is served, without a filter; built: build it first, with the method's filters
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     read_mode: ReadMode,
     /// What a sample is: a position with its score, or a triplet of positions
     #[arg(long, value_enum, default_value = "eval")]
     method: Method,
-    /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
+    /// When the data are built, leave out positions before this ply [default: 20 for eval, 0 for pqr]
     #[arg(long, value_name = "PLY")]
     min_ply: Option<u16>,
-    /// Unit of the scores, where the data do not say it: cp, or internal:PAWN with an engine's units a pawn [default:
-    /// internal:208 of a binpack, else cp]; batches have them in centipawns
+    /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per pawn
+    /// [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
-    /// eval: what a sample must hold [default: a score of what is built, a score or a result of samples]
+    /// eval: what a sample must have [default: a score when the data are built, else a score or a result]
     #[arg(long, value_enum, value_name = "WHAT")]
     needs: Option<Needs>,
-    /// How active features are written: offsets and indices, or one bit a feature
+    /// How active features are stored: offsets and indices, or one bit per feature
     #[arg(long, value_enum, default_value = "csr")]
     layout: Layout,
-    /// Samples a batch (a pqr sample holds three positions)
+    /// Samples per batch (a pqr sample holds three positions)
     #[arg(long, value_name = "N", default_value_t = Request::BATCH_SIZE)]
     batch_size: usize,
-    /// Batches that fit into shared memory at once, 200 at most [default: threads + 2, at least 4]
+    /// Batches that shared memory holds at once, at most 200 [default: threads + 2, from 4 to 32]
     #[arg(long, value_name = "K")]
     slots: Option<usize>,
-    /// Root of the shuffle and of pqr's random moves
+    /// Seed of the shuffle and of pqr's random moves
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Passes over the data; 0 = without end
     #[arg(long, value_name = "E", default_value_t = 1)]
     epochs: u32,
-    /// Samples a pass [default: all]
+    /// Samples per pass [default: all]
     #[arg(long, value_name = "N")]
     epoch_samples: Option<u64>,
-    /// Which games
+    /// Which games to use
     #[arg(long, value_enum, default_value = "all")]
     split: Split,
-    /// Share of games kept for validation
+    /// Share of games held out for validation
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     validation: f64,
-    /// Root of the choice of validation games
+    /// Seed of the choice of validation games
     #[arg(long, value_name = "S", default_value_t = 0)]
     split_seed: u64,
     /// Number of the first batch delivered, counted from 0 over all passes
     #[arg(long, value_name = "K", default_value_t = 0)]
     start_batch: u64,
-    /// Encoding threads [default: one a core]
+    /// Encoding threads [default: one per core]
     #[arg(long, value_name = "T", value_parser = Request::parse_threads)]
     threads: Option<usize>,
     /// Keep the order of the file
     #[arg(long)]
     no_shuffle: bool,
-    /// Deliver every N-th batch from number I on, for several trainers: the shards 0/N to (N-1)/N share nothing and hold
-    /// everything together
+    /// Deliver every N-th batch, from batch I on. For N trainers: the shards 0/N to (N-1)/N have no batch in common and
+    /// together hold all of them
     #[arg(long, value_name = "I/N", default_value_t)]
     shard: Shard,
-    /// How consumers find the memory: unnamed = /proc/PID/fd/N, nothing is left whoever is killed; named = a file in
-    /// /dev/shm, for consumers in another container or without access to /proc
+    /// How consumers open the memory: unnamed = through /proc/PID/fd/N, which leaves nothing behind after a kill; named =
+    /// through a file in /dev/shm, for consumers in another container or without access to /proc
     #[arg(long, value_enum, default_value_t)]
     shm: ShmNaming,
     /// Measure how fast batches are made, without a consumer
@@ -112,7 +113,7 @@ impl Arguments {
             batch_size: self.batch_size,
             slots: self.slots.unwrap_or(Request::default_slots(threads)),
             seed: Seed(self.seed),
-            // A measurement ends by the clock.
+            // A measurement ends after BENCH_DURATION, not with the data.
             epochs: if self.bench { 0 } else { self.epochs },
             epoch_samples: self.epoch_samples,
             split: self.split,
@@ -140,39 +141,39 @@ impl From<ServiceError> for Failure {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = arguments.request()?;
     if arguments.bench {
-        let prepared = prepare(request)?;
-        print(&bench(&prepared, BENCH)?, arguments.format)
+        let stream = prepare(request)?;
+        print(&bench(&stream, BENCH_DURATION)?, arguments.format)
     } else {
         serve(move || prepare(request), std::io::stdin(), &mut std::io::stdout())
     }
 }
 
-/// Opens what the request names; builds the data where they are no `.fsd` file.
+/// Opens the request's feature set and data; builds data that are not in a `.fsd` file.
 fn prepare(request: Request) -> Result<PreparedStream, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
-    // Where a compressed one's pieces stand, only those who read it from the start can tell.
-    let direct_from = |path: &Path| -> Result<bool, DataError> {
+    // A compressed binpack can only be read from its start, so its segments cannot be decoded in any order.
+    let can_decode = |path: &Path| -> Result<bool, DataError> {
         Ok(detect(path)? == formats::Format::Binpack && !is_compressed(path)?)
     };
-    let prepared = match request.read_mode {
-        ReadMode::Auto if direct_from(&request.data).map_err(refused)? => {
+    let stream = match request.read_mode {
+        ReadMode::Auto if can_decode(&request.data).map_err(refused)? => {
             if request.min_ply.is_some() {
-                return Err(built_already(&request, "is served as it is: give --read built to have it filtered"));
+                return Err(min_ply_error(&request, "is decoded without a filter; give --read built to filter it"));
             }
-            direct(request, set)?
+            prepare_binpack(request, set)?
         }
-        ReadMode::Auto | ReadMode::Built => built(request, set)?,
+        ReadMode::Auto | ReadMode::Built => prepare_built(request, set)?,
     };
-    if prepared.unusable > 0 {
-        note!("left out {} samples without {}", prepared.unusable, wanted(&prepared));
+    if stream.unusable > 0 {
+        note!("left out {} samples without {}", stream.unusable, required(stream.request()));
     }
-    Ok(prepared)
+    Ok(stream)
 }
 
-fn wanted(prepared: &PreparedStream) -> &'static str {
-    let Request { method, needs, .. } = prepared.request();
-    match method {
-        Method::Eval => needs.unwrap_or(Needs::Any).describe(),
+/// What a sample of the request must have.
+fn required(request: &Request) -> &'static str {
+    match request.method {
+        Method::Eval => request.needs.unwrap_or(Needs::Any).describe(),
         Method::Pqr => "a move and another legal one",
     }
 }
@@ -182,7 +183,7 @@ fn refused(error: impl Into<BuildError>) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
-/// The unit of the data's scores; says so where it was only assumed.
+/// The unit of the data's scores, with a note to the user if it was only assumed.
 fn unit(request: &Request) -> Result<ScoreUnit, Failure> {
     let known = score_unit(&request.data, None, request.from_unit).map_err(refused)?;
     if request.method == Method::Eval {
@@ -191,44 +192,44 @@ fn unit(request: &Request) -> Result<ScoreUnit, Failure> {
     Ok(known.unit)
 }
 
-fn direct(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
-    let bar = progress(Some(0), "looking through the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left");
+fn prepare_binpack(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
+    let bar = progress(Some(0), "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left");
     let show = |done, total| {
         bar.set_length(total);
         bar.set_position(done);
     };
     let cache = default_cache().ok();
     let usable = Usable::for_method(request.method, request.needs.unwrap_or(Needs::Any));
-    let pieces = Pieces::open(&request.data, usable, request.threads, cache.as_deref(), &show);
+    let segments = Pieces::open(&request.data, usable, request.threads, cache.as_deref(), &show);
     bar.finish_and_clear();
     let unit = unit(&request)?;
-    Ok(PreparedStream::direct(request, set, pieces.map_err(refused)?, unit)?)
+    Ok(PreparedStream::from_binpack(request, set, segments.map_err(refused)?, unit)?)
 }
 
-fn built_already(request: &Request, why: &str) -> Failure {
-    Failure::request(anyhow::anyhow!("--min-ply cannot be heeded: {} {why}", request.data.display()))
+fn min_ply_error(request: &Request, reason: &str) -> Failure {
+    Failure::request(anyhow::anyhow!("--min-ply has no effect: {} {reason}", request.data.display()))
 }
 
-fn built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
+fn prepare_built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
     unit(&request)?;
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
     let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
     options.min_ply = request.min_ply.unwrap_or(options.min_ply);
     let data = open_or_build_with(&request.data, request.from_unit, &options, None).map_err(refused)?;
     if request.min_ply.is_some() && data.path() == request.data {
-        return Err(built_already(&request, "is built already; give it to `dataset build`"));
+        return Err(min_ply_error(&request, "is built already; give --min-ply to `dataset build`"));
     }
-    // Whoever validates trains, too, and was told then.
+    // A training's second service, which validates, need not repeat the warning.
     if let Ok(manifest) = Manifest::of(&data)
         && request.split != Split::Validation
     {
         warn_without_plies(&manifest);
     }
-    // Built to hold positions with at least two legal moves: no need to look at each.
-    let triplets = Manifest::of(&data).is_ok_and(|manifest| {
+    let has_triplets = Manifest::of(&data).is_ok_and(|manifest| {
         manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
     });
-    Ok(PreparedStream::new(request, set, data, triplets)?)
+    let triplet_check = if has_triplets { TripletCheck::DoneByBuild } else { TripletCheck::Needed };
+    Ok(PreparedStream::new(request, set, data, triplet_check)?)
 }
 
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {

@@ -1,69 +1,42 @@
-//! From packed records to the arrays of a slot.
+//! Encodes packed records into the arrays of a slot.
 //!
-//! A worker encodes a chunk of positions into its own scratch, which stays in cache, and copies it to the slot. Nothing
-//! is allocated once the scratch has grown.
+//! A worker encodes a chunk of samples into its own buffers, which stay in the L1 cache, and copies them to the slot.
+//! Nothing is allocated once the buffers have grown.
 
-use super::batch_source::Chosen;
+use super::batch_source::BatchSamples;
 use super::protocol::{Header, Layout, SlotLayout};
 use super::shared_memory::SlotWriter;
-use super::{Request, ServiceError};
+use super::{PreparedStream, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
 use crate::data::formats::binpack::{NoTriplet, Triplet};
-use crate::data::{GameResult, Method, Record, ScoreUnit};
-use crate::features::{EncodeScratch, FeatureSet, RowBuffer};
-use crate::units::{Draws, Seed};
+use crate::data::{GameResult, Method, Record};
+use crate::features::{EncodeScratch, RowBuffer};
+use crate::units::Draws;
 
-/// Samples encoded before their arrays are copied to the slot, and between two looks at whether to stop: their arrays
-/// stay in the first cache.
+/// Samples encoded between two copies to the slot: few enough for their arrays to stay in the L1 cache.
 const CHUNK: usize = 64;
 
-/// Everything an encoder reads; shared by all workers.
-pub(super) struct EncoderSettings<'a> {
-    pub(super) set: &'a FeatureSet,
-    pub(super) method: Method,
-    pub(super) layout: Layout,
-    pub(super) plan: &'a SlotLayout,
-    /// Of the data's scores.
-    pub(super) unit: ScoreUnit,
-    /// Picks the other move of a triplet.
-    pub(super) draws: Draws,
-}
-
-impl<'a> EncoderSettings<'a> {
-    pub(super) fn new(
-        request: &Request,
-        set: &'a FeatureSet,
-        plan: &'a SlotLayout,
-        unit: ScoreUnit,
-    ) -> EncoderSettings<'a> {
-        let draws = other_moves(request.seed);
-        EncoderSettings { set, method: request.method, layout: request.layout, plan, unit, draws }
-    }
-}
-
-/// The draws behind every triplet's random move.
-fn other_moves(seed: Seed) -> Draws {
-    seed.draws("pqr: the other move")
-}
-
-/// A worker's scratch.
+/// A worker's buffers.
 pub(super) struct BatchEncoder<'a> {
-    source: &'a EncoderSettings<'a>,
+    stream: &'a PreparedStream,
+    /// Choose the other move of a pqr triplet.
+    draws: Draws,
     chunk: Chunk,
-    /// The samples of a chunk: copied one after the other, so that the memory they come from is waited for but once.
+    /// The chunk's samples. Copying them in one go overlaps the cache misses.
     records: Vec<Record>,
-    /// The positions of a chunk's triplets, each with its side to move.
+    /// The positions of the chunk's triplets, each with its side to move.
     boards: Vec<(PackedBoard, Perspective)>,
-    /// One position's active features.
+    /// Active features of one position, for the bitset layout.
     active: ByPerspective<Vec<u32>>,
     scratch: EncodeScratch,
     header: Header,
-    offsets: Offsets,
+    offsets: ArrayOffsets,
 }
 
-/// Where the arrays of the layout begin in a slot; those it lacks are never written.
-struct Offsets {
-    sides: [Side; 2],
+/// Byte offset in a slot of each array; 0 for arrays that the layout lacks, which are never written.
+struct ArrayOffsets {
+    /// stm, then nstm.
+    sides: [SideOffsets; 2],
     piece_count: usize,
     score: usize,
     result: usize,
@@ -71,37 +44,37 @@ struct Offsets {
     sample_index: usize,
 }
 
-#[derive(Default)]
-struct Side {
+struct SideOffsets {
     offsets: usize,
     indices: usize,
     bits: usize,
 }
 
-impl Offsets {
-    fn of(plan: &SlotLayout) -> Offsets {
-        let at = |name: &str| plan.offset(name).unwrap_or(0);
-        let side = |side: &str| Side {
-            offsets: at(&format!("{side}_offsets")),
-            indices: at(&format!("{side}_indices")),
-            bits: at(&format!("{side}_bits")),
+impl ArrayOffsets {
+    fn new(layout: &SlotLayout) -> ArrayOffsets {
+        let offset_of = |name: &str| layout.offset(name).unwrap_or(0);
+        let side = |side: &str| SideOffsets {
+            offsets: offset_of(&format!("{side}_offsets")),
+            indices: offset_of(&format!("{side}_indices")),
+            bits: offset_of(&format!("{side}_bits")),
         };
-        Offsets {
+        ArrayOffsets {
             sides: [side("stm"), side("nstm")],
-            piece_count: at("piece_count"),
-            score: at("score"),
-            result: at("result"),
-            ply: at("ply"),
-            sample_index: at("sample_index"),
+            piece_count: offset_of("piece_count"),
+            score: offset_of("score"),
+            result: offset_of("result"),
+            ply: offset_of("ply"),
+            sample_index: offset_of("sample_index"),
         }
     }
 }
 
-/// What was encoded since the last copy to the slot.
+/// The arrays of the samples encoded since the last copy to the slot.
 #[derive(Default)]
 struct Chunk {
+    /// stm, then nstm.
     indices: [RowBuffer; 2],
-    /// Ends of the positions' indices, counted from the batch's start.
+    /// End of each position's indices, counted from the batch's start.
     ends: Vec<i32>,
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
@@ -124,49 +97,49 @@ impl Chunk {
 }
 
 impl<'a> BatchEncoder<'a> {
-    pub(super) fn new(source: &'a EncoderSettings<'a>) -> BatchEncoder<'a> {
-        let offsets = Offsets::of(source.plan);
+    pub(super) fn new(stream: &'a PreparedStream) -> BatchEncoder<'a> {
         BatchEncoder {
-            source,
+            stream,
+            draws: stream.request.seed.draws("pqr: the other move"),
             chunk: Chunk::default(),
             records: Vec::new(),
             boards: Vec::new(),
             active: ByPerspective::default(),
             scratch: EncodeScratch::default(),
             header: Header::default(),
-            offsets,
+            offsets: ArrayOffsets::new(&stream.layout),
         }
     }
 
-    /// Fills a slot; none when `stop` said so on the way.
+    /// Fills a slot with a batch; `None` if `should_stop` returned true meanwhile.
     pub(super) fn fill(
         &mut self,
         batch: u64,
-        chosen: &Chosen<'_>,
+        samples: &BatchSamples<'_>,
         slot: &mut SlotWriter<'_>,
-        stop: impl Fn() -> bool,
+        should_stop: impl Fn() -> bool,
     ) -> Result<Option<Header>, ServiceError> {
-        self.header = Header { epoch: chosen.epoch, batch, ..Header::default() };
+        self.header = Header { epoch: samples.epoch, batch, ..Header::default() };
         let mut records = std::mem::take(&mut self.records);
-        chosen.prefetch(0..CHUNK.min(chosen.len()));
-        for from in (0..chosen.len()).step_by(CHUNK) {
-            if stop() {
+        samples.prefetch(0..CHUNK.min(samples.len()));
+        for start in (0..samples.len()).step_by(CHUNK) {
+            if should_stop() {
                 return Ok(None);
             }
             self.chunk.clear();
-            let until = |end: usize| end.min(chosen.len());
-            chosen.copy(from..until(from + CHUNK), &mut records);
-            chosen.prefetch(until(from + CHUNK)..until(from + 2 * CHUNK));
-            match self.source.method {
-                Method::Eval => self.positions(&records),
-                Method::Pqr => self.triplets(&records)?,
+            let [end, next_end] = [start + CHUNK, start + 2 * CHUNK].map(|end| end.min(samples.len()));
+            samples.copy(start..end, &mut records);
+            samples.prefetch(end..next_end);
+            match self.stream.request.method {
+                Method::Eval => self.encode_positions(&records),
+                Method::Pqr => self.encode_triplets(&records)?,
             }
             self.chunk.ply.extend(records.iter().map(|record| record.ply().0));
             self.chunk.sample_index.extend(records.iter().map(Record::game));
-            self.copy(slot)?;
+            self.copy_chunk(slot)?;
         }
         self.records = records;
-        if self.source.layout == Layout::Csr {
+        if self.stream.request.layout == Layout::Csr {
             self.header.offsets = self.header.positions + 1;
             for side in &self.offsets.sides {
                 slot.write(side.offsets, &[0i32]);
@@ -176,44 +149,43 @@ impl<'a> BatchEncoder<'a> {
         Ok(Some(self.header))
     }
 
-    fn positions(&mut self, records: &[Record]) {
-        let (chunk, source) = (&mut self.chunk, self.source);
-        let score = |record: &Record| record.score().map_or(f32::NAN, |score| source.unit.in_centipawns(score));
-        chunk.score.extend(records.iter().map(score));
+    fn encode_positions(&mut self, records: &[Record]) {
+        let (chunk, unit) = (&mut self.chunk, self.stream.score_unit);
+        chunk.score.extend(records.iter().map(|record| record.score().map_or(f32::NAN, |s| unit.in_centipawns(s))));
         chunk.result.extend(records.iter().map(|record| record.result().map_or(f32::NAN, GameResult::points)));
-        self.boards(records.iter().map(|record| (record.board(), Perspective::of(record.turn()))));
+        self.encode_boards(records.iter().map(|record| (record.board(), Perspective::of(record.turn()))));
     }
 
-    /// `record.game()` is the sample's place in the data.
-    fn triplets(&mut self, records: &[Record]) -> Result<(), ServiceError> {
+    /// Encodes P, Q and R of each sample. `record.game()` is the sample's number in the data.
+    fn encode_triplets(&mut self, records: &[Record]) -> Result<(), ServiceError> {
         let mut boards = std::mem::take(&mut self.boards);
         boards.clear();
         for record in records {
             let index = record.game();
             let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
-            let triplet = Triplet::draw(record, self.source.draws, draw).map_err(|problem| match problem {
+            let triplet = Triplet::draw(record, self.draws, draw).map_err(|problem| match problem {
                 NoTriplet::Played => ServiceError::Record { index, source: record.no_such_move() },
                 NoTriplet::Other => ServiceError::NoOtherMove { index },
             })?;
             let stm = Perspective::of(record.turn());
             boards.extend([(*record.board(), stm), (triplet.played, stm.other()), (triplet.other, stm.other())]);
         }
-        self.boards(boards.iter().map(|(board, stm)| (board, *stm)));
+        self.encode_boards(boards.iter().map(|(board, stm)| (board, *stm)));
         self.boards = boards;
         Ok(())
     }
 
-    fn boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)> + Clone) {
-        let (chunk, set) = (&mut self.chunk, self.source.set);
+    fn encode_boards<'b>(&mut self, boards: impl Iterator<Item = (&'b PackedBoard, Perspective)> + Clone) {
+        let (chunk, encoder) = (&mut self.chunk, self.stream.set.encoder());
         chunk.piece_count.extend(boards.clone().map(|(board, _)| board.count() as u8));
-        match self.source.layout {
-            Layout::Csr => set.encoder().append_batch(boards, &mut chunk.indices, &mut self.scratch),
+        match self.stream.request.layout {
+            Layout::Csr => encoder.append_batch(boards, &mut chunk.indices, &mut self.scratch),
             Layout::Bitset => {
                 for (board, stm) in boards {
-                    set.encoder().encode_packed(board, &mut self.active);
+                    encoder.encode_packed(board, &mut self.active);
                     for (bits, pov) in chunk.bits.iter_mut().zip([stm, stm.other()]) {
                         let start = bits.len();
-                        bits.resize(start + self.source.plan.words_per_position, 0);
+                        bits.resize(start + self.stream.layout.words_per_position, 0);
                         for &index in &self.active[pov] {
                             bits[start + index as usize / 64] |= 1 << (index % 64);
                         }
@@ -223,31 +195,32 @@ impl<'a> BatchEncoder<'a> {
         }
     }
 
-    /// Copies the chunk behind what the slot holds already.
-    fn copy(&mut self, slot: &mut SlotWriter<'_>) -> Result<(), ServiceError> {
+    /// Appends the chunk to the slot and counts it in the header.
+    fn copy_chunk(&mut self, slot: &mut SlotWriter<'_>) -> Result<(), ServiceError> {
         let (header, chunk, offsets) = (&mut self.header, &mut self.chunk, &self.offsets);
         let (samples, positions, words) = (header.samples as usize, header.positions as usize, header.words as usize);
-        let filled = [header.stm_indices as usize, header.nstm_indices as usize];
-        for (side, at) in offsets.sides.iter().enumerate() {
-            match self.source.layout {
+        let written_indices = [header.stm_indices, header.nstm_indices];
+        for (side, offsets) in offsets.sides.iter().enumerate() {
+            let (written, bits) = (written_indices[side], &chunk.bits[side]);
+            match self.stream.request.layout {
                 Layout::Csr => {
-                    let indices = filled[side] + chunk.indices[side].len();
-                    let room = self.source.plan.indices;
-                    if indices > room {
-                        return Err(ServiceError::SlotFull { batch: header.batch, indices, room });
+                    let indices = written as usize + chunk.indices[side].len();
+                    let capacity = self.stream.layout.indices_per_side;
+                    if indices > capacity {
+                        return Err(ServiceError::SlotFull { batch: header.batch, indices, capacity });
                     }
                     chunk.ends.clear();
-                    chunk.ends.extend(chunk.indices[side].ends().iter().map(|end| (filled[side] as u32 + end) as i32));
-                    slot.write(at.offsets + 4 * (positions + 1), &chunk.ends);
-                    slot.write(at.indices + 4 * filled[side], chunk.indices[side].rows());
+                    chunk.ends.extend(chunk.indices[side].ends().iter().map(|end| (written + end) as i32));
+                    slot.write(offsets.offsets + 4 * (positions + 1), &chunk.ends);
+                    slot.write(offsets.indices + 4 * written as usize, chunk.indices[side].rows());
                 }
-                Layout::Bitset => slot.write(at.bits + 8 * words, &chunk.bits[side]),
+                Layout::Bitset => slot.write(offsets.bits + 8 * words, bits),
             }
         }
         slot.write(offsets.piece_count + positions, &chunk.piece_count);
         slot.write(offsets.ply + 2 * samples, &chunk.ply);
         slot.write(offsets.sample_index + 4 * samples, &chunk.sample_index);
-        if self.source.method == Method::Eval {
+        if self.stream.request.method == Method::Eval {
             slot.write(offsets.score + 4 * samples, &chunk.score);
             slot.write(offsets.result + 4 * samples, &chunk.result);
         }

@@ -1,11 +1,11 @@
-//! Where the samples of a batch come from: a mapped file, or a binpack decoded window by window.
+//! The samples of a batch, from a mapped file or from a binpack that is decoded window by window.
 #![allow(unsafe_code, reason = "prefetching takes a pointer")]
 
 use std::ops::Range;
 
 use super::ServiceError;
-use super::binpack_batches::{Part, Windows};
-use super::mapped_batches::{Order, Paging, Slice};
+use super::binpack_batches::{BinpackBatches, WindowRange};
+use super::mapped_batches::{MappedBatch, MappedBatches, Paging};
 use super::schedule::Schedule;
 use crate::data::{Fsd, Record};
 
@@ -19,90 +19,96 @@ impl Paging for Fsd {
     }
 }
 
-pub(super) enum Samples {
-    Mapped { file: Fsd, order: Order },
-    Direct(Windows),
+/// The data of a stream.
+pub(super) enum BatchSource {
+    Mapped { file: Fsd, batches: MappedBatches },
+    Binpack(BinpackBatches),
 }
 
 /// The samples of one batch.
-pub(super) struct Chosen<'a> {
+pub(super) struct BatchSamples<'a> {
     pub(super) epoch: u32,
-    from: From<'a>,
+    storage: Storage<'a>,
 }
 
-enum From<'a> {
-    Mapped(&'a [Record], Slice),
-    Direct(Vec<Part>),
+enum Storage<'a> {
+    Mapped(&'a [Record], MappedBatch),
+    Decoded(Vec<WindowRange>),
 }
 
-impl Samples {
+impl BatchSource {
     pub(super) const fn schedule(&self) -> &Schedule {
         match self {
-            Samples::Mapped { order, .. } => order.schedule(),
-            Samples::Direct(windows) => windows.schedule(),
+            BatchSource::Mapped { batches, .. } => batches.schedule(),
+            BatchSource::Binpack(batches) => batches.schedule(),
         }
     }
 
-    /// The batch numbered `batch`; none when `stop` said so on the way.
-    pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Chosen<'_>>, ServiceError> {
+    /// A batch by its number; `None` if `should_stop` returned true meanwhile.
+    pub(super) fn batch(
+        &self,
+        number: u64,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<Option<BatchSamples<'_>>, ServiceError> {
         Ok(match self {
-            Samples::Mapped { file, order } => {
-                let slice = order.slice(batch, file);
-                Some(Chosen { epoch: slice.epoch, from: From::Mapped(file.records(), slice) })
+            BatchSource::Mapped { file, batches } => {
+                let batch = batches.batch(number, file);
+                Some(BatchSamples { epoch: batch.epoch, storage: Storage::Mapped(file.records(), batch) })
             }
-            Samples::Direct(windows) => {
-                let parts = windows.batch(batch, stop)?;
-                parts.map(|parts| Chosen { epoch: windows.schedule().epoch(batch), from: From::Direct(parts) })
+            BatchSource::Binpack(batches) => {
+                let epoch = batches.schedule().epoch_of(number);
+                let ranges = batches.batch(number, should_stop)?;
+                ranges.map(|ranges| BatchSamples { epoch, storage: Storage::Decoded(ranges) })
             }
         })
     }
 }
 
-impl Chosen<'_> {
+impl BatchSamples<'_> {
     pub(super) fn len(&self) -> usize {
-        match &self.from {
-            From::Mapped(_, slice) => slice.samples(),
-            From::Direct(parts) => parts.iter().map(Part::len).sum(),
+        match &self.storage {
+            Storage::Mapped(_, batch) => batch.len(),
+            Storage::Decoded(ranges) => ranges.iter().map(WindowRange::len).sum(),
         }
     }
 
-    /// Says that the samples at some of the batch's places will soon be copied: they are scattered, and what is not in
-    /// a cache can come while others are encoded.
-    pub(super) fn prefetch(&self, places: Range<usize>) {
-        match &self.from {
-            From::Mapped(records, slice) => slice.each(places, |index| prefetch(&records[index as usize])),
-            // A window lies in a few megabytes.
-            From::Direct(_) => {}
+    /// Prefetches some of the batch's samples into the CPU's cache while others are encoded. In a mapped file they are
+    /// scattered; a decoded window lies within a few megabytes, and needs no prefetch.
+    pub(super) fn prefetch(&self, samples: Range<usize>) {
+        if let Storage::Mapped(records, batch) = &self.storage {
+            batch.for_each(samples, |index| prefetch(&records[index as usize]));
         }
     }
 
-    /// Puts the samples at some of the batch's places into `out`. Their `game` is their place in the data.
-    pub(super) fn copy(&self, places: Range<usize>, out: &mut Vec<Record>) {
+    /// Copies some of the batch's samples into `out`, which is cleared first. [`Record::game`] of each copy is the
+    /// sample's number in the data.
+    pub(super) fn copy(&self, samples: Range<usize>, out: &mut Vec<Record>) {
         out.clear();
-        match &self.from {
-            From::Mapped(records, slice) => {
-                slice.each(places, |index| out.push(records[index as usize].with_game(index)));
+        match &self.storage {
+            Storage::Mapped(records, batch) => {
+                batch.for_each(samples, |index| out.push(records[index as usize].with_game(index)));
             }
-            From::Direct(parts) => {
-                let mut before = 0;
-                for part in parts {
-                    let inside = |place: usize| place.saturating_sub(before).min(part.len());
-                    part.each(inside(places.start)..inside(places.end), |record| out.push(*record));
-                    before += part.len();
+            Storage::Decoded(ranges) => {
+                let mut preceding = 0;
+                for range in ranges {
+                    let in_range = |sample: usize| sample.saturating_sub(preceding).min(range.len());
+                    range.for_each(in_range(samples.start)..in_range(samples.end), |record| out.push(*record));
+                    preceding += range.len();
                 }
             }
         }
     }
 }
 
-/// Asks for a record's cache lines, where the CPU can be asked.
+/// Prefetches a record's cache lines; does nothing on other CPUs than x86-64.
 #[inline(always)]
 fn prefetch(record: &Record) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(record).cast::<i8>();
-        // SAFETY: SSE is part of x86-64, and fetching changes nothing; the last byte lies in the record.
+        // SAFETY: x86-64 always has SSE. `start` and `start + BYTES - 1` are the first and last byte of `record`, so the
+        // offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(start);
             _mm_prefetch::<_MM_HINT_T0>(start.add(Record::BYTES - 1));

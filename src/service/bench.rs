@@ -1,4 +1,4 @@
-//! The producer measured without a consumer.
+//! Measures the producer without a consumer.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::control::{Announcement, StreamControl, StreamEnd};
 use super::protocol::SlotLayout;
 use super::serve::with_workers;
 use super::shared_memory::SharedMemory;
-use super::{Header, PreparedStream, ServiceError};
+use super::{Array, Header, PreparedStream, ServiceError};
 
-/// How fast batches are made when nobody has to wait for the consumer.
+/// How fast batches are made for a consumer that takes no time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchReport {
     pub positions_per_second: f64,
@@ -22,25 +22,25 @@ pub struct BenchReport {
     pub batches: u64,
 }
 
-/// Fills slots for at least `duration`, giving each back at once. The request should be without end.
+/// Fills slots for at least `duration` and gives each back at once. The request should be without end.
 ///
 /// # Errors
-/// As [`run`].
-pub fn bench(prepared: &PreparedStream, duration: Duration) -> Result<BenchReport, ServiceError> {
-    let request = &prepared.request;
-    let (segment, _name) = SharedMemory::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
+/// As [`run`](super::run).
+pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport, ServiceError> {
+    let request = &stream.request;
+    let (memory, _name) = SharedMemory::create(request.slots, stream.layout.slot_bytes, request.shm)?;
     let control = StreamControl::default();
-    control.open(request.slots, request.start_batch, prepared.samples.schedule().batches(), request.shard);
+    control.open(request.slots, request.start_batch, stream.source.schedule().batches(), request.shard);
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;
-    with_workers(prepared, &segment, &control, || {
+    with_workers(stream, &memory, &control, || {
         while elapsed < duration
-            && let Announcement::Announce(slot, header) = control.next_filled()
+            && let Announcement::Batch(slot, header) = control.next_announcement()
         {
             positions += u64::from(header.positions);
             samples += u64::from(header.samples);
-            bytes += written(&prepared.plan, &header);
+            bytes += bytes_in_slot(&stream.layout, &header);
             batches += 1;
             elapsed = start.elapsed();
             if let Err(error) = control.give_back(slot) {
@@ -48,10 +48,10 @@ pub fn bench(prepared: &PreparedStream, duration: Duration) -> Result<BenchRepor
             }
         }
     });
-    if let Some(StreamEnd::Failed(error)) = control.take_ending() {
+    if let Some(StreamEnd::Failed(error)) = control.take_end() {
         return Err(error);
     }
-    let rate = |n: u64| n as f64 / elapsed.as_secs_f64();
+    let rate = |count: u64| count as f64 / elapsed.as_secs_f64();
     Ok(BenchReport {
         positions_per_second: rate(positions),
         samples_per_second: rate(samples),
@@ -62,9 +62,9 @@ pub fn bench(prepared: &PreparedStream, duration: Duration) -> Result<BenchRepor
     })
 }
 
-/// Bytes a batch takes in its slot.
-fn written(plan: &SlotLayout, header: &Header) -> u64 {
-    let array =
-        |array: &super::Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
-    size_of::<Header>() as u64 + plan.arrays.iter().map(array).sum::<u64>()
+/// Bytes that a batch's header and arrays take.
+fn bytes_in_slot(layout: &SlotLayout, header: &Header) -> u64 {
+    let array_bytes =
+        |array: &Array| u64::from(header.count(&array.count).unwrap_or_default()) * array.dtype.bytes() as u64;
+    size_of::<Header>() as u64 + layout.arrays.iter().map(array_bytes).sum::<u64>()
 }

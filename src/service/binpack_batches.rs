@@ -1,104 +1,101 @@
-//! A binpack served without building a data set: its pieces are shuffled, cut into windows of some hundred thousand
-//! samples, and each window's samples are shuffled once more. What stands where depends on seed and data alone.
+//! The batches of a binpack that is served without building a data set. An epoch shuffles the file's segments, cuts that
+//! sequence into windows of some hundred thousand samples, and shuffles the samples of each window; the result depends on
+//! seed and data alone.
 //!
-//! A window is decoded by whichever workers come to need it, piece by piece, and forgotten when later ones are in use:
+//! The workers that need a window decode it together, segment by segment. It is dropped when later windows are in use, so
 //! memory does not grow with the file.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::schedule::{Epoch, Epochs, Schedule, fisher_yates};
-use super::shuffle::bucket_shuffle;
+use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
+use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::{Request, ServiceError};
 use crate::data::formats::binpack::Pieces;
 use crate::data::{Record, Split, SplitRule};
 
-/// Samples after which a window ends with the piece.
 const WINDOW_SAMPLES: u64 = 1 << 18;
-/// Windows kept beside those that workers hold.
-const KEPT: usize = 2;
-/// A sample's number within its piece takes this many bits of its location, the piece's number the others.
+/// Cached windows besides those that workers hold.
+const CACHED_WINDOWS: usize = 2;
+/// The low bits of a [`Location`] number the sample in its segment, the high bits the segment in its window.
 const SAMPLE_BITS: u32 = 18;
 
-/// The batches of a stream over a binpack.
-pub(super) struct Windows {
-    pieces: Pieces,
-    /// Of the split, in the file's order.
+/// A sample of a window: segment << [`SAMPLE_BITS`] | sample.
+type Location = u32;
+
+/// The batches of a stream over a binpack, numbered from 0 over all epochs.
+pub(super) struct BinpackBatches {
+    segments: Pieces,
+    /// The segments of the split that have usable samples, in the file's order.
     eligible: Vec<u32>,
     schedule: Schedule,
-    plans: Epochs,
-    live: Mutex<Vec<Arc<Window>>>,
-    /// Memory of forgotten windows, for the pieces to come.
+    epochs: EpochCache,
+    windows: Mutex<Vec<Arc<BinpackWindow>>>,
+    /// Buffers of dropped windows, reused for the next segments.
     spare: Mutex<Vec<Vec<Record>>>,
     window_samples: u64,
 }
 
-/// Samples of a window that stand together in a batch.
-pub(super) struct Part {
-    window: Arc<Window>,
-    places: Range<usize>,
+/// A range of a decoded window's samples.
+pub(super) struct WindowRange {
+    window: Arc<BinpackWindow>,
+    range: Range<usize>,
 }
 
-impl Part {
+impl WindowRange {
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.range.len()
     }
 
-    /// Visits the samples at some of the part's places.
+    /// Visits some of the samples, numbered from the start of this range.
     #[inline]
-    pub(super) fn each(&self, places: Range<usize>, mut visit: impl FnMut(&Record)) {
-        let (Some(order), start) = (self.window.order.get(), self.places.start) else { return };
-        let decoded = &self.window.decoded;
-        for location in &order[start + places.start..start + places.end] {
-            let (piece, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
-            visit(&decoded[piece as usize].get().expect("a ready window is decoded")[sample as usize]);
+    pub(super) fn for_each(&self, samples: Range<usize>, mut visit: impl FnMut(&Record)) {
+        let (Some(order), start) = (self.window.order.get(), self.range.start) else { return };
+        for location in &order[start + samples.start..start + samples.end] {
+            let (segment, sample) = (location >> SAMPLE_BITS, location & ((1 << SAMPLE_BITS) - 1));
+            let decoded = self.window.decoded[segment as usize].get();
+            visit(&decoded.expect("a ready window is decoded")[sample as usize]);
         }
     }
 }
 
-impl Windows {
+impl BinpackBatches {
     /// # Errors
-    /// When the split has no samples.
-    pub(super) fn new(request: &Request, pieces: Pieces) -> Result<Windows, ServiceError> {
+    /// When the split has no samples, or a segment has too many.
+    pub(super) fn new(request: &Request, segments: Pieces) -> Result<BinpackBatches, ServiceError> {
         let rule = SplitRule::new(request.split_seed, request.validation);
-        let all = pieces.pieces();
+        let all = segments.pieces();
         let eligible: Vec<u32> = (0..all.len() as u32)
-            .filter(|&piece| all[piece as usize].usable > 0 && rule.contains(piece, request.split))
+            .filter(|&segment| all[segment as usize].usable > 0 && rule.contains(segment, request.split))
             .collect();
-        let samples: u64 = eligible.iter().map(|&piece| u64::from(all[piece as usize].usable)).sum();
+        let samples: u64 = eligible.iter().map(|&segment| u64::from(all[segment as usize].usable)).sum();
         if samples == 0 && request.split != Split::All {
             return Err(ServiceError::Request(format!(
-                "none of the {} pieces of {} falls into the split asked for (validation share {}); change --validation, \
-                 ask for --split all, or for --read built, which splits game by game",
+                "none of the {} segments of {} falls into the requested split (validation share {}); change \
+                 --validation, ask for --split all, or for --read built, which splits game by game",
                 all.len(),
-                pieces.path().display(),
+                segments.path().display(),
                 request.validation
             )));
         }
-        let largest = all.iter().map(|piece| piece.samples).max().unwrap_or(0);
+        let largest = all.iter().map(|segment| segment.samples).max().unwrap_or(0);
         if largest >= 1 << SAMPLE_BITS {
             return Err(ServiceError::Request(format!(
-                "{} has {largest} samples of one game in a row, more than a service can hold at once; ask for --read \
+                "{} has {largest} consecutive samples of one game, more than a service can hold at once; ask for --read \
                  built",
-                pieces.path().display()
+                segments.path().display()
             )));
         }
-        Ok(Windows {
+        Ok(BinpackBatches {
             eligible,
-            schedule: Schedule {
-                seed: request.seed,
-                shuffle: request.shuffle,
-                epoch_samples: request.epoch_samples.map_or(samples, |limit| samples.min(limit)),
-                batch_size: request.batch_size.max(1) as u64,
-                epochs: request.epochs,
-            },
-            plans: Epochs::default(),
-            live: Mutex::new(Vec::new()),
+            schedule: request.schedule(samples),
+            epochs: EpochCache::default(),
+            windows: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
-            pieces,
+            segments,
         })
     }
 
@@ -106,193 +103,214 @@ impl Windows {
         &self.schedule
     }
 
-    /// Samples of the split that the method cannot use.
+    /// The number of samples of the split's segments that the method cannot use.
     pub(super) fn unusable(&self) -> usize {
-        let pieces = self.eligible.iter().map(|&piece| self.pieces.pieces()[piece as usize]);
-        pieces.map(|piece| (piece.samples - piece.usable) as usize).sum()
+        let segments = self.eligible.iter().map(|&segment| self.segments.pieces()[segment as usize]);
+        segments.map(|segment| (segment.samples - segment.usable) as usize).sum()
     }
 
-    /// Samples from all over the split, `count` or somewhat more.
-    pub(super) fn some(&self, count: usize) -> Result<Vec<Record>, ServiceError> {
-        /// Pieces looked into.
-        const LOOKS: usize = 16;
-        let (mut bytes, mut decoded, mut some) = (Vec::new(), Vec::new(), Vec::new());
-        for &piece in self.eligible.iter().step_by(self.eligible.len().div_ceil(LOOKS).max(1)) {
-            self.pieces.decode(piece as usize, &mut bytes, &mut decoded)?;
-            some.extend(decoded.iter().step_by((decoded.len() * LOOKS / count).max(1)));
+    /// About `count` samples from segments spread over the split.
+    pub(super) fn spread(&self, count: usize) -> Result<Vec<Record>, ServiceError> {
+        const DECODED_SEGMENTS: usize = 16;
+        let (mut bytes, mut decoded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        for &segment in self.eligible.iter().step_by(self.eligible.len().div_ceil(DECODED_SEGMENTS).max(1)) {
+            self.segments.decode(segment as usize, &mut bytes, &mut decoded)?;
+            records.extend(decoded.iter().step_by((decoded.len() * DECODED_SEGMENTS / count).max(1)));
         }
-        Ok(some)
+        Ok(records)
     }
 
-    /// The samples of a batch; none when `stop` said so on the way.
-    pub(super) fn batch(&self, batch: u64, stop: &dyn Fn() -> bool) -> Result<Option<Vec<Part>>, ServiceError> {
-        let epoch = self.plan(self.schedule.epoch(batch));
-        let mut parts = Vec::with_capacity(2);
-        for (number, places) in epoch.parts(self.schedule.places(batch)) {
-            let pieces = epoch.spans[number].items.clone();
-            let window = self.window((epoch.number, number), pieces.len());
-            if !window.ready(self, &epoch.items[pieces], stop)? {
+    /// The samples of a batch; `None` if `should_stop` returned true meanwhile, or another worker failed.
+    pub(super) fn batch(
+        &self,
+        batch: u64,
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<WindowRange>>, ServiceError> {
+        let epoch = self.epoch(self.schedule.epoch_of(batch));
+        let mut ranges = Vec::with_capacity(2);
+        for (number, range) in epoch.locate(self.schedule.samples_of(batch)) {
+            let segments = &epoch.groups[epoch.windows[number].groups.clone()];
+            let window = self.window(epoch.epoch, number, segments.len());
+            if !window.decode(self, segments, should_stop)? {
                 return Ok(None);
             }
-            parts.push(Part { window, places });
+            ranges.push(WindowRange { window, range });
         }
-        Ok(Some(parts))
+        Ok(Some(ranges))
     }
 
-    fn plan(&self, number: u32) -> Arc<Epoch> {
-        self.plans.get(number, || {
-            let pieces = match self.schedule.shuffle {
-                true => fisher_yates(&self.eligible, self.schedule.seed, number),
+    fn epoch(&self, epoch: u32) -> Arc<EpochWindows> {
+        self.epochs.get_or_make(epoch, || {
+            let segments = match self.schedule.shuffle {
+                true => fisher_yates(&self.eligible, self.schedule.seed, epoch),
                 false => self.eligible.clone(),
             };
-            let usable = |piece: u32| self.pieces.pieces()[piece as usize].usable.into();
-            Epoch::of(number, pieces, usable, (self.window_samples, 1 << (u32::BITS - SAMPLE_BITS)))
+            let limits = WindowLimits { samples: self.window_samples, groups: 1 << (Location::BITS - SAMPLE_BITS) };
+            EpochWindows::new(epoch, segments, |segment| self.usable(segment).into(), limits)
         })
     }
 
-    fn window(&self, key: (u32, usize), pieces: usize) -> Arc<Window> {
-        let mut live = lock(&self.live);
-        if let Some(window) = live.iter().find(|window| window.key == key) {
+    fn usable(&self, segment: u32) -> u32 {
+        self.segments.pieces()[segment as usize].usable
+    }
+
+    fn window(&self, epoch: u32, number: usize, segments: usize) -> Arc<BinpackWindow> {
+        let key = (epoch, number);
+        let mut windows = lock(&self.windows);
+        if let Some(window) = windows.iter().find(|window| window.key == key) {
             return Arc::clone(window);
         }
-        let window = Arc::new(Window::new(key, pieces));
-        live.push(Arc::clone(&window));
-        live.sort_by_key(|window| window.key);
-        if live.len() > KEPT
-            && let Ok(forgotten) = Arc::try_unwrap(live.remove(0))
+        let window = Arc::new(BinpackWindow::new(key, segments));
+        windows.push(Arc::clone(&window));
+        windows.sort_by_key(|window| window.key);
+        if windows.len() > CACHED_WINDOWS
+            && let Ok(dropped) = Arc::try_unwrap(windows.remove(0))
         {
-            lock(&self.spare).extend(forgotten.decoded.into_iter().filter_map(OnceLock::into_inner));
+            lock(&self.spare).extend(dropped.decoded.into_iter().filter_map(OnceLock::into_inner));
         }
         window
     }
 }
 
-/// Pieces being decoded, then their samples in the stream's order.
-struct Window {
-    /// Epoch, and place in it.
+/// The samples of some segments, decoded by several workers, and their order in the stream.
+///
+/// Task 0 shuffles the locations; task i + 1 decodes segment i.
+struct BinpackWindow {
+    /// Epoch, and index in it.
     key: (u32, usize),
     decoded: Vec<OnceLock<Vec<Record>>>,
-    /// Locations: piece, then sample.
-    order: OnceLock<Vec<u32>>,
-    /// The next task to be taken: 0 the order, the others pieces.
-    next: AtomicUsize,
-    progress: Mutex<Progress>,
-    changed: Condvar,
+    order: OnceLock<Vec<Location>>,
+    next_task: AtomicUsize,
+    progress: Mutex<DecodeProgress>,
+    progressed: Condvar,
 }
 
 #[derive(Default)]
-struct Progress {
-    done: usize,
+struct DecodeProgress {
+    finished_tasks: usize,
     failed: bool,
 }
 
-impl Window {
-    fn new(key: (u32, usize), pieces: usize) -> Window {
-        Window {
+impl BinpackWindow {
+    fn new(key: (u32, usize), segments: usize) -> BinpackWindow {
+        BinpackWindow {
             key,
-            decoded: (0..pieces).map(|_| OnceLock::new()).collect(),
+            decoded: (0..segments).map(|_| OnceLock::new()).collect(),
             order: OnceLock::new(),
-            next: AtomicUsize::new(0),
+            next_task: AtomicUsize::new(0),
             progress: Mutex::default(),
-            changed: Condvar::new(),
+            progressed: Condvar::new(),
         }
     }
 
-    /// Helps until all is there; false when `stop` said so on the way, or another worker failed.
-    fn ready(&self, windows: &Windows, pieces: &[u32], stop: &dyn Fn() -> bool) -> Result<bool, ServiceError> {
-        let tasks = pieces.len() + 1;
-        if lock(&self.progress).done == tasks {
+    /// Works on the window's tasks, then waits until other workers have finished theirs. Returns false if `should_stop`
+    /// returned true meanwhile, or another worker failed.
+    fn decode(
+        &self,
+        batches: &BinpackBatches,
+        segments: &[u32],
+        should_stop: &dyn Fn() -> bool,
+    ) -> Result<bool, ServiceError> {
+        let tasks = segments.len() + 1;
+        if lock(&self.progress).finished_tasks == tasks {
             return Ok(true);
         }
         let mut bytes = Vec::new();
         loop {
-            let task = self.next.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks || stop() {
+            let task = self.next_task.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks || should_stop() {
                 break;
             }
-            let outcome = self.work(task, windows, pieces, &mut bytes);
+            let result = self.run_task(task, batches, segments, &mut bytes);
             let mut progress = lock(&self.progress);
-            progress.done += 1;
-            progress.failed |= outcome.is_err();
+            progress.finished_tasks += 1;
+            progress.failed |= result.is_err();
             drop(progress);
-            self.changed.notify_all();
-            outcome?;
+            self.progressed.notify_all();
+            result?;
         }
         let mut progress = lock(&self.progress);
-        while progress.done < tasks && !progress.failed && !stop() {
-            let waited = self.changed.wait_timeout(progress, Duration::from_millis(100));
+        while progress.finished_tasks < tasks && !progress.failed && !should_stop() {
+            let waited = self.progressed.wait_timeout(progress, Duration::from_millis(100));
             progress = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        Ok(progress.done == tasks && !progress.failed)
+        Ok(progress.finished_tasks == tasks && !progress.failed)
     }
 
-    fn work(&self, task: usize, windows: &Windows, pieces: &[u32], bytes: &mut Vec<u8>) -> Result<(), ServiceError> {
-        let Some(at) = task.checked_sub(1) else {
-            let usable = pieces.iter().map(|&piece| windows.pieces.pieces()[piece as usize].usable);
-            let locations = (0..).zip(usable).flat_map(|(piece, usable)| {
-                let first: u32 = piece << SAMPLE_BITS;
-                (0..usable).map(move |sample| first | sample)
-            });
-            let order: Vec<u32> = locations.collect();
-            let (epoch, number) = self.key;
-            let order = match windows.schedule.shuffle {
-                true => bucket_shuffle(&order, windows.schedule.seed.draws(&format!("window {epoch} {number}"))),
-                false => order,
-            };
-            // Task 0 is done once.
-            let _ = self.order.set(order);
-            return Ok(());
-        };
-        let mut records = lock(&windows.spare).pop().unwrap_or_default();
-        windows.pieces.decode(pieces[at] as usize, bytes, &mut records)?;
-        // As is every other.
-        let _ = self.decoded[at].set(records);
+    fn run_task(
+        &self,
+        task: usize,
+        batches: &BinpackBatches,
+        segments: &[u32],
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ServiceError> {
+        // Every task is run once, so the cells are still empty.
+        match task.checked_sub(1) {
+            None => {
+                let _ = self.order.set(self.shuffled_locations(batches, segments));
+            }
+            Some(segment) => {
+                let mut records = lock(&batches.spare).pop().unwrap_or_default();
+                batches.segments.decode(segments[segment] as usize, bytes, &mut records)?;
+                let _ = self.decoded[segment].set(records);
+            }
+        }
         Ok(())
     }
-}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shuffled_locations(&self, batches: &BinpackBatches, segments: &[u32]) -> Vec<Location> {
+        let locations = (0..).zip(segments).flat_map(|(index, &segment)| {
+            let first: Location = index << SAMPLE_BITS;
+            (0..batches.usable(segment)).map(move |sample| first | sample)
+        });
+        let locations: Vec<Location> = locations.collect();
+        let (epoch, number) = self.key;
+        match batches.schedule.shuffle {
+            true => bucket_shuffle(&locations, batches.schedule.seed.draws(&format!("window {epoch} {number}"))),
+            false => locations,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Method;
+    use crate::data::Needs;
     use crate::data::formats::binpack::{Usable, random_games};
-    use crate::data::{Method, Needs};
     use crate::units::Seed;
 
-    /// Four windows of two pieces or so each, in batches of 1,000.
-    fn windows(change: impl FnOnce(&mut Request)) -> (Windows, Vec<Record>) {
+    /// Four windows of about two segments each, in batches of 1,000; and all records in the file's order.
+    fn batches_with(change: impl FnOnce(&mut Request)) -> (BinpackBatches, Vec<Record>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         let records = random_games(&path, 300);
         let mut request =
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
-        let pieces = Pieces::scan(&path, Usable::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
-        let windows = Windows { window_samples: 6_000, ..Windows::new(&request, pieces).expect("samples") };
-        (windows, records)
+        let segments = Pieces::scan(&path, Usable::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
+        let batches = BinpackBatches::new(&request, segments).expect("samples");
+        (BinpackBatches { window_samples: 6_000, ..batches }, records)
     }
 
-    fn batch(windows: &Windows, number: u64) -> Vec<Record> {
-        let parts = windows.batch(number, &|| false).expect("a good file").expect("nobody says stop");
+    fn records_of(batches: &BinpackBatches, number: u64) -> Vec<Record> {
+        let ranges = batches.batch(number, &|| false).expect("a good file").expect("not stopped");
         let mut all = Vec::new();
-        parts.iter().for_each(|part| part.each(0..part.len(), |record| all.push(*record)));
+        ranges.iter().for_each(|range| range.for_each(0..range.len(), |record| all.push(*record)));
         all
     }
 
     #[test]
     fn an_epoch_holds_every_sample_once() {
-        let (windows, records) = windows(|_| {});
-        assert_eq!(windows.schedule().epoch_samples, records.len() as u64);
-        assert!(windows.plan(0).spans.len() > 3);
+        let (batches, records) = batches_with(|_| {});
+        assert_eq!(batches.schedule().epoch_samples, records.len() as u64);
+        assert!(batches.epoch(0).windows.len() > 3);
         let epochs = [0, 1].map(|epoch| {
-            let per_epoch = windows.schedule().batches_per_epoch();
-            let batches: Vec<Vec<Record>> =
-                (epoch * per_epoch..(epoch + 1) * per_epoch).map(|number| batch(&windows, number)).collect();
-            assert!(batches[..batches.len() - 1].iter().all(|batch| batch.len() == 1_000));
-            batches.concat()
+            let per_epoch = batches.schedule().batches_per_epoch();
+            let numbers = epoch * per_epoch..(epoch + 1) * per_epoch;
+            let all: Vec<Vec<Record>> = numbers.map(|number| records_of(&batches, number)).collect();
+            assert!(all[..all.len() - 1].iter().all(|batch| batch.len() == 1_000));
+            all.concat()
         });
         assert!(epochs[0] != epochs[1]);
         for mut epoch in epochs {
@@ -300,27 +318,28 @@ mod tests {
             assert!(moved * 10 > epoch.len() * 9, "{moved} of {}", epoch.len());
             epoch.sort_by_key(Record::game);
             assert!(epoch.iter().map(Record::game).eq(0..records.len() as u32));
-            assert!(epoch.iter().zip(&records).all(|(found, known)| found.with_game(0) == *known));
+            assert!(epoch.iter().zip(&records).all(|(served, record)| served.with_game(0) == *record));
         }
     }
 
     #[test]
     fn batches_are_the_same_in_any_order_and_by_many_threads() {
-        let (expected, _) = windows(|_| {});
-        let count = expected.schedule().batches().expect("two epochs");
-        let expected: Vec<Vec<Record>> = (0..count).map(|number| batch(&expected, number)).collect();
-        let (backwards, _) = windows(|_| {});
+        let (forwards, _) = batches_with(|_| {});
+        let count = forwards.schedule().batches().expect("two epochs");
+        let expected: Vec<Vec<Record>> = (0..count).map(|number| records_of(&forwards, number)).collect();
+        let (backwards, _) = batches_with(|_| {});
         for number in (0..count).rev() {
-            assert!(batch(&backwards, number) == expected[number as usize], "{number}");
+            assert!(records_of(&backwards, number) == expected[number as usize], "{number}");
         }
-        let (shared, _) = windows(|_| {});
+        let (shared, _) = batches_with(|_| {});
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    while let Some(known) = expected.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let number = expected.iter().position(|other| std::ptr::eq(other, known)).expect("it is there");
-                        assert!(batch(&shared, number as u64) == *known, "{number}");
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(batch) = expected.get(number) else { return };
+                        assert!(records_of(&shared, number as u64) == *batch, "{number}");
                     }
                 });
             }
@@ -328,25 +347,28 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_followed() {
-        let (plain, records) = windows(|request| request.shuffle = false);
-        assert!(batch(&plain, 0).iter().map(|record| record.with_game(0)).eq(records[..1_000].iter().copied()));
-        let (other, _) = windows(|request| request.seed = Seed(6));
-        let (usual, _) = windows(|_| {});
-        assert!(batch(&other, 0) != batch(&usual, 0));
-        let (limited, _) = windows(|request| request.epoch_samples = Some(1_500));
-        assert_eq!((limited.schedule().batches(), batch(&limited, 1).len()), (Some(4), 500));
-        assert!(batch(&limited, 0) == batch(&usual, 0));
-        let part =
-            |split| windows(|request| (request.split, request.validation) = (split, 0.4)).0.schedule().epoch_samples;
-        let [train, validation] = [Split::Train, Split::Validation].map(part);
+    fn batches_follow_the_request() {
+        let (unshuffled, records) = batches_with(|request| request.shuffle = false);
+        let served = records_of(&unshuffled, 0);
+        assert!(served.iter().map(|record| record.with_game(0)).eq(records[..1_000].iter().copied()));
+        let (other_seed, _) = batches_with(|request| request.seed = Seed(6));
+        let (usual, _) = batches_with(|_| {});
+        assert!(records_of(&other_seed, 0) != records_of(&usual, 0));
+        let (limited, _) = batches_with(|request| request.epoch_samples = Some(1_500));
+        assert_eq!((limited.schedule().batches(), records_of(&limited, 1).len()), (Some(4), 500));
+        assert!(records_of(&limited, 0) == records_of(&usual, 0));
+        let samples_in = |split| {
+            let (batches, _) = batches_with(|request| (request.split, request.validation) = (split, 0.4));
+            batches.schedule().epoch_samples
+        };
+        let [train, validation] = [Split::Train, Split::Validation].map(samples_in);
         assert!(train > 0 && validation > 0);
         assert_eq!(train + validation, records.len() as u64);
     }
 
     #[test]
-    fn whoever_says_stop_is_not_kept_waiting() {
-        let (windows, _) = windows(|_| {});
-        assert!(windows.batch(0, &|| true).expect("no failure").is_none());
+    fn a_stopped_worker_does_not_wait() {
+        let (batches, _) = batches_with(|_| {});
+        assert!(batches.batch(0, &|| true).expect("no failure").is_none());
     }
 }

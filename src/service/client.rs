@@ -1,8 +1,8 @@
-//! The consumer's side: starts a service, maps its memory and copies its batches out of it.
+//! The consumer: starts a service, maps its memory and copies batches out of it.
 //!
-//! Another process can write that memory at any time, so nothing borrows it: a batch is copied into the client's own
-//! arrays and checked, and its slot goes back at once. The copy costs little beside what the batch is for, and the service
-//! fills the slot again meanwhile.
+//! The service can write that memory at any time, so nothing borrows it. A batch is copied into the client's own arrays
+//! and checked there, and its slot goes back at once for the service to refill. The copy costs little compared with
+//! training on the batch.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,40 +14,40 @@ use super::shared_memory::{Mapping, is_readable};
 use super::{Description, Dtype, END, FAILED, Header, Layout, MAX_SLOTS, Request, ServiceError, shm_name};
 use crate::data::Method;
 
-/// A description is a few kilobytes long.
-const LONGEST_LINE: u64 = 1 << 20;
+/// Limit on the description, which is a few kilobytes long.
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// A running service. Dropping it ends the service.
 pub struct Client {
     process: ServiceProcess,
     output: BufReader<ChildStdout>,
     description: Description,
-    view: Mapping,
-    /// The current batch.
+    memory: Mapping,
+    /// Header and arrays of the current batch.
     header: Header,
     arrays: Arrays,
     ended: bool,
 }
 
-/// A batch, in memory of the client's.
+/// A batch, in the client's own memory.
 pub struct Batch<'a> {
     header: &'a Header,
     arrays: &'a Arrays,
 }
 
-/// One side's active features: position i has `indices[offsets[i]..offsets[i + 1]]`.
+/// The active features of one side. Those of position i are `indices[offsets[i]..offsets[i + 1]]`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Csr<'a> {
-    /// positions + 1 of them, ascending, the first 0, the last the number of indices.
+    /// Ascending, from 0 to the number of indices; positions + 1 elements.
     pub offsets: &'a [i32],
-    /// Below the set's number of features.
+    /// All below the set's number of features.
     pub indices: &'a [i32],
 }
 
-/// The arrays of a batch; empty where the stream has none.
+/// The arrays of a batch; those that the stream lacks are empty.
 #[derive(Default)]
 struct Arrays {
-    /// Of each side offsets and indices.
+    /// Offsets and indices, stm then nstm.
     csr: [(Vec<i32>, Vec<i32>); 2],
     bits: [Vec<u64>; 2],
     piece_count: Vec<u8>,
@@ -58,29 +58,30 @@ struct Arrays {
 }
 
 impl Client {
-    /// Starts `program samples-service …` and waits for its description. What the service writes to stderr goes to this
-    /// process's stderr; its last lines become part of errors.
+    /// Starts `program samples-service …` and waits for its description. The service's stderr is copied to this process's
+    /// stderr; errors quote its last lines.
     ///
     /// # Errors
-    /// When the program does not start, refuses the request or describes something that cannot be mapped.
+    /// When the program does not start, refuses the request, or describes memory that cannot be mapped.
     pub fn spawn(program: &Path, request: &Request) -> Result<Client, ServiceError> {
         let mut command = Command::new(program);
         command.args(request.arguments());
         Client::start(command)
     }
 
-    /// As [`Client::spawn`]; none where `stop` says so, asked ten times a second while the service prepares its data.
+    /// As [`Client::spawn`]; `None` if `should_stop`, called ten times per second while the service prepares its data,
+    /// returns true.
     ///
     /// # Errors
     /// As [`Client::spawn`].
     pub fn spawn_until(
         program: &Path,
         request: &Request,
-        stop: &dyn Fn() -> bool,
+        should_stop: &dyn Fn() -> bool,
     ) -> Result<Option<Client>, ServiceError> {
         let mut command = Command::new(program);
         command.args(request.arguments());
-        Client::start_until(command, stop)
+        Client::start_until(command, should_stop)
     }
 
     /// As [`Client::spawn`], for any command that speaks the protocol.
@@ -88,42 +89,43 @@ impl Client {
     /// # Errors
     /// As [`Client::spawn`].
     pub fn start(command: Command) -> Result<Client, ServiceError> {
-        let never = Client::start_until(command, &|| false)?;
-        never.ok_or_else(|| ServiceError::Protocol("it was not waited for".into()))
+        let client = Client::start_until(command, &|| false)?;
+        client.ok_or_else(|| ServiceError::Protocol("the wait for its first line was stopped".into()))
     }
 
-    fn start_until(mut command: Command, stop: &dyn Fn() -> bool) -> Result<Option<Client>, ServiceError> {
+    fn start_until(mut command: Command, should_stop: &dyn Fn() -> bool) -> Result<Option<Client>, ServiceError> {
         let (mut process, output) = ServiceProcess::start(&mut command)?;
         let mut output = BufReader::new(output);
-        if !wait(&output, stop) {
-            // A service that prepares goes when nobody reads what it says any more.
+        if !wait(&output, should_stop) {
+            // A service that is preparing its data ends when its stdout is closed.
             drop(output);
             return Ok(None);
         }
         let mut line = String::new();
-        match output.by_ref().take(LONGEST_LINE).read_line(&mut line) {
+        match output.by_ref().take(MAX_LINE_BYTES).read_line(&mut line) {
             Ok(_) if line.ends_with('\n') => {}
-            Ok(bytes) if bytes as u64 == LONGEST_LINE => {
-                return Err(ServiceError::Protocol(format!("its first line is longer than {LONGEST_LINE} bytes")));
+            Ok(bytes) if bytes as u64 == MAX_LINE_BYTES => {
+                return Err(ServiceError::Protocol(format!("its first line is longer than {MAX_LINE_BYTES} bytes")));
             }
             Ok(_) => return Err(process.died("ended before its first batch")),
             Err(error) => return Err(ServiceError::Protocol(format!("its first line cannot be read: {error}"))),
         }
         let description: Description = serde_json::from_str(&line)
-            .map_err(|error| ServiceError::Protocol(format!("its first line is no description: {error}")))?;
+            .map_err(|error| ServiceError::Protocol(format!("its first line is not a description: {error}")))?;
         validate(&description)?;
-        let view = match Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
+        let memory = match Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
             Err(_) if process.has_exited() => return Err(process.died("ended before its first batch")),
-            view => view?,
+            memory => memory?,
         };
         let (header, arrays) = (Header::default(), Arrays::default());
-        Ok(Some(Client { process, output, description, view, header, arrays, ended: false }))
+        Ok(Some(Client { process, output, description, memory, header, arrays, ended: false }))
     }
 
-    /// Waits until the service has something to say, or its end; false where `stop`, asked ten times a second, says so first.
+    /// Waits until the service has announced a batch or ended. False if `should_stop`, called ten times per second,
+    /// returns true first.
     #[must_use]
-    pub fn wait(&self, stop: &dyn Fn() -> bool) -> bool {
-        wait(&self.output, stop)
+    pub fn wait(&self, should_stop: &dyn Fn() -> bool) -> bool {
+        wait(&self.output, should_stop)
     }
 
     #[must_use]
@@ -131,7 +133,7 @@ impl Client {
         &self.description
     }
 
-    /// Waits for the next batch; none at the end of the data.
+    /// Waits for the next batch; `None` at the end of the data.
     ///
     /// # Errors
     /// When the service failed, died or broke the protocol.
@@ -157,57 +159,59 @@ impl Client {
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };
-        self.copy(slot).map_err(|why| ServiceError::Protocol(format!("slot {slot} {why}")))?;
+        self.copy_slot(slot).map_err(|error| ServiceError::Protocol(format!("slot {slot} {error}")))?;
         self.process.give_back(slot);
         Ok(Some(Batch { header: &self.header, arrays: &self.arrays }))
     }
 
-    /// Copies a slot and checks what its numbers lead to; the error says what is wrong with them.
-    fn copy(&mut self, slot: u8) -> Result<(), String> {
-        let Client { description, view, header, arrays, .. } = self;
+    /// Copies a slot into the client's arrays and checks its numbers. The error completes "slot N …".
+    fn copy_slot(&mut self, slot: u8) -> Result<(), String> {
+        let Client { description, memory, header, arrays, .. } = self;
         let mut headers: Vec<Header> = Vec::with_capacity(1);
-        view.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
+        memory.copy(slot, 0, 1, &mut headers).ok_or("lies outside its memory")?;
         *header = headers.first().copied().unwrap_or_default();
         check_header(header, description)?;
         for array in &description.arrays {
-            let count = header.count(&array.count).map(|count| count as usize).filter(|&count| count <= array.len);
-            let count = count.ok_or_else(|| {
-                let claimed = header.count(&array.count);
-                format!("claims {claimed:?} elements of {}, which has {} at most", array.name, array.len)
-            })?;
-            let (at, [stm, nstm], [stm_bits, nstm_bits]) = (array.offset, &mut arrays.csr, &mut arrays.bits);
+            let Some(count) = header.count(&array.count) else {
+                return Err(format!("has an array {} whose count this program does not know", array.name));
+            };
+            let count = count as usize;
+            if count > array.len {
+                return Err(format!("claims {count} elements of {}, which has {} at most", array.name, array.len));
+            }
+            let (offset, [stm, nstm], [stm_bits, nstm_bits]) = (array.offset, &mut arrays.csr, &mut arrays.bits);
             let copied = match array.name.as_str() {
-                "stm_offsets" => view.copy(slot, at, count, &mut stm.0),
-                "stm_indices" => view.copy(slot, at, count, &mut stm.1),
-                "nstm_offsets" => view.copy(slot, at, count, &mut nstm.0),
-                "nstm_indices" => view.copy(slot, at, count, &mut nstm.1),
-                "stm_bits" => view.copy(slot, at, count, stm_bits),
-                "nstm_bits" => view.copy(slot, at, count, nstm_bits),
-                "piece_count" => view.copy(slot, at, count, &mut arrays.piece_count),
-                "score" => view.copy(slot, at, count, &mut arrays.score),
-                "result" => view.copy(slot, at, count, &mut arrays.result),
-                "ply" => view.copy(slot, at, count, &mut arrays.ply),
-                "sample_index" => view.copy(slot, at, count, &mut arrays.sample_index),
-                // Of a later version that says more.
+                "stm_offsets" => memory.copy(slot, offset, count, &mut stm.0),
+                "stm_indices" => memory.copy(slot, offset, count, &mut stm.1),
+                "nstm_offsets" => memory.copy(slot, offset, count, &mut nstm.0),
+                "nstm_indices" => memory.copy(slot, offset, count, &mut nstm.1),
+                "stm_bits" => memory.copy(slot, offset, count, stm_bits),
+                "nstm_bits" => memory.copy(slot, offset, count, nstm_bits),
+                "piece_count" => memory.copy(slot, offset, count, &mut arrays.piece_count),
+                "score" => memory.copy(slot, offset, count, &mut arrays.score),
+                "result" => memory.copy(slot, offset, count, &mut arrays.result),
+                "ply" => memory.copy(slot, offset, count, &mut arrays.ply),
+                "sample_index" => memory.copy(slot, offset, count, &mut arrays.sample_index),
+                // A later version may add arrays.
                 _ => Some(()),
             };
             copied.ok_or_else(|| format!("does not hold its {}", array.name))?;
         }
         if description.layout == Layout::Csr {
             for (side, (offsets, indices)) in ["stm", "nstm"].into_iter().zip(&arrays.csr) {
-                check_csr(offsets, indices, description.num_features).map_err(|why| format!("has {side}_{why}"))?;
+                check_csr(offsets, indices, description.num_features).map_err(|error| format!("has {side}_{error}"))?;
             }
         }
         Ok(())
     }
 
-    /// The service's process.
+    /// The service's process ID.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Whether the service delivered everything.
+    /// Whether the service has delivered every batch.
     #[must_use]
     pub const fn ended(&self) -> bool {
         self.ended
@@ -216,26 +220,26 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Nobody is left to tell; a child that cannot be waited for is gone.
+        // Fails only if the child cannot be waited for, and then it is gone.
         let _ = self.process.finish();
-        // One that was killed before it saw the memory mapped left its name.
-        if shm_name::is_name(&PathBuf::from(&self.description.shm)) {
+        // A service that was killed before the first slot came back has left its name.
+        if shm_name::is_shm_name(&PathBuf::from(&self.description.shm)) {
             shm_name::sweep();
         }
     }
 }
 
-fn wait(output: &BufReader<ChildStdout>, stop: &dyn Fn() -> bool) -> bool {
+fn wait(output: &BufReader<ChildStdout>, should_stop: &dyn Fn() -> bool) -> bool {
     while output.buffer().is_empty() && !is_readable(output.get_ref(), Duration::from_millis(100)) {
-        if stop() {
+        if should_stop() {
             return false;
         }
     }
     true
 }
 
-/// The arrays of a stream, the header field that counts each, and their element types.
-fn expected(description: &Description) -> Vec<(&'static str, &'static str, Dtype)> {
+/// Name, header field of the count, and element type of each array that a stream must have.
+fn required_arrays(description: &Description) -> Vec<(&'static str, &'static str, Dtype)> {
     let mut arrays = match description.layout {
         Layout::Csr => vec![
             ("stm_offsets", "offsets", Dtype::I32),
@@ -256,7 +260,7 @@ fn expected(description: &Description) -> Vec<(&'static str, &'static str, Dtype
     arrays
 }
 
-/// The checks that make every later copy lie inside its slot.
+/// Checks that every described array lies inside its slot, and that none is missing.
 fn validate(description: &Description) -> Result<(), ServiceError> {
     let broken = |text: String| Err(ServiceError::Protocol(text));
     if description.version != Description::VERSION {
@@ -272,7 +276,7 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
     }
     let per_sample = if description.method == Method::Pqr { 3 } else { 1 };
     if description.positions_per_sample != per_sample {
-        return broken(format!("it describes {} positions a sample", description.positions_per_sample));
+        return broken(format!("it describes {} positions per sample", description.positions_per_sample));
     }
     for array in &description.arrays {
         let end = array.len.checked_mul(array.dtype.bytes()).and_then(|bytes| bytes.checked_add(array.offset));
@@ -280,40 +284,40 @@ fn validate(description: &Description) -> Result<(), ServiceError> {
             return broken(format!("its array {} does not lie in a slot", array.name));
         }
     }
-    for (name, count, dtype) in expected(description) {
+    for (name, count, dtype) in required_arrays(description) {
         match description.array(name) {
             Some(array) if array.count == count && array.dtype == dtype => {}
-            Some(_) => return broken(format!("its array {name} is of another kind than this program knows")),
+            Some(_) => return broken(format!("its array {name} has another type or count than this program expects")),
             None => return broken(format!("it describes no array {name}")),
         }
     }
     Ok(())
 }
 
-/// Whether the numbers of a batch fit each other.
+/// Checks that the counts in a header agree with each other.
 fn check_header(header: &Header, description: &Description) -> Result<(), String> {
     let Header { samples, positions, offsets, words, .. } = *header;
     let per_sample = description.positions_per_sample as u64;
     if u64::from(samples) * per_sample != u64::from(positions) {
         return Err(format!("claims {positions} positions for {samples} samples"));
     }
-    let fits = match description.layout {
+    let agrees = match description.layout {
         Layout::Csr => u64::from(offsets) == u64::from(positions) + 1,
         Layout::Bitset => u64::from(positions).checked_mul(description.words_per_position as u64) == Some(words.into()),
     };
-    match fits {
+    match agrees {
         true => Ok(()),
         false => Err(format!("claims {offsets} offsets and {words} words for {positions} positions")),
     }
 }
 
-/// Whether offsets and indices can be followed; the error begins with the array's name.
+/// Checks that offsets and indices are in range. The error begins with "offsets" or "indices".
 fn check_csr(offsets: &[i32], indices: &[i32], features: u32) -> Result<(), String> {
-    let spans = offsets.first() == Some(&0) && offsets.last().map(|&end| end as usize) == Some(indices.len());
-    if !spans || !offsets.is_sorted() {
+    let covers_indices = offsets.first() == Some(&0) && offsets.last().map(|&end| end as usize) == Some(indices.len());
+    if !covers_indices || !offsets.is_sorted() {
         return Err(format!("offsets that do not ascend from 0 to {}", indices.len()));
     }
-    // As u32 a negative index is a large one.
+    // A negative index becomes a large u32.
     match indices.iter().map(|&index| index as u32).max() {
         Some(largest) if largest >= features => Err(format!("indices up to {largest}, and the set has {features}")),
         _ => Ok(()),
@@ -344,21 +348,21 @@ impl<'a> Batch<'a> {
         self.header.batch
     }
 
-    /// The side to move's view; empty in the bitset layout.
+    /// The side to move's perspective; empty in the bitset layout.
     #[must_use]
     pub fn stm(&self) -> Csr<'a> {
         let (offsets, indices) = &self.arrays.csr[0];
         Csr { offsets, indices }
     }
 
-    /// The other side's view; empty in the bitset layout.
+    /// The other perspective; empty in the bitset layout.
     #[must_use]
     pub fn nstm(&self) -> Csr<'a> {
         let (offsets, indices) = &self.arrays.csr[1];
         Csr { offsets, indices }
     }
 
-    /// `words_per_position` words a position, feature i in bit i % 64 of word i / 64; empty in the csr layout.
+    /// `words_per_position` words per position; feature i is bit i % 64 of word i / 64. Empty in the csr layout.
     #[must_use]
     pub fn stm_bits(&self) -> &'a [u64] {
         &self.arrays.bits[0]
@@ -370,31 +374,31 @@ impl<'a> Batch<'a> {
         &self.arrays.bits[1]
     }
 
-    /// Centipawns, side to move's view, one a sample; NaN = none. Empty for pqr.
+    /// Centipawns from the side to move's view, one per sample; NaN = no score. Empty for pqr.
     #[must_use]
     pub fn scores(&self) -> &'a [f32] {
         &self.arrays.score
     }
 
-    /// 0, 0.5 or 1, side to move's view, one a sample; NaN = unknown. Empty for pqr.
+    /// 0, 0.5 or 1 from the side to move's view, one per sample; NaN = unknown. Empty for pqr.
     #[must_use]
     pub fn results(&self) -> &'a [f32] {
         &self.arrays.result
     }
 
-    /// Pieces on the board, one a position.
+    /// Number of pieces on the board, one per position.
     #[must_use]
     pub fn piece_counts(&self) -> &'a [u8] {
         &self.arrays.piece_count
     }
 
-    /// One a sample.
+    /// One per sample.
     #[must_use]
     pub fn plies(&self) -> &'a [u16] {
         &self.arrays.ply
     }
 
-    /// Where each sample stands in the data, from 0.
+    /// Each sample's number in the data, from 0.
     #[must_use]
     pub fn sample_indices(&self) -> &'a [u32] {
         &self.arrays.sample_index

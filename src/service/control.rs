@@ -1,13 +1,15 @@
-//! Who may do what to which slot: claimed by a worker, announced to the consumer, given back. Batches are claimed and
-//! announced in ascending order; a slot is claimed together with its batch, so the oldest batch always has one.
+//! Which slot is whose: a worker claims it, the announcer hands it to the consumer, the consumer gives it back. Batches
+//! are claimed and announced in ascending order. A batch is claimed together with a slot, so the oldest one always has a
+//! slot and the stream cannot deadlock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::schedule::lock;
 use super::{Header, MAX_SLOTS, ServiceError, Shard};
 
-/// The exclusive right to fill one slot with one batch. Only [`StreamControl::claim`] makes them.
+/// The exclusive right to fill one slot with one batch. Only [`StreamControl::claim`] creates claims.
 #[derive(Debug)]
 pub(super) struct SlotClaim {
     batch: u64,
@@ -24,162 +26,162 @@ impl SlotClaim {
     }
 }
 
-/// How a stream came to its end.
+/// How a stream ended.
 #[derive(Debug)]
 pub(super) enum StreamEnd {
-    /// Every batch was handed over.
+    /// Every batch was delivered.
     Finished,
-    /// The consumer closed its end, or wants no more.
+    /// The consumer closed its end, or wants no more batches.
     Stopped,
     Failed(ServiceError),
 }
 
-/// What the announcer does next.
+/// What the announcer has to do next.
 pub(super) enum Announcement {
-    Announce(u8, Header),
+    /// This slot holds the next batch.
+    Batch(u8, Header),
     /// Every batch was announced.
     Complete,
+    /// The stream has ended.
     Ended,
 }
 
 #[derive(Default)]
-struct State {
+struct StreamState {
     free: VecDeque<u8>,
-    /// Announced and not given back, by slot.
+    /// By slot: whether it was announced and not given back.
     held: Vec<bool>,
-    /// Filled, waiting for the batches before them.
+    /// Filled slots by batch, waiting for earlier batches.
     filled: BTreeMap<u64, (u8, Header)>,
     next_claim: u64,
     next_announced: u64,
-    /// From a batch to the next: other shards have those between.
-    step: u64,
-    end: Option<u64>,
-    /// Whether the consumer has given anything back.
-    answered: bool,
-    ending: Option<StreamEnd>,
+    /// From one batch of this shard to the next.
+    batch_step: u64,
+    end_batch: Option<u64>,
+    given_back: bool,
+    end: Option<StreamEnd>,
 }
 
-/// The state workers, announcer and the consumer's reader share.
+/// The state shared by the workers, the announcer and the thread that listens to the consumer.
 #[derive(Default)]
 pub(super) struct StreamControl {
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     changed: Condvar,
 }
 
 impl StreamControl {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, StreamState>) -> MutexGuard<'a, StreamState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the stream: a shard's batches from `start` on and below `end` (none = without end) over `slots` slots.
+    /// Opens the stream: the shard's batches from `start` up to, not including, `end` (`None` = without end).
     pub(super) fn open(&self, slots: usize, start: u64, end: Option<u64>, shard: Shard) {
         let start = shard.first(start);
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.free = (0..slots.min(MAX_SLOTS) as u8).collect();
         state.held = vec![false; slots];
         state.next_claim = start;
         state.next_announced = start;
-        state.step = u64::from(shard.of);
-        state.end = end;
+        state.batch_step = u64::from(shard.of);
+        state.end_batch = end;
     }
 
-    /// The next batch and a slot for it, as soon as one is free; none when there is nothing left to do.
+    /// Waits for a free slot and claims it for the next batch; `None` if no batch is left or the stream has ended.
     pub(super) fn claim(&self) -> Option<SlotClaim> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
-            if state.ending.is_some() || state.end.is_some_and(|end| state.next_claim >= end) {
+            if state.end.is_some() || state.end_batch.is_some_and(|end| state.next_claim >= end) {
                 return None;
             }
             if let Some(slot) = state.free.pop_front() {
                 let batch = state.next_claim;
-                state.next_claim += state.step;
+                state.next_claim += state.batch_step;
                 return Some(SlotClaim { batch, slot });
             }
             state = self.wait(state);
         }
     }
 
-    /// The claimed slot holds its batch.
-    #[allow(clippy::needless_pass_by_value, reason = "the right to write ends here")]
+    /// Records that the claimed slot holds its batch.
+    #[allow(clippy::needless_pass_by_value, reason = "the right to write the slot ends here")]
     pub(super) fn fill(&self, claim: SlotClaim, header: Header) {
-        self.lock().filled.insert(claim.batch, (claim.slot, header));
+        lock(&self.state).filled.insert(claim.batch, (claim.slot, header));
         self.changed.notify_all();
     }
 
-    /// Waits for the next batch in order. Its slot counts as held from here on.
-    pub(super) fn next_filled(&self) -> Announcement {
-        let mut state = self.lock();
+    /// Waits for the next batch in order, whose slot the consumer holds from then on.
+    pub(super) fn next_announcement(&self) -> Announcement {
+        let mut state = lock(&self.state);
         loop {
-            if state.ending.is_some() {
+            if state.end.is_some() {
                 return Announcement::Ended;
             }
             let next = state.next_announced;
-            if state.end.is_some_and(|end| next >= end) {
+            if state.end_batch.is_some_and(|end| next >= end) {
                 return Announcement::Complete;
             }
             if let Some((slot, header)) = state.filled.remove(&next) {
-                state.next_announced += state.step;
+                state.next_announced += state.batch_step;
                 state.held[usize::from(slot)] = true;
-                return Announcement::Announce(slot, header);
+                return Announcement::Batch(slot, header);
             }
             state = self.wait(state);
         }
     }
 
-    /// The consumer gave a slot back.
+    /// Takes back a slot that the consumer held.
+    ///
+    /// # Errors
+    /// When the consumer did not hold it.
     pub(super) fn give_back(&self, byte: u8) -> Result<(), ServiceError> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         match state.held.get_mut(usize::from(byte)) {
             Some(held) if *held => *held = false,
             _ => {
-                let waiting: Vec<String> =
+                let held: Vec<String> =
                     (0..state.held.len()).filter(|&slot| state.held[slot]).map(|slot| slot.to_string()).collect();
-                let waiting = if waiting.is_empty() { "none".to_owned() } else { waiting.join(", ") };
-                return Err(ServiceError::WrongSlot { byte, waiting });
+                let held = if held.is_empty() { "none".to_owned() } else { held.join(", ") };
+                return Err(ServiceError::WrongSlot { byte, held });
             }
         }
         state.free.push_back(byte);
-        state.answered = true;
+        state.given_back = true;
         drop(state);
         self.changed.notify_all();
         Ok(())
     }
 
-    /// Whether the consumer has given a slot back, and so has mapped the memory.
-    pub(super) fn answered(&self) -> bool {
-        self.lock().answered
+    /// Whether the consumer has given a slot back, which shows that it has mapped the memory.
+    pub(super) fn is_mapped(&self) -> bool {
+        lock(&self.state).given_back
     }
 
-    /// Waits until the consumer holds no slot.
-    pub(super) fn all_given_back(&self) {
-        let mut state = self.lock();
-        while state.ending.is_none() && state.held.contains(&true) {
+    /// Waits until the consumer holds no slot, or the stream has ended.
+    pub(super) fn wait_until_given_back(&self) {
+        let mut state = lock(&self.state);
+        while state.end.is_none() && state.held.contains(&true) {
             state = self.wait(state);
         }
     }
 
-    /// Waits until the stream has ended, `longest` at most.
-    pub(super) fn wait_for_the_end(&self, longest: Duration) {
-        let state = self.lock();
-        drop(self.changed.wait_timeout_while(state, longest, |state| state.ending.is_none()));
+    /// Waits until the stream has ended, at most `timeout`.
+    pub(super) fn wait_until_ended(&self, timeout: Duration) {
+        let state = lock(&self.state);
+        drop(self.changed.wait_timeout_while(state, timeout, |state| state.end.is_none()));
     }
 
-    /// The first ending counts.
-    pub(super) fn end(&self, ending: StreamEnd) {
-        self.lock().ending.get_or_insert(ending);
+    /// Ends the stream. Only the first call counts.
+    pub(super) fn end(&self, end: StreamEnd) {
+        lock(&self.state).end.get_or_insert(end);
         self.changed.notify_all();
     }
 
-    pub(super) fn ended(&self) -> bool {
-        self.lock().ending.is_some()
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.state).end.is_some()
     }
 
-    pub(super) fn take_ending(&self) -> Option<StreamEnd> {
-        self.lock().ending.take()
+    pub(super) fn take_end(&self) -> Option<StreamEnd> {
+        lock(&self.state).end.take()
     }
 }
 
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn batches_are_announced_in_order_whatever_the_order_of_filling() {
+    fn batches_are_announced_in_ascending_order() {
         let control = StreamControl::default();
         control.open(3, 7, Some(10), Shard::WHOLE);
         let claims: Vec<SlotClaim> = std::iter::from_fn(|| control.claim()).take(3).collect();
@@ -196,9 +198,9 @@ mod tests {
         let slots: Vec<u8> = claims.iter().map(|claim| claim.slot).collect();
         claims.into_iter().rev().for_each(|claim| control.fill(claim, Header::default()));
         for slot in slots {
-            assert!(matches!(control.next_filled(), Announcement::Announce(announced, _) if announced == slot));
+            assert!(matches!(control.next_announcement(), Announcement::Batch(announced, _) if announced == slot));
         }
-        assert!(matches!(control.next_filled(), Announcement::Complete));
+        assert!(matches!(control.next_announcement(), Announcement::Complete));
         assert!(control.claim().is_none());
     }
 
@@ -207,8 +209,8 @@ mod tests {
         let check = |index, of, start, end, expected: &[u64]| {
             let control = StreamControl::default();
             control.open(9, start, end, Shard { index, of });
-            let claims: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
-            assert_eq!(claims, expected, "{index}/{of} from {start}");
+            let batches: Vec<u64> = std::iter::from_fn(|| control.claim()).map(|claim| claim.batch()).take(9).collect();
+            assert_eq!(batches, expected, "{index}/{of} from {start}");
         };
         check(0, 3, 0, Some(7), &[0, 3, 6]);
         check(2, 3, 0, Some(7), &[2, 5]);
@@ -219,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn only_held_slots_are_taken_back() {
+    fn only_held_slots_can_be_given_back() {
         let control = StreamControl::default();
         control.open(2, 0, None, Shard::WHOLE);
         let claim = control.claim().expect("a slot is free");
         let message = control.give_back(0).expect_err("not announced").to_string();
-        assert_eq!(message, "the consumer wrote 0, which is no slot that waits to be given back (waiting: none)");
+        assert_eq!(message, "the consumer wrote 0, which is not the number of a slot it holds (it holds none)");
         control.fill(claim, Header::default());
-        assert!(matches!(control.next_filled(), Announcement::Announce(0, _)));
+        assert!(matches!(control.next_announcement(), Announcement::Batch(0, _)));
         assert!(control.give_back(77).is_err());
         assert!(control.give_back(0).is_ok());
         assert!(control.give_back(0).is_err());

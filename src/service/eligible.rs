@@ -1,4 +1,4 @@
-//! Which records of a mapped file make samples: those of the split that the method can use.
+//! The records of a mapped file that make samples: those of the requested split that the method can use.
 
 use std::ops::Range;
 use std::thread;
@@ -7,22 +7,30 @@ use super::serve::worker_panicked;
 use super::{Request, ServiceError};
 use crate::data::{Fsd, Method, Needs, Record, Split, SplitRule};
 
-/// Records whose place in the split is looked at together; a multiple of 64.
-const LOOKED_AT: usize = 1 << 19;
+/// Records scanned at once; a multiple of 64.
+const SCAN_CHUNK: usize = 1 << 19;
 
-/// The records that make samples, one bit each.
+/// Whether a pqr stream must look for records without a second legal move.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum TripletCheck {
+    Needed,
+    /// The file was built with such records left out.
+    DoneByBuild,
+}
+
+/// The set of records that make samples, one bit per record.
 #[derive(Clone, Debug)]
-pub struct Eligible {
+pub struct EligibleRecords {
     bits: Vec<u64>,
     count: u64,
 }
 
-impl Eligible {
-    /// Bit i % 64 of word i / 64: whether record i makes one.
+impl EligibleRecords {
+    /// Record i is eligible if bit i % 64 of word i / 64 is set.
     #[must_use]
-    pub fn new(bits: Vec<u64>) -> Eligible {
-        let count = bits.iter().map(|word| u64::from(word.count_ones())).sum();
-        Eligible { bits, count }
+    pub fn new(bits: Vec<u64>) -> EligibleRecords {
+        let count = count_ones(&bits) as u64;
+        EligibleRecords { bits, count }
     }
 
     #[must_use]
@@ -30,137 +38,162 @@ impl Eligible {
         self.count
     }
 
-    /// Indices of about `count` records from all over the data, ascending.
-    pub fn some(&self, count: usize) -> impl Iterator<Item = u32> {
-        self.within(0..64 * self.bits.len()).step_by((self.count / count.max(1) as u64).max(1) as usize)
+    /// Indices of about `count` records spread evenly over the data, ascending.
+    pub fn spread(&self, count: usize) -> impl Iterator<Item = u32> {
+        self.in_range(0..64 * self.bits.len()).step_by((self.count / count.max(1) as u64).max(1) as usize)
     }
 
-    /// Those among some records; the range begins and ends at multiples of 64.
-    pub(super) fn within(&self, records: Range<usize>) -> impl Iterator<Item = u32> {
+    /// The eligible records in a range whose bounds are multiples of 64, ascending.
+    pub(super) fn in_range(&self, records: Range<usize>) -> impl Iterator<Item = u32> {
         let words = records.start / 64..(records.end / 64).min(self.bits.len());
         words.flat_map(|word| {
-            let mut left = self.bits[word];
+            let mut remaining = self.bits[word];
             std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
+                let bit = remaining.trailing_zeros();
+                remaining &= remaining.wrapping_sub(1);
                 (bit < 64).then_some(64 * word as u32 + bit)
             })
         })
     }
 
-    /// How many there are among each so many records, a multiple of 64.
-    pub(super) fn blocks(&self, records: usize) -> impl Iterator<Item = u32> {
-        self.bits.chunks(records / 64).map(|words| words.iter().map(|word| word.count_ones()).sum())
+    /// The number of eligible records in each block of `block` records, a multiple of 64.
+    pub(super) fn count_per_block(&self, block: usize) -> impl Iterator<Item = u32> {
+        self.bits.chunks(block / 64).map(|words| count_ones(words) as u32)
     }
 }
 
-/// Records of the split that make a sample, and the number of those that do not.
-pub(super) fn eligible(request: &Request, file: &Fsd, triplets: bool) -> Result<(Eligible, usize), ServiceError> {
-    let bad = |text: String| Err(ServiceError::Request(text));
+/// The records of the split that make a sample, and the number of records of the split that do not.
+pub(super) fn eligible_records(
+    request: &Request,
+    file: &Fsd,
+    triplet_check: TripletCheck,
+) -> Result<(EligibleRecords, usize), ServiceError> {
+    let refused = |text: String| Err(ServiceError::Request(text));
     let (data, records) = (request.data.display(), file.records().len());
     if records > u32::MAX as usize {
-        return bad(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
+        return refused(format!("{data} has {records} samples; one service reads 2^32-1 at most"));
     }
     let needs = request.needs.unwrap_or(Needs::Any);
-    let rule = SplitRule::new(request.split_seed, request.validation);
+    let mut split = SplitScan::new(request);
     let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
-    let (mut total, mut games, mut last, mut broken) = (0, 0usize, None, None);
-    let mut chunks = 0;
-    file.each_chunk(LOOKED_AT, |part| {
-        let mut words = vec![0u64; part.len().div_ceil(64)];
-        for (number, (word, part)) in words.iter_mut().zip(part.chunks(64)).enumerate() {
-            for (bit, record) in part.iter().enumerate() {
-                let game = record.game();
-                let inside = last.filter(|(known, _)| *known == game).map_or_else(
-                    || {
-                        games += 1;
-                        rule.contains(game, request.split)
-                    },
-                    |(_, inside)| inside,
-                );
-                last = Some((game, inside));
-                *word |= u64::from(inside) << bit;
-                if !record.board().is_sound() {
-                    broken = broken.or(Some(LOOKED_AT * chunks + 64 * number + bit));
-                }
+    let (mut in_split, mut scanned, mut unsound) = (0, 0, None);
+    file.each_chunk(SCAN_CHUNK, |chunk| {
+        let mut words = vec![0u64; chunk.len().div_ceil(64)];
+        for (number, record) in chunk.iter().enumerate() {
+            words[number / 64] |= u64::from(split.contains(record.game())) << (number % 64);
+            if !record.board().is_sound() {
+                unsound = unsound.or(Some(scanned + number));
             }
         }
-        total += ones(&words);
-        match request.method {
-            Method::Eval => {
-                keep(part, &mut words, |_, record| Ok(needs.met_by(record)))?;
+        in_split += count_ones(&words);
+        match (request.method, triplet_check) {
+            (Method::Eval, _) => retain(chunk, &mut words, |_, record| Ok(needs.met_by(record)))?,
+            (Method::Pqr, TripletCheck::DoneByBuild) => {}
+            (Method::Pqr, TripletCheck::Needed) => {
+                retain_with_triplet(chunk, scanned as u32, &mut words, request.threads)?;
             }
-            Method::Pqr if triplets => {}
-            Method::Pqr => keep_with_two_moves(part, (64 * bits.len()) as u32, &mut words, request.threads)?,
         }
-        chunks += 1;
+        scanned += chunk.len();
         bits.append(&mut words);
         Ok::<(), ServiceError>(())
     })?;
-    if let Some(index) = broken {
-        return bad(format!(
-            "sample {index} of {data} has no board: a square holds what is no piece; build the data anew"
+    if let Some(index) = unsound {
+        return refused(format!(
+            "sample {index} of {data} has a damaged board: a square holds a value that is not a piece; build the data anew"
         ));
     }
-    if total == 0 {
+    if in_split == 0 {
         let share = request.validation;
-        return bad(match request.split {
+        return refused(match request.split {
             Split::All => format!("{data} holds no samples"),
             Split::Train | Split::Validation => format!(
-                "no game of {data} falls into the split asked for ({records} samples of {games} games, validation \
-                 share {share}); change --validation, or ask for --split all"
+                "no game of {data} falls into the requested split ({records} samples of {} games, validation share \
+                 {share}); change --validation, or ask for --split all",
+                split.games
             ),
         });
     }
-    let usable = Eligible::new(bits);
-    if usable.count() == 0 {
-        return bad(match request.method {
-            Method::Eval => format!("none of {data}'s {total} samples has {}", needs.describe()),
-            Method::Pqr => format!("none of {data}'s {total} samples has a move played and another legal one"),
+    let eligible = EligibleRecords::new(bits);
+    if eligible.count() == 0 {
+        return refused(match request.method {
+            Method::Eval => format!("none of the {in_split} samples of {data} has {}", needs.describe()),
+            Method::Pqr => format!("none of the {in_split} samples of {data} has a played move and another legal one"),
         });
     }
-    let unusable = total - usable.count() as usize;
-    Ok((usable, unusable))
+    let unusable = in_split - eligible.count() as usize;
+    Ok((eligible, unusable))
 }
 
-fn ones(words: &[u64]) -> usize {
+/// Decides game by game whether records belong to the split; the records of a game are adjacent.
+struct SplitScan {
+    rule: SplitRule,
+    split: Split,
+    current: Option<(u32, bool)>,
+    games: usize,
+}
+
+impl SplitScan {
+    fn new(request: &Request) -> SplitScan {
+        let rule = SplitRule::new(request.split_seed, request.validation);
+        SplitScan { rule, split: request.split, current: None, games: 0 }
+    }
+
+    #[inline]
+    fn contains(&mut self, game: u32) -> bool {
+        match self.current {
+            Some((current, contained)) if current == game => contained,
+            _ => {
+                let contained = self.rule.contains(game, self.split);
+                self.games += 1;
+                self.current = Some((game, contained));
+                contained
+            }
+        }
+    }
+}
+
+fn count_ones(words: &[u64]) -> usize {
     words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-/// Clears the bits of records that are not to be kept; `keep` gets a record's place.
-fn keep(
+/// Clears the bits of the records that `keep`, called with a record's index in `records`, rejects.
+fn retain(
     records: &[Record],
     words: &mut [u64],
     keep: impl Fn(usize, &Record) -> Result<bool, ServiceError>,
 ) -> Result<(), ServiceError> {
     for (number, word) in words.iter_mut().enumerate() {
-        let mut left = *word;
-        while left != 0 {
-            let at = 64 * number + left.trailing_zeros() as usize;
-            if !keep(at, &records[at])? {
-                *word ^= left & left.wrapping_neg();
+        let mut remaining = *word;
+        while remaining != 0 {
+            let index = 64 * number + remaining.trailing_zeros() as usize;
+            if !keep(index, &records[index])? {
+                *word ^= remaining & remaining.wrapping_neg();
             }
-            left &= left - 1;
+            remaining &= remaining - 1;
         }
     }
     Ok(())
 }
 
-/// Keeps the records with a move and at least one other legal move. `first`: the first one's place in the data.
-fn keep_with_two_moves(records: &[Record], first: u32, words: &mut [u64], threads: usize) -> Result<(), ServiceError> {
+/// Keeps the records with a played move and at least one other legal move. `first` is the index of `records[0]` in the
+/// data.
+fn retain_with_triplet(records: &[Record], first: u32, words: &mut [u64], threads: usize) -> Result<(), ServiceError> {
     use shakmaty::Position;
-    let two_moves = |index: u32, record: &Record| {
+    let has_triplet = |index: u32, record: &Record| {
         let position = record.position().map_err(|source| ServiceError::Record { index, source })?;
         Ok(record.has_move() && position.legal_moves().len() > 1)
     };
-    let share = words.len().div_ceil(threads).max(1);
+    let words_per_thread = words.len().div_ceil(threads).max(1);
+    let records_per_thread = 64 * words_per_thread;
     thread::scope(|scope| {
-        let parts = (first..).step_by(64 * share).zip(records.chunks(64 * share)).zip(words.chunks_mut(share));
-        let parts: Vec<_> = parts
-            .map(|((first, records), words)| {
-                scope.spawn(move || keep(records, words, |at, record| two_moves(first + at as u32, record)))
+        let shares = records.chunks(records_per_thread).zip(words.chunks_mut(words_per_thread));
+        let workers: Vec<_> = (first..)
+            .step_by(records_per_thread)
+            .zip(shares)
+            .map(|(first, (records, words))| {
+                scope.spawn(move || retain(records, words, |index, record| has_triplet(first + index as u32, record)))
             })
             .collect();
-        parts.into_iter().try_for_each(|part| part.join().map_err(|panic| worker_panicked(&*panic))?)
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|panic| worker_panicked(&*panic))?)
     })
 }

@@ -1,94 +1,82 @@
-//! Which samples of a mapped file stand in which batch: a function of seed, data and epoch alone, so that threads need not
-//! agree on anything and a resumed run meets the same batches.
+//! The batches of a mapped file. Their samples depend on seed, data and epoch alone, so that threads need no agreement and
+//! a resumed run sees the same batches.
 //!
-//! An epoch shuffles the file's blocks of records, cuts their row into windows of about a million samples and shuffles
-//! the samples of each window; all at once where there are no more. So a file of any size is read block by block, and
-//! what is kept of it does not grow.
+//! An epoch shuffles the file's blocks of records, cuts that sequence into windows of about a million samples, and
+//! shuffles the samples of each window. So a file of any size is read block by block, in bounded memory; a file of one
+//! window is shuffled as a whole.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::eligible::Eligible;
-use super::schedule::{Epoch, Epochs, Schedule, Span, fisher_yates};
-use super::shuffle::bucket_shuffle;
-use crate::units::Seed;
+use super::eligible::EligibleRecords;
+use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, WindowSpan, lock};
+use super::shuffle::{bucket_shuffle, fisher_yates};
 
-/// Records of a block.
+/// Records per block.
 const BLOCK: usize = 4_096;
-/// Samples after which a window ends with the block.
 const WINDOW_SAMPLES: u64 = 1 << 20;
-/// Windows kept beside those that workers hold: the one before, which a slow worker may still be in, and the one after.
-const KEPT: usize = 3;
+/// Cached windows besides those that workers hold: the current one, the one before (for slow workers) and the one after.
+const CACHED_WINDOWS: usize = 3;
 
-/// What a mapped file is told of the records to come and those that are done with.
+/// Hints to a mapped file about the records it will need and those it can release.
 pub trait Paging {
     fn fetch(&self, records: Range<usize>);
     fn release(&self, records: Range<usize>);
 }
 
-/// The batches of a stream, numbered from 0 over all epochs.
-pub struct Order {
-    eligible: Eligible,
-    /// Of each block.
-    samples: Vec<u32>,
+/// The batches of a stream over a mapped file, numbered from 0 over all epochs.
+pub struct MappedBatches {
+    eligible: EligibleRecords,
+    samples_per_block: Vec<u32>,
     schedule: Schedule,
-    plans: Epochs,
-    live: Mutex<Vec<Arc<Window>>>,
+    epochs: EpochCache,
+    windows: Mutex<Vec<Arc<MappedWindow>>>,
     window_samples: u64,
 }
 
 /// Blocks whose samples are shuffled together.
-struct Window {
-    /// Epoch, and place in it.
-    key: (u32, usize),
+struct MappedWindow {
+    epoch: u32,
+    /// Index in its epoch.
+    number: usize,
     /// Ascending.
     blocks: Vec<u32>,
     /// Record indices in the stream's order.
     samples: OnceLock<Vec<u32>>,
 }
 
-/// One batch's place in the stream.
-pub struct Slice {
+/// The records of one batch.
+pub struct MappedBatch {
     pub epoch: u32,
-    parts: Vec<(Arc<Window>, Range<usize>)>,
+    parts: Vec<(Arc<MappedWindow>, Range<usize>)>,
 }
 
-impl Slice {
+impl MappedBatch {
     #[must_use]
-    pub fn samples(&self) -> usize {
-        self.parts.iter().map(|(_, places)| places.len()).sum()
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|(_, range)| range.len()).sum()
     }
 
-    /// Visits the record indices at some of the batch's places, in its order.
-    pub fn each(&self, places: Range<usize>, mut visit: impl FnMut(u32)) {
-        let mut before = 0;
-        for (window, part) in &self.parts {
-            let inside = |place: usize| part.start + place.saturating_sub(before).min(part.len());
-            let samples = window.samples.get().map_or(&[][..], Vec::as_slice);
-            samples[inside(places.start)..inside(places.end)].iter().for_each(|index| visit(*index));
-            before += part.len();
+    /// Visits the record indices of some of the batch's samples, in its order.
+    pub fn for_each(&self, samples: Range<usize>, mut visit: impl FnMut(u32)) {
+        let mut preceding = 0;
+        for (window, range) in &self.parts {
+            let in_window = |sample: usize| range.start + sample.saturating_sub(preceding).min(range.len());
+            let records = window.samples.get().map_or(&[][..], Vec::as_slice);
+            records[in_window(samples.start)..in_window(samples.end)].iter().for_each(|&index| visit(index));
+            preceding += range.len();
         }
     }
 }
 
-impl Order {
-    /// `limit`: samples an epoch at most.
+impl MappedBatches {
     #[must_use]
-    pub fn new(
-        eligible: Eligible,
-        seed: Seed,
-        shuffle: bool,
-        limit: Option<u64>,
-        batch_size: usize,
-        epochs: u32,
-    ) -> Order {
-        let epoch_samples = limit.map_or(eligible.count(), |limit| eligible.count().min(limit));
-        let batch_size = batch_size.max(1) as u64;
-        Order {
-            samples: eligible.blocks(BLOCK).collect(),
-            schedule: Schedule { seed, shuffle, epoch_samples, batch_size, epochs },
-            plans: Epochs::default(),
-            live: Mutex::new(Vec::new()),
+    pub fn new(eligible: EligibleRecords, schedule: Schedule) -> MappedBatches {
+        MappedBatches {
+            samples_per_block: eligible.count_per_block(BLOCK).collect(),
+            schedule,
+            epochs: EpochCache::default(),
+            windows: Mutex::new(Vec::new()),
             window_samples: WINDOW_SAMPLES,
             eligible,
         }
@@ -99,105 +87,112 @@ impl Order {
         &self.schedule
     }
 
-    /// The batch numbered `batch`.
     #[must_use]
-    pub fn slice(&self, batch: u64, paging: &impl Paging) -> Slice {
-        let (epoch, samples) = (self.plan(self.schedule.epoch(batch)), self.schedule.places(batch));
+    pub fn batch(&self, batch: u64, paging: &impl Paging) -> MappedBatch {
+        let (epoch, samples) = (self.epoch(self.schedule.epoch_of(batch)), self.schedule.samples_of(batch));
         let end = samples.end;
         let mut parts = Vec::with_capacity(2);
-        let mut at = 0;
-        for (number, places) in epoch.parts(samples) {
+        let mut last = 0;
+        for (number, range) in epoch.locate(samples) {
             let (window, _) = self.window(&epoch, number, paging);
-            self.mix(&window);
-            parts.push((window, places));
-            at = number;
+            self.shuffle(&window);
+            parts.push((window, range));
+            last = number;
         }
-        self.look_ahead(&epoch, at, end, paging);
-        Slice { epoch: epoch.number, parts }
+        self.prepare_next(&epoch, last, end, paging);
+        MappedBatch { epoch: epoch.epoch, parts }
     }
 
-    /// Where half of a window was asked for, the one after it is made ready by one worker while others go on.
-    fn look_ahead(&self, epoch: &Arc<Epoch>, at: usize, end: u64, paging: &impl Paging) {
-        let half = |span: &Span| span.first + span.samples / 2 <= end;
-        let (epoch, number) = match epoch.spans.get(at) {
-            Some(span) if !half(span) => return,
-            Some(_) if epoch.spans.get(at + 1).is_some_and(|next| next.first < self.schedule.epoch_samples) => {
-                (Arc::clone(epoch), at + 1)
-            }
-            _ if self.schedule.epochs != 0 && epoch.number + 1 >= self.schedule.epochs => return,
-            _ => (self.plan(epoch.number + 1), 0),
+    /// Once half of a window has been delivered, one worker prepares the next while the others go on.
+    fn prepare_next(&self, epoch: &Arc<EpochWindows>, current: usize, delivered: u64, paging: &impl Paging) {
+        let half_delivered = |window: &WindowSpan| window.first_sample + window.samples / 2 <= delivered;
+        let starts_in_epoch = |window: &WindowSpan| window.first_sample < self.schedule.epoch_samples;
+        let (epoch, next) = match epoch.windows.get(current) {
+            Some(window) if !half_delivered(window) => return,
+            Some(_) if epoch.windows.get(current + 1).is_some_and(starts_in_epoch) => (Arc::clone(epoch), current + 1),
+            _ if self.schedule.epochs != 0 && epoch.epoch + 1 >= self.schedule.epochs => return,
+            _ => (self.epoch(epoch.epoch + 1), 0),
         };
-        if number < epoch.spans.len()
-            && let (window, true) = self.window(&epoch, number, paging)
+        if next < epoch.windows.len()
+            && let (window, true) = self.window(&epoch, next, paging)
         {
-            self.mix(&window);
+            self.shuffle(&window);
         }
     }
 
-    fn plan(&self, number: u32) -> Arc<Epoch> {
-        self.plans.get(number, || {
-            let blocks: Vec<u32> =
-                (0..).zip(&self.samples).filter(|(_, samples)| **samples > 0).map(|(block, _)| block).collect();
-            let blocks = if self.schedule.shuffle { fisher_yates(&blocks, self.schedule.seed, number) } else { blocks };
-            Epoch::of(number, blocks, |block| self.samples[block as usize].into(), (self.window_samples, usize::MAX))
+    fn epoch(&self, epoch: u32) -> Arc<EpochWindows> {
+        self.epochs.get_or_make(epoch, || {
+            let samples_in = |block: u32| self.samples_per_block[block as usize];
+            let blocks = 0..self.samples_per_block.len() as u32;
+            let mut blocks: Vec<u32> = blocks.filter(|&block| samples_in(block) > 0).collect();
+            if self.schedule.shuffle {
+                blocks = fisher_yates(&blocks, self.schedule.seed, epoch);
+            }
+            let limits = WindowLimits { samples: self.window_samples, groups: usize::MAX };
+            EpochWindows::new(epoch, blocks, |block| samples_in(block).into(), limits)
         })
     }
 
-    /// A window, its samples perhaps not there yet, and whether nobody had it before.
-    fn window(&self, epoch: &Epoch, number: usize, paging: &impl Paging) -> (Arc<Window>, bool) {
-        let key = (epoch.number, number);
-        let mut live = lock(&self.live);
-        if let Some(known) = live.iter().find(|window| window.key == key) {
+    /// A window, whose samples may not be shuffled yet, and whether this call created it.
+    fn window(&self, epoch: &EpochWindows, number: usize, paging: &impl Paging) -> (Arc<MappedWindow>, bool) {
+        let mut windows = lock(&self.windows);
+        if let Some(known) = windows.iter().find(|window| window.key() == (epoch.epoch, number)) {
             return (Arc::clone(known), false);
         }
-        let mut blocks = epoch.items[epoch.spans[number].items.clone()].to_vec();
-        // What is read together should lie together.
+        let mut blocks = epoch.groups[epoch.windows[number].groups.clone()].to_vec();
+        // Adjacent blocks can be fetched together.
         blocks.sort_unstable();
-        each_run(&blocks, |records| paging.fetch(records));
-        let window = Arc::new(Window { key, blocks, samples: OnceLock::new() });
-        live.push(Arc::clone(&window));
-        if live.len() > KEPT
-            && let Some(oldest) = (0..live.len()).min_by_key(|at| live[*at].key)
+        for_each_run(&blocks, |records| paging.fetch(records));
+        let window = Arc::new(MappedWindow { epoch: epoch.epoch, number, blocks, samples: OnceLock::new() });
+        windows.push(Arc::clone(&window));
+        if windows.len() > CACHED_WINDOWS
+            && let Some(oldest) = (0..windows.len()).min_by_key(|&index| windows[index].key())
         {
-            let forgotten = live.swap_remove(oldest);
-            each_run(&forgotten.blocks, |records| paging.release(records));
+            let evicted = windows.swap_remove(oldest);
+            for_each_run(&evicted.blocks, |records| paging.release(records));
         }
         (window, true)
     }
 
-    fn mix(&self, window: &Window) {
+    fn shuffle(&self, window: &MappedWindow) {
         window.samples.get_or_init(|| {
-            let samples: Vec<u32> = window
-                .blocks
-                .iter()
-                .flat_map(|&block| self.eligible.within(block as usize * BLOCK..(block as usize + 1) * BLOCK))
-                .collect();
-            let (epoch, number) = window.key;
+            let records = |block: u32| block as usize * BLOCK..(block as usize + 1) * BLOCK;
+            let samples: Vec<u32> =
+                window.blocks.iter().flat_map(|&block| self.eligible.in_range(records(block))).collect();
             match self.schedule.shuffle {
-                true => bucket_shuffle(&samples, self.schedule.seed.draws(&format!("samples {epoch} {number}"))),
+                true => {
+                    let stream = format!("samples {} {}", window.epoch, window.number);
+                    bucket_shuffle(&samples, self.schedule.seed.draws(&stream))
+                }
                 false => samples,
             }
         });
     }
 }
 
-/// Visits the records of ascending blocks, those that follow each other at once.
-fn each_run(blocks: &[u32], mut visit: impl FnMut(Range<usize>)) {
-    for run in blocks.chunk_by(|a, b| a + 1 == *b) {
+impl MappedWindow {
+    const fn key(&self) -> (u32, usize) {
+        (self.epoch, self.number)
+    }
+}
+
+/// Visits the records of ascending blocks, one range per run of adjacent blocks.
+fn for_each_run(blocks: &[u32], mut visit: impl FnMut(Range<usize>)) {
+    for run in blocks.chunk_by(|block, next| block + 1 == *next) {
         let first = run[0] as usize;
         visit(first * BLOCK..(first + run.len()) * BLOCK);
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Seed;
 
-    impl Paging for Mutex<Vec<(bool, Range<usize>)>> {
+    /// Records every hint: `true` for a fetch.
+    type Hints = Mutex<Vec<(bool, Range<usize>)>>;
+
+    impl Paging for Hints {
         fn fetch(&self, records: Range<usize>) {
             lock(self).push((true, records));
         }
@@ -207,99 +202,105 @@ mod tests {
         }
     }
 
-    /// Every third of so many records.
-    fn eligible(records: u32) -> Eligible {
+    /// Every third record is eligible.
+    fn eligible(records: u32) -> EligibleRecords {
         let mut bits = vec![0; records.div_ceil(64) as usize];
-        (0..records).step_by(3).for_each(|at| bits[at as usize / 64] |= 1 << (at % 64));
-        Eligible::new(bits)
+        (0..records).step_by(3).for_each(|record| bits[record as usize / 64] |= 1 << (record % 64));
+        EligibleRecords::new(bits)
     }
 
-    fn order(limit: Option<u64>, shuffle: bool) -> Order {
-        Order::new(eligible(3_000), Seed(5), shuffle, limit, 64, 2)
+    fn schedule(batch_size: u64, epochs: u32) -> Schedule {
+        Schedule { seed: Seed(5), shuffle: true, epoch_samples: 0, batch_size, epochs }
     }
 
-    /// In windows of three or four blocks.
-    fn large(batch_size: usize) -> Order {
-        let order = Order::new(eligible(100_000), Seed(5), true, None, batch_size, 0);
-        Order { window_samples: 4_000, ..order }
+    /// A file of one window, in batches of 64.
+    fn small(epoch_samples: u64, shuffle: bool) -> MappedBatches {
+        MappedBatches::new(eligible(3_000), Schedule { epoch_samples, shuffle, ..schedule(64, 2) })
     }
 
-    fn batch(order: &Order, number: u64) -> Vec<u32> {
-        let slice = order.slice(number, &Mutex::new(Vec::new()));
-        let mut all = Vec::new();
-        slice.each(0..slice.samples(), |index| all.push(index));
-        let mut parts = Vec::new();
-        (0..slice.samples())
-            .step_by(7)
-            .for_each(|at| slice.each(at..(at + 7).min(slice.samples()), |index| parts.push(index)));
-        assert_eq!(all, parts);
-        all
+    /// Windows of three or four blocks, in batches of 1,000.
+    fn large(shuffle: bool) -> MappedBatches {
+        let eligible = eligible(100_000);
+        let schedule = Schedule { epoch_samples: eligible.count(), shuffle, ..schedule(1_000, 0) };
+        MappedBatches { window_samples: 4_000, ..MappedBatches::new(eligible, schedule) }
     }
 
-    fn batches(order: &Order, numbers: Range<u64>) -> Vec<u32> {
-        numbers.flat_map(|number| batch(order, number)).collect()
+    /// The record indices of a batch, read at once and in pieces.
+    fn records(batches: &MappedBatches, number: u64) -> Vec<u32> {
+        let batch = batches.batch(number, &Hints::default());
+        let mut at_once = Vec::new();
+        batch.for_each(0..batch.len(), |index| at_once.push(index));
+        let mut in_pieces = Vec::new();
+        for start in (0..batch.len()).step_by(7) {
+            batch.for_each(start..(start + 7).min(batch.len()), |index| in_pieces.push(index));
+        }
+        assert_eq!(at_once, in_pieces);
+        at_once
+    }
+
+    fn records_of_all(batches: &MappedBatches, numbers: Range<u64>) -> Vec<u32> {
+        numbers.flat_map(|number| records(batches, number)).collect()
     }
 
     #[test]
     fn an_epoch_holds_every_sample_once() {
-        let check = |order: &Order, samples: u32| {
-            let per_epoch = order.schedule().batches_per_epoch();
-            let epochs = [0, 1].map(|epoch| batches(order, epoch * per_epoch..(epoch + 1) * per_epoch));
+        let check = |batches: &MappedBatches, samples: u32| {
+            let per_epoch = batches.schedule().batches_per_epoch();
+            let epochs = [0, 1].map(|epoch| records_of_all(batches, epoch * per_epoch..(epoch + 1) * per_epoch));
             assert_ne!(epochs[0], epochs[1]);
             for mut epoch in epochs {
-                let followed = epoch.windows(2).filter(|pair| pair[0] + 3 == pair[1]).count();
-                assert!(followed < epoch.len() / 50, "{followed} of {}", epoch.len());
+                let still_adjacent = epoch.windows(2).filter(|pair| pair[0] + 3 == pair[1]).count();
+                assert!(still_adjacent < epoch.len() / 50, "{still_adjacent} of {}", epoch.len());
                 epoch.sort_unstable();
                 assert_eq!(epoch, (0..samples).map(|i| i * 3).collect::<Vec<u32>>());
             }
         };
-        check(&order(None, true), 1_000);
-        check(&large(1_000), 33_334);
-        let order = order(None, true);
-        assert_eq!((order.schedule().batches_per_epoch(), order.schedule().batches()), (16, Some(32)));
-        let slices = [15, 16].map(|number| order.slice(number, &Mutex::new(Vec::new())));
-        assert_eq!(slices.each_ref().map(|slice| (slice.samples(), slice.epoch)), [(40, 0), (64, 1)]);
+        check(&small(1_000, true), 1_000);
+        check(&large(true), 33_334);
+        let batches = small(1_000, true);
+        assert_eq!((batches.schedule().batches_per_epoch(), batches.schedule().batches()), (16, Some(32)));
+        let around_epoch_end = [15, 16].map(|number| batches.batch(number, &Hints::default()));
+        assert_eq!(around_epoch_end.each_ref().map(|batch| (batch.len(), batch.epoch)), [(40, 0), (64, 1)]);
     }
 
     #[test]
-    fn batches_may_be_asked_for_in_any_order() {
-        let expected: Vec<Vec<u32>> = (0..80).map(|number| batch(&large(1_000), number)).collect();
-        let backwards = large(1_000);
+    fn batches_can_be_requested_in_any_order() {
+        let forwards: Vec<Vec<u32>> = (0..80).map(|number| records(&large(true), number)).collect();
+        let batches = large(true);
         for number in (0..80).rev() {
-            assert_eq!(batch(&backwards, number), expected[number as usize], "{number}");
+            assert_eq!(records(&batches, number), forwards[number as usize], "{number}");
         }
     }
 
     #[test]
     fn a_limited_epoch_is_the_start_of_the_whole_one() {
-        let (whole, limited) = (order(None, true), order(Some(100), true));
+        let (whole, limited) = (small(1_000, true), small(100, true));
         assert_eq!((limited.schedule().epoch_samples, limited.schedule().batches_per_epoch()), (100, 2));
-        assert_eq!(batch(&limited, 0), batch(&whole, 0));
-        assert_eq!(batch(&limited, 1), batch(&whole, 1)[..36]);
-        assert_ne!(batch(&limited, 2), batch(&limited, 0));
+        assert_eq!(records(&limited, 0), records(&whole, 0));
+        assert_eq!(records(&limited, 1), records(&whole, 1)[..36]);
+        assert_ne!(records(&limited, 2), records(&limited, 0));
     }
 
     #[test]
-    fn unshuffled_is_file_order() {
-        let order = order(Some(70), false);
-        assert_eq!(batch(&order, 1), [192, 195, 198, 201, 204, 207]);
-        assert_eq!(batch(&order, 3), batch(&order, 1));
-        let mut unshuffled = large(1_000);
-        unshuffled.schedule.shuffle = false;
-        assert!(batches(&unshuffled, 0..34).is_sorted());
+    fn unshuffled_batches_keep_the_file_order() {
+        let batches = small(70, false);
+        assert_eq!(records(&batches, 1), [192, 195, 198, 201, 204, 207]);
+        assert_eq!(records(&batches, 3), records(&batches, 1));
+        assert!(records_of_all(&large(false), 0..34).is_sorted());
     }
 
     #[test]
-    fn what_is_done_with_is_released() {
-        let (order, told) = (large(1_000), Mutex::new(Vec::new()));
-        (0..34).for_each(|number| drop(order.slice(number, &told)));
-        let told = lock(&told).clone();
-        let records =
-            |fetched| told.iter().filter(|(kind, _)| *kind == fetched).map(|(_, range)| range.len()).sum::<usize>();
-        let kept: usize = lock(&order.live).iter().map(|window| window.blocks.len() * BLOCK).sum();
-        // Of the second epoch, the window looked ahead for.
-        assert!(records(true) >= 25 * BLOCK && records(true) < 31 * BLOCK, "{}", records(true));
-        assert_eq!(records(true) - records(false), kept);
-        assert!(kept <= 12 * BLOCK, "{kept}");
+    fn evicted_windows_are_released() {
+        let (batches, hints) = (large(true), Hints::default());
+        (0..34).for_each(|number| drop(batches.batch(number, &hints)));
+        let hints = lock(&hints).clone();
+        let total = |fetched: bool| {
+            hints.iter().filter(|(fetch, _)| *fetch == fetched).map(|(_, records)| records.len()).sum::<usize>()
+        };
+        let cached: usize = lock(&batches.windows).iter().map(|window| window.blocks.len() * BLOCK).sum();
+        // All 25 blocks of the first epoch, and the first window of the second, prepared ahead.
+        assert!(total(true) >= 25 * BLOCK && total(true) < 31 * BLOCK, "{}", total(true));
+        assert_eq!(total(true) - total(false), cached);
+        assert!(cached <= 12 * BLOCK, "{cached}");
     }
 }

@@ -1,17 +1,17 @@
 //! The sample service: a process that encodes batches into shared memory for a trainer in any language.
 //!
-//! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer's side (the
-//! verb `samples-service`), [`Client`] the consumer's, [`bench`] the producer without a consumer.
+//! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer (the command
+//! `samples-service`), [`Client`] the consumer, and [`bench`] measures the producer without a consumer.
 //!
-//! Shared memory has no name unless one is asked for: the segment is an unlinked file in `/dev/shm` which others reach
-//! through the producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it is gone, however it
-//! went. With `--shm named` it has a name until the consumer has mapped it.
+//! By default the shared memory has no name: it is an unlinked file in `/dev/shm`, which consumers open through the
+//! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it has ended, even by a kill. With
+//! `--shm named` it has a name until the consumer has mapped it.
 //!
 //! # Trust
-//! A [`Client`] trusts the program it starts no further than it must. What a service describes, announces and puts into
-//! headers, offsets and indices is checked, and batches are copied out of the shared memory before anybody sees them: a
-//! broken service gives errors and wrong numbers, never memory errors. What remains is in its power: to send nothing,
-//! and to shorten the memory under a consumer, which dies of SIGBUS then.
+//! A [`Client`] does not trust the service. It checks the description, the slot numbers, headers, offsets and indices, and
+//! copies every batch out of the shared memory before it hands it out: a broken service causes errors or wrong numbers,
+//! but no memory errors. Two things remain in the service's power: it can send nothing, and it can shorten the shared
+//! memory, which kills the consumer with SIGBUS.
 
 mod batch_encoder;
 mod batch_source;
@@ -34,6 +34,7 @@ mod shuffle;
 
 pub use bench::{BenchReport, bench};
 pub use client::{Batch, Client, Csr};
+pub use eligible::TripletCheck;
 pub use prepared_stream::PreparedStream;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
 pub use request::{ReadMode, Request};
@@ -48,16 +49,16 @@ use thiserror::Error;
 
 use crate::data::{DataError, RecordError};
 
-/// What the service writes when every batch was handed over.
+/// The byte the service writes after it has announced every batch.
 pub const END: u8 = 255;
-/// What the service writes when it cannot go on; the reason stands on stderr.
+/// The byte the service writes when it fails; the reason is on stderr.
 pub const FAILED: u8 = 254;
 /// Slot numbers stay below this, clear of [`END`] and [`FAILED`].
 pub const MAX_SLOTS: usize = 200;
-/// The bitset layout is refused above this many bytes a slot.
+/// The bitset layout is refused for slots of more bytes than this.
 pub const MAX_BITSET_SLOT: u64 = 64 << 20;
 
-/// Why batches do not come.
+/// Errors of the service and of its client.
 #[derive(Debug, Error)]
 pub enum ServiceError {
     #[error("{0}")]
@@ -75,24 +76,26 @@ pub enum ServiceError {
     Data(#[from] DataError),
     #[error("sample {index} of the data has no legal move besides the one played, so it makes no pqr triplet")]
     NoOtherMove { index: u32 },
-    #[error("batch {batch} has {indices} active features and its slot holds {room}; ask for a smaller batch size")]
-    SlotFull { batch: u64, indices: usize, room: usize },
-    #[error("the consumer wrote {byte}, which is no slot that waits to be given back (waiting: {waiting})")]
-    WrongSlot { byte: u8, waiting: String },
+    #[error(
+        "batch {batch} has {indices} active features, but its slot has room for {capacity}; use a smaller batch size"
+    )]
+    SlotFull { batch: u64, indices: usize, capacity: usize },
+    #[error("the consumer wrote {byte}, which is not the number of a slot it holds (it holds {held})")]
+    WrongSlot { byte: u8, held: String },
     #[error("a worker thread of the service panicked: {0}")]
     Worker(String),
     #[error("cannot write to the consumer: {0}")]
     Consumer(io::Error),
     #[error("cannot start {program}: {source}", program = program.display())]
     Start { program: PathBuf, source: io::Error },
-    #[error("the sample service {what} ({status}){}", indented(tail))]
-    Died { what: &'static str, status: String, tail: String },
+    #[error("the sample service {event} ({status}){}", quoted(stderr_tail))]
+    Died { event: &'static str, status: String, stderr_tail: String },
     #[error("the sample service broke its protocol: {0}")]
     Protocol(String),
 }
 
 impl ServiceError {
-    /// Whether what was asked for is at fault, and not the work.
+    /// Whether the request was wrong, as opposed to work that failed.
     #[must_use]
     pub fn is_request(&self) -> bool {
         match self {
@@ -102,6 +105,9 @@ impl ServiceError {
     }
 }
 
-fn indented(tail: &str) -> String {
-    if tail.is_empty() { String::new() } else { format!("; it said:\n  {}", tail.trim_end().replace('\n', "\n  ")) }
+fn quoted(stderr_tail: &str) -> String {
+    match stderr_tail.trim_end() {
+        "" => String::new(),
+        text => format!("; its last messages:\n  {}", text.replace('\n', "\n  ")),
+    }
 }

@@ -1,4 +1,4 @@
-//! What the two sides agree on: the JSON line, the slot's header and where its arrays stand.
+//! The contract of the two sides: the JSON line, a slot's header and the layout of its arrays.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use super::{MAX_BITSET_SLOT, MAX_SLOTS, Request, ServiceError, Shard};
 use crate::data::{Method, ScoreUnit};
 use crate::features::{FeatureSet, Identity, Multiplicity};
 
-/// How the active features of a batch are written down.
+/// How the active features of a batch are stored.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Offsets and indices, as `embedding_bag` takes them.
     #[default]
     Csr,
-    /// One bit a feature.
+    /// One bit per feature.
     Bitset,
 }
 
@@ -42,20 +42,20 @@ impl Dtype {
     }
 }
 
-/// An array of a slot.
+/// Description of an array in a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Array {
     pub name: String,
     pub dtype: Dtype,
     /// Bytes from the slot's start; a multiple of 64.
     pub offset: usize,
-    /// Elements at most.
+    /// Maximum number of elements.
     pub len: usize,
-    /// The header field that holds the number of elements in this batch.
+    /// Name of the header field that holds the number of elements in this batch.
     pub count: String,
 }
 
-/// A number in a slot's header.
+/// Description of a number in a slot's header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     pub name: String,
@@ -71,11 +71,11 @@ pub struct Header {
     pub samples: u32,
     /// samples × positions_per_sample.
     pub positions: u32,
-    /// Entries of each offsets array: positions + 1.
+    /// Elements of each offsets array: positions + 1.
     pub offsets: u32,
     pub stm_indices: u32,
     pub nstm_indices: u32,
-    /// Words of each bitset array: positions × words a position.
+    /// Words of each bitset array: positions × words per position.
     pub words: u32,
     /// From 0.
     pub epoch: u32,
@@ -104,7 +104,7 @@ impl Header {
         ]
     }
 
-    /// The field an array's `count` names.
+    /// The value of the field that an array's `count` names.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u32> {
         Some(match name {
@@ -119,85 +119,86 @@ impl Header {
     }
 }
 
-/// The JSON line a service begins with.
+/// The JSON line that a service writes first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// A path to open and map while the service runs.
     pub shm: String,
     pub slots: usize,
     pub slot_bytes: usize,
-    /// Samples a batch; the last of an epoch may be shorter.
+    /// Samples per batch; the last batch of an epoch may be shorter.
     pub batch_size: usize,
     pub positions_per_sample: usize,
     pub layout: Layout,
     pub method: Method,
     pub identity: Identity,
     pub num_features: u32,
-    /// What the data's scores are measured in; a batch has them in centipawns. None of older services.
+    /// Unit of the data's scores; batches have them in centipawns. Missing in descriptions of older services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_unit: Option<ScoreUnit>,
     pub arrays: Vec<Array>,
     pub header: Vec<Field>,
-    /// Version of this protocol.
     pub version: u32,
     /// The set's name.
     pub set: String,
-    /// Words a position in the bitset layout.
+    /// Words per position and side in the bitset layout, else 0.
     pub words_per_position: usize,
     pub samples_per_epoch: u64,
     pub batches_per_epoch: u64,
-    /// Batches from start to end, `start_batch` and before included; none = without end.
+    /// Number of batches from batch 0, not `start_batch`, to the end of the last epoch; `None` = without end.
     pub batches: Option<u64>,
     /// The number of the first batch delivered.
     pub start_batch: u64,
-    /// Of several streams that share the batches, which this is.
+    /// Which of several streams over the same batches this is.
     #[serde(default)]
     pub shard: Shard,
 }
 
 impl Description {
+    /// The protocol's version.
     pub const VERSION: u32 = 1;
 
-    /// The array called `name`, where this stream has it.
+    /// The array called `name`, if this stream has it.
     #[must_use]
     pub fn array(&self, name: &str) -> Option<&Array> {
         self.arrays.iter().find(|array| array.name == name)
     }
 }
 
-/// Where things stand in a slot.
+/// The offsets and sizes of a slot's arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotLayout {
     pub(super) arrays: Vec<Array>,
     pub(super) slot_bytes: usize,
     pub(super) words_per_position: usize,
-    /// Room for indices, a side.
-    pub(super) indices: usize,
+    /// Capacity of each index array.
+    pub(super) indices_per_side: usize,
 }
 
-/// A slot begins on a page, an array on a cache line.
+/// Slots begin on a page.
 const SLOT_ALIGN: u64 = 4096;
+/// Arrays begin on a cache line.
 const ARRAY_ALIGN: u64 = 64;
 
 impl SlotLayout {
-    /// `indices_per_position`: so many active features a position are room enough.
+    /// Reserves `indices_per_position` active features per position and side, on average over a batch.
     pub(super) fn new(
         request: &Request,
         set: &FeatureSet,
         indices_per_position: usize,
     ) -> Result<SlotLayout, ServiceError> {
-        let bad = |text: String| Err(ServiceError::Request(text));
+        let refused = |text: String| Err(ServiceError::Request(text));
         if request.slots == 0 || request.slots > MAX_SLOTS {
-            return bad(format!("{} slots asked for; 1 to {MAX_SLOTS} are possible", request.slots));
+            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", request.slots));
         }
         if request.batch_size == 0 {
-            return bad("a batch size of 0 asked for; give at least 1".into());
+            return refused("the batch size is 0; it must be at least 1".into());
         }
         let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
         if let Some(block) = bag.filter(|_| request.layout == Layout::Bitset) {
-            return bad(format!(
-                "the block {} of {} has multiplicity \"bag\", whose repeats one bit a feature cannot hold; ask for \
-                 --layout csr",
+            return refused(format!(
+                "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use --layout \
+                 csr",
                 block.name,
                 set.name()
             ));
@@ -207,57 +208,58 @@ impl SlotLayout {
         let words = u64::from(set.num_features()).div_ceil(64);
         let indices = positions.saturating_mul(indices_per_position as u64);
         if positions >= u64::from(u32::MAX) || (request.layout == Layout::Csr && indices > i32::MAX as u64) {
-            return bad(format!(
-                "a batch of {samples} samples may have {indices} active features a side, more than the 2^31-1 that \
-                 i32 offsets reach; ask for a smaller batch size"
+            return refused(format!(
+                "a batch of {samples} samples may have {indices} active features per side, more than the 2^31-1 that \
+                 i32 offsets reach; use a smaller batch size"
             ));
         }
-        let mut packing = ArrayPacker { arrays: Vec::new(), end: size_of::<Header>() as u64 };
+        let mut packer = ArrayPacker { arrays: Vec::new(), end: size_of::<Header>() as u64 };
         match request.layout {
             Layout::Csr => {
                 for side in ["stm", "nstm"] {
-                    packing.add(&format!("{side}_offsets"), Dtype::I32, positions + 1, "offsets");
+                    packer.add(&format!("{side}_offsets"), Dtype::I32, positions + 1, "offsets");
                     let name = format!("{side}_indices");
-                    packing.add(&name, Dtype::I32, indices, &name);
+                    packer.add(&name, Dtype::I32, indices, &name);
                 }
             }
             Layout::Bitset => {
                 for side in ["stm", "nstm"] {
-                    packing.add(&format!("{side}_bits"), Dtype::U64, positions.saturating_mul(words), "words");
+                    packer.add(&format!("{side}_bits"), Dtype::U64, positions.saturating_mul(words), "words");
                 }
             }
         }
-        packing.add("piece_count", Dtype::U8, positions, "positions");
+        packer.add("piece_count", Dtype::U8, positions, "positions");
         if request.method == Method::Eval {
-            packing.add("score", Dtype::F32, samples, "samples");
-            packing.add("result", Dtype::F32, samples, "samples");
+            packer.add("score", Dtype::F32, samples, "samples");
+            packer.add("result", Dtype::F32, samples, "samples");
         }
-        packing.add("ply", Dtype::U16, samples, "samples");
-        packing.add("sample_index", Dtype::U32, samples, "samples");
-        let slot_bytes = packing.end.div_ceil(SLOT_ALIGN).saturating_mul(SLOT_ALIGN);
+        packer.add("ply", Dtype::U16, samples, "samples");
+        packer.add("sample_index", Dtype::U32, samples, "samples");
+        let slot_bytes = packer.end.div_ceil(SLOT_ALIGN).saturating_mul(SLOT_ALIGN);
         if request.layout == Layout::Bitset && slot_bytes > MAX_BITSET_SLOT {
             let per_sample = words * 16 * request.positions_per_sample() as u64;
-            return bad(format!(
-                "the bitset layout of {} features needs {slot_bytes} bytes a slot, more than {MAX_BITSET_SLOT}; ask \
-                 for --layout csr or for a batch size of at most {}",
+            return refused(format!(
+                "the bitset layout of {} features needs {slot_bytes} bytes per slot, more than {MAX_BITSET_SLOT}; use \
+                 --layout csr or a batch size of at most {}",
                 set.num_features(),
                 (MAX_BITSET_SLOT - 2 * SLOT_ALIGN) / (per_sample + 32)
             ));
         }
         Ok(SlotLayout {
-            arrays: packing.arrays,
+            arrays: packer.arrays,
             slot_bytes: slot_bytes as usize,
             words_per_position: if request.layout == Layout::Bitset { words as usize } else { 0 },
-            indices: indices as usize,
+            indices_per_side: indices as usize,
         })
     }
 
-    /// Bytes from the slot's start of an array this plan may lack.
+    /// Byte offset in the slot of an array, if the layout has it.
     pub(super) fn offset(&self, name: &str) -> Option<usize> {
         self.arrays.iter().find(|array| array.name == name).map(|array| array.offset)
     }
 }
 
+/// Appends arrays to a layout.
 struct ArrayPacker {
     arrays: Vec<Array>,
     end: u64,

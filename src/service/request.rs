@@ -1,22 +1,23 @@
-//! What a consumer asks a sample service for.
+//! A consumer's request to a sample service.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::schedule::Schedule;
 use super::{Layout, Shard, ShmNaming};
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::units::Seed;
 
-/// What stands between a file and its samples.
+/// How samples are read from files that are not `.fsd`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadMode {
-    /// A binpack is decoded while it is served, with every sample the method can use; anything else is built.
+    /// A binpack is decoded while it is served, with every sample that the method can use; other files are built.
     #[default]
     Auto,
-    /// Whatever is no `.fsd` file is built into one first, with the method's filters, and kept in the cache.
+    /// Every file is first built into a `.fsd` file in the cache, with the method's filters.
     Built,
 }
 
@@ -29,23 +30,24 @@ pub struct Request {
     pub data: PathBuf,
     pub read_mode: ReadMode,
     pub method: Method,
-    /// First ply of a game that makes samples, where the data are built; none = the method's default.
+    /// When the data are built, the first ply of a game that makes samples; `None` = the method's default.
     pub min_ply: Option<u16>,
-    /// Unit of the scores, where the file does not say it itself; none = the usual one of its format.
+    /// Unit of the scores, for files that do not name it; `None` = the usual unit of the format.
     pub from_unit: Option<ScoreUnit>,
-    /// What a sample of eval must hold; none = what the file was built for, anything of a file that was not.
+    /// What an eval sample must have; `None` = what the file was built for, or a score or result of a file that was not
+    /// built.
     pub needs: Option<Needs>,
     pub layout: Layout,
-    /// Samples a batch (a pqr sample holds three positions).
+    /// Samples per batch (a pqr sample holds three positions).
     pub batch_size: usize,
     pub slots: usize,
     pub seed: Seed,
     /// 0 = without end.
     pub epochs: u32,
-    /// Samples an epoch; none = all of the split.
+    /// Samples per epoch; `None` = all of the split.
     pub epoch_samples: Option<u64>,
     pub split: Split,
-    /// Share of games kept for validation.
+    /// Share of games held out for validation.
     pub validation: f64,
     pub split_seed: Seed,
     /// Number of the first batch to deliver, counted over all epochs.
@@ -58,20 +60,20 @@ pub struct Request {
 }
 
 impl Request {
-    /// More than any machine's cores: what is above is a slip of the pen.
+    /// More than any machine has cores; a larger number is taken for a typing error.
     pub const MAX_THREADS: usize = 1024;
 
-    /// A number of threads, as every command takes it.
+    /// Parses the number of threads, for the command line.
     ///
     /// # Errors
-    /// When it is not a number from 1 to [`Request::MAX_THREADS`], as text.
+    /// When the text is not a number from 1 to [`Request::MAX_THREADS`].
     pub fn parse_threads(text: &str) -> Result<usize, String> {
-        let most = Request::MAX_THREADS;
-        let threads = text.parse().map_err(|_| format!("it must be a number from 1 to {most}"))?;
-        if (1..=most).contains(&threads) { Ok(threads) } else { Err(format!("it must be 1 to {most}")) }
+        let max = Request::MAX_THREADS;
+        let threads = text.parse().map_err(|_| format!("it must be a number from 1 to {max}"))?;
+        if (1..=max).contains(&threads) { Ok(threads) } else { Err(format!("it must be 1 to {max}")) }
     }
 
-    /// One epoch of everything, with the command's defaults.
+    /// A request for one epoch of all data, with the command's defaults.
     #[must_use]
     pub fn new(set: impl Into<String>, data: impl Into<PathBuf>, method: Method) -> Request {
         let threads = Request::available_threads();
@@ -100,10 +102,10 @@ impl Request {
         }
     }
 
-    /// Samples a batch where nobody asks for another number, of services and trainings.
+    /// Default number of samples per batch, of services and trainings.
     pub const BATCH_SIZE: usize = 4_096;
 
-    /// A slot a thread to fill, and some for the consumer to hold.
+    /// One slot per thread, and some for the consumer to hold.
     #[must_use]
     pub const fn default_slots(threads: usize) -> usize {
         match threads + 2 {
@@ -126,14 +128,25 @@ impl Request {
         }
     }
 
-    /// The command line that asks for this, without the program's name.
+    /// The schedule of a stream over `available` samples.
+    pub(super) fn schedule(&self, available: u64) -> Schedule {
+        Schedule {
+            seed: self.seed,
+            shuffle: self.shuffle,
+            epoch_samples: self.epoch_samples.map_or(available, |limit| available.min(limit)),
+            batch_size: self.batch_size.max(1) as u64,
+            epochs: self.epochs,
+        }
+    }
+
+    /// The command line of this request, without the program's name.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec!["samples-service".into(), self.set.clone().into()];
         let mut option = |name: &str, value: OsString| arguments.extend([format!("--{name}").into(), value]);
         option("data", self.data.clone().into());
-        option("read", spelt(&self.read_mode));
-        option("method", spelt(&self.method));
+        option("read", value_name(&self.read_mode));
+        option("method", value_name(&self.method));
         if let Some(ply) = self.min_ply {
             option("min-ply", ply.to_string().into());
         }
@@ -141,9 +154,9 @@ impl Request {
             option("from-unit", unit.to_string().into());
         }
         if let Some(needs) = self.needs {
-            option("needs", spelt(&needs));
+            option("needs", value_name(&needs));
         }
-        option("layout", spelt(&self.layout));
+        option("layout", value_name(&self.layout));
         option("batch-size", self.batch_size.to_string().into());
         option("slots", self.slots.to_string().into());
         option("seed", self.seed.0.to_string().into());
@@ -151,7 +164,7 @@ impl Request {
         if let Some(samples) = self.epoch_samples {
             option("epoch-samples", samples.to_string().into());
         }
-        option("split", spelt(&self.split));
+        option("split", value_name(&self.split));
         option("validation", self.validation.to_string().into());
         option("split-seed", self.split_seed.0.to_string().into());
         option("start-batch", self.start_batch.to_string().into());
@@ -160,7 +173,7 @@ impl Request {
             option("shard", self.shard.to_string().into());
         }
         if self.shm != ShmNaming::Unnamed {
-            option("shm", spelt(&self.shm));
+            option("shm", value_name(&self.shm));
         }
         if !self.shuffle {
             arguments.push("--no-shuffle".into());
@@ -169,7 +182,7 @@ impl Request {
     }
 }
 
-/// A value as the command line spells it.
-fn spelt(value: &impl clap::ValueEnum) -> OsString {
+/// A value as the command line writes it.
+fn value_name(value: &impl clap::ValueEnum) -> OsString {
     value.to_possible_value().map_or_else(OsString::new, |value| value.get_name().into())
 }

@@ -1,14 +1,12 @@
-//! What all streams share: batches numbered over epochs, and an epoch's items (blocks of records, pieces of a binpack)
-//! shuffled, put in a row and cut into windows.
+//! The order that all streams share: batches are numbered over all epochs, and each epoch lines up groups of samples
+//! (blocks of a mapped file, segments of a binpack) and cuts that sequence into windows.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use rand::RngExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::units::Seed;
 
-/// Which batches there are, and what of an epoch each of them is.
+/// The batches of a stream, and the samples of an epoch that each of them holds.
 #[derive(Copy, Clone, Debug)]
 pub struct Schedule {
     pub seed: Seed,
@@ -25,112 +23,106 @@ impl Schedule {
         self.epoch_samples.div_ceil(self.batch_size)
     }
 
-    /// Batches of all epochs; none = without end.
+    /// Number of batches in all epochs; `None` = without end.
     #[must_use]
     pub fn batches(&self) -> Option<u64> {
         (self.epochs != 0).then(|| self.batches_per_epoch() * u64::from(self.epochs))
     }
 
-    /// The epoch of a batch.
     #[must_use]
-    pub fn epoch(&self, batch: u64) -> u32 {
+    pub fn epoch_of(&self, batch: u64) -> u32 {
         (batch / self.batches_per_epoch().max(1)) as u32
     }
 
-    /// The numbers in its epoch of a batch's samples.
+    /// The samples of a batch, numbered within its epoch.
     #[must_use]
-    pub fn places(&self, batch: u64) -> Range<u64> {
+    pub fn samples_of(&self, batch: u64) -> Range<u64> {
         let start = batch % self.batches_per_epoch().max(1) * self.batch_size;
         start..(start + self.batch_size).min(self.epoch_samples)
     }
 }
 
-/// Which items make which window in one epoch.
-pub struct Epoch {
-    pub number: u32,
-    /// In the epoch's order.
-    pub items: Vec<u32>,
-    pub spans: Vec<Span>,
+/// The sample groups of one epoch in their order, and the windows they form.
+pub struct EpochWindows {
+    pub epoch: u32,
+    pub groups: Vec<u32>,
+    pub windows: Vec<WindowSpan>,
 }
 
-/// A window's place in its epoch.
-pub struct Span {
-    /// Number of its first sample.
-    pub first: u64,
+/// Where a window lies in its epoch.
+pub struct WindowSpan {
+    pub first_sample: u64,
     pub samples: u64,
-    /// Of [`Epoch::items`].
-    pub items: Range<usize>,
+    /// Range of [`EpochWindows::groups`].
+    pub groups: Range<usize>,
 }
 
-impl Epoch {
-    /// Items in their order; a window ends with the item that brings it to `most_samples` samples or `most_items` items.
-    pub fn of(
-        number: u32,
-        items: Vec<u32>,
-        samples_of: impl Fn(u32) -> u64,
-        (most_samples, most_items): (u64, usize),
-    ) -> Epoch {
-        let mut spans: Vec<Span> = Vec::new();
-        let mut first = 0;
-        for (at, &item) in items.iter().enumerate() {
-            let samples = samples_of(item);
-            let room = |span: &&mut Span| span.samples < most_samples && span.items.len() < most_items;
-            match spans.last_mut().filter(room) {
-                Some(span) => {
-                    span.samples += samples;
-                    span.items.end = at + 1;
+/// A window ends with the group that brings it to one of these sizes.
+#[derive(Copy, Clone)]
+pub struct WindowLimits {
+    pub samples: u64,
+    pub groups: usize,
+}
+
+impl EpochWindows {
+    /// Cuts `groups` into windows, in the order given.
+    pub fn new(epoch: u32, groups: Vec<u32>, samples_in: impl Fn(u32) -> u64, limits: WindowLimits) -> EpochWindows {
+        let mut windows: Vec<WindowSpan> = Vec::new();
+        let mut first_sample = 0;
+        for (index, &group) in groups.iter().enumerate() {
+            let samples = samples_in(group);
+            let has_room =
+                |window: &&mut WindowSpan| window.samples < limits.samples && window.groups.len() < limits.groups;
+            match windows.last_mut().filter(has_room) {
+                Some(window) => {
+                    window.samples += samples;
+                    window.groups.end = index + 1;
                 }
-                None => spans.push(Span { first, samples, items: at..at + 1 }),
+                None => windows.push(WindowSpan { first_sample, samples, groups: index..index + 1 }),
             }
-            first += samples;
+            first_sample += samples;
         }
-        Epoch { number, items, spans }
+        EpochWindows { epoch, groups, windows }
     }
 
-    /// The windows that some samples of the epoch lie in, and their places there.
-    pub fn parts(&self, samples: Range<u64>) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let begin = self.spans.partition_point(|span| span.first + span.samples <= samples.start);
-        let asked = self.spans.iter().enumerate().skip(begin).take_while(move |(_, span)| span.first < samples.end);
+    /// The windows that hold `samples` of the epoch, each with the range of its own samples that is meant.
+    pub fn locate(&self, samples: Range<u64>) -> impl Iterator<Item = (usize, Range<usize>)> {
         let Range { start, end } = samples;
-        asked.map(move |(number, span)| {
-            let place = |at: u64| (at - span.first) as usize;
-            (number, place(start.max(span.first))..place(end.min(span.first + span.samples)))
+        let first = self.windows.partition_point(|window| window.first_sample + window.samples <= start);
+        let windows = self.windows.iter().enumerate().skip(first);
+        windows.take_while(move |(_, window)| window.first_sample < end).map(move |(index, window)| {
+            let in_window = |sample: u64| (sample - window.first_sample) as usize;
+            let last = end.min(window.first_sample + window.samples);
+            (index, in_window(start.max(window.first_sample))..in_window(last))
         })
     }
 }
 
-/// The epochs in use: that of the batches being made, and the one they come to.
+/// The two newest epochs in use: workers cross from one to the next at different times.
 #[derive(Default)]
-pub struct Epochs(Mutex<Vec<Arc<Epoch>>>);
+pub struct EpochCache(Mutex<Vec<Arc<EpochWindows>>>);
 
-impl Epochs {
-    /// The epoch of that number, made where nobody has it.
-    pub fn get(&self, number: u32, make: impl FnOnce() -> Epoch) -> Arc<Epoch> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(epoch) = known.iter().find(|epoch| epoch.number == number) {
-            return Arc::clone(epoch);
+impl EpochCache {
+    /// The windows of an epoch, computed by `make` unless they are cached.
+    pub fn get_or_make(&self, epoch: u32, make: impl FnOnce() -> EpochWindows) -> Arc<EpochWindows> {
+        let mut cached = lock(&self.0);
+        if let Some(known) = cached.iter().find(|known| known.epoch == epoch) {
+            return Arc::clone(known);
         }
-        let epoch = Arc::new(make());
-        known.push(Arc::clone(&epoch));
-        if known.len() > 2
-            && let Some(oldest) = (0..known.len()).min_by_key(|at| known[*at].number)
+        let made = Arc::new(make());
+        cached.push(Arc::clone(&made));
+        if cached.len() > 2
+            && let Some(oldest) = (0..cached.len()).min_by_key(|&index| cached[index].epoch)
         {
-            known.swap_remove(oldest);
+            cached.swap_remove(oldest);
         }
-        epoch
+        made
     }
 }
 
-/// Items in an order drawn from seed and epoch (Fisher–Yates from the front).
-#[must_use]
-pub fn fisher_yates(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
-    let mut rng = seed.stream("shuffle", u64::from(epoch));
-    let mut order = items.to_vec();
-    for place in 0..order.len() {
-        let other = rng.random_range(place as u32..order.len() as u32) as usize;
-        order.swap(place, other);
-    }
-    order
+/// Locks a mutex whose data stays valid when a thread panics while holding it.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -141,37 +133,29 @@ mod tests {
     fn batches_and_windows_by_hand() {
         let schedule = Schedule { seed: Seed(1), shuffle: true, epoch_samples: 25, batch_size: 10, epochs: 2 };
         assert_eq!((schedule.batches_per_epoch(), schedule.batches()), (3, Some(6)));
-        assert_eq!((schedule.epoch(2), schedule.epoch(3), schedule.places(5)), (0, 1, 20..25));
-        // Items of 4, 5, 6, 7 and 8 samples; windows of 9 samples or two items.
-        let epoch = Epoch::of(0, (4..9).collect(), u64::from, (9, 2));
-        let spans: Vec<_> = epoch.spans.iter().map(|span| (span.first, span.samples, span.items.clone())).collect();
-        assert_eq!(spans, [(0, 9, 0..2), (9, 13, 2..4), (22, 8, 4..5)]);
-        assert_eq!(epoch.parts(0..9).collect::<Vec<_>>(), [(0, 0..9)]);
-        assert_eq!(epoch.parts(8..25).collect::<Vec<_>>(), [(0, 8..9), (1, 0..13), (2, 0..3)]);
-        assert_eq!(epoch.parts(30..31).count(), 0);
+        assert_eq!((schedule.epoch_of(2), schedule.epoch_of(3), schedule.samples_of(5)), (0, 1, 20..25));
+        // Groups of 4, 5, 6, 7 and 8 samples; windows of 9 samples or two groups.
+        let epoch = EpochWindows::new(0, (4..9).collect(), u64::from, WindowLimits { samples: 9, groups: 2 });
+        let windows: Vec<_> =
+            epoch.windows.iter().map(|window| (window.first_sample, window.samples, window.groups.clone())).collect();
+        assert_eq!(windows, [(0, 9, 0..2), (9, 13, 2..4), (22, 8, 4..5)]);
+        assert_eq!(epoch.locate(0..9).collect::<Vec<_>>(), [(0, 0..9)]);
+        assert_eq!(epoch.locate(8..25).collect::<Vec<_>>(), [(0, 8..9), (1, 0..13), (2, 0..3)]);
+        assert_eq!(epoch.locate(30..31).count(), 0);
     }
 
     #[test]
-    fn two_epochs_are_kept() {
-        let epochs = Epochs::default();
-        let made = |number| {
+    fn the_cache_keeps_two_epochs() {
+        let cache = EpochCache::default();
+        let is_made_anew = |epoch| {
             let mut made = false;
-            epochs.get(number, || {
+            cache.get_or_make(epoch, || {
                 made = true;
-                Epoch::of(number, vec![0], u64::from, (1, 1))
+                EpochWindows::new(epoch, vec![0], u64::from, WindowLimits { samples: 1, groups: 1 })
             });
             made
         };
-        assert_eq!([0, 0, 1, 0, 2, 1, 2, 0].map(made), [true, false, true, false, true, false, false, true]);
-    }
-
-    #[test]
-    fn every_item_is_drawn_once() {
-        let items: Vec<u32> = (100..200).collect();
-        let (first, second) = (fisher_yates(&items, Seed(1), 0), fisher_yates(&items, Seed(1), 1));
-        assert!(first != second && first != items);
-        let mut sorted = first.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, items);
+        let made = [0, 0, 1, 0, 2, 1, 2, 0].map(is_made_anew);
+        assert_eq!(made, [true, false, true, false, true, false, false, true]);
     }
 }

@@ -9,21 +9,20 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::batch_encoder::{BatchEncoder, EncoderSettings};
-use super::batch_source::Samples;
+use super::batch_encoder::BatchEncoder;
 use super::control::{Announcement, StreamControl, StreamEnd};
 use super::shared_memory::{SharedMemory, reader_is_gone};
 use super::shm_name::ShmName;
 use super::{END, FAILED, PreparedStream, ServiceError};
 
-/// How long an empty stream's memory waits for a consumer to map it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the memory of a stream without batches waits for a consumer to map it.
+const MAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves one consumer: prepares, describes the stream on `output`, then exchanges slots until the end of the data or of
-/// the consumer.
+/// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until the data end or
+/// the consumer closes `input`.
 ///
 /// # Errors
-/// What `prepare` returns; whatever keeps batches from being made; a consumer that gives back what it does not hold.
+/// The error of `prepare`, a failure to make a batch, or a consumer that gives back a slot it does not hold.
 pub fn run<E>(
     prepare: impl FnOnce() -> Result<PreparedStream, E> + Send + 'static,
     input: impl Read + AsFd + Send + 'static,
@@ -33,42 +32,42 @@ where
     E: From<ServiceError> + Send + 'static,
 {
     let control = Arc::new(StreamControl::default());
-    let consumed = has_a_writer(&input);
+    let input_is_pipe = is_pipe(&input);
     let listener = Arc::clone(&control);
     thread::spawn(move || listen(input, &listener));
-    match prepare_for(prepare, &control, consumed, output)? {
-        Some(prepared) => Ok(serve(&prepared?, &control, output)?),
-        None => match control.take_ending() {
+    match prepare_while_wanted(prepare, &control, input_is_pipe, output)? {
+        Some(stream) => Ok(serve(&stream?, &control, output)?),
+        None => match control.take_end() {
             Some(StreamEnd::Failed(error)) => Err(error.into()),
             _ => Ok(()),
         },
     }
 }
 
-/// Whether an input's end means that somebody closed it: it is a pipe or socket. Who started this with none, or with
-/// `/dev/null`, still reads the description.
-fn has_a_writer(input: &impl AsFd) -> bool {
-    let kind = input.as_fd().try_clone_to_owned().and_then(|input| File::from(input).metadata());
-    kind.is_ok_and(|kind| kind.file_type().is_fifo() || kind.file_type().is_socket())
+/// Whether the end of an input means that a consumer closed it: true for pipes and sockets. A service started without
+/// stdin, or with `/dev/null`, still writes its description.
+fn is_pipe(input: &impl AsFd) -> bool {
+    let metadata = input.as_fd().try_clone_to_owned().and_then(|input| File::from(input).metadata());
+    metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
 }
 
-/// Preparing may take long (a data set is built); a consumer that is gone meanwhile is not worth the work, which then goes
-/// on until the process ends. `consumed`: whether the input's end says that it is gone.
-fn prepare_for<T: Send + 'static>(
+/// Calls `prepare`, which may take long because a data set is built. `None` if the consumer went away meanwhile; the call
+/// then runs on until the process ends.
+fn prepare_while_wanted<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
     control: &StreamControl,
-    consumed: bool,
+    input_is_pipe: bool,
     output: &impl AsRawFd,
 ) -> Result<Option<T>, ServiceError> {
     let (sender, receiver) = channel();
     let preparing = thread::spawn(move || {
-        // The receiver is dropped when nobody waits for the result any more.
+        // Sending fails if this function has returned already.
         let _ = sender.send(prepare());
     });
     loop {
         match receiver.recv_timeout(Duration::from_millis(100)) {
             Ok(prepared) => return Ok(Some(prepared)),
-            Err(RecvTimeoutError::Timeout) if control.ended() && (consumed || reader_is_gone(output)) => {
+            Err(RecvTimeoutError::Timeout) if control.has_ended() && (input_is_pipe || reader_is_gone(output)) => {
                 return Ok(None);
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -97,24 +96,24 @@ fn listen(input: impl Read, control: &StreamControl) {
     control.end(StreamEnd::Stopped);
 }
 
-fn serve(prepared: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
-    let request = &prepared.request;
-    let (segment, mut name) = SharedMemory::create(request.slots, prepared.plan.slot_bytes, request.shm)?;
-    control.open(request.slots, request.start_batch, prepared.samples.schedule().batches(), request.shard);
-    let path = name.as_ref().map_or_else(|| segment.path(), |name| name.path().display().to_string());
+fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Write) -> Result<(), ServiceError> {
+    let request = &stream.request;
+    let (memory, mut name) = SharedMemory::create(request.slots, stream.layout.slot_bytes, request.shm)?;
+    control.open(request.slots, request.start_batch, stream.source.schedule().batches(), request.shard);
+    let path = name.as_ref().map_or_else(|| memory.path(), |name| name.path().display().to_string());
     let mut line =
-        serde_json::to_string(&prepared.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
+        serde_json::to_string(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
-    with_workers(prepared, &segment, control, || {
+    with_workers(stream, &memory, control, || {
         if let Err(error) = announce(&line, control, output, &mut name) {
-            // A consumer that stopped reading has stopped; that is its right.
-            let gone = error.kind() == io::ErrorKind::BrokenPipe;
-            control.end(if gone { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
+            // A consumer may stop reading at any time; that is no failure.
+            let stopped = error.kind() == io::ErrorKind::BrokenPipe;
+            control.end(if stopped { StreamEnd::Stopped } else { StreamEnd::Failed(ServiceError::Consumer(error)) });
         }
     });
-    match control.take_ending() {
+    match control.take_end() {
         Some(StreamEnd::Failed(error)) => {
-            // The consumer may be gone; the error is reported all the same.
+            // The consumer may be gone; the caller reports the error in any case.
             let _ = output.write_all(&[FAILED]).and_then(|()| output.flush());
             Err(error)
         }
@@ -122,6 +121,7 @@ fn serve(prepared: &PreparedStream, control: &StreamControl, output: &mut impl W
     }
 }
 
+/// Writes the description and then every slot number, until the stream ends.
 fn announce(
     line: &str,
     control: &StreamControl,
@@ -132,10 +132,10 @@ fn announce(
     output.flush()?;
     let mut announced = false;
     loop {
-        match control.next_filled() {
-            Announcement::Announce(slot, _) => {
-                // From here on no kill of either side can leave anything.
-                if control.answered()
+        match control.next_announcement() {
+            Announcement::Batch(slot, _) => {
+                // Once the consumer has mapped the memory, the name can go: a kill then leaves nothing behind.
+                if control.is_mapped()
                     && let Some(name) = name.take()
                 {
                     name.unlink();
@@ -146,11 +146,11 @@ fn announce(
             Announcement::Complete => {
                 output.write_all(&[END])?;
                 output.flush()?;
-                // The memory stays reachable until the consumer has copied the last batch; where there is none, until it
+                // The memory must stay reachable until the consumer has copied the last batch, or, if there was none,
                 // has had time to map it.
                 match announced {
-                    true => control.all_given_back(),
-                    false => control.wait_for_the_end(PATIENCE),
+                    true => control.wait_until_given_back(),
+                    false => control.wait_until_ended(MAP_TIMEOUT),
                 }
                 control.end(StreamEnd::Finished);
                 return Ok(());
@@ -161,18 +161,17 @@ fn announce(
     }
 }
 
-/// Runs `lead` beside the workers; they stop when the stream ends.
+/// Runs `main` while workers fill slots, then ends the stream and waits for the workers.
 pub(super) fn with_workers(
-    prepared: &PreparedStream,
-    segment: &SharedMemory,
+    stream: &PreparedStream,
+    memory: &SharedMemory,
     control: &StreamControl,
-    lead: impl FnOnce(),
+    main: impl FnOnce(),
 ) {
-    let source = EncoderSettings::new(&prepared.request, &prepared.set, &prepared.plan, prepared.unit);
     thread::scope(|scope| {
-        let work = || work(&source, &prepared.samples, segment, control);
-        let workers: Vec<_> = (0..prepared.request.threads).map(|_| scope.spawn(work)).collect();
-        lead();
+        let worker = || fill_slots(stream, memory, control);
+        let workers: Vec<_> = (0..stream.request.threads).map(|_| scope.spawn(worker)).collect();
+        main();
         control.end(StreamEnd::Stopped);
         for worker in workers {
             if let Err(panic) = worker.join() {
@@ -182,14 +181,15 @@ pub(super) fn with_workers(
     });
 }
 
-fn work(source: &EncoderSettings<'_>, samples: &Samples, segment: &SharedMemory, control: &StreamControl) {
-    let _alarm = Alarm(control);
-    let mut encoder = BatchEncoder::new(source);
-    let stop = || control.ended();
+/// A worker: fills slots until the stream ends.
+fn fill_slots(stream: &PreparedStream, memory: &SharedMemory, control: &StreamControl) {
+    let _guard = PanicGuard(control);
+    let mut encoder = BatchEncoder::new(stream);
+    let should_stop = || control.has_ended();
     while let Some(mut claim) = control.claim() {
         let batch = claim.batch();
-        let filled = samples.batch(batch, &stop).and_then(|chosen| match chosen {
-            Some(chosen) => encoder.fill(batch, &chosen, &mut segment.writer(&mut claim), stop),
+        let filled = stream.source.batch(batch, &should_stop).and_then(|samples| match samples {
+            Some(samples) => encoder.fill(batch, &samples, &mut memory.writer(&mut claim), should_stop),
             None => Ok(None),
         });
         match filled {
@@ -200,10 +200,10 @@ fn work(source: &EncoderSettings<'_>, samples: &Samples, segment: &SharedMemory,
     }
 }
 
-/// Ends the stream when its thread panics, so that nobody waits for a batch that never comes.
-struct Alarm<'a>(&'a StreamControl);
+/// Ends the stream if its thread panics, so that nobody waits for the batch that thread had claimed.
+struct PanicGuard<'a>(&'a StreamControl);
 
-impl Drop for Alarm<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.end(StreamEnd::Failed(ServiceError::Worker("its message stands above".into())));

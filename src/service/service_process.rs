@@ -1,33 +1,34 @@
-//! A service's process, as its client starts and ends it.
+//! The service's process, as its client starts and ends it.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::ServiceError;
+use super::schedule::lock;
 
-/// Lines of the service's stderr kept for an error message.
+/// Lines of the service's stderr that an error message quotes.
 const TAIL_LINES: usize = 12;
-/// Bytes of one line of it that are read at once.
-const LINE_BYTES: u64 = 1 << 16;
-/// How long a service may take to go once its input is closed or it said that it failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer lines of stderr are read in pieces of this many bytes.
+const MAX_LINE_BYTES: u64 = 1 << 16;
+/// How long a service may take to exit after its input was closed; then it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The child process and what it said.
+/// The child process and the last lines of its stderr.
 pub(super) struct ServiceProcess {
     child: Child,
     input: Option<ChildStdin>,
-    tail: Arc<Mutex<VecDeque<String>>>,
-    stderr: Option<JoinHandle<()>>,
+    stderr_tail: Arc<Mutex<VecDeque<String>>>,
+    stderr_thread: Option<JoinHandle<()>>,
 }
 
 impl ServiceProcess {
     pub(super) fn start(command: &mut Command) -> Result<(ServiceProcess, ChildStdout), ServiceError> {
-        // A group of its own: Ctrl-C reaches the consumer, which ends the service when it is done with it.
+        // In a process group of its own, so that Ctrl-C reaches the consumer only, which then ends the service in order.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let program = command.get_program().into();
         let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
@@ -35,19 +36,20 @@ impl ServiceProcess {
         let (Some(input), Some(output), Some(errors)) = pipes else {
             return Err(ServiceError::Protocol("its pipes are missing".into()));
         };
-        let tail = Arc::new(Mutex::new(VecDeque::new()));
-        let lines = Arc::clone(&tail);
-        let stderr = thread::spawn(move || pass_on(errors, &lines));
-        Ok((ServiceProcess { child, input: Some(input), tail, stderr: Some(stderr) }, output))
+        let stderr_tail = Arc::new(Mutex::new(VecDeque::new()));
+        let tail = Arc::clone(&stderr_tail);
+        let stderr_thread = Some(thread::spawn(move || forward_stderr(errors, &tail)));
+        Ok((ServiceProcess { child, input: Some(input), stderr_tail, stderr_thread }, output))
     }
 
     pub(super) fn give_back(&mut self, slot: u8) {
         if let Some(input) = &mut self.input {
-            // A service that is gone is noticed by the next read, with its reason.
+            // If the service is gone, the next read fails and reports why.
             let _ = input.write_all(&[slot]).and_then(|()| input.flush());
         }
     }
 
+    /// Whether the process has exited, or does so within 200 ms.
     pub(super) fn has_exited(&mut self) -> bool {
         let deadline = Instant::now() + Duration::from_millis(200);
         loop {
@@ -62,22 +64,22 @@ impl ServiceProcess {
         self.child.id()
     }
 
-    /// The error for a service that stopped talking.
-    pub(super) fn died(&mut self, what: &'static str) -> ServiceError {
+    /// Ends the process and returns an error that says how it ended. `event` completes "the sample service …".
+    pub(super) fn died(&mut self, event: &'static str) -> ServiceError {
         let status = self.finish();
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        let tail = lock(&self.stderr_tail);
+        let stderr_tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
         ServiceError::Died {
-            what,
+            event,
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
-            tail,
+            stderr_tail,
         }
     }
 
-    /// Closes the input, waits for the process and kills it when it does not go by itself.
+    /// Closes the input, waits for the process to exit, and kills it if it does not.
     pub(super) fn finish(&mut self) -> io::Result<ExitStatus> {
         drop(self.input.take());
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         let status = loop {
             match self.child.try_wait()? {
                 Some(status) => break status,
@@ -88,9 +90,9 @@ impl ServiceProcess {
                 }
             }
         };
-        if let Some(stderr) = self.stderr.take() {
-            // It ends with the pipe; a panic there lost nothing but lines.
-            let _ = stderr.join();
+        if let Some(thread) = self.stderr_thread.take() {
+            // The thread ends with the pipe. A panic in it loses nothing but lines of stderr.
+            let _ = thread.join();
         }
         Ok(status)
     }
@@ -98,19 +100,19 @@ impl ServiceProcess {
 
 impl Drop for ServiceProcess {
     fn drop(&mut self) {
-        // Nobody is left to tell; a child that cannot be waited for is gone.
+        // Fails only if the child cannot be waited for, and then it is gone.
         let _ = self.finish();
     }
 }
 
-/// Copies the service's stderr to this process's, keeping the last lines.
-fn pass_on(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
+/// Copies the service's stderr to this process's, and keeps the last lines.
+fn forward_stderr(errors: impl Read, tail: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(errors);
     let mut line = Vec::new();
-    while matches!(reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line), Ok(1..)) {
-        // A closed stderr is no reason to stop keeping the lines.
+    while matches!(reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line), Ok(1..)) {
+        // Keep the lines even if this process's stderr is closed.
         let _ = io::stderr().write_all(&line);
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = lock(tail);
         if tail.len() == TAIL_LINES {
             tail.pop_front();
         }

@@ -1,11 +1,12 @@
-//! A stream cut up for several trainers.
+//! Shards: several trainers share the batches of one stream.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Every `of`-th batch, from number `index` on. The shards of a stream have no batch in common and hold all of it together.
+/// Every `of`-th batch of a stream, from batch `index` on. The shards of a stream have no batch in common and together hold
+/// all of it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
     /// From 0.
@@ -16,11 +17,11 @@ pub struct Shard {
 impl Shard {
     pub const WHOLE: Shard = Shard { index: 0, of: 1 };
 
-    /// The first of its batches whose number is `start` or more.
+    /// Number of the shard's first batch at or after `start`.
     #[must_use]
     pub fn first(self, start: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of));
-        // Both are below `of`.
+        // No underflow: `start % of` is below `of`.
         let ahead = (index + of - start % of) % of;
         start.saturating_add(ahead)
     }
@@ -47,7 +48,7 @@ impl FromStr for Shard {
             Some((index, of)) if index < of => Ok(Shard { index, of }),
             Some((_, 0)) => Err("a stream has at least 1 shard".into()),
             Some((_, of)) => Err(format!("shards are numbered from 0, so the last of {of} is {}/{of}", of - 1)),
-            None => Err("expected a shard's number and how many there are, such as 0/2 and 1/2".into()),
+            None => Err("expected INDEX/COUNT, such as 0/2 and 1/2 for two shards".into()),
         }
     }
 }
@@ -66,7 +67,7 @@ mod tests {
         check("3/4", Ok((3, 4)));
         check("4/4", Err("shards are numbered from 0, so the last of 4 is 3/4"));
         check("0/0", Err("a stream has at least 1 shard"));
-        check("half", Err("expected a shard's number and how many there are, such as 0/2 and 1/2"));
+        check("half", Err("expected INDEX/COUNT, such as 0/2 and 1/2 for two shards"));
         assert_eq!(Shard { index: 3, of: 4 }.to_string(), "3/4");
     }
 }

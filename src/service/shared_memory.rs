@@ -1,16 +1,18 @@
-//! The shared-memory segment: a file in `/dev/shm`, with or without a name.
+//! The shared memory: a file in `/dev/shm`, with or without a name.
 //!
-//! Without (the default), the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink): no path ever leads
-//! to it but the `/proc/PID/fd` of those who hold it open, so a process killed at any moment leaves nothing behind. With
-//! a name ([`named`](super::shm_name)), a consumer that cannot see this process in `/proc` can open it.
+//! By default the file is made with `O_TMPFILE` (tempfile falls back on create-and-unlink). No path leads to it but the
+//! `/proc/PID/fd` of processes that hold it open, so a process killed at any moment leaves nothing behind. With a name
+//! ([`shm_name`](super::shm_name)), a consumer that cannot see this process in `/proc` can open it.
 //!
-//! `posix_fallocate` takes every page at once: a full `/dev/shm` is an error here instead of a SIGBUS at the first write.
+//! `posix_fallocate` allocates every page at once: a full `/dev/shm` is an error here, not a SIGBUS at the first write.
 //!
-//! # Trust
-//! Producer and consumer map the same pages, and neither can keep the other from writing. So no reference into shared
-//! memory is ever formed: both sides copy bytes through raw pointers, at places that are checked against the mapping. A
-//! hostile partner can send wrong numbers; the consumer checks those it is led by. One thing cannot be guarded against: a
-//! service that shortens the file after it was mapped kills its consumer with SIGBUS. Start services that you trust.
+//! # Memory that another process can write
+//! Producer and consumer map the same pages, and neither can keep the other from writing. Rust assumes that memory behind
+//! a `&` does not change and that memory behind a `&mut` is not read or written by others, so no reference into the mapping
+//! is ever formed: both sides copy through raw pointers, within bounds checked against the mapping. Inside the protocol the
+//! copies never race: the pipe hands a slot from one side to the other, and its system calls order the accesses. A partner
+//! that breaks the protocol can change the copied numbers, which the consumer therefore checks after copying. It can also
+//! shorten the file, which kills the other side with SIGBUS; nothing prevents that.
 #![allow(unsafe_code, reason = "maps memory that two processes share")]
 
 use std::fs::File;
@@ -26,10 +28,10 @@ use super::control::SlotClaim;
 use super::shm_name::{ShmName, sweep};
 use super::{ServiceError, ShmNaming};
 
-/// Where segments live.
-pub(super) const FOLDER: &str = "/dev/shm";
+/// The folder of all shared memory.
+pub(super) const SHM_FOLDER: &str = "/dev/shm";
 
-/// The producer's segment: `slots` slots of `slot_bytes`.
+/// The producer's side: `slots` slots of `slot_bytes` bytes.
 pub(super) struct SharedMemory {
     file: File,
     map: MmapRaw,
@@ -38,7 +40,8 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Allocates and maps; every byte is zero. Names of dead services are swept before. The name, where one is asked for, lives no longer than what is returned.
+    /// Removes the names of dead services, then allocates and maps zeroed memory. The memory loses its name, if it has
+    /// one, when the returned name is dropped.
     pub(super) fn create(
         slots: usize,
         slot_bytes: usize,
@@ -47,15 +50,12 @@ impl SharedMemory {
         sweep();
         let failed = |action| move |source| ServiceError::SharedMemory { action, source };
         let needed = (slot_bytes as u64).saturating_mul(slots as u64);
-        let full = |free| ServiceError::SharedMemoryFull {
-            needed,
-            slots,
-            slot_bytes: slot_bytes as u64,
-            free,
-            folder: FOLDER,
+        let full = |free| {
+            let slot_bytes = slot_bytes as u64;
+            ServiceError::SharedMemoryFull { needed, slots, slot_bytes, free, folder: SHM_FOLDER }
         };
         let (file, name) = match naming {
-            ShmNaming::Unnamed => (tempfile::tempfile_in(FOLDER).map_err(failed("create"))?, None),
+            ShmNaming::Unnamed => (tempfile::tempfile_in(SHM_FOLDER).map_err(failed("create"))?, None),
             ShmNaming::Named => {
                 let (file, name) = ShmName::create(needed as usize).map_err(failed("create"))?;
                 (file, Some(name))
@@ -67,27 +67,29 @@ impl SharedMemory {
         }
         allocate(&file, needed).map_err(|source| match source.raw_os_error() {
             Some(libc::ENOSPC | libc::EFBIG) => full(free),
-            _ => ServiceError::SharedMemory { action: "allocate", source },
+            _ => failed("allocate")(source),
         })?;
         let map = MmapOptions::new().len(needed as usize).map_raw(&file).map_err(failed("map"))?;
         Ok((SharedMemory { file, map, slots, slot_bytes }, name))
     }
 
-    /// A path that leads other processes of this user here while this process runs.
+    /// A path by which other processes of this user can open the memory while this process runs.
     pub(super) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// The slot that `claim` gives the exclusive right to.
+    /// The claimed slot, for writing.
     pub(super) fn writer<'a>(&'a self, claim: &'a mut SlotClaim) -> SlotWriter<'a> {
-        assert!(claim.slot() < self.slots, "slot {} of {}", claim.slot(), self.slots);
-        // SAFETY: the slot lies inside the mapping, which has `slots * slot_bytes` bytes.
-        let start = unsafe { self.map.as_mut_ptr().add(claim.slot() * self.slot_bytes) };
+        let slot = claim.slot();
+        assert!(slot < self.slots, "slot {slot} of {}", self.slots);
+        // SAFETY: the mapping has `slots * slot_bytes` bytes and `slot < slots`, so the offset stays inside it and cannot
+        // overflow.
+        let start = unsafe { self.map.as_mut_ptr().add(slot * self.slot_bytes) };
         SlotWriter { start, bytes: self.slot_bytes, _claim: claim }
     }
 }
 
-/// The right to write one slot.
+/// The right to write one slot; ends with the borrow of its claim.
 pub(super) struct SlotWriter<'a> {
     start: *mut u8,
     bytes: usize,
@@ -95,40 +97,47 @@ pub(super) struct SlotWriter<'a> {
 }
 
 impl SlotWriter<'_> {
-    /// Copies `values` to `offset` bytes from the slot's start.
+    /// Copies `values` to byte `offset` of the slot.
     pub(super) fn write<T: NoUninit>(&mut self, offset: usize, values: &[T]) {
         let bytes = size_of_val(values);
         assert!(offset <= self.bytes && bytes <= self.bytes - offset, "{bytes} bytes at {offset} of {}", self.bytes);
-        // SAFETY: the destination was just checked to lie inside the slot, and no reference to shared memory exists on
-        // this side. Nobody else writes here: the claim cannot be copied and is lent to this writer, and the consumer
-        // does not touch a slot it was not told of.
+        // SAFETY: `values` has `bytes` initialised bytes (`NoUninit`), and the assertion keeps the destination inside the
+        // slot. They do not overlap, because no reference into the mapping exists. No thread of this process races: a slot
+        // has at most one claim, which cannot be copied and is mutably borrowed here, and claims pass from thread to
+        // thread through a mutex. The consumer does not touch a slot that it does not hold; if it does so all the same, it
+        // spoils the bytes for itself alone, since the producer never reads them.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), self.start.add(offset), bytes) }
     }
 }
 
-/// The consumer's view of a segment.
+/// The consumer's side: the service's memory, mapped for reading.
 pub(super) struct Mapping {
     map: MmapRaw,
     slot_bytes: usize,
 }
 
 impl Mapping {
-    /// Maps the `slots` slots of what `path` leads to.
+    /// Maps `slots` slots of the file at `path`.
     pub(super) fn open(path: &Path, slots: usize, slot_bytes: usize) -> Result<Mapping, ServiceError> {
         let failed = |source| ServiceError::SharedMemory { action: "open the service's", source };
         let bytes = slots * slot_bytes;
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         if length < bytes as u64 {
-            return Err(ServiceError::Protocol(format!("its shared memory has {length} bytes, {bytes} announced")));
+            let message = format!("its shared memory has {length} bytes, but its description says {bytes}");
+            return Err(ServiceError::Protocol(message));
         }
         let map = MmapOptions::new().len(bytes).map_raw_read_only(&file).map_err(failed)?;
         Ok(Mapping { map, slot_bytes })
     }
 
-    /// Replaces what `out` holds by `len` elements at `offset` bytes from a slot's start; none where they do not lie in the
-    /// slot, and `out` is then empty.
+    /// Replaces the contents of `out` by `len` elements from byte `offset` of a slot. `None`, with `out` empty, if they do
+    /// not lie in the slot.
+    ///
+    /// Never inlined: so the compiler cannot replace a later use of `out`, which the caller has checked by then, with a
+    /// second read of the shared bytes, which the service may have changed.
     #[must_use]
+    #[inline(never)]
     pub(super) fn copy<T: AnyBitPattern>(&self, slot: u8, offset: usize, len: usize, out: &mut Vec<T>) -> Option<()> {
         out.clear();
         let bytes = len.checked_mul(size_of::<T>())?;
@@ -139,9 +148,10 @@ impl Mapping {
             return None;
         }
         out.reserve(len);
-        // SAFETY: the source lies inside the mapping and the destination in what was just reserved; they cannot overlap. No
-        // reference into the mapping exists. Should the service write meanwhile, which the protocol forbids, the copy
-        // holds any bits, and any bits are a `T`.
+        // SAFETY: the checks keep the source inside the mapping, the destination was just reserved, and they do not
+        // overlap: the vector has an allocation of its own. No reference into the mapping exists. A service that keeps the
+        // protocol does not write a slot that the client holds. From one that does, the copy may take any mixture of old
+        // and new bytes, and any bytes are valid values of `T` (`AnyBitPattern`), so `set_len` exposes initialised values.
         unsafe {
             std::ptr::copy_nonoverlapping(self.map.as_ptr().add(start), out.as_mut_ptr().cast::<u8>(), bytes);
             out.set_len(len);
@@ -150,14 +160,14 @@ impl Mapping {
     }
 }
 
-/// Free bytes of the file system that `file` lies on.
+/// Free bytes of the file system that holds `file`.
 fn free_bytes(file: &File) -> io::Result<u64> {
     let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the descriptor is open and `stat` is room for the answer.
+    // SAFETY: the descriptor is open, and `stat` is writable and large enough for the result.
     if unsafe { libc::fstatvfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: fstatvfs succeeded and filled it.
+    // SAFETY: fstatvfs succeeded, so it filled `stat`.
     let stat = unsafe { stat.assume_init() };
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
@@ -165,7 +175,7 @@ fn free_bytes(file: &File) -> io::Result<u64> {
 fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     loop {
-        // SAFETY: the descriptor is open; no memory is passed.
+        // SAFETY: the descriptor is open, and no pointer is passed.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
             0 => return Ok(()),
             libc::EINTR => {}
@@ -174,18 +184,18 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Whether a pipe has something to read, or an end; waits for it up to `longest`.
-pub(super) fn is_readable(pipe: &impl AsRawFd, longest: Duration) -> bool {
+/// Waits, at most `timeout`, until a pipe has data or is at its end; returns whether it is.
+pub(super) fn is_readable(pipe: &impl AsRawFd, timeout: Duration) -> bool {
     let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let milliseconds = longest.as_millis().min(1000) as libc::c_int;
-    // SAFETY: one pollfd is passed and stays alive over the call.
+    let milliseconds = timeout.as_millis().min(1000) as libc::c_int;
+    // SAFETY: the count of 1 matches the one pollfd, which outlives the call.
     unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
 }
 
 /// Whether the reader of a pipe is gone.
 pub(super) fn reader_is_gone(pipe: &impl AsRawFd) -> bool {
     let mut poll = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one pollfd is passed and stays alive over the call.
+    // SAFETY: the count of 1 matches the one pollfd, which outlives the call.
     let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
     ready > 0 && poll.revents & (libc::POLLERR | libc::POLLNVAL) != 0
 }

@@ -1,9 +1,9 @@
-//! Segments with a name, for consumers in another container or without access to `/proc`.
+//! Names of shared memory, for consumers in another container or without access to `/proc`.
 //!
-//! The name stands in `/dev/shm` from the description until the consumer gives its first slot back, which shows that it
-//! has mapped the memory. A service that ends takes its name along; one that is killed before leaves it, and whoever comes
-//! next, service or client, sweeps it away. Who is dead is told by a lock on the file, which the kernel takes back from
-//! a process however it ends: that holds across containers, where process numbers mean nothing.
+//! The name exists in `/dev/shm` from the description until the consumer gives its first slot back, which shows that it
+//! has mapped the memory. A service removes its name when it ends; a service killed before that leaves it, and the next
+//! service or client removes it. A lock on the file shows whether the owner lives: the kernel releases it however a process
+//! ends, even across containers, where process IDs cannot be compared.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use shared_memory::{Shmem, ShmemConf, ShmemError};
 
-use super::shared_memory::FOLDER;
+use super::shared_memory::SHM_FOLDER;
 use crate::output::Unfinished;
 
 /// How a consumer finds the shared memory.
@@ -23,38 +23,37 @@ pub enum ShmNaming {
     /// Through the service's `/proc/PID/fd`: killed processes leave nothing behind.
     #[default]
     Unnamed,
-    /// By a file in `/dev/shm`, which another container can share.
+    /// Through a file in `/dev/shm`, which another container can share.
     Named,
 }
 
-/// What every name begins with.
 const PREFIX: &str = "fsbench-samples-";
 
-/// Names tried before giving up: each of them met a sweeper.
-const TRIES: u32 = 100;
+/// Attempts to create a name; one fails if the name exists, or if a sweep removed it before it was locked.
+const ATTEMPTS: u32 = 100;
 
-/// A segment's name; it is gone when this is dropped.
+/// The name of shared memory; dropping it removes the name.
 pub(super) struct ShmName {
     path: PathBuf,
-    /// Unlinks the name when it is dropped.
+    /// Removes the name when it is dropped. Its mapping of the memory is never accessed.
     owner: Shmem,
-    /// So does a signal.
+    /// Removes the name on a signal.
     unfinished: Unfinished,
 }
 
 impl ShmName {
-    /// A file of `bytes` bytes, not allocated yet, open for reading and writing and locked.
+    /// Creates a file of `bytes` bytes, not allocated yet, opens it for reading and writing, and locks it.
     pub(super) fn create(bytes: usize) -> io::Result<(File, ShmName)> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-        for number in 0..TRIES {
-            // Unlike that of a process with this number in another container.
-            let name = format!("{PREFIX}{}-{now:x}-{number}", std::process::id());
-            let path = Path::new(FOLDER).join(&name);
-            let make = || ShmemConf::new().os_id(format!("/{name}")).size(bytes).create();
-            let (owner, unfinished) = match Unfinished::create(make, |_| path.clone()) {
-                Ok(made) => made,
+        for attempt in 0..ATTEMPTS {
+            // The time, because a process in another container may have the same ID.
+            let name = format!("{PREFIX}{}-{now:x}-{attempt}", std::process::id());
+            let path = Path::new(SHM_FOLDER).join(&name);
+            let create = || ShmemConf::new().os_id(format!("/{name}")).size(bytes).create();
+            let (owner, unfinished) = match Unfinished::create(create, |_| path.clone()) {
+                Ok(created) => created,
                 Err(ShmemError::MappingIdExists) => continue,
-                Err(error) => return Err(cause(error)),
+                Err(error) => return Err(into_io_error(error)),
             };
             let file = File::options().read(true).write(true).open(&path);
             let name = ShmName { path, owner, unfinished };
@@ -64,19 +63,19 @@ impl ShmName {
                 Err(error) => return Err(error),
             };
             file.lock()?;
-            // A sweeper that came before the lock took the file for a dead service's.
-            if is_at(&file, &name.path) {
+            // A sweep that locked the file first has removed it, taking its owner for dead.
+            if is_same_file(&file, &name.path) {
                 return Ok((file, name));
             }
         }
-        Err(io::Error::other("all names are taken"))
+        Err(io::Error::other(format!("{ATTEMPTS} names were taken or removed")))
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The consumer has mapped the memory: nobody needs the name any more.
+    /// Removes the name; the consumer has mapped the memory and needs it no more.
     pub(super) fn unlink(self) {
         let ShmName { owner, unfinished, .. } = self;
         drop(owner);
@@ -84,38 +83,38 @@ impl ShmName {
     }
 }
 
-/// Whether `path` leads to this very file.
-fn is_at(file: &File, path: &Path) -> bool {
+/// Whether `path` leads to `file`.
+fn is_same_file(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let (Ok(ours), Ok(theirs)) = (file.metadata(), path.metadata()) else { return false };
-    (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())
+    let (Ok(file), Ok(at_path)) = (file.metadata(), path.metadata()) else { return false };
+    (file.dev(), file.ino()) == (at_path.dev(), at_path.ino())
 }
 
-/// Removes the names of services that are gone. What cannot be looked at or removed stays.
+/// Removes the names of dead services; files that cannot be opened or removed stay.
 pub(super) fn sweep() {
-    for entry in std::fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(SHM_FOLDER).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
         let path = entry.path();
-        // While the lock is held here, whoever has just made the file waits, and then finds it gone.
+        // A service that is just creating this file waits for the lock, then sees that the file is gone.
         if let Ok(file) = File::open(&path)
             && file.try_lock().is_ok()
-            && is_at(&file, &path)
+            && is_same_file(&file, &path)
         {
             let _ = std::fs::remove_file(&path);
         }
     }
 }
 
-/// Whether this is how a named segment is called.
-pub(super) fn is_name(path: &Path) -> bool {
+/// Whether a path is the name of a service's shared memory.
+pub(super) fn is_shm_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.parent() == Some(Path::new(FOLDER)) && name.starts_with(PREFIX)
+    path.parent() == Some(Path::new(SHM_FOLDER)) && name.starts_with(PREFIX)
 }
 
-/// What the system said, where it did.
-fn cause(error: ShmemError) -> io::Error {
+/// The system's own error, if there is one.
+fn into_io_error(error: ShmemError) -> io::Error {
     match error {
         ShmemError::MapCreateFailed(code) | ShmemError::MapOpenFailed(code) | ShmemError::UnknownOsError(code) => {
             io::Error::from_raw_os_error(code as i32)
@@ -129,15 +128,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_lives_as_long_as_its_owner_and_dead_ones_are_swept() {
+    fn a_name_lives_as_long_as_its_owner_and_a_sweep_removes_those_of_the_dead() {
         let (file, name) = ShmName::create(4096).expect("there is room");
         let path = name.path().to_path_buf();
-        assert!(is_name(&path) && path.exists());
+        assert!(is_shm_name(&path) && path.exists());
         sweep();
         assert!(path.exists(), "its owner lives");
         let (_, other) = ShmName::create(4096).expect("there is room");
         assert_ne!(other.path(), path);
-        // As a killed process leaves it: the name stands, the lock is gone.
+        // As a killed process leaves it: the name exists, the lock is gone.
         drop(file);
         let ShmName { owner, unfinished, .. } = name;
         std::mem::forget(owner);

@@ -1,33 +1,48 @@
-//! Shuffling long lists in a cache's reach.
+//! Seeded shuffles: Fisher–Yates for short lists, and a bucket shuffle for lists that do not fit into the CPU's cache.
 
-use crate::units::Draws;
+use rand::RngExt;
 
-/// A permutation, each with the same chance: every item goes to a bucket of its own choice and buckets, which fit into the
-/// cache, are shuffled for themselves (Rao 1961, Sandelius 1962).
+use crate::units::{Draws, Seed};
+
+/// `items` in a uniformly random order drawn from seed and epoch (Fisher–Yates from the front).
+#[must_use]
+pub fn fisher_yates(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
+    let mut rng = seed.stream("shuffle", u64::from(epoch));
+    let mut order = items.to_vec();
+    for index in 0..order.len() {
+        let other = rng.random_range(index as u32..order.len() as u32) as usize;
+        order.swap(index, other);
+    }
+    order
+}
+
+/// `items` in a uniformly random order: each item goes to a random bucket, then every bucket, which fits into the cache, is
+/// shuffled by itself (Rao 1961, Sandelius 1962).
 pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
     const BUCKETS: usize = 256;
-    let choices: Vec<u8> =
+    let bucket_of: Vec<u8> =
         (0..items.len().div_ceil(8) as u64).flat_map(|number| draws.at(number).to_le_bytes()).collect();
-    let choices = &choices[..items.len()];
+    let bucket_of = &bucket_of[..items.len()];
     let mut starts = [0usize; BUCKETS + 1];
-    for &choice in choices {
-        starts[usize::from(choice) + 1] += 1;
+    for &bucket in bucket_of {
+        starts[usize::from(bucket) + 1] += 1;
     }
     for bucket in 0..BUCKETS {
         starts[bucket + 1] += starts[bucket];
     }
     let (mut out, mut cursors) = (vec![0; items.len()], starts);
-    for (&item, &choice) in items.iter().zip(choices) {
-        let cursor = &mut cursors[usize::from(choice)];
+    for (&item, &bucket) in items.iter().zip(bucket_of) {
+        let cursor = &mut cursors[usize::from(bucket)];
         out[*cursor] = item;
         *cursor += 1;
     }
-    let drawn = items.len() as u64;
+    // Later draws than those that chose the buckets.
+    let first_draw = items.len() as u64;
     for bounds in starts.windows(2) {
         let bucket = &mut out[bounds[0]..bounds[1]];
-        for place in 1..bucket.len() {
-            let other = draws.below(drawn + (bounds[0] + place) as u64, place as u32 + 1) as usize;
-            bucket.swap(place, other);
+        for index in 1..bucket.len() {
+            let other = draws.below(first_draw + (bounds[0] + index) as u64, index as u32 + 1) as usize;
+            bucket.swap(index, other);
         }
     }
     out
@@ -36,33 +51,41 @@ pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Seed;
 
-    /// Every item reaches every place equally often.
     #[test]
-    fn mixing_is_uniform() {
+    fn fisher_yates_permutes_by_seed_and_epoch() {
+        let items: Vec<u32> = (100..200).collect();
+        let (first, second) = (fisher_yates(&items, Seed(1), 0), fisher_yates(&items, Seed(1), 1));
+        assert!(first != second && first != items);
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, items);
+    }
+
+    /// Every item reaches every position equally often.
+    #[test]
+    fn the_bucket_shuffle_is_uniform() {
         const ITEMS: usize = 12;
         let items: Vec<u32> = (0..ITEMS as u32).collect();
         let mut counts = [[0u32; ITEMS]; ITEMS];
         for round in 0..12_000 {
-            let mixed = bucket_shuffle(&items, Seed(round).draws("test"));
-            mixed.iter().enumerate().for_each(|(place, &item)| counts[place][item as usize] += 1);
-            let mut sorted = mixed;
-            sorted.sort_unstable();
-            assert_eq!(sorted, items);
+            let mut shuffled = bucket_shuffle(&items, Seed(round).draws("test"));
+            shuffled.iter().enumerate().for_each(|(position, &item)| counts[position][item as usize] += 1);
+            shuffled.sort_unstable();
+            assert_eq!(shuffled, items);
         }
         let chi_squared: f64 = counts.iter().flatten().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
-        // 121 degrees of freedom: 190 is exceeded once in 20,000 tries, and the draws are fixed.
+        // 121 degrees of freedom: χ² exceeds 190 once in 20,000 tries. The seeds are fixed, so the test is stable.
         assert!(chi_squared < 190.0, "χ² = {chi_squared}");
     }
 
     #[test]
-    fn long_lists_lose_nothing() {
+    fn the_bucket_shuffle_of_a_long_list_is_a_permutation() {
         let items: Vec<u32> = (0..100_003).collect();
-        let mut mixed = bucket_shuffle(&items, Seed(1).draws("test"));
-        let unmoved = items.iter().zip(&mixed).filter(|(a, b)| a == b).count();
-        assert!(unmoved < 20, "{unmoved} stayed");
-        mixed.sort_unstable();
-        assert_eq!(mixed, items);
+        let mut shuffled = bucket_shuffle(&items, Seed(1).draws("test"));
+        let unmoved = items.iter().zip(&shuffled).filter(|(before, after)| before == after).count();
+        assert!(unmoved < 20, "{unmoved} items did not move");
+        shuffled.sort_unstable();
+        assert_eq!(shuffled, items);
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in the batches, and in which order.
+//! Contents and order of the batches.
 
 use fsbench::chess::{BoardChange, Perspective};
 use fsbench::data::{Method, Record, Split};
@@ -7,10 +7,10 @@ use fsbench::service::{Layout, Request};
 use fsbench::units::Seed;
 use shakmaty::{Board, Color, Position};
 
-use super::fixture::{Copied, Fixture, all};
+use super::fixture::{CopiedBatch, Fixture, all_batches};
 
-/// The reference encoder's features, stm then nstm.
-pub fn active(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
+/// The active features by the reference encoder, stm then nstm.
+pub fn reference(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
     let stm = Perspective::of(turn);
     [stm, stm.other()].map(|pov| {
         let mut features = set.reference(board, pov);
@@ -19,13 +19,14 @@ pub fn active(set: &FeatureSet, board: &Board, turn: Color) -> [Vec<u32>; 2] {
     })
 }
 
-pub fn both(batch: &Copied, position: usize) -> [Vec<u32>; 2] {
+/// The active features in a batch, stm then nstm.
+pub fn served(batch: &CopiedBatch, position: usize) -> [Vec<u32>; 2] {
     [batch.active(0, position), batch.active(1, position)]
 }
 
-fn check_eval(batch: &Copied, sample: usize, record: &Record, set: &FeatureSet) {
+fn check_eval(batch: &CopiedBatch, sample: usize, record: &Record, set: &FeatureSet) {
     let known = record.unpack().expect("the data is good");
-    assert_eq!(both(batch, sample), active(set, known.position.board(), known.position.turn()));
+    assert_eq!(served(batch, sample), active(set, known.position.board(), known.position.turn()));
     let score = known.score.map_or(f32::NAN, f32::from);
     let result = known.result.map_or(f32::NAN, fsbench::data::GameResult::points);
     assert_eq!((batch.scores[sample], batch.results[sample]), (score.to_bits(), result.to_bits()));
@@ -34,12 +35,12 @@ fn check_eval(batch: &Copied, sample: usize, record: &Record, set: &FeatureSet) 
 }
 
 #[test]
-fn eval_batches_hold_the_records_features_once_an_epoch() {
+fn an_eval_epoch_holds_the_features_of_every_record_once() {
     let fixture = Fixture::new(Method::Eval);
     let data = fixture.open();
     for name in ["piece", "king-piece", "piece-move"] {
         let set = FeatureSet::resolve(name).expect("a shipped set");
-        let batches = all(&Request { set: name.into(), epochs: 2, ..fixture.request() });
+        let batches = all_batches(&Request { set: name.into(), epochs: 2, ..fixture.request() });
         for (number, batch) in batches.iter().enumerate() {
             assert_eq!((batch.number, batch.positions), (number as u64, batch.samples));
             assert_eq!(batch.csr[0].0.len(), batch.positions + 1);
@@ -60,7 +61,8 @@ fn eval_batches_hold_the_records_features_once_an_epoch() {
     }
 }
 
-pub fn order(batches: &[Copied], epoch: u32) -> Vec<u32> {
+/// The sample indices of an epoch, in the order served.
+pub fn order(batches: &[CopiedBatch], epoch: u32) -> Vec<u32> {
     let of_epoch = batches.iter().filter(|batch| batch.epoch == epoch);
     of_epoch.flat_map(|batch| batch.sample_indices.iter().copied()).collect()
 }
@@ -69,8 +71,8 @@ pub fn order(batches: &[Copied], epoch: u32) -> Vec<u32> {
 fn bitset_and_csr_agree() {
     for method in [Method::Eval, Method::Pqr] {
         let fixture = Fixture::new(method);
-        let csr = all(&Request { set: "compact".into(), ..fixture.request() });
-        let bitset = all(&Request { set: "compact".into(), layout: Layout::Bitset, ..fixture.request() });
+        let csr = all_batches(&Request { set: "compact".into(), ..fixture.request() });
+        let bitset = all_batches(&Request { set: "compact".into(), layout: Layout::Bitset, ..fixture.request() });
         assert_eq!(csr.len(), bitset.len());
         for (csr, bitset) in csr.iter().zip(&bitset) {
             assert_eq!(csr.sample_indices, bitset.sample_indices);
@@ -92,48 +94,48 @@ fn threads_and_slots_change_nothing() {
     for method in [Method::Eval, Method::Pqr] {
         let fixture = Fixture::new(method);
         let request = Request { epochs: 2, ..fixture.request() };
-        let expected = all(&Request { threads: 1, slots: 1, ..request.clone() });
+        let expected = all_batches(&Request { threads: 1, slots: 1, ..request.clone() });
         for (threads, slots) in [(1, 4), (2, 2), (4, 7)] {
             assert!(
-                all(&Request { threads, slots, ..request.clone() }) == expected,
+                all_batches(&Request { threads, slots, ..request.clone() }) == expected,
                 "{threads} threads, {slots} slots"
             );
         }
-        assert!(all(&Request { seed: Seed(10), ..request }) != expected);
+        assert!(all_batches(&Request { seed: Seed(10), ..request }) != expected);
     }
 }
 
 #[test]
-fn starting_later_is_skipping() {
+fn a_later_start_batch_skips_batches() {
     let fixture = Fixture::new(Method::Pqr);
     let request = Request { epochs: 2, ..fixture.request() };
-    let whole = all(&request);
+    let whole = all_batches(&request);
     for start in [1, whole.len() / 2 + 1, whole.len() - 1, whole.len(), whole.len() + 5] {
-        let rest = all(&Request { start_batch: start as u64, ..request.clone() });
+        let rest = all_batches(&Request { start_batch: start as u64, ..request.clone() });
         assert!(rest == whole[start.min(whole.len())..], "from batch {start}");
     }
 }
 
 #[test]
-fn an_epoch_may_be_a_part_and_the_order_the_files() {
+fn epochs_can_be_limited_and_unshuffled() {
     let fixture = Fixture::new(Method::Eval);
-    let whole = all(&fixture.request());
-    let part = all(&Request { epoch_samples: Some(250), epochs: 2, ..fixture.request() });
+    let whole = all_batches(&fixture.request());
+    let part = all_batches(&Request { epoch_samples: Some(250), epochs: 2, ..fixture.request() });
     assert_eq!(part.iter().map(|batch| batch.samples).collect::<Vec<_>>(), [100, 100, 50, 100, 100, 50]);
     assert_eq!(order(&part, 0), order(&whole, 0)[..250]);
     assert_ne!(order(&part, 0), order(&part, 1));
-    let plain = all(&Request { shuffle: false, ..fixture.request() });
+    let plain = all_batches(&Request { shuffle: false, ..fixture.request() });
     assert!(order(&plain, 0).into_iter().eq(0..fixture.open().records().len() as u32));
 }
 
 #[test]
-fn splits_part_the_games() {
+fn a_split_keeps_games_whole() {
     let fixture = Fixture::new(Method::Eval);
     let data = fixture.open();
     let split = |split| {
         let request = Request { split, validation: 0.3, split_seed: Seed(4), ..fixture.request() };
         let mut games: Vec<u32> = Vec::new();
-        let indices = order(&all(&request), 0);
+        let indices = order(&all_batches(&request), 0);
         games.extend(indices.iter().map(|&index| data.records()[index as usize].game()));
         games.sort_unstable();
         games.dedup();
@@ -148,11 +150,11 @@ fn splits_part_the_games() {
 }
 
 #[test]
-fn triplets_are_the_position_the_move_played_and_another() {
+fn a_triplet_is_a_position_its_played_move_and_another_move() {
     let fixture = Fixture::new(Method::Pqr);
     let data = fixture.open();
     let set = FeatureSet::resolve("piece").expect("a shipped set");
-    let batches = all(&Request { epochs: 2, ..fixture.request() });
+    let batches = all_batches(&Request { epochs: 2, ..fixture.request() });
     let mut others = vec![[None, None]; data.records().len()];
     for batch in &batches {
         assert_eq!(batch.positions, 3 * batch.samples);
@@ -161,10 +163,11 @@ fn triplets_are_the_position_the_move_played_and_another() {
             let known = data.records()[index as usize].unpack().expect("the data is good");
             let played = known.mv.expect("pqr samples have a move");
             let turn = known.position.turn();
-            let after = |mv| active(&set, &BoardChange::of(mv, turn).applied_to(known.position.board()), turn.other());
-            assert_eq!(both(batch, 3 * sample), active(&set, known.position.board(), turn));
-            assert_eq!(both(batch, 3 * sample + 1), after(played));
-            let random = both(batch, 3 * sample + 2);
+            let after =
+                |mv| reference(&set, &BoardChange::of(mv, turn).applied_to(known.position.board()), turn.other());
+            assert_eq!(served(batch, 3 * sample), reference(&set, known.position.board(), turn));
+            assert_eq!(served(batch, 3 * sample + 1), after(played));
+            let random = served(batch, 3 * sample + 2);
             let moves = known.position.legal_moves();
             let other = moves.iter().filter(|&&mv| mv != played).find(|&&mv| after(mv) == random);
             others[index as usize][batch.epoch as usize] = Some(*other.expect("R follows another legal move"));
@@ -172,5 +175,5 @@ fn triplets_are_the_position_the_move_played_and_another() {
     }
     let seen: Vec<_> = others.iter().map(|[first, second]| (first.expect("served"), second.expect("served"))).collect();
     let changed = seen.iter().filter(|(first, second)| first != second).count();
-    assert!(changed * 2 > seen.len(), "the random move is drawn afresh each epoch: {changed} of {}", seen.len());
+    assert!(changed * 2 > seen.len(), "the random move changes from epoch to epoch: {changed} of {}", seen.len());
 }

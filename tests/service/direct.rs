@@ -1,4 +1,4 @@
-//! Binpacks served as they are.
+//! Binpacks that are decoded while they are served.
 
 use fsbench::data::formats::{Format, SampleReader, SampleWriter};
 use fsbench::data::{Method, Needs, Purpose, Record, ScoreUnit, Split};
@@ -6,8 +6,8 @@ use fsbench::features::FeatureSet;
 use fsbench::service::{Client, Layout, Request, ServiceError};
 use shakmaty::Position;
 
-use super::content::{active, both, order};
-use super::fixture::{Fixture, all, program};
+use super::content::{order, reference, served};
+use super::fixture::{Fixture, all_batches, program};
 
 /// A binpack's samples, in its order.
 fn samples(path: &std::path::Path) -> Vec<Record> {
@@ -20,21 +20,21 @@ fn samples(path: &std::path::Path) -> Vec<Record> {
 }
 
 #[test]
-fn every_sample_comes_once_an_epoch() {
+fn every_sample_is_served_once_per_epoch() {
     let fixture = Fixture::new(Method::Eval);
     let data = fixture.binpack();
     let records = samples(&data);
     assert_eq!(records.len(), fixture.open().records().len());
     for name in ["half-ka-v2-hm", "half-kp", "compact", "piece-move"] {
         let set = FeatureSet::resolve(name).expect("a shipped set");
-        let batches = all(&Request { set: name.into(), data: data.clone(), epochs: 2, ..fixture.request() });
+        let batches = all_batches(&Request { set: name.into(), data: data.clone(), epochs: 2, ..fixture.request() });
         for batch in &batches {
-            for (place, &index) in batch.sample_indices.iter().enumerate() {
+            for (number, &index) in batch.sample_indices.iter().enumerate() {
                 let known = records[index as usize].unpack().expect("legal");
                 let (board, turn) = (known.position.board(), known.position.turn());
-                assert_eq!(both(batch, place), active(&set, board, turn), "{name}");
+                assert_eq!(served(batch, number), reference(&set, board, turn), "{name}");
                 let score = known.score.map_or(f32::NAN, f32::from);
-                assert_eq!((batch.scores[place], batch.plies[place]), (score.to_bits(), known.ply.0));
+                assert_eq!((batch.scores[number], batch.plies[number]), (score.to_bits(), known.ply.0));
             }
         }
         let epochs = [0, 1].map(|epoch| order(&batches, epoch));
@@ -46,9 +46,9 @@ fn every_sample_comes_once_an_epoch() {
     }
 }
 
-/// Without a word a binpack's scores are an engine's internal units, decoded or built.
+/// Without `--from-unit` a binpack's scores are in an engine's internal units.
 #[test]
-fn the_unit_of_scores_can_be_told() {
+fn the_unit_of_scores_can_be_given() {
     let fixture = Fixture::new(Method::Eval);
     let data = fixture.binpack();
     let records = samples(&data);
@@ -56,7 +56,7 @@ fn the_unit_of_scores_can_be_told() {
         [(None, 208), (Some(ScoreUnit::Centipawns), 100), (Some(ScoreUnit::Internal { pawn: 361 }), 361)]
     {
         let request = Request { data: data.clone(), from_unit, ..fixture.request() };
-        for batch in all(&request) {
+        for batch in all_batches(&request) {
             for (score, &index) in batch.scores.iter().zip(&batch.sample_indices) {
                 let known = f64::from(records[index as usize].score().expect("scored"));
                 let found = f64::from(f32::from_bits(*score));
@@ -71,9 +71,9 @@ fn the_unit_of_scores_can_be_told() {
     assert!(error.contains("says itself that its scores have 100 units a pawn, not 208"), "{error}");
 }
 
-/// Samples without what is needed are left out; the indices served are those of the others.
+/// Samples that lack a required score or result are left out.
 #[test]
-fn samples_need_what_is_asked_for() {
+fn samples_have_what_the_request_needs() {
     let fixture = Fixture::new(Method::Eval);
     let (path, records) = (fixture.path.with_extension("part.fsd"), fixture.open().records().to_vec());
     let partly: Vec<Record> =
@@ -89,11 +89,11 @@ fn samples_need_what_is_asked_for() {
     for (data, known) in [(path, partly), (binpack, drawn)] {
         for needs in [Needs::Score, Needs::Result, Needs::Both, Needs::Any] {
             let request = Request { data: data.clone(), needs: Some(needs), ..fixture.request() };
-            let mut served = order(&all(&request), 0);
-            served.sort_unstable();
+            let mut indices = order(&all_batches(&request), 0);
+            indices.sort_unstable();
             let expected: Vec<u32> =
                 (0..).zip(&known).filter(|(_, record)| needs.met_by(record)).map(|(index, _)| index).collect();
-            assert!(served == expected, "{needs:?} of {}", data.display());
+            assert!(indices == expected, "{needs:?} of {}", data.display());
         }
     }
 }
@@ -103,10 +103,10 @@ fn threads_slots_and_a_later_start_change_nothing() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { data: fixture.binpack(), layout, epochs: 2, ..fixture.request() };
-        let expected = all(&Request { threads: 1, slots: 1, ..request.clone() });
-        assert!(all(&Request { threads: 3, slots: 5, ..request.clone() }) == expected);
+        let expected = all_batches(&Request { threads: 1, slots: 1, ..request.clone() });
+        assert!(all_batches(&Request { threads: 3, slots: 5, ..request.clone() }) == expected);
         let start = expected.len() / 2 + 1;
-        assert!(all(&Request { start_batch: start as u64, ..request }) == expected[start..]);
+        assert!(all_batches(&Request { start_batch: start as u64, ..request }) == expected[start..]);
     }
 }
 

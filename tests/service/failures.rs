@@ -1,4 +1,4 @@
-//! Ends that nobody planned: killed partners, wrong bytes, memory that is not there.
+//! Failures: killed processes, wrong bytes, missing shared memory.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -9,11 +9,11 @@ use fsbench::data::Method;
 use fsbench::service::{Client, Description, END, FAILED, Layout, Request, Shard, ShmNaming};
 
 use super::common::write_many_games;
-use super::fixture::{Copied, Fixture, program};
+use super::fixture::{CopiedBatch, Fixture, program};
 use super::skip::skip;
 
-/// Far more than any of these ends takes, far less than a hang.
-const SOON: Duration = Duration::from_secs(20);
+/// Far longer than any of these events takes; what takes longer hangs.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub fn kill(process: u32) {
     signal(process, "KILL");
@@ -25,7 +25,7 @@ pub fn signal(process: u32, name: &str) {
 }
 
 pub fn wait(child: &mut Child) -> i32 {
-    let deadline = Instant::now() + SOON;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait().expect("our child") {
             return status.code().unwrap_or(-1);
@@ -33,11 +33,11 @@ pub fn wait(child: &mut Child) -> i32 {
         std::thread::sleep(Duration::from_millis(10));
     }
     child.kill().expect("our child");
-    panic!("still running after {SOON:?}");
+    panic!("still running after {TIMEOUT:?}");
 }
 
-/// Every kind of stream: both methods, both layouts, a mapped file and a binpack.
-fn every_stream(mut check: impl FnMut(Request)) {
+/// Runs a check on every kind of stream: both methods, both layouts, a mapped file and a binpack.
+fn for_every_stream(mut check: impl FnMut(Request)) {
     for method in [Method::Eval, Method::Pqr] {
         let fixture = Fixture::new(method);
         for data in [fixture.path.clone(), fixture.binpack()] {
@@ -48,66 +48,66 @@ fn every_stream(mut check: impl FnMut(Request)) {
     }
 }
 
-/// Waits until something is so.
-pub fn soon(what: &str, so: impl Fn() -> bool) {
-    let deadline = Instant::now() + SOON;
-    while !so() {
-        assert!(Instant::now() < deadline, "{what}");
+/// Waits until a condition holds; fails with `message` after a while.
+pub fn wait_until(message: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{message}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Whether a process neither runs nor waits to be reaped.
+/// Whether a process has ended, reaped or not.
 pub fn is_gone(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
     status.is_ok_and(|status| status.contains("State:\tZ")) || !Path::new(&format!("/proc/{process}")).exists()
 }
 
-/// Names in /dev/shm that could be ours; none of these tests asks for one.
+/// Files in /dev/shm that a service without `--shm named` may have left.
 fn leftovers() -> Vec<String> {
     let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let named = |name: &String| name.starts_with("fsbench-samples-");
-    names.filter(|name| (name.starts_with(".tmp") || name.contains("fsbench")) && !named(name)).collect()
+    let is_named = |name: &String| name.starts_with("fsbench-samples-");
+    names.filter(|name| (name.starts_with(".tmp") || name.contains("fsbench")) && !is_named(name)).collect()
 }
 
-/// Names in /dev/shm that a process made.
+/// Names in /dev/shm that a process has created.
 pub fn names_of(process: u32) -> Vec<String> {
     let names = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(&format!("fsbench-samples-{process}-"))).collect()
 }
 
-/// Segments of shared memory, named or not, that a process still maps.
-fn segments(process: u32) -> usize {
+/// Number of shared-memory files, named or not, that a process maps.
+fn mappings(process: u32) -> usize {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     maps.lines().filter(|line| line.contains("/dev/shm/")).count()
 }
 
-/// The service by hand, for what no client would do.
-pub struct Raw {
+/// A service driven by hand, to do what no client would.
+pub struct RawService {
     pub child: Child,
     pub input: Option<ChildStdin>,
     pub output: Option<BufReader<ChildStdout>>,
     pub description: Option<Description>,
 }
 
-impl Raw {
-    pub fn start(request: &Request) -> Raw {
-        let mut raw = Raw::spawn(request);
+impl RawService {
+    pub fn start(request: &Request) -> RawService {
+        let mut raw = RawService::spawn(request);
         let mut line = String::new();
         raw.output().read_line(&mut line).expect("a line");
         raw.description = serde_json::from_str(&line).ok();
         raw
     }
 
-    /// Before its first line.
-    pub fn spawn(request: &Request) -> Raw {
-        Raw::run(Command::new(program()).args(request.arguments()))
+    /// Starts a service without reading its description.
+    pub fn spawn(request: &Request) -> RawService {
+        RawService::run(Command::new(program()).args(request.arguments()))
     }
 
-    /// Any command.
-    pub fn run(command: &mut Command) -> Raw {
+    /// Starts any command in place of the service.
+    pub fn run(command: &mut Command) -> RawService {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,7 +116,7 @@ impl Raw {
             .expect("the service starts");
         let input = child.stdin.take();
         let output = child.stdout.take().map(BufReader::new);
-        Raw { child, input, output, description: None }
+        RawService { child, input, output, description: None }
     }
 
     pub fn description(&self) -> &Description {
@@ -146,22 +146,22 @@ impl Raw {
 
 #[test]
 fn a_killed_service_is_an_error_at_once() {
-    every_stream(|request| {
+    for_every_stream(|request| {
         let mut client = Client::spawn(program(), &request).expect("starts");
         client.next().expect("a batch");
-        assert_eq!(segments(client.process_id()), 1);
+        assert_eq!(mappings(client.process_id()), 1);
         kill(client.process_id());
         let start = Instant::now();
         let error = loop {
-            // What was announced before is still delivered.
+            // Batches announced before the kill are still delivered.
             if let Err(error) = client.next() {
                 break error.to_string();
             }
         };
-        assert!(start.elapsed() < SOON);
+        assert!(start.elapsed() < TIMEOUT);
         assert_eq!(error, "the sample service died in the middle of its stream (signal: 9 (SIGKILL))");
         drop(client);
-        assert_eq!(segments(std::process::id()), 0, "the dead service's memory is still mapped");
+        assert_eq!(mappings(std::process::id()), 0, "the dead service's memory is still mapped");
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     });
 }
@@ -173,7 +173,7 @@ fn a_service_killed_before_its_first_line_is_an_error() {
     write_many_games(&many);
     let request = Request { data: many, ..fixture.request() };
     let cache = fixture.path.with_file_name("cache");
-    let mut raw = Raw::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", cache));
+    let mut raw = RawService::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", cache));
     std::thread::sleep(Duration::from_millis(200));
     assert!(raw.child.try_wait().expect("our child").is_none());
     kill(raw.child.id());
@@ -188,7 +188,7 @@ const CONSUMER_METHOD: &str = "FSBENCH_TEST_CONSUMER_METHOD";
 const CONSUMER_LAYOUT: &str = "FSBENCH_TEST_CONSUMER_LAYOUT";
 const CONSUMER_SHM: &str = "FSBENCH_TEST_CONSUMER_SHM";
 
-/// Not a test of its own: the consumer that the next test kills.
+/// Not a test: the consumer process that the next test kills.
 #[test]
 #[ignore = "started by a_killed_consumer_takes_the_service_along"]
 fn consumer_process() {
@@ -222,7 +222,7 @@ fn a_killed_consumer_takes_the_service_along() {
         assert!(!is_gone(service));
         consumer.kill().expect("our child");
         consumer.wait().expect("our child");
-        soon("the service outlives its consumer", || is_gone(service));
+        wait_until("the service outlives its consumer", || is_gone(service));
         assert!(names_of(service).is_empty(), "{:?}", names_of(service));
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     };
@@ -233,22 +233,22 @@ fn a_killed_consumer_takes_the_service_along() {
     }
 }
 
-/// The slots fill up, then the service waits and uses no time; it goes when it is told to, and when it is not read at all.
+/// Once all slots are full the service sleeps, and ends when its stdin is closed even if nobody reads its stdout.
 #[test]
-fn a_consumer_that_never_reads_costs_nothing() {
-    every_stream(|request| {
-        let mut raw = Raw::start(&request);
-        let used = |process: u32| {
+fn a_service_that_is_not_read_uses_no_cpu_time() {
+    for_every_stream(|request| {
+        let mut raw = RawService::start(&request);
+        let cpu_time = |process: u32| {
             let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
             let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
             fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
         };
         let process = raw.child.id();
-        // Two looks apart by more than it takes to fill all slots.
-        soon("it goes on without slots", || {
-            let before = used(process);
+        // Measured over longer than it takes to fill all slots.
+        wait_until("the service does not sleep", || {
+            let before = cpu_time(process);
             std::thread::sleep(Duration::from_millis(150));
-            used(process) == before
+            cpu_time(process) == before
         });
         assert!(raw.child.try_wait().expect("our child").is_none());
         drop(raw.input.take());
@@ -258,12 +258,12 @@ fn a_consumer_that_never_reads_costs_nothing() {
 }
 
 #[test]
-fn a_consumer_that_closes_its_ears_ends_the_service() {
-    every_stream(|request| {
-        let mut raw = Raw::start(&request);
+fn a_consumer_that_closes_stdout_ends_the_service() {
+    for_every_stream(|request| {
+        let mut raw = RawService::start(&request);
         let slots: Vec<u8> = (0..request.slots).map(|_| raw.byte()).collect();
         drop(raw.output.take());
-        // It notices when it wants to announce the next batch.
+        // The service notices when it announces the next batch.
         raw.send(slots[0]);
         assert_eq!(wait(&mut raw.child), 0, "{}", raw.errors());
         assert!(leftovers().is_empty(), "{:?}", leftovers());
@@ -271,36 +271,37 @@ fn a_consumer_that_closes_its_ears_ends_the_service() {
 }
 
 #[test]
-fn two_services_at_once_do_not_meet() {
-    every_stream(|request| {
+fn two_services_at_once_do_not_interfere() {
+    for_every_stream(|request| {
         let other = Request { seed: fsbench::units::Seed(77), ..request.clone() };
-        let expected = [&request, &other].map(|request| few(&mut Client::spawn(program(), request).expect("starts")));
+        let expected =
+            [&request, &other].map(|request| next_five(&mut Client::spawn(program(), request).expect("starts")));
         let mut clients = [&request, &other].map(|request| Client::spawn(program(), request).expect("starts"));
         let [first, second] = &mut clients;
         assert_ne!(first.description().shm, second.description().shm);
         for batches in expected[0].iter().zip(&expected[1]) {
-            assert!((&one(first), &one(second)) == batches);
+            assert!((&next(first), &next(second)) == batches);
         }
         let [first, mut second] = clients;
         kill(first.process_id());
         drop(first);
-        one(&mut second);
+        next(&mut second);
     });
     assert!(leftovers().is_empty(), "{:?}", leftovers());
 }
 
-fn one(client: &mut Client) -> Copied {
-    Copied::of(&client.next().expect("it goes on").expect("without end"))
+fn next(client: &mut Client) -> CopiedBatch {
+    CopiedBatch::of(&client.next().expect("the service runs").expect("the stream has no end"))
 }
 
-fn few(client: &mut Client) -> Vec<Copied> {
-    (0..5).map(|_| one(client)).collect()
+fn next_five(client: &mut Client) -> Vec<CopiedBatch> {
+    (0..5).map(|_| next(client)).collect()
 }
 
 #[test]
 fn a_wrong_slot_number_ends_the_stream() {
     let check = |request: &Request, wrong: u8, give_back_first: bool| {
-        let mut raw = Raw::start(&Request { slots: 1, ..request.clone() });
+        let mut raw = RawService::start(&Request { slots: 1, ..request.clone() });
         assert_eq!(raw.byte(), 0);
         if give_back_first {
             raw.send(0);
@@ -312,10 +313,10 @@ fn a_wrong_slot_number_ends_the_stream() {
         while raw.byte() != FAILED {}
         assert_eq!(wait(&mut raw.child), 1);
         let errors = raw.errors();
-        assert!(errors.contains(&format!("the consumer wrote {wrong}, which is no slot")), "{errors}");
+        assert!(errors.contains(&format!("the consumer wrote {wrong}, which is not the number of a slot")), "{errors}");
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     };
-    every_stream(|request| check(&request, 77, false));
+    for_every_stream(|request| check(&request, 77, false));
     let fixture = Fixture::new(Method::Eval);
     let request = Request { epochs: 0, ..fixture.request() };
     for (wrong, give_back_first) in [(1, false), (254, false), (255, false), (0, true)] {
@@ -325,9 +326,9 @@ fn a_wrong_slot_number_ends_the_stream() {
 
 #[test]
 fn closing_stdin_ends_the_service() {
-    every_stream(|request| {
+    for_every_stream(|request| {
         for slots in [1, 4] {
-            let mut raw = Raw::start(&Request { slots, ..request.clone() });
+            let mut raw = RawService::start(&Request { slots, ..request.clone() });
             raw.byte();
             drop(raw.input.take());
             assert_eq!(wait(&mut raw.child), 0);
@@ -337,11 +338,11 @@ fn closing_stdin_ends_the_service() {
     assert!(leftovers().is_empty(), "{:?}", leftovers());
 }
 
-/// A file system of its own with less room than the slots need: said in so many words, without a signal, and all of the
-/// room is free again.
+/// The service has a /dev/shm of its own with less room than the slots need. It reports that, is not killed by a signal,
+/// and leaves no file.
 #[test]
 fn a_full_dev_shm_is_an_error() {
-    /// Mounts what the service shall find at /dev/shm where only it sees it, then becomes the service.
+    /// Mounts a /dev/shm that only this process sees, then runs the service.
     const SCRIPT: &str =
         "mount -t tmpfs -o size=$0 none /dev/shm && \"$@\"; status=$?; ls -A /dev/shm >&2; exit $status";
     let fixture = Fixture::new(Method::Eval);
@@ -358,7 +359,7 @@ fn a_full_dev_shm_is_an_error() {
     let served = run("4m", &named).expect("runs");
     assert!(served.status.success() && served.stderr.is_empty(), "{}", String::from_utf8_lossy(&served.stderr));
     let mut shm = [ShmNaming::Unnamed, ShmNaming::Named].into_iter().cycle();
-    every_stream(|request| {
+    for_every_stream(|request| {
         let shm = shm.next().expect("without end");
         let request = Request { slots: 8, batch_size: 2_000, shm, ..request };
         let refused = run("256k", &request).expect("runs");
@@ -368,14 +369,14 @@ fn a_full_dev_shm_is_an_error() {
             errors.contains("bytes of shared memory (8 slots of") && errors.contains("enlarge /dev/shm"),
             "{errors}"
         );
-        assert!(!errors.contains("fsbench-samples-"), "a name is left: {errors}");
+        assert!(!errors.contains("fsbench-samples-"), "a name is left behind: {errors}");
     });
 }
 
 #[test]
 fn the_memory_stays_until_the_last_slot_is_given_back() {
     let fixture = Fixture::new(Method::Eval);
-    let mut raw = Raw::start(&Request { epoch_samples: Some(150), ..fixture.request() });
+    let mut raw = RawService::start(&Request { epoch_samples: Some(150), ..fixture.request() });
     assert_eq!((raw.byte(), raw.byte(), raw.byte()), (0, 1, END));
     std::thread::sleep(Duration::from_millis(100));
     let length = std::fs::metadata(&raw.description().shm).expect("still there").len();
@@ -387,9 +388,9 @@ fn the_memory_stays_until_the_last_slot_is_given_back() {
 }
 
 #[test]
-fn every_array_lies_in_its_slot_aligned() {
+fn every_array_is_aligned_and_inside_its_slot() {
     let fixture = Fixture::new(Method::Pqr);
-    let raw = Raw::start(&fixture.request());
+    let raw = RawService::start(&fixture.request());
     let about = raw.description();
     let mut end = 64;
     for array in &about.arrays {
@@ -415,11 +416,11 @@ fn impossible_requests_are_refused_with_a_reason() {
     let fixture = Fixture::new(Method::Eval);
     let base = || Request { batch_size: 16_384, ..fixture.request() };
     check_refusal(&Request { data: "/nowhere.fsd".into(), ..base() }, 2, "/nowhere.fsd");
-    check_refusal(&Request { slots: 201, ..base() }, 2, "201 slots asked for; 1 to 200 are possible");
-    check_refusal(&Request { batch_size: 0, ..base() }, 2, "a batch size of 0");
+    check_refusal(&Request { slots: 201, ..base() }, 2, "the number of slots is 201; it must be 1 to 200");
+    check_refusal(&Request { batch_size: 0, ..base() }, 2, "the batch size is 0");
     check_refusal(&Request { method: Method::Pqr, ..base() }, 2, "was built for --method eval, not pqr");
     let bitset = |set: &str| Request { set: set.into(), layout: Layout::Bitset, ..base() };
-    check_refusal(&bitset("king-piece"), 2, "ask for --layout csr or for a batch size of at most 6");
+    check_refusal(&bitset("king-piece"), 2, "use --layout csr or a batch size of at most 6");
     check_refusal(&Request { slots: 200, batch_size: 10_000_000, ..base() }, 1, "bytes of shared memory (200 slots of");
     check_refusal(&Request { batch_size: 1_000_000_000, ..base() }, 2, "i32 offsets");
     check_refusal(&Request { shard: Shard { index: 2, of: 2 }, ..base() }, 2, "the last of 2 is 1/2");

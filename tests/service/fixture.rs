@@ -1,4 +1,4 @@
-//! Random games as a data set, and batches copied out of shared memory.
+//! Random games as a data set, and batches copied out of a client.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -91,9 +91,9 @@ fn random_game(number: u64) -> String {
     text + result + "\n\n"
 }
 
-/// A batch, copied.
+/// A copy of a batch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Copied {
+pub struct CopiedBatch {
     pub number: u64,
     pub epoch: u32,
     pub samples: usize,
@@ -108,17 +108,17 @@ pub struct Copied {
     pub sample_indices: Vec<u32>,
 }
 
-impl Copied {
-    pub fn of(batch: &Batch<'_>) -> Copied {
+impl CopiedBatch {
+    pub fn of(batch: &Batch<'_>) -> CopiedBatch {
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect();
-        Copied {
+        CopiedBatch {
             number: batch.number(),
             epoch: batch.epoch(),
             samples: batch.samples(),
             positions: batch.positions(),
             csr: [batch.stm(), batch.nstm()].map(|side| (side.offsets.to_vec(), side.indices.to_vec())),
             bits: [batch.stm_bits().to_vec(), batch.nstm_bits().to_vec()],
-            // Bit patterns, since NaN is no NaN's equal.
+            // As bit patterns, because NaN does not equal NaN.
             scores: bits(batch.scores()),
             results: bits(batch.results()),
             plies: batch.plies().to_vec(),
@@ -137,12 +137,12 @@ impl Copied {
     }
 }
 
-/// Everything a service delivers.
-pub fn all(request: &Request) -> Vec<Copied> {
+/// Every batch that a service delivers.
+pub fn all_batches(request: &Request) -> Vec<CopiedBatch> {
     let mut client = Client::spawn(program(), request).expect("the service starts");
     let mut batches = Vec::new();
-    while let Some(batch) = client.next().expect("the service goes on") {
-        batches.push(Copied::of(&batch));
+    while let Some(batch) = client.next().expect("the service runs") {
+        batches.push(CopiedBatch::of(&batch));
     }
     assert!(client.ended());
     batches

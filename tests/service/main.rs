@@ -1,4 +1,4 @@
-//! The sample service as a consumer meets it: the built binary, its pipes and its memory.
+//! The sample service from a consumer's side: the built binary, its pipes and its shared memory.
 
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! Shared memory with a name, and requests that end while their data are prepared.
+//! Shared memory with a name, and services that end while they prepare their data.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,26 +7,26 @@ use fsbench::data::Method;
 use fsbench::service::{Client, END, Layout, Request, ShmNaming};
 
 use super::common::write_many_games;
-use super::failures::{Raw, is_gone, kill, names_of, signal, soon, wait};
-use super::fixture::{Fixture, all, program};
+use super::failures::{RawService, is_gone, kill, names_of, signal, wait, wait_until};
+use super::fixture::{Fixture, all_batches, program};
 
 fn named(fixture: &Fixture) -> Request {
     Request { shm: ShmNaming::Named, epochs: 0, ..fixture.request() }
 }
 
 #[test]
-fn a_name_changes_nothing_in_the_batches() {
+fn a_name_does_not_change_the_batches() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        assert!(all(&Request { shm: ShmNaming::Named, ..request.clone() }) == all(&request));
+        assert!(all_batches(&Request { shm: ShmNaming::Named, ..request.clone() }) == all_batches(&request));
     }
 }
 
 #[test]
-fn the_name_goes_when_the_consumer_has_answered() {
+fn the_name_goes_when_the_first_slot_comes_back() {
     let fixture = Fixture::new(Method::Eval);
-    let mut raw = Raw::start(&named(&fixture));
+    let mut raw = RawService::start(&named(&fixture));
     let path = PathBuf::from(&raw.description().shm);
     assert!(path.starts_with("/dev/shm") && path.exists(), "{}", path.display());
     let (length, slots) = (path.metadata().expect("it is there").len(), raw.description().slots);
@@ -34,10 +34,10 @@ fn the_name_goes_when_the_consumer_has_answered() {
     let memory = std::fs::File::open(&path).expect("ours");
     let first = raw.byte();
     raw.send(first);
-    soon("the name outlives the first slot given back", || !path.exists());
+    wait_until("the name outlives the first slot given back", || !path.exists());
     let process = raw.child.id();
     kill(process);
-    soon("killed", || is_gone(process));
+    wait_until("killed", || is_gone(process));
     assert!(names_of(process).is_empty());
     assert_eq!(memory.metadata().expect("still open").len(), length);
 }
@@ -45,8 +45,8 @@ fn the_name_goes_when_the_consumer_has_answered() {
 #[test]
 fn a_name_goes_with_its_service() {
     let fixture = Fixture::new(Method::Eval);
-    let check = |end: &dyn Fn(&mut Raw), status: i32| {
-        let mut raw = Raw::start(&named(&fixture));
+    let check = |end: &dyn Fn(&mut RawService), status: i32| {
+        let mut raw = RawService::start(&named(&fixture));
         let path = PathBuf::from(&raw.description().shm);
         assert!(path.exists());
         end(&mut raw);
@@ -58,7 +58,7 @@ fn a_name_goes_with_its_service() {
     check(&|raw| signal(raw.child.id(), "INT"), 130);
     check(&|raw| signal(raw.child.id(), "HUP"), 129);
     check(&|raw| raw.send(77), 1);
-    let mut raw = Raw::start(&Request { epochs: 1, epoch_samples: Some(10), ..named(&fixture) });
+    let mut raw = RawService::start(&Request { epochs: 1, epoch_samples: Some(10), ..named(&fixture) });
     let path = PathBuf::from(&raw.description().shm);
     assert_eq!([raw.byte(), raw.byte()], [0, END]);
     assert!(path.exists());
@@ -71,11 +71,11 @@ fn a_name_goes_with_its_service() {
 fn the_next_start_sweeps_what_a_killed_service_left() {
     let fixture = Fixture::new(Method::Eval);
     for next in [ShmNaming::Unnamed, ShmNaming::Named] {
-        let raw = Raw::start(&named(&fixture));
+        let raw = RawService::start(&named(&fixture));
         let path = PathBuf::from(&raw.description().shm);
-        let alive = Raw::start(&named(&fixture));
+        let alive = RawService::start(&named(&fixture));
         kill(raw.child.id());
-        soon("killed", || is_gone(raw.child.id()));
+        wait_until("killed", || is_gone(raw.child.id()));
         let mut client = Client::spawn(program(), &Request { shm: next, ..named(&fixture) }).expect("starts");
         assert!(!path.exists(), "{next:?}");
         assert!(Path::new(&alive.description().shm).exists());
@@ -95,20 +95,20 @@ fn a_client_removes_the_name_of_a_service_that_was_killed_under_it() {
     assert!(names_of(process).is_empty());
 }
 
-/// A service that builds its data set of more games than it can read while the test lasts.
+/// The data set has more games than the service can read during the test.
 #[test]
 fn a_service_that_ends_while_it_builds_leaves_nothing() {
-    let check = |end: &dyn Fn(&mut Raw), status: i32| {
+    let check = |end: &dyn Fn(&mut RawService), status: i32| {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (data, cache) = (folder.path().join("games.pgn.zst"), folder.path().join("cache"));
         write_many_games(&data);
         let request = Request { threads: 2, ..Request::new("piece", &data, Method::Eval) };
-        let mut raw = Raw::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", &cache));
+        let mut raw = RawService::run(Command::new(program()).args(request.arguments()).env("FSBENCH_CACHE", &cache));
         let built = cache.join("data");
         let files = || -> Vec<PathBuf> {
             std::fs::read_dir(&built).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
         };
-        soon("it does not build", || !files().is_empty());
+        wait_until("it builds nothing", || !files().is_empty());
         end(&mut raw);
         assert_eq!(wait(&mut raw.child), status, "{}", raw.errors());
         assert!(files().is_empty(), "{:?}", files());

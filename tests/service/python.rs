@@ -1,4 +1,4 @@
-//! The Python client sees what the Rust client sees.
+//! The Python clients read the same batches as the Rust client.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use fsbench::data::Method;
 use fsbench::service::{Layout, Request, ShmNaming};
 use serde_json::{Value, json};
 
-use super::fixture::{Copied, Fixture, all, program};
+use super::fixture::{CopiedBatch, Fixture, all_batches, program};
 use super::skip::skip;
 
 const SUMMARISE: &str = r#"
@@ -19,8 +19,8 @@ with Samples(sys.argv[2:]) as samples:
                           if name != "result" and name != "score"}))
 "#;
 
-/// A consumer with nothing but the standard library, written after PROTOCOL.md: what that says must be enough.
-const BY_THE_BOOK: &str = r#"
+/// A consumer that uses only the standard library and was written from PROTOCOL.md alone: the document must suffice.
+const FROM_PROTOCOL: &str = r#"
 import json, mmap, struct, subprocess, sys
 service = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 line = b""
@@ -50,7 +50,7 @@ while True:
 sys.exit(service.wait())
 "#;
 
-/// The reading part of the PyTorch example, with numpy's arrays in the place of tensors.
+/// The reading part of the PyTorch example, with numpy arrays in place of tensors.
 const EXAMPLE: &str = r#"
 import json, numpy, sys, types
 sys.path.insert(0, sys.argv[1])
@@ -63,20 +63,20 @@ with Samples(sys.argv[2:]) as samples:
         print(json.dumps([[array.tolist() for array in side] for side in sides] + [scores.view("<u4").tolist()]))
 "#;
 
-fn python_is_able() -> bool {
+fn has_numpy() -> bool {
     let run = Command::new("python3").args(["-c", "import numpy"]).stderr(Stdio::null()).status();
-    let able = run.is_ok_and(|status| status.success());
-    if !able {
+    let has_numpy = run.is_ok_and(|status| status.success());
+    if !has_numpy {
         skip("numpy", "python3 with numpy is not installed");
     }
-    able
+    has_numpy
 }
 
 fn scripts() -> String {
     format!("{}/scripts", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn value(batch: &Copied, layout: Layout) -> Value {
+fn value(batch: &CopiedBatch, layout: Layout) -> Value {
     let mut value = json!({
         "samples": batch.samples, "positions": batch.positions, "epoch": batch.epoch, "batch": batch.number,
         "piece_count": batch.piece_counts, "ply": batch.plies, "sample_index": batch.sample_indices,
@@ -95,13 +95,13 @@ fn value(batch: &Copied, layout: Layout) -> Value {
 
 #[test]
 fn the_python_client_reads_the_same_batches() {
-    if !python_is_able() {
+    if !has_numpy() {
         return;
     }
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
+        let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
         for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
             let seen = lines(SUMMARISE, &[&scripts()], &Request { shm, ..request.clone() });
             assert!(!expected.is_empty() && seen == expected);
@@ -109,7 +109,7 @@ fn the_python_client_reads_the_same_batches() {
     }
 }
 
-/// The lines that a script prints about a request's batches.
+/// The JSON lines that a script prints about a request's batches.
 fn lines(script: &str, before: &[&str], request: &Request) -> Vec<Value> {
     let mut command = Command::new("python3");
     command.args(["-c", script]).args(before).arg(program()).args(request.arguments());
@@ -120,7 +120,7 @@ fn lines(script: &str, before: &[&str], request: &Request) -> Vec<Value> {
 }
 
 #[test]
-fn a_consumer_by_the_book_reads_the_same_batches() {
+fn a_consumer_written_from_the_protocol_reads_the_same_batches() {
     if !Command::new("python3").arg("--version").output().is_ok_and(|run| run.status.success()) {
         skip("python", "python3 is not installed");
         return;
@@ -128,30 +128,32 @@ fn a_consumer_by_the_book_reads_the_same_batches() {
     for (method, layout) in [(Method::Eval, Layout::Csr), (Method::Pqr, Layout::Bitset)] {
         let fixture = Fixture::new(method);
         let request = Request { layout, ..fixture.request() };
-        let expected: Vec<Value> = all(&request).iter().map(|batch| value(batch, layout)).collect();
+        let expected: Vec<Value> = all_batches(&request).iter().map(|batch| value(batch, layout)).collect();
         for shm in [ShmNaming::Unnamed, ShmNaming::Named] {
             let request = Request { shm, ..request.clone() };
-            assert!(!expected.is_empty() && lines(BY_THE_BOOK, &[], &request) == expected);
+            assert!(!expected.is_empty() && lines(FROM_PROTOCOL, &[], &request) == expected);
         }
     }
 }
 
 #[test]
 fn the_pytorch_example_reads_the_same_batches() {
-    if !python_is_able() {
+    if !has_numpy() {
         return;
     }
     let fixture = Fixture::new(Method::Eval);
     let request = fixture.request();
     let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| json!([indices, offsets]);
-    let expected: Vec<Value> =
-        all(&request).iter().map(|batch| json!([side(&batch.csr[0]), side(&batch.csr[1]), batch.scores])).collect();
+    let expected: Vec<Value> = all_batches(&request)
+        .iter()
+        .map(|batch| json!([side(&batch.csr[0]), side(&batch.csr[1]), batch.scores]))
+        .collect();
     assert!(!expected.is_empty() && lines(EXAMPLE, &[&scripts()], &request) == expected);
 }
 
 #[test]
-fn the_python_command_passes_on_why_a_service_failed() {
-    if !python_is_able() {
+fn the_python_command_says_why_a_service_failed() {
+    if !has_numpy() {
         return;
     }
     let request = Request::new("piece", "/nowhere.fsd", Method::Eval);
@@ -163,12 +165,12 @@ fn the_python_command_passes_on_why_a_service_failed() {
         .expect("python runs");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("ended before its first batch (exit status 2); it said:"), "{errors}");
+    assert!(errors.contains("ended before its first batch (exit status 2); its last messages:"), "{errors}");
 }
 
 #[test]
 fn the_pytorch_example_learns() {
-    if !python_is_able() {
+    if !has_numpy() {
         return;
     }
     let fixture = Fixture::new(Method::Eval);
