@@ -26,7 +26,7 @@ pub fn served(batch: &CopiedBatch, position: usize) -> [Vec<u32>; 2] {
 
 fn check_eval(batch: &CopiedBatch, sample: usize, record: &Record, set: &FeatureSet) {
     let known = record.unpack().expect("the data is good");
-    assert_eq!(served(batch, sample), active(set, known.position.board(), known.position.turn()));
+    assert_eq!(served(batch, sample), reference(set, known.position.board(), known.position.turn()));
     let score = known.score.map_or(f32::NAN, f32::from);
     let result = known.result.map_or(f32::NAN, fsbench::data::GameResult::points);
     assert_eq!((batch.scores[sample], batch.results[sample]), (score.to_bits(), result.to_bits()));
