@@ -15,6 +15,7 @@ mod elo;
 mod encode;
 mod eval;
 mod explain;
+mod help;
 mod input;
 mod interrupt;
 mod man;
@@ -81,7 +82,7 @@ const VERSION: &str = match env!("FSBENCH_COMMIT").is_empty() {
 
 /// Compare input feature sets for NNUE chess networks.
 #[derive(Debug, Parser)]
-#[command(name = "fsbench", version = VERSION)]
+#[command(name = "fsbench", version = VERSION, after_help = help::TOPICS)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -161,11 +162,12 @@ pub fn main() -> ExitCode {
         note!("error: {value} is not UTF-8; fsbench writes names into text files, so please rename it");
         return ExitCode::from(2);
     }
-    let arguments = Arguments::parse();
+    let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
+    let command = (!asks_for_language).then(|| Arguments::parse().command);
     if let Err(error) = interrupt::listen().and_then(|()| tell_when_cut_off()) {
         note!("cannot listen to signals: {error}");
     }
-    let outcome = arguments.command.run();
+    let outcome = command.map_or_else(help::print_language, |command| command.run());
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
     let (error, status) = match outcome {

@@ -23,6 +23,9 @@ mod spec;
 mod syntax;
 mod warnings;
 
+/// The reference of the feature-set language, in Markdown. Tests run its examples.
+pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
+
 pub use catalogue::{ShippedSet, shipped_sets};
 pub use compiled::RowBuffer;
 pub use encoder::{Delta, EncodeScratch, Encoder};

@@ -100,6 +100,7 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> SyntaxError {
         SyntaxError::new(format!("expected {what}, found {}", self.peek().describe()), self.span())
+            .with_help("`fsbench help language` prints the grammar")
     }
 
     fn eat(&mut self, symbol: &'static str) -> bool {

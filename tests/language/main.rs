@@ -1,17 +1,19 @@
-//! What definition files may say, as their writers meet it: keys without effect, bucket tables, limits, and the words
-//! that `define`, `encode`, `delta` and `explain` have for features.
+//! The language as authors meet it: its reference, keys without effect, bucket tables, limits, and how `define`, `encode`,
+//! `delta` and `explain` print features.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod reference;
 
 use std::fs;
 use std::process::{Command, Output};
 
 use fsbench::chess::{Board, Perspective};
 use fsbench::features::analysis::{Analysis, Budget, Lossless};
-use fsbench::features::{FeatureSet, available_names, shipped_sets};
+use fsbench::features::{FeatureSet, LANGUAGE_REFERENCE, available_names, shipped_sets};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A definition file on disk.
+/// Resolves a definition file with this text.
 fn file(text: &str) -> Result<FeatureSet, String> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("mine.toml");
@@ -40,7 +42,7 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn keys_without_a_block_are_refused() {
+fn block_keys_without_a_block_are_errors() {
     for key in ["mirror = \"king-left\"", "mirror = \"none\"", "black = \"rotate\"", "multiplicity = \"bag\""] {
         let message = file(&format!("features = \"piece\"\n{key}\n")).unwrap_err();
         let name = key.split(' ').next().unwrap();
@@ -54,7 +56,7 @@ fn keys_without_a_block_are_refused() {
 }
 
 #[test]
-fn blocks_that_keys_leave_alone_are_named() {
+fn blocks_that_block_keys_do_not_affect_are_named() {
     let features = "features = \"piece + file(P) for P in pieces + axis-h\"\n";
     let remarks = |keys: &str| file(&format!("{features}{keys}")).unwrap().remarks().to_vec();
     assert_eq!(
@@ -71,7 +73,7 @@ fn blocks_that_keys_leave_alone_are_named() {
     assert_eq!(warnings[..1], set.remarks()[..]);
 }
 
-/// The shipped sets say nothing that has no effect, and what checkpoints store opens whatever its keys.
+/// No key of a shipped set is without effect, and the definitions that checkpoints store resolve with any keys.
 #[test]
 fn shipped_sets_and_stored_definitions_have_no_remarks() {
     for name in available_names() {
@@ -83,9 +85,9 @@ fn shipped_sets_and_stored_definitions_have_no_remarks() {
     assert!(FeatureSet::from_definition("features = \"piece\"\nmirror = \"king-left\"\n").is_ok());
 }
 
-/// Every spelling of a table is the same table.
+/// All spellings of a bucket table give the same set.
 #[test]
-fn bucket_tables_may_be_drawn() {
+fn bucket_tables_have_several_spellings() {
     let text = |mirror: &str, table: &str| {
         format!(
             "features = \"bucket(P, t) * color(P) for P in pieces\"\nmirror = \"{mirror}\"\n[buckets]\nt = {table}\n"
@@ -100,7 +102,7 @@ fn bucket_tables_may_be_drawn() {
     let expected = identity("none", &format!("{flat:?}"));
     assert_eq!(identity("none", &format!("{rows:?}")), expected);
     assert_eq!(identity("none", &format!("{drawn:?}")), expected);
-    // Digits without blanks; a dot is outside.
+    // Digits without spaces; a dot leaves a square out.
     let digits = ["........", "77777777", "66666666", "55555555", "44444444", "3333.333", "22222222", "01111110"];
     let number = |square: i64| match square {
         56.. | 20 => -1,
@@ -109,9 +111,9 @@ fn bucket_tables_may_be_drawn() {
     };
     let flat: Vec<i64> = (0..64).map(number).collect();
     assert_eq!(identity("none", &format!("{digits:?}")), identity("none", &format!("{flat:?}")));
-    // Half a board: the own king's side, rank by rank.
+    // Half a board: the own king's half, rank by rank.
     let half: Vec<i64> = (0..32).collect();
-    let whole = |first: i64| -> Vec<i64> {
+    let whole_board = |first: i64| -> Vec<i64> {
         let number = |square: i64| {
             let file = square % 8 - first;
             if (0..4).contains(&file) { square / 8 * 4 + file } else { -1 }
@@ -121,7 +123,7 @@ fn bucket_tables_may_be_drawn() {
     for (mirror, first) in [("king-left", 0), ("king-right", 4)] {
         assert_eq!(
             identity(mirror, &format!("{half:?}")),
-            identity(mirror, &format!("{:?}", whole(first))),
+            identity(mirror, &format!("{:?}", whole_board(first))),
             "{mirror}"
         );
     }
@@ -137,7 +139,7 @@ fn bucket_tables_may_be_drawn() {
     refused("none", "3", "expected 64 numbers, eight rows of eight numbers, eight strings");
 }
 
-/// The limits of the language: each is met, and refused one beyond.
+/// Every limit of the language is accepted, and one more is an error.
 #[test]
 fn limits() {
     let refused = |text: &str, expected: &str| {
@@ -157,7 +159,7 @@ fn limits() {
     assert!(table((1 << 24) + 1).unwrap_err().contains("numbers run from −1 to 2^24"));
     assert!(table(-1).is_ok());
     assert!(table(-2).unwrap_err().contains("numbers run from −1 to 2^24"));
-    // Numbers in an `if` have 32 bits, and no sum of as many as a text holds overflows.
+    // Numbers in an `if` have 32 bits, so sums of as many as a text can hold do not overflow.
     let start = Board::default();
     let active = |text: &str| set(text).reference(&start, Perspective::White);
     assert_eq!(active("file(K) if file(K) < 4294967295"), [4]);
@@ -168,9 +170,9 @@ fn limits() {
     assert_eq!(active(&format!("file(K) if {sums} > 4294967295 and -{sums} < 0 and abs(-{sums}) == {sums}")), [4]);
 }
 
-/// Two bindings a move of the whole position apart look the same to a set that reads differences alone.
+/// A set that reads only differences cannot tell a position from the same position shifted on the board.
 #[test]
-fn whole_positions_are_moved_in_search_of_a_counterexample() {
+fn shifted_positions_are_tried_as_counterexamples() {
     let text = "(file(K) - file(P)) * (rank(K) - rank(P)) * role(P) * color(P) for P in pieces \
                 + (file(E) - file(P)) * (rank(E) - rank(P)) * role(P) * color(P) for P in pieces";
     let Lossless::No(pair) = Lossless::of(&set(text)) else { panic!("no counterexample found") };
@@ -180,9 +182,9 @@ fn whole_positions_are_moved_in_search_of_a_counterexample() {
     }
 }
 
-/// Letters, ranges and names stand in what is printed as people write them.
+/// `define` prints the author's letters, ranges and value names.
 #[test]
-fn define_prints_what_was_written() {
+fn define_prints_the_expression_as_written() {
     let text = "role(T, pawn..queen) * square(T, a2..h7) * rank(T, 2, 3) * color(T) for T in pieces, U in moves(T) \
                 if role(T) == pawn and color(T) != their";
     let printed = printed(&["define", text]);
@@ -199,7 +201,7 @@ fn define_prints_what_was_written() {
 }
 
 #[test]
-fn sums_outside_brackets_are_pointed_at() {
+fn sums_without_brackets_get_a_hint() {
     for text in
         ["file(P) for P in pieces if rank(P) + 1 == rank(K)", "file(P) for P in pieces if rank(K) == rank(P) + 1"]
     {
@@ -239,7 +241,7 @@ fn features_are_explained() {
     assert!(text.contains("square(P) = e2, role(P) = pawn, color(P) = own\n"), "{text}");
 }
 
-/// A selection's features are those of the whole set, by their new numbers.
+/// A selection's features keep their meaning under their new indices.
 #[test]
 fn selected_features_are_explained() {
     let whole = set("axis-h");
@@ -262,4 +264,15 @@ fn shipped_sets_are_listed() {
     assert!(text.lines().any(|line| line.starts_with("half-kp ") && line.contains("  41,024  ")), "{text}");
     assert_eq!(fsbench(&["define", "--list", "piece"]).status.code(), Some(2));
     assert_eq!(fsbench(&["define"]).status.code(), Some(2));
+}
+
+/// `help language` is a topic; all else behind `help` is clap's.
+#[test]
+fn help_prints_the_language_reference() {
+    assert_eq!(printed(&["help", "language"]), LANGUAGE_REFERENCE);
+    assert!(printed(&["help"]).contains("`fsbench help language`"));
+    assert_eq!(printed(&["help", "define"]), printed(&["define", "--help"]));
+    assert_eq!(printed(&["help", "net", "info"]), printed(&["net", "info", "--help"]));
+    assert_eq!(fsbench(&["help", "langage"]).status.code(), Some(2));
+    assert_eq!(fsbench(&["help", "language", "define"]).status.code(), Some(2));
 }
