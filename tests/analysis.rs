@@ -1,4 +1,4 @@
-//! What is proved of feature sets: dead features, witnesses, counterexamples.
+//! Proofs about feature sets: dead features, witnesses, losslessness, counterexamples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::time::{Duration, Instant};
@@ -11,10 +11,11 @@ use rand::RngExt;
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Position, Setup};
 
-/// No known set may take longer, on one core.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Most time that a known set may take on one core.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-struct Known {
+/// A set of the literature with its known properties.
+struct KnownSet {
     name: &'static str,
     set: FeatureSet,
     dead: u32,
@@ -54,9 +55,9 @@ fn axis(name: &str) -> String {
 const ALL_PAIRS: &str = "square(P) * role(P) * color(P) * square(Q) * role(Q) * color(Q) \
                          for P in pieces, Q in pieces if square(P) < square(Q)";
 
-/// The sets of the literature, with the features known to be dead and whether the set is lossless.
-fn known() -> Vec<Known> {
-    let known = |name, set, dead, lossless| Known { name, set, dead, lossless };
+/// The sets of the literature, with the number of dead features and whether the set is lossless.
+fn known_sets() -> Vec<KnownSet> {
+    let known = |name, set, dead, lossless| KnownSet { name, set, dead, lossless };
     let ka = "square(K) * role(P) * color(P) * square(P) for P in pieces";
     let kings_merged =
         |king: &str| format!("{king} * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces");
@@ -96,8 +97,8 @@ fn known() -> Vec<Known> {
     ]
 }
 
-/// Definitions nobody ships, for what the known sets leave out of the language.
-const ODD: [&str; 30] = [
+/// Definitions for the parts of the language that the known sets do not use.
+const UNUSUAL: [&str; 30] = [
     "square(P) for P in pieces, Q in pieces if role(P) == king and role(Q) == king and square(P) != square(Q)",
     "square(K) * square(E)",
     "square(K) + file(E) * rank(K)",
@@ -130,10 +131,10 @@ const ODD: [&str; 30] = [
     "square(P) for P in pieces if 1 == 2",
 ];
 
-/// The odd definitions as they are, and turned, mirrored and as bags.
-fn odd() -> Vec<FeatureSet> {
-    let plain = ODD.iter().map(|text| expression(text));
-    let turned = ODD.iter().enumerate().map(|(at, text)| {
+/// The unusual definitions as they are; then rotated, mirrored and as bags.
+fn unusual_sets() -> Vec<FeatureSet> {
+    let plain = UNUSUAL.iter().map(|text| expression(text));
+    let turned = UNUSUAL.iter().enumerate().map(|(at, text)| {
         let mirror = ["king-left", "king-right"][at % 2];
         let multiplicity = ["set", "bag"][at / 2 % 2];
         definition(text, &format!("black = \"rotate\"\nmirror = \"{mirror}\"\nmultiplicity = \"{multiplicity}\""))
@@ -141,26 +142,26 @@ fn odd() -> Vec<FeatureSet> {
     plain.chain(turned).collect()
 }
 
-/// Every witness is legal and activates its feature; the three kinds make up all features.
+/// Every witness is legal and activates its feature, and every feature has a status.
 fn check_witnesses(name: &str, set: &FeatureSet, analysis: &Analysis) {
-    let mut last: Option<(String, Vec<u32>)> = None;
-    let mut seen = Tally::default();
+    let mut previous: Option<(String, Vec<u32>)> = None;
+    let mut tally = Tally::default();
     for index in 0..set.num_features() {
         match analysis.status(index) {
-            Status::Dead => seen.dead += 1,
-            Status::Unresolved => seen.unresolved += 1,
+            Status::Dead => tally.dead += 1,
+            Status::Unresolved => tally.unresolved += 1,
             Status::Live => {
-                seen.live += 1;
+                tally.live += 1;
                 let fen = analysis.witness(index).unwrap_or_else(|| panic!("{name} {index} has no witness")).fen();
-                if last.as_ref().is_none_or(|(known, _)| *known != fen) {
-                    last = Some((fen.clone(), set.reference(&board(&fen), Perspective::White)));
+                if previous.as_ref().is_none_or(|(known, _)| *known != fen) {
+                    previous = Some((fen.clone(), set.reference(&board(&fen), Perspective::White)));
                 }
-                let (_, active) = last.as_ref().unwrap();
+                let (_, active) = previous.as_ref().unwrap();
                 assert!(active.binary_search(&index).is_ok(), "{name} {index} {fen}");
             }
         }
     }
-    assert_eq!(seen, analysis.tally(), "{name}");
+    assert_eq!(tally, analysis.tally(), "{name}");
 }
 
 /// The board of a FEN that passes strict validation.
@@ -172,21 +173,21 @@ fn board(fen: &str) -> Board {
 }
 
 #[test]
-fn known_sets_are_settled() {
-    for Known { name, set, dead, .. } in known() {
+fn known_sets_have_no_unresolved_features() {
+    for KnownSet { name, set, dead, .. } in known_sets() {
         let start = Instant::now();
         let analysis = Analysis::of(&set, |_, _| {});
         let elapsed = start.elapsed();
-        let Tally { dead: found, live, unresolved } = analysis.tally();
-        eprintln!("{name}: {found} dead, {live} live, {unresolved} unresolved; {elapsed:.1?}");
-        assert_eq!((found, unresolved), (dead, 0), "{name}");
-        assert!(elapsed < PATIENCE, "{name}");
+        let Tally { dead: proved_dead, live, unresolved } = analysis.tally();
+        eprintln!("{name}: {proved_dead} dead, {live} live, {unresolved} unresolved; {elapsed:.1?}");
+        assert_eq!((proved_dead, unresolved), (dead, 0), "{name}");
+        assert!(elapsed < TIME_LIMIT, "{name}");
         check_witnesses(name, &set, &analysis);
     }
 }
 
 #[test]
-fn shipped_sets_are_settled() {
+fn shipped_sets_have_no_unresolved_features() {
     for name in available_names() {
         let set = expression(&name);
         let analysis = Analysis::of(&set, |_, _| {});
@@ -196,8 +197,8 @@ fn shipped_sets_are_settled() {
 }
 
 #[test]
-fn odd_sets_have_witnesses() {
-    for set in odd() {
+fn unusual_sets_have_valid_witnesses() {
+    for set in unusual_sets() {
         let start = Instant::now();
         let analysis = Analysis::of(&set, |_, _| {});
         let tally = analysis.tally();
@@ -213,11 +214,11 @@ fn odd_sets_have_witnesses() {
     }
 }
 
-/// Over random play and over pieces strewn about, no feature is active that was proved dead.
+/// No feature that was proved dead is active in random play or in randomly placed positions.
 #[test]
-fn dead_features_stay_dead() {
-    let known = known().into_iter().map(|known| known.set);
-    let sets: Vec<FeatureSet> = known.chain(odd()).chain((0..40).filter_map(generated)).collect();
+fn dead_features_are_never_active() {
+    let known = known_sets().into_iter().map(|known| known.set);
+    let sets: Vec<FeatureSet> = known.chain(unusual_sets()).chain((0..40).filter_map(random_definition)).collect();
     let dead: Vec<Vec<u32>> = sets.iter().map(analysis::dead).collect();
     let mut active = Vec::new();
     let mut positions = 0;
@@ -226,8 +227,8 @@ fn dead_features_stay_dead() {
         for (set, dead) in sets.iter().zip(&dead) {
             for pov in Perspective::ALL {
                 set.encoder().encode(board, pov, &mut active);
-                let found = active.iter().find(|index| dead.binary_search(index).is_ok());
-                assert_eq!(found, None, "{} {board:?}", set.definition());
+                let active_dead = active.iter().find(|index| dead.binary_search(index).is_ok());
+                assert_eq!(active_dead, None, "{} {board:?}", set.definition());
             }
         }
     };
@@ -244,12 +245,12 @@ fn dead_features_stay_dead() {
         }
     }
     let mut rng = Seed(77).stream("strewn", 0);
-    (0..6_000).filter_map(|_| strewn(&mut rng)).for_each(|board| check(&board));
+    (0..6_000).filter_map(|_| random_placement(&mut rng)).for_each(|board| check(&board));
     assert!(positions > 3_000, "{positions}");
 }
 
-/// Kings and up to twelve more pieces of any kind, when that is legal for some side to move.
-fn strewn(rng: &mut impl RngExt) -> Option<Board> {
+/// Kings and up to twelve more pieces on random squares; `None` when the result is illegal for both sides to move.
+fn random_placement(rng: &mut impl RngExt) -> Option<Board> {
     let mut board = Board::empty();
     for color in Color::ALL {
         board.set_piece_at(Square::new(rng.random_range(0..64)), Piece { color, role: Role::King });
@@ -268,8 +269,8 @@ fn strewn(rng: &mut impl RngExt) -> Option<Board> {
     Color::ALL.iter().any(legal).then_some(board)
 }
 
-/// A random definition; none when the language refuses it.
-fn generated(number: u64) -> Option<FeatureSet> {
+/// A random definition; `None` when it is invalid or too large.
+fn random_definition(number: u64) -> Option<FeatureSet> {
     let mut rng = Seed(3).stream("definitions", number);
     let rng = &mut rng;
     let mut text = String::new();
@@ -368,11 +369,11 @@ fn condition(rng: &mut impl RngExt, pieces: &[char], squares: &[char]) -> String
     }
 }
 
-/// Whatever the definition, analysis ends soon and its witnesses hold.
+/// The witnesses of random definitions are valid.
 #[test]
-fn generated_definitions_have_witnesses() {
+fn random_definitions_have_valid_witnesses() {
     let mut sum = Tally::default();
-    for set in (0..100).filter_map(generated) {
+    for set in (0..100).filter_map(random_definition) {
         let start = Instant::now();
         let analysis = Analysis::of(&set, |_, _| {});
         let (tally, elapsed) = (analysis.tally(), start.elapsed());
@@ -388,7 +389,7 @@ fn generated_definitions_have_witnesses() {
 }
 
 #[test]
-fn the_answer_does_not_depend_on_threads() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let set = expression(&pairs("diagonal", "northwest"));
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -399,9 +400,10 @@ fn the_answer_does_not_depend_on_threads() {
 }
 
 #[test]
-fn lossless() {
-    let others = odd().into_iter().map(|set| (set.definition().to_owned(), set, None));
-    let all = known().into_iter().map(|known| (known.name.to_owned(), known.set, Some(known.lossless))).chain(others);
+fn losslessness_of_known_and_unusual_sets() {
+    let others = unusual_sets().into_iter().map(|set| (set.definition().to_owned(), set, None));
+    let all =
+        known_sets().into_iter().map(|known| (known.name.to_owned(), known.set, Some(known.lossless))).chain(others);
     for (name, set, expected) in all {
         let start = Instant::now();
         let lossless = Lossless::of(&set);

@@ -1,4 +1,4 @@
-//! `fsbench define`: the document it prints.
+//! The JSON document of `fsbench define`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -17,13 +17,13 @@ fn define(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn compact() {
+fn the_document_of_compact() {
     let set = define(&["compact", "--list-dead", "--witnesses"]);
     assert_eq!(set["num_features"], 192);
     assert_eq!(set["dead"], json!({ "dead": 4, "live": 188, "unresolved": 0 }));
     assert_eq!(set["blocks"][0]["dead"], json!({ "dead": 0, "live": 96, "unresolved": 0 }));
     assert_eq!(set["blocks"][1]["axes"][0], json!({ "name": "rank(P)", "size": 8, "stride": 12 }));
-    // Pawns of either colour on the first rank and on the last.
+    // Pawns of both colours on the first and last rank.
     assert_eq!(set["dead_indices"], json!([96, 97, 180, 181]));
     assert_eq!(set["witnesses"].as_object().unwrap().len(), 188);
     assert_eq!(set["lossless"], "no");
@@ -34,7 +34,7 @@ fn compact() {
 }
 
 #[test]
-fn without_options_nothing_is_listed() {
+fn lists_are_printed_only_on_request() {
     let set = define(&["piece"]);
     assert_eq!(set["lossless"], "yes");
     assert_eq!(set["dead"]["dead"], 32);

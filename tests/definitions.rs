@@ -1,4 +1,4 @@
-//! Definitions that are wrong, odd or hostile: what is said about them, and that nothing worse happens.
+//! Definitions with mistakes get the expected messages, and hostile ones neither panic nor hang.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use fsbench::features::FeatureSet;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-/// A file's name and text; the last file is the one that is asked for.
+/// Names and texts of files; the last one is requested.
 type Files = &'static [(&'static str, &'static str)];
 
 const EXPRESSIONS: [&str; 33] = [
@@ -77,33 +77,34 @@ fn message(request: &str) -> String {
 }
 
 #[test]
-fn what_is_said_about_mistakes() {
-    let mut said = String::new();
+fn messages_about_mistakes() {
+    let mut messages = String::new();
     for expression in EXPRESSIONS {
-        // The folders that are searched differ from machine to machine.
+        // The searched folders depend on the machine.
         let message = message(expression);
         let message = message.split(" (looked in ").next().unwrap_or_default();
-        writeln!(said, "▶ {expression}\n{message}\n").unwrap();
+        writeln!(messages, "▶ {expression}\n{message}\n").unwrap();
     }
     for files in DEFINITIONS {
         let folder = TempDir::new().unwrap();
-        let mut asked = String::new();
+        let mut requested = String::new();
         for (name, text) in files {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
-            asked = path.display().to_string();
-            writeln!(said, "▶ {name}: {}", text.replace('\n', "⏎ ")).unwrap();
+            requested = path.display().to_string();
+            writeln!(messages, "▶ {name}: {}", text.replace('\n', "⏎ ")).unwrap();
         }
         let root = folder.path().canonicalize().unwrap().display().to_string();
-        let message = message(&asked).replace(&root, "FOLDER").replace(&folder.path().display().to_string(), "FOLDER");
-        writeln!(said, "{message}\n").unwrap();
+        let message =
+            message(&requested).replace(&root, "FOLDER").replace(&folder.path().display().to_string(), "FOLDER");
+        writeln!(messages, "{message}\n").unwrap();
     }
-    assert_eq!(said.matches("no error").count(), 0, "{said}");
-    insta::assert_snapshot!("mistakes", said);
+    assert_eq!(messages.matches("no error").count(), 0, "{messages}");
+    insta::assert_snapshot!("mistakes", messages);
 }
 
 #[test]
-fn hostile_definitions_are_errors_at_once() {
+fn hostile_definitions_are_errors() {
     let deep =
         |open: &str, close: &str| format!("{}square(P){} for P in pieces", open.repeat(5000), close.repeat(5000));
     let check = |text: &str| {

@@ -1,5 +1,5 @@
-//! Definitions drawn at random, held against the reference encoder and the proofs made of them: encodings, deltas,
-//! witnesses, dead features, and what `define` does in the time it has. `FSBENCH_DRAWN` says how many are drawn.
+//! Random definitions: encodings, deltas, witnesses and dead features agree with the reference encoder, and `define` stays
+//! within its time. `FSBENCH_DRAWN` sets the number of definitions.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;
@@ -20,12 +20,12 @@ use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Position};
 
 const DRAWN: u64 = 12;
-/// Plies of a game that a definition is followed along.
+/// Plies of the game over which a definition is compared.
 const PLIES: usize = 24;
-/// What `define` promises.
-const PROMISED: Duration = Duration::from_secs(10);
+/// Time limit of `define`.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// `n²` bindings are never 2, 3 or 5, and a proof of that is out of reach.
+/// The number of bindings is a square: it is never 2, 3 or 5, and the analysis cannot prove that.
 const SQUARES: &str = "count(12 for A in pieces, N in pieces) * square(C) * role(C) for C in pieces";
 
 fn drawn(number: u64) -> Generated {
@@ -45,8 +45,8 @@ struct Compared {
     unresolved: usize,
 }
 
-/// Follows a set along random play: every encoding and delta by the book, no dead feature active.
-fn follow(set: &FeatureSet, number: u64, analysis: &Analysis, compared: &mut Compared) {
+/// Compares every encoding and delta of a random game with the reference; no dead feature may be active.
+fn compare_over_game(set: &FeatureSet, number: u64, analysis: &Analysis, compared: &mut Compared) {
     let dead = analysis.dead();
     let mut position = Chess::default();
     let mut known: Option<[Vec<u32>; 2]> = None;
@@ -78,8 +78,8 @@ fn encoding(set: &FeatureSet, board: &Board, pov: Perspective, dead: &[u32]) -> 
     expected
 }
 
-/// Every live feature's witness is legal and activates it.
-fn witnesses(set: &FeatureSet, analysis: &Analysis) -> usize {
+/// Checks that every live feature's witness is legal and activates it; returns the number of live features.
+fn check_witnesses(set: &FeatureSet, analysis: &Analysis) -> usize {
     let live = (0..set.num_features()).filter(|index| analysis.status(*index) == Status::Live);
     let mut known: HashMap<String, Vec<u32>> = HashMap::new();
     let mut number = 0;
@@ -99,7 +99,7 @@ fn witnesses(set: &FeatureSet, analysis: &Analysis) -> usize {
     number
 }
 
-/// All that `define` works out, in its time.
+/// Computes all results of `define` and the time taken.
 fn define(text: &str) -> (FeatureSet, Analysis, Duration) {
     let start = Instant::now();
     let budget = Budget::brief();
@@ -113,30 +113,30 @@ fn define(text: &str) -> (FeatureSet, Analysis, Duration) {
 }
 
 #[test]
-fn drawn_definitions_agree_with_the_book() {
+fn random_definitions_agree_with_the_reference() {
     let number = std::env::var("FSBENCH_DRAWN").map_or(DRAWN, |number| number.parse().unwrap());
     let mut compared = Compared::default();
-    let mut late = 0;
+    let mut too_slow = 0;
     for at in 0..number {
         let text = drawn(at).text();
-        let (set, analysis, took) = define(&text);
-        if took > PROMISED {
-            late += 1;
-            println!("{at}: {took:.1?}\n{text}");
+        let (set, analysis, elapsed) = define(&text);
+        if elapsed > TIME_LIMIT {
+            too_slow += 1;
+            println!("{at}: {elapsed:.1?}\n{text}");
         }
-        compared.witnesses += witnesses(&set, &analysis);
+        compared.witnesses += check_witnesses(&set, &analysis);
         compared.dead += analysis.dead().len();
         compared.unresolved += analysis.tally().unresolved as usize;
-        follow(&set, at, &analysis, &mut compared);
+        compare_over_game(&set, at, &analysis, &mut compared);
         if (at + 1) % 20 == 0 {
-            println!("after {}: {compared:?}, {late} late", at + 1);
+            println!("after {}: {compared:?}, {too_slow} too slow", at + 1);
         }
     }
-    println!("{number} definitions: {compared:?}, none disagrees; {late} took longer than {PROMISED:?}");
+    println!("{number} definitions: {compared:?}, all agree; {too_slow} took longer than {TIME_LIMIT:?}");
     assert!(compared.encodings as u64 > number * PLIES as u64, "{compared:?}");
 }
 
-/// By its own account an analysis never does more than it may, however many bindings a definition has.
+/// The steps that an analysis counts never exceed its budget, however many bindings a definition has.
 #[test]
 fn an_analysis_stays_within_its_budget() {
     let hard = [
@@ -159,14 +159,14 @@ fn an_analysis_stays_within_its_budget() {
     }
 }
 
-/// What a small budget leaves open is unresolved, never wrong, and the same every time.
+/// Features beyond the budget are unresolved, never wrong, and the same in every run.
 #[test]
-fn what_is_out_of_reach_is_unresolved() {
-    // 4, 9 and more: never 5, 6, 7, 8, 10 or 11.
+fn features_beyond_the_budget_are_unresolved() {
+    // The count is a square: 4, 9 or the maximum of 12.
     let set = parse("features = \"count(12 for A in pieces, N in pieces)\"\n");
     let [one, other] = [0, 1].map(|_| Analysis::of(&set, |_, _| {}));
     assert!(one.tally().unresolved > 0, "{:?}", one.tally());
     let statuses = |of: &Analysis| (0..set.num_features()).map(|index| of.status(index)).collect::<Vec<_>>();
     assert_eq!(statuses(&one), statuses(&other));
-    witnesses(&set, &one);
+    check_witnesses(&set, &one);
 }

@@ -128,9 +128,9 @@ impl BlockFactor {
 
 /// The factor's elements for one element of the block, over every binding that can yield it.
 fn inputs(frame: &BindingSearch<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, Wrong> {
-    let reading = frame.goal_steps();
+    let reading = frame.decoding_steps();
     *budget = budget.checked_sub(reading).ok_or(Wrong::TooMany)?;
-    let Some(goal) = frame.goal(element) else { return Ok(Vec::new()) };
+    let Some(goal) = frame.constraints(element) else { return Ok(Vec::new()) };
     let mut found: Option<Vec<u32>> = None;
     let mut other = None;
     let ended = frame.bindings(&goal, budget, &mut |_, entities| {

@@ -1,4 +1,4 @@
-//! What is legal in a definition, and odd.
+//! Warnings about definitions that are legal but unlikely to be meant.
 
 use shakmaty::Piece;
 
@@ -9,63 +9,61 @@ use super::set::FeatureSet;
 use super::spec::BlockSpec;
 
 impl FeatureSet {
-    /// One line each.
+    /// Warnings about the set, one line each.
     pub fn warnings(&self, analysis: &Analysis, budget: Budget) -> Vec<String> {
-        let never = |at: &usize| {
-            let tally = analysis.block_tally(*at);
+        let is_dead = |number: &usize| {
+            let tally = analysis.block_tally(*number);
             tally.live == 0 && tally.unresolved == 0
         };
-        let blocks = (0..self.blocks().len()).filter(never).map(|at| {
-            format!(
-                "{}: the block can never be active; none of its features is in any legal position",
-                self.blocks()[at].name
-            )
+        let dead_blocks = (0..self.blocks().len()).filter(is_dead).map(|number| {
+            let name = &self.blocks()[number].name;
+            format!("{name}: the block can never be active: no legal position has any of its features")
         });
-        blocks.chain(warnings(self, budget)).collect()
+        dead_blocks.chain(warnings(self, budget)).collect()
     }
 }
 
-/// What needs no analysis.
+/// The warnings that need no analysis.
 fn warnings(set: &FeatureSet, budget: Budget) -> Vec<String> {
-    let mut found = set.remarks().to_vec();
+    let mut warnings = set.remarks().to_vec();
     for block in set.blocks() {
-        for letter in unused(block.spec()) {
-            found.push(format!(
-                "{}: the variable {letter} is bound and never read; a feature only asks that something can be bound to it",
+        for letter in unused_variables(block.spec()) {
+            warnings.push(format!(
+                "{}: nothing reads the variable {letter}; it only requires that its source yields something",
                 block.name
             ));
         }
     }
     let mut boards = analysis::affordable_encodings(set, budget);
     let mut unseen = Vec::new();
-    for (color, role) in kinds() {
+    for (color, role) in piece_kinds() {
         match sees(set, color, role, &mut boards) {
-            _ if budget.expired() => return found,
-            None => return found,
+            _ if budget.expired() => return warnings,
+            None => return warnings,
             Some(true) => {}
             Some(false) => unseen.push(name((color, role))),
         }
     }
     if !unseen.is_empty() {
-        found.push(format!("the set does not see {}", listed(&unseen)));
+        warnings.push(format!("the set does not see {}", listed(&unseen)));
     }
-    found
+    warnings
 }
 
-/// Variables of the block that no axis, condition, source or count reads.
-fn unused(block: &BlockSpec) -> Vec<char> {
+/// Variables that no axis, condition, source or count reads.
+fn unused_variables(block: &BlockSpec) -> Vec<char> {
     let counts = block.product.counts();
-    let used = |slot: usize| {
+    let is_read = |slot: usize| {
         block.product.reads(slot)
             || block.binders.iter().any(|binder| binder.source.of() == Some(slot))
             || block.condition.as_ref().is_some_and(|condition| condition.slots().contains(&slot))
             || block.guards.iter().any(|guard| guard.slots().contains(&slot))
             || counts.iter().any(|count| count.outer_slots().contains(&slot))
     };
-    block.binders.iter().filter(|binder| !used(binder.slot)).map(|binder| binder.letter).collect()
+    block.binders.iter().filter(|binder| !is_read(binder.slot)).map(|binder| binder.letter).collect()
 }
 
-fn kinds() -> impl Iterator<Item = (Color, Role)> {
+fn piece_kinds() -> impl Iterator<Item = (Color, Role)> {
     [Color::White, Color::Black].into_iter().flat_map(|color| Role::ALL.map(move |role| (color, role)))
 }
 
@@ -87,16 +85,16 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Whether White's features change on some of the boards tried when such a piece is added (a king: moved). None when
-/// `boards` are fewer than it takes to tell.
+/// Whether adding such a piece (or moving such a king) changes White's features on one of some boards. `None` when
+/// `boards`, the number of encodings left, does not suffice.
 fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<bool> {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let (mut first, mut second) = (Vec::new(), Vec::new());
     let mut differ = |a: &Board, b: &Board| {
-        set.encoder().encode(a, Perspective::White, &mut with);
-        set.encoder().encode(b, Perspective::White, &mut without);
-        with.sort_unstable();
-        without.sort_unstable();
-        with != without
+        set.encoder().encode(a, Perspective::White, &mut first);
+        set.encoder().encode(b, Perspective::White, &mut second);
+        first.sort_unstable();
+        second.sort_unstable();
+        first != second
     };
     for board in backgrounds() {
         let mut base = board.clone();
@@ -105,7 +103,7 @@ fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<
         }
         for square in Square::ALL.into_iter().filter(|square| board.piece_at(*square).is_none()) {
             *boards = boards.checked_sub(2)?;
-            if differ(&placed(&base, square, color, role), &board) {
+            if differ(&with_piece(&base, square, color, role), &board) {
                 return Some(true);
             }
         }
@@ -113,7 +111,7 @@ fn sees(set: &FeatureSet, color: Color, role: Role, boards: &mut u64) -> Option<
     Some(false)
 }
 
-fn placed(board: &Board, square: Square, color: Color, role: Role) -> Board {
+fn with_piece(board: &Board, square: Square, color: Color, role: Role) -> Board {
     let mut board = board.clone();
     board.set_piece_at(square, Piece { color, role });
     board
@@ -127,19 +125,20 @@ fn without_king(board: &Board, color: Color) -> Board {
     board
 }
 
-/// Kings alone at several places, and with one piece of every kind.
+/// Boards with the kings on several squares, bare and with one piece of every kind.
 fn backgrounds() -> Vec<Board> {
     const KINGS: [(Square, Square); 4] =
         [(Square::E1, Square::E8), (Square::B2, Square::G6), (Square::H4, Square::A5), (Square::D7, Square::C2)];
-    let crowd = Square::ALL.into_iter().skip(17).step_by(5).zip(kinds().filter(|(_, role)| *role != Role::King));
-    let crowd: Vec<_> = crowd.collect();
+    let others = piece_kinds().filter(|(_, role)| *role != Role::King);
+    let others: Vec<_> = Square::ALL.into_iter().skip(17).step_by(5).zip(others).collect();
     let mut boards = Vec::new();
     for (own, enemy) in KINGS {
-        let bare = placed(&placed(&Board::empty(), own, Color::White, Role::King), enemy, Color::Black, Role::King);
+        let bare =
+            with_piece(&with_piece(&Board::empty(), own, Color::White, Role::King), enemy, Color::Black, Role::King);
         let mut full = bare.clone();
-        for (square, (color, role)) in &crowd {
+        for (square, (color, role)) in &others {
             if full.piece_at(*square).is_none() {
-                full = placed(&full, *square, *color, *role);
+                full = with_piece(&full, *square, *color, *role);
             }
         }
         boards.extend([bare, full]);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_odd_about_piece_and_its_kin() {
+    fn common_sets_have_no_warnings() {
         check("piece", &[]);
         check("compact", &[]);
         check("half-ka-v2-hm", &[]);
@@ -187,9 +186,9 @@ mod tests {
     fn blocks_that_are_never_active_are_named() {
         let request = "piece + square(P) for P in pieces if role(P) == pawn and rank(P) == 0";
         let set = FeatureSet::resolve(request).expect("a definition");
-        let found = set.warnings(&Analysis::of(&set, |_, _| {}), Budget::STEPS);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("can never be active"), "{found:?}");
+        let warnings = set.warnings(&Analysis::of(&set, |_, _| {}), Budget::STEPS);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("can never be active"), "{warnings:?}");
     }
 
     #[test]
@@ -197,8 +196,8 @@ mod tests {
         check(
             "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A)",
             &[
-                "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): the variable B is bound and never \
-             read; a feature only asks that something can be bound to it",
+                "piece + square(A) * role(A) * color(A) for A in pieces, B in moves(A): nothing reads the variable B; it only requires that \
+             its source yields something",
             ],
         );
     }

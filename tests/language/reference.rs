@@ -79,7 +79,8 @@ fn examples_hold() {
 
 /// How the definition at `path` differs from a stated fact.
 fn difference(path: &Path, fact: &str) -> Option<String> {
-    let actual = match (FeatureSet::resolve(path.to_str().unwrap()), fact.strip_prefix("error: ")) {
+    let set = FeatureSet::resolve(path.to_str().unwrap());
+    let actual = match (set.and_then(|set| Factors::of(&set).map(|_| set)), fact.strip_prefix("error: ")) {
         (Ok(set), None) => actual(&set, fact),
         (Ok(_), Some(_)) => "no error".to_owned(),
         (Err(error), None) => error.to_string(),

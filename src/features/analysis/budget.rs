@@ -1,15 +1,22 @@
-//! What an analysis may take: steps of work, so that where it ends does not depend on the machine, and a clock for
-//! machines on which that many steps take too long.
+//! The budget of an analysis in steps of work and, optionally, in time; estimates of the steps that encoding takes.
+//!
+//! Steps make results independent of the machine. The clock guards against slow machines.
 
 use std::time::{Duration, Instant};
 
-/// Bindings tried and board squares looked at, about 30 ns each.
+use crate::features::FeatureSet;
+use crate::features::spec::{BinderSpec, BlockSpec, CountSpec, SourceSpec};
+
+/// One binding tried or one board square examined, about 30 ns.
 pub type Steps = u64;
 
-/// When a brief analysis stops, wherever it is.
+/// Pieces on a typical full board.
+const TYPICAL_PIECES: Steps = 24;
+
+/// Time limit of a brief analysis.
 const BRIEF: Duration = Duration::from_secs(8);
 
-/// What an analysis may take.
+/// A limit on the work of an analysis.
 #[derive(Copy, Clone, Debug)]
 pub struct Budget {
     limited: bool,
@@ -17,31 +24,67 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A few seconds of work, however long they take: the answer is the same on every machine.
+    /// A fixed number of steps, some seconds of work: the same answer on every machine.
     pub const STEPS: Budget = Budget { limited: true, deadline: None };
 
-    /// Whatever it takes.
+    /// No limit.
     pub const THOROUGH: Budget = Budget { limited: false, deadline: None };
 
-    /// The same work as [`Budget::STEPS`], but eight seconds from now at most: beyond, what is open stays unresolved.
+    /// The steps of [`Budget::STEPS`], and at most eight seconds from now.
     #[must_use]
     pub fn brief() -> Budget {
         Budget { limited: true, deadline: Some(Instant::now() + BRIEF) }
     }
 
-    /// Steps to spend where a limited analysis takes so many.
+    /// Steps for a task that takes `limited` steps in a limited analysis.
     pub(super) fn steps(&self, limited: Steps) -> Steps {
-        // Far beyond what any analysis takes, and far from overflow.
+        // More than any analysis takes, and no sum of such numbers overflows.
         if self.limited { limited } else { 1 << 56 }
     }
 
-    /// Whether there is an end.
+    /// Whether the number of steps is limited.
     pub fn limited(&self) -> bool {
         self.limited
     }
 
-    /// Whether the time is over.
+    /// Whether the time is up.
     pub fn expired(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+/// Steps of the reference encoder for a typical full board, all blocks together.
+pub fn encoding_steps(set: &FeatureSet) -> Steps {
+    set.blocks().iter().map(|block| block_steps(block.spec())).fold(0, Steps::saturating_add)
+}
+
+/// Steps of the reference encoder for one block and a typical full board.
+pub fn block_steps(block: &BlockSpec) -> Steps {
+    block_steps_with(block, TYPICAL_PIECES)
+}
+
+/// Steps of the reference encoder for one block and a board with this many pieces.
+pub fn block_steps_with(block: &BlockSpec, pieces: Steps) -> Steps {
+    let counts = block.counts().into_iter().map(|count| count_steps(count, pieces));
+    let per_binding = counts.fold(0, Steps::saturating_add).saturating_mul(2).saturating_add(10);
+    typical_bindings(&block.binders, pieces).saturating_mul(per_binding).saturating_add(100).min(1 << 40)
+}
+
+/// Steps of a count, including nested counts.
+fn count_steps(count: &CountSpec, pieces: Steps) -> Steps {
+    let nested = count.guards.iter().flat_map(|guard| &guard.counts).map(|count| count_steps(count, pieces));
+    typical_bindings(&count.binders, pieces).saturating_mul(nested.fold(1, Steps::saturating_add))
+}
+
+fn typical_bindings(binders: &[BinderSpec], pieces: Steps) -> Steps {
+    binders.iter().map(|binder| typical_values(binder.source, pieces)).fold(1, Steps::saturating_mul)
+}
+
+/// Typical number of values of a source, weighted by the work of finding them.
+fn typical_values(source: SourceSpec, pieces: Steps) -> Steps {
+    match source {
+        SourceSpec::Pieces => pieces,
+        SourceSpec::Moves(_) | SourceSpec::Attacks(_) => 6,
+        SourceSpec::Targets(_) | SourceSpec::Next(..) => 3,
     }
 }

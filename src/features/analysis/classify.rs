@@ -1,58 +1,51 @@
-//! One block's features, each dead, live or unresolved.
+//! Classifies the features of one block as dead, live or unresolved.
 //!
-//! Random positions settle most of a block at once; the rest is taken index by index: every binding that could yield
-//! it is followed, and where there is one, a witness is built from it. The answer depends on the block alone, not on
+//! Random positions show most live features at once. The others are examined one by one. The result does not depend on
 //! the number of threads.
 
-use std::ops::ControlFlow;
-
 use rayon::prelude::*;
+use shakmaty::Position;
 
-use crate::chess::Perspective;
+use crate::chess::{Board, Perspective};
 use crate::features::reference;
 use crate::features::spec::BlockSpec;
 
-use super::bindings::{BindingSearch, SearchEnd};
+use super::bindings::BindingSearch;
 use super::budget::{Budget, Steps};
-use super::counts::{self, CountEnumerator};
-use super::legal::Witness;
-use super::positions::{random_game, stream, strewn};
-use super::witness::{self, Found};
+use super::dead::{Verdict, examine};
+use super::positions::{random_game, random_placement, stream};
+use super::witness::Witness;
 use super::{Purpose, Status};
 
-/// Random positions drawn together.
+/// Random positions per batch.
 const BATCH: u64 = 256;
 const MAX_BATCHES: u64 = 400;
-/// Every so many batches is a random game.
-const GAME_EVERY: u64 = 8;
-/// New features a position below which drawing more is not worth it.
-const WORTH: f64 = 0.25;
-/// Indices examined together.
+/// One batch in this many is a random game.
+const GAME_INTERVAL: u64 = 8;
+/// Drawing stops when a batch shows fewer new features per position than this.
+const MIN_YIELD: f64 = 0.25;
+/// Indices examined in parallel.
 const CHUNK: usize = 1024;
-/// What one index may take, to be searched and to be shown: little at first, so that hard ones do not spend what the
-/// others need.
+/// Steps per index in each pass: few at first, so that hard indices do not use up the steps of the others.
 const INDEX_BUDGETS: [Steps; 2] = [1 << 14, 1 << 21];
-/// The same without limit: each further pass takes longer, until nothing is left.
+/// The same for an analysis without limit.
 const THOROUGH_BUDGETS: [Steps; 5] = [1 << 14, 1 << 21, 1 << 26, 1 << 31, 1 << 40];
-/// Tries at a witness for one index, and for one of its bindings.
-const ATTEMPTS: u32 = 512;
-const ATTEMPTS_A_BINDING: u32 = 24;
 
 const NO_WITNESS: u32 = u32::MAX;
 
-/// The statuses of the elements of a block's product, with a witness for each live one. What a selection leaves out
-/// stays unresolved.
+/// The status of every element of a block's product, with a witness for each live one. Elements that a selection drops
+/// stay unresolved.
 #[derive(Debug)]
 pub struct BlockStatuses {
     pub statuses: Vec<Status>,
-    /// By index, into `witnesses`.
+    /// By element: position in `witnesses`.
     witness_of: Vec<u32>,
     witnesses: Vec<Witness>,
 }
 
 impl BlockStatuses {
-    pub fn witness(&self, index: u32) -> Option<&Witness> {
-        self.witnesses.get(*self.witness_of.get(index as usize)? as usize)
+    pub fn witness(&self, element: u32) -> Option<&Witness> {
+        self.witnesses.get(*self.witness_of.get(element as usize)? as usize)
     }
 
     fn new(size: u32) -> BlockStatuses {
@@ -64,15 +57,15 @@ impl BlockStatuses {
         }
     }
 
-    /// Marks what is active in a position; the number of the block's features not seen before.
-    fn note(&mut self, block: &BlockSpec, witness: &Witness, active: &[u32]) -> usize {
-        let number = self.witnesses.len() as u32;
+    /// Marks the features that are active in a position as live; returns how many were not live before.
+    fn record(&mut self, block: &BlockSpec, witness: &Witness, active: &[u32]) -> usize {
+        let position = self.witnesses.len() as u32;
         let mut new = 0;
-        for index in active {
-            let status = &mut self.statuses[*index as usize];
-            if *status != Status::Live && block.index_of(*index).is_some() {
+        for element in active {
+            let status = &mut self.statuses[*element as usize];
+            if *status != Status::Live && block.index_of(*element).is_some() {
                 *status = Status::Live;
-                self.witness_of[*index as usize] = number;
+                self.witness_of[*element as usize] = position;
                 new += 1;
             }
         }
@@ -82,154 +75,99 @@ impl BlockStatuses {
         new
     }
 
-    fn pending(&self, block: &BlockSpec) -> Vec<u32> {
-        let open = self.statuses.iter().zip(0..).filter(|(status, _)| **status == Status::Unresolved);
-        open.map(|(_, index)| index).filter(|index| block.index_of(*index).is_some()).collect()
+    fn unresolved(&self, block: &BlockSpec) -> Vec<u32> {
+        let unresolved = self.statuses.iter().zip(0..).filter(|(status, _)| **status == Status::Unresolved);
+        unresolved.map(|(_, element)| element).filter(|element| block.index_of(*element).is_some()).collect()
     }
 }
 
-/// Settles every index of a block within so many steps and the budget's time; `screen` gives a board's active elements
-/// quickly, and is never trusted alone. What is open at the end stays unresolved. `progress` is told how many indices
-/// are left. Gives the steps taken, too.
-pub fn settle(
+/// Classifies every element within `limit` steps and the budget's time; returns the steps taken, too. `encode` writes a
+/// board's active elements; they only decide which boards the reference encoder encodes. `progress` gets the number of
+/// open elements.
+pub fn classify(
     block: &BlockSpec,
     purpose: Purpose,
     (budget, limit): (Budget, Steps),
-    screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
+    encode: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     progress: &mut dyn FnMut(usize),
 ) -> (BlockStatuses, Steps) {
-    let frame = BindingSearch::new(block, budget);
-    let mut settled = BlockStatuses::new(block.product.size);
-    let mut steps = limit - draw(&frame, limit / 4, screen, &mut settled);
+    let search = BindingSearch::new(block, budget);
+    let mut result = BlockStatuses::new(block.product.size);
+    let mut steps = limit - try_random_positions(&search, limit / 4, encode, &mut result);
     let passes = if budget.limited() { &INDEX_BUDGETS[..] } else { &THOROUGH_BUDGETS };
     for index_budget in passes.iter().copied() {
-        let pending = settled.pending(block);
-        let mut open = &pending[..];
-        while !open.is_empty() && !frame.expired() {
-            progress(open.len());
-            // So few that not even the hardest together take more than there is.
-            let together = steps / (2 * index_budget + frame.goal_steps());
-            let (chunk, others) = open.split_at(open.len().min(CHUNK).min(together as usize));
-            open = others;
+        let unresolved = result.unresolved(block);
+        let mut rest = &unresolved[..];
+        while !rest.is_empty() && !search.expired() {
+            progress(rest.len());
+            // Even if every index of the chunk takes its full budget, the steps suffice.
+            let affordable = steps / (2 * index_budget + search.decoding_steps());
+            let (chunk, after) = rest.split_at(rest.len().min(CHUNK).min(affordable as usize));
+            rest = after;
             if chunk.is_empty() {
                 break;
             }
-            let unresolved = |index: &u32| settled.statuses[*index as usize] == Status::Unresolved;
-            let open: Vec<u32> = chunk.iter().copied().filter(unresolved).collect();
-            let examined = open.par_iter().map(|index| examine(&frame, *index, purpose, index_budget));
-            let looked = frame.outlook_steps();
-            let outcomes: Vec<(Outcome, Steps)> = examined.collect();
-            steps = steps.saturating_sub(frame.outlook_steps() - looked);
-            for (index, (outcome, cost)) in open.into_iter().zip(outcomes) {
+            let is_unresolved = |element: &u32| result.statuses[*element as usize] == Status::Unresolved;
+            let chunk: Vec<u32> = chunk.iter().copied().filter(is_unresolved).collect();
+            let count_bound_steps = search.count_bound_steps();
+            let examined = chunk.par_iter().map(|element| examine(&search, *element, purpose, index_budget));
+            let verdicts: Vec<(Verdict, Steps)> = examined.collect();
+            steps = steps.saturating_sub(search.count_bound_steps() - count_bound_steps);
+            for (element, (verdict, cost)) in chunk.into_iter().zip(verdicts) {
                 steps = steps.saturating_sub(cost);
-                match outcome {
-                    Outcome::Dead => settled.statuses[index as usize] = Status::Dead,
-                    Outcome::Live(found) if settled.statuses[index as usize] != Status::Live => {
-                        settled.note(block, &found.witness, &found.active);
+                match verdict {
+                    Verdict::Dead => result.statuses[element as usize] = Status::Dead,
+                    Verdict::Live(found) if result.statuses[element as usize] != Status::Live => {
+                        result.record(block, &found.witness, &found.active);
                     }
-                    Outcome::Live(_) | Outcome::Unresolved => {}
+                    Verdict::Live(_) | Verdict::Unresolved => {}
                 }
             }
         }
     }
-    (settled, limit - steps)
+    (result, limit - steps)
 }
 
-/// Random positions, batch by batch while they bring enough. Gives the steps taken.
-fn draw(
-    frame: &BindingSearch<'_>,
-    budget: Steps,
-    screen: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
-    settled: &mut BlockStatuses,
+/// Records the features of random positions while the batches show enough new ones. Returns the steps taken.
+fn try_random_positions(
+    search: &BindingSearch<'_>,
+    limit: Steps,
+    encode: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
+    result: &mut BlockStatuses,
 ) -> Steps {
     let mut steps = 0;
-    let mut left = frame.block.size() as usize;
+    let mut not_live = search.block.size() as usize;
     for batch in 0..MAX_BATCHES {
-        let affordable = (budget - steps) / frame.encoding_steps();
-        if affordable == 0 || frame.expired() {
+        let affordable = (limit - steps) / search.encoding_steps();
+        if affordable == 0 || search.expired() {
             break;
         }
-        let seen = |witness: Witness| {
+        let encoded = |witness: Witness| {
             let mut active = Vec::new();
-            screen(&witness, &mut active);
+            encode(&witness, &mut active);
             (witness, active)
         };
-        let positions: Vec<(Witness, Vec<u32>)> = if batch % GAME_EVERY == GAME_EVERY - 1 {
-            let boards: Vec<_> =
-                random_game(batch).iter().map(|position| shakmaty::Position::board(position).clone()).collect();
-            let boards: Vec<_> = boards.into_iter().take(affordable as usize).collect();
-            boards.into_par_iter().filter(|_| !frame.expired()).filter_map(Witness::of).map(seen).collect()
+        let positions: Vec<(Witness, Vec<u32>)> = if batch % GAME_INTERVAL == GAME_INTERVAL - 1 {
+            let boards: Vec<Board> =
+                random_game(batch).iter().map(|position| position.board().clone()).take(affordable as usize).collect();
+            boards.into_par_iter().filter(|_| !search.expired()).filter_map(Witness::of).map(encoded).collect()
         } else {
-            let strew = |number: u64| strewn(&frame.pieces, &mut stream("strewn", batch * BATCH + number));
-            let numbers = (0..BATCH.min(affordable)).into_par_iter().filter(|_| !frame.expired());
-            numbers.filter_map(strew).map(seen).collect()
+            let place = |number| random_placement(&search.pieces, &mut stream("strewn", batch * BATCH + number));
+            let numbers = (0..BATCH.min(affordable)).into_par_iter().filter(|_| !search.expired());
+            numbers.filter_map(place).map(encoded).collect()
         };
         let (drawn, mut new) = (positions.len(), 0);
         for (witness, active) in positions {
-            if active.iter().any(|index| settled.statuses[*index as usize] != Status::Live) {
-                // Only the reference encoder's word counts.
-                let active = reference::active(frame.block, witness.board(), Perspective::White);
-                new += settled.note(frame.block, &witness, &active);
+            if active.iter().any(|element| result.statuses[*element as usize] != Status::Live) {
+                let active = reference::active(search.block, witness.board(), Perspective::White);
+                new += result.record(search.block, &witness, &active);
             }
         }
-        left -= new;
-        steps += BATCH.min(affordable) * frame.encoding_steps();
-        if left == 0 || (new as f64) < WORTH * drawn as f64 {
+        not_live -= new;
+        steps += BATCH.min(affordable) * search.encoding_steps();
+        if not_live == 0 || (new as f64) < MIN_YIELD * drawn as f64 {
             break;
         }
     }
     steps
-}
-
-enum Outcome {
-    Dead,
-    Live(Found),
-    Unresolved,
-}
-
-/// One index: dead when no binding could yield it, live when a witness can be built. Gives the steps taken, too.
-fn examine(frame: &BindingSearch<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Outcome, Steps) {
-    if frame.expired() {
-        return (Outcome::Unresolved, 0);
-    }
-    let (goal, reading) = frame.weighed_goal(index);
-    let Some(goal) = goal else { return (Outcome::Dead, reading) };
-    let mut rng = None;
-    let mut attempts = 0;
-    let mut reachable = false;
-    let mut found = None;
-    let (mut searching, mut showing) = (budget, budget);
-    let ended = frame.bindings(&goal, &mut searching, &mut |partial, entities| {
-        let mut values = |spec| CountEnumerator::possible(spec, &frame.pieces, partial, entities, &mut showing);
-        let counted = goal.counts.iter().all(|(spec, value)| counts::admits(&values(spec), *value));
-        let mut guarded = |guard| counts::may_hold(guard, &frame.pieces, partial, entities, &mut showing);
-        if !(counted && frame.block.guards.iter().all(&mut guarded)) {
-            return if showing > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        }
-        reachable = true;
-        if showing == 0 {
-            return ControlFlow::Break(());
-        }
-        if purpose == Purpose::DeadOnly {
-            return ControlFlow::Break(());
-        }
-        let rng = rng.get_or_insert_with(|| stream("witness", index.into()));
-        for number in 0..ATTEMPTS_A_BINDING {
-            if attempts >= ATTEMPTS || showing == 0 {
-                return ControlFlow::Break(());
-            }
-            attempts += 1;
-            found = witness::attempt(frame, &goal, index, partial, number, rng, &mut showing);
-            if found.is_some() {
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    let outcome = match (found, ended) {
-        (Some(found), _) => Outcome::Live(found),
-        (None, SearchEnd::Exhausted) if !reachable => Outcome::Dead,
-        (None, _) => Outcome::Unresolved,
-    };
-    (outcome, 2 * budget - searching - showing + reading)
 }

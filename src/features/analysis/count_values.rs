@@ -1,6 +1,6 @@
-//! Sets of values a clamped count may take.
+//! Sets of values of a clamped count.
 
-/// A subset of 0..=max; sums saturate at max.
+/// A subset of 0..=max. Sums saturate at max.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountValues {
     words: Vec<u64>,
@@ -21,7 +21,7 @@ impl CountValues {
     pub fn all(max: u32) -> CountValues {
         let mut values = CountValues::none(max);
         values.words.fill(!0);
-        values.cut();
+        values.saturate();
         values
     }
 
@@ -49,8 +49,8 @@ impl CountValues {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
     }
 
-    /// Every sum of one value of each.
-    pub fn plus(&mut self, other: &CountValues) {
+    /// Replaces the set by all sums of one of its values and one of `other`.
+    pub fn add(&mut self, other: &CountValues) {
         if other.is_zero() {
             return;
         }
@@ -58,30 +58,30 @@ impl CountValues {
         for a in other.iter() {
             sums.or_shifted(self, a);
         }
-        sums.cut();
+        sums.saturate();
         *self = sums;
     }
 
-    /// Adds each value of `other` plus `by`; what is beyond the maximum is the maximum.
+    /// Inserts every value of `other` plus `by`, saturating at the maximum.
     fn or_shifted(&mut self, other: &CountValues, by: u32) {
         let (words, bits) = (by as usize / 64, by % 64);
-        let mut beyond = false;
+        let mut exceeds = false;
         for (at, word) in other.words.iter().enumerate() {
             let high = if bits == 0 { 0 } else { word >> (64 - bits) };
-            for (to, part) in [(at + words, word << bits), (at + words + 1, high)] {
+            for (to, shifted) in [(at + words, word << bits), (at + words + 1, high)] {
                 match self.words.get_mut(to) {
-                    Some(sums) => *sums |= part,
-                    None => beyond |= part != 0,
+                    Some(sums) => *sums |= shifted,
+                    None => exceeds |= shifted != 0,
                 }
             }
         }
-        if beyond {
+        if exceeds {
             self.insert(self.max);
         }
     }
 
-    /// Turns values beyond the maximum into the maximum.
-    fn cut(&mut self) {
+    /// Replaces values above the maximum by the maximum.
+    fn saturate(&mut self) {
         let top = self.max % 64;
         let inside = !0u64 >> (63 - top);
         if let Some(last) = self.words.last_mut()
@@ -91,9 +91,9 @@ impl CountValues {
         }
     }
 
-    /// The same, `times` over.
-    pub fn plus_times(&mut self, other: &CountValues, times: u32) {
-        (0..times).for_each(|_| self.plus(other));
+    /// [`CountValues::add`], repeated.
+    pub fn add_times(&mut self, other: &CountValues, times: u32) {
+        (0..times).for_each(|_| self.add(other));
     }
 }
 
@@ -101,7 +101,7 @@ impl CountValues {
 mod tests {
     use super::*;
 
-    /// Sums as they are defined, value by value.
+    /// The definition of sums, value by value.
     fn sums(left: &[u32], right: &[u32], max: u32) -> Vec<u32> {
         let mut sums: Vec<u32> = left.iter().flat_map(|a| right.iter().map(move |b| (a + b).min(max))).collect();
         sums.sort_unstable();
@@ -121,7 +121,7 @@ mod tests {
             for (left, right) in [(some(1), some(1)), (some(3), some(7)), (vec![max], vec![0, max]), (vec![0], some(5))]
             {
                 let mut sum = of(&left, max);
-                sum.plus(&of(&right, max));
+                sum.add(&of(&right, max));
                 assert_eq!(
                     sum.iter().collect::<Vec<_>>(),
                     sums(&left, &right, max),

@@ -1,4 +1,4 @@
-//! The search for two legal positions that differ in where the pieces stand and look the same to both perspectives.
+//! Random search for two legal positions with different pieces and equal features for both perspectives.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -7,84 +7,78 @@ use crate::chess::{Board, Perspective, Piece, Role, Square};
 use crate::features::FeatureSet;
 use crate::features::spec::{ENEMY_KING, VariableKind};
 
-use super::bindings::encoding_steps;
-use super::budget::{Budget, Steps};
+use super::budget::{Budget, Steps, encoding_steps};
 use super::domain::{Domain, Squares};
-use super::legal::Witness;
-use super::positions::{pick, scattered, stream};
+use super::positions::{pick, random_placement_of, stream};
+use super::witness::Witness;
 
-/// Random positions changed in search of a pair, from kings alone to full boards, and changes tried on each.
+/// Random positions, from bare kings to full boards.
 const POSITIONS: u64 = 600;
+/// Changes tried per position.
 const CHANGES: usize = 160;
-/// Bounds the work on sets that are slow to encode.
+/// Limits the work for sets that are slow to encode.
 const BUDGET: Steps = 1 << 26;
 
-/// Files and ranks that whole positions are moved by.
-const STEPS: [(i32, i32); 8] = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];
+/// Shifts of whole positions, in files and ranks.
+const SHIFTS: [(i32, i32); 8] = [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];
 
-/// The position with every piece moved by so many files and ranks; none when one would leave the board.
+/// The board with all pieces shifted; `None` when one would leave the board.
 fn shifted(board: &Board, (files, ranks): (i32, i32)) -> Option<Board> {
-    let mut moved = Board::empty();
+    let mut result = Board::empty();
     for (square, piece) in board.clone() {
-        moved.set_piece_at(square.offset(files + 8 * ranks).filter(|to| apart(square, *to) == (files, ranks))?, piece);
+        let to = square.offset(files + 8 * ranks).filter(|to| offset(square, *to) == (files, ranks))?;
+        result.set_piece_at(to, piece);
     }
-    Some(moved)
+    Some(result)
 }
 
-fn apart(from: Square, to: Square) -> (i32, i32) {
+/// Files and ranks from a square to another.
+fn offset(from: Square, to: Square) -> (i32, i32) {
     (i32::from(to.file()) - i32::from(from.file()), i32::from(to.rank()) - i32::from(from.rank()))
 }
 
-/// A pair whose reference features are equal in both perspectives.
-pub fn pair(set: &FeatureSet, budget: Budget) -> Option<[Witness; 2]> {
-    let mut spent = 0;
+/// Searches for two positions with equal reference features for both perspectives.
+pub fn find(set: &FeatureSet, budget: Budget) -> Option<[Witness; 2]> {
     let limit = budget.steps(BUDGET);
     let steps = encoding_steps(set);
     if steps > limit {
         return None;
     }
+    let mut spent = 0;
+    // `None` when the budget is spent.
     let mut encode = |board: &Board| {
-        let seen = Perspective::ALL.map(|pov| {
+        let features = Perspective::ALL.map(|pov| {
             let mut active = Vec::new();
             set.encoder().encode(board, pov, &mut active);
             active.sort_unstable();
             active
         });
-        // Both perspectives, by the compiled encoder.
+        // The compiled encoder takes at most an eighth of `steps` per perspective.
         spent += steps / 4;
-        (seen, spent > limit || budget.expired())
+        (spent <= limit && !budget.expired()).then_some(features)
     };
     let anywhere = Domain::of_slot(ENEMY_KING + 1, VariableKind::Piece, !0);
     for number in 0..POSITIONS {
         let mut rng = stream("collide", number);
-        let most = (number / 12).min(15) as u32;
-        let Some(position) = scattered(&anywhere, [rng.random_range(0..=most), rng.random_range(0..=most)], &mut rng)
-        else {
-            continue;
-        };
-        let (features, spent) = encode(position.board());
-        if spent {
-            return None;
-        }
+        let max_pieces = (number / 12).min(15) as u32;
+        let extras = [rng.random_range(0..=max_pieces), rng.random_range(0..=max_pieces)];
+        let Some(position) = random_placement_of(&anywhere, extras, &mut rng) else { continue };
+        let features = encode(position.board())?;
         for change in 0..CHANGES {
             let mut board = position.board().clone();
-            match change.checked_sub(1).map(|at| STEPS.get(at)) {
+            match change.checked_sub(1).map(|at| SHIFTS.get(at)) {
                 None => board.flip_horizontal(),
-                Some(Some(step)) => match shifted(&board, *step) {
-                    Some(moved) => board = moved,
+                Some(Some(shift)) => match shifted(&board, *shift) {
+                    Some(shifted) => board = shifted,
                     None => continue,
                 },
-                Some(None) => changed(&mut board, &mut rng),
+                Some(None) => change_randomly(&mut board, &mut rng),
             }
             if board == *position.board() {
                 continue;
             }
             let Some(other) = Witness::of(board) else { continue };
-            let (others, spent) = encode(other.board());
-            if spent {
-                return None;
-            }
-            if features == others && equal(set, &position, &other) {
+            if features == encode(other.board())? && have_equal_features(set, &position, &other) {
                 return Some([position, other]);
             }
         }
@@ -92,23 +86,23 @@ pub fn pair(set: &FeatureSet, budget: Budget) -> Option<[Witness; 2]> {
     None
 }
 
-/// Whether the reference encoder, too, sees no difference.
-pub fn equal(set: &FeatureSet, a: &Witness, b: &Witness) -> bool {
+/// Whether the reference encoder gives both positions the same features.
+fn have_equal_features(set: &FeatureSet, a: &Witness, b: &Witness) -> bool {
     Perspective::ALL.into_iter().all(|pov| set.reference(a.board(), pov) == set.reference(b.board(), pov))
 }
 
-/// A piece removed, moved, turned into another, or exchanged with another; or two alike moved to the other corners
-/// of their rectangle, which keeps files and ranks.
-fn changed(board: &mut Board, rng: &mut ChaCha8Rng) {
+/// Removes, moves, replaces or swaps a piece; or moves two equal pieces to the other corners of their rectangle, which
+/// keeps the numbers of pieces per file and rank.
+fn change_randomly(board: &mut Board, rng: &mut ChaCha8Rng) {
     let occupied = board.occupied().0;
-    let others = occupied & !board.kings().0;
-    let man = |board: &Board, square: Option<u32>| {
+    let without_kings = occupied & !board.kings().0;
+    let piece_on = |board: &Board, square: Option<u32>| {
         let square = Square::new(square?);
         board.piece_at(square).map(|piece| (square, piece))
     };
     let kind = rng.random_range(0..5);
-    let from = if kind == 1 || kind == 3 { pick(occupied, rng) } else { pick(others, rng) };
-    let Some((from, piece)) = man(board, from) else { return };
+    let from = if kind == 1 || kind == 3 { pick(occupied, rng) } else { pick(without_kings, rng) };
+    let Some((from, piece)) = piece_on(board, from) else { return };
     match kind {
         0 => board.discard_piece_at(from),
         1 => {
@@ -122,7 +116,7 @@ fn changed(board: &mut Board, rng: &mut ChaCha8Rng) {
             board.set_piece_at(from, Piece { color, role: Role::ALL[rng.random_range(0..5)] });
         }
         3 => {
-            if let Some((to, other)) = man(board, pick(occupied, rng)) {
+            if let Some((to, other)) = piece_on(board, pick(occupied, rng)) {
                 board.set_piece_at(from, other);
                 board.set_piece_at(to, piece);
             }

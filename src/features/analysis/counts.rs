@@ -1,4 +1,4 @@
-//! Which values a count may take when part of the board is known: a superset of those that legal positions give.
+//! The values that a count can take on a partially known board: a superset of the values in legal positions.
 
 use std::cell::Cell;
 
@@ -11,40 +11,53 @@ use super::legal::{FLEXIBLE, UNPROMOTED};
 use super::partial_board::{KING, PartialBoard};
 use super::sources::{attacked, push_squares, ray, rays};
 
-/// Largest count that is followed value by value; beyond, everything counts as possible.
-const MAX_FOLLOWED: u32 = 1 << 10;
-/// What following a count may take.
+/// Largest maximum of a count whose values are enumerated; above it, every value counts as possible.
+const MAX_ENUMERATED: u32 = 1 << 10;
+/// Most steps for one enumeration.
 const MAX_STEPS: Steps = 1 << 23;
-/// What a binding takes besides what its sets of values take.
+/// Steps of a binding without its set operations.
 const BINDING: Steps = 4;
 
-/// What following a count takes.
+/// Most steps that enumerating a count takes.
 pub fn steps(spec: &CountSpec) -> Steps {
     let size = |binder: &BinderSpec| if binder.source == SourceSpec::Pieces { 768 } else { 28 };
-    // Twice, for the bindings on the way to a whole one.
-    let each = 2 * (BINDING + Steps::from(spec.max) / 64);
-    spec.binders.iter().map(size).fold(each, Steps::saturating_mul)
+    // Twice, for incomplete bindings.
+    let per_binding = 2 * (BINDING + Steps::from(spec.max) / 64);
+    spec.binders.iter().map(size).fold(per_binding, Steps::saturating_mul)
 }
 
-/// Whether `value` is among those found.
+/// Whether `values`, from [`possible_values`], allow this value.
 pub fn admits(values: &CountValues, value: u32) -> bool {
-    value > MAX_FOLLOWED || values.contains(value)
+    value > MAX_ENUMERATED || values.contains(value)
 }
 
-/// Follows a count's binders over what is known of the board.
-pub struct CountEnumerator<'a> {
-    /// What may stand on the board.
-    pieces: &'a Domain,
-    partial: &'a PartialBoard,
-    condition: Option<&'a ConditionSpec>,
-    guards: &'a [GuardSpec],
-    max: u32,
-    /// Steps left; at 0 everything counts as possible.
-    left: Cell<Steps>,
+/// Values that the count can take for a binding of the outer variables; all values when the budget is too small.
+pub fn possible_values(
+    spec: &CountSpec,
+    pieces: &Domain,
+    partial: &PartialBoard,
+    entities: &[Entity],
+    budget: &mut Steps,
+) -> CountValues {
+    let all = || CountValues::all(spec.max.min(MAX_ENUMERATED));
+    if spec.max > MAX_ENUMERATED || steps(spec) > MAX_STEPS {
+        return all();
+    }
+    let enumerator = CountEnumerator {
+        pieces,
+        partial,
+        condition: spec.condition.as_ref(),
+        guards: &spec.guards,
+        max: spec.max,
+        steps_left: Cell::new(*budget),
+    };
+    let values = enumerator.bindings(&spec.binders, &mut entities.to_vec());
+    *budget = enumerator.steps_left.get();
+    if *budget == 0 { all() } else { values }
 }
 
-/// Whether a guard may hold, given a binding of the variables it reads.
-pub fn may_hold(
+/// Whether a guard may hold for a binding of the variables that it reads.
+pub fn guard_may_hold(
     guard: &GuardSpec,
     pieces: &Domain,
     partial: &PartialBoard,
@@ -52,51 +65,37 @@ pub fn may_hold(
     budget: &mut Steps,
 ) -> bool {
     let mut range = |spec: &CountSpec| {
-        let values = CountEnumerator::possible(spec, pieces, partial, entities, budget);
-        let most = if spec.max > MAX_FOLLOWED { Some(spec.max) } else { values.iter().last() };
+        let values = possible_values(spec, pieces, partial, entities, budget);
+        let most = if spec.max > MAX_ENUMERATED { Some(spec.max) } else { values.iter().last() };
         values.iter().next().zip(most)
     };
     let ranges: Option<Vec<(u32, u32)>> = guard.counts.iter().map(&mut range).collect();
     ranges.is_some_and(|ranges| guard.condition.outcomes(&|slot| entities[slot], &ranges).0)
 }
 
-/// Whether a guard may hold, and whether it may fail, whatever its counts are.
+/// Whether a guard may hold, and whether it may fail, for arbitrary counts.
 fn outcomes(guard: &GuardSpec, entities: &[Entity]) -> (bool, bool) {
     let ranges: Vec<(u32, u32)> = guard.counts.iter().map(|count| (0, count.max)).collect();
     guard.condition.outcomes(&|slot| entities[slot], &ranges)
 }
 
-impl CountEnumerator<'_> {
-    /// CountValues the count may take given a binding of the outer variables; all of them when the budget is spent before
-    /// that is known.
-    pub fn possible(
-        spec: &CountSpec,
-        pieces: &Domain,
-        partial: &PartialBoard,
-        entities: &[Entity],
-        budget: &mut Steps,
-    ) -> CountValues {
-        let all = || CountValues::all(spec.max.min(MAX_FOLLOWED));
-        if spec.max > MAX_FOLLOWED || steps(spec) > MAX_STEPS {
-            return all();
-        }
-        let counter = CountEnumerator {
-            pieces,
-            partial,
-            condition: spec.condition.as_ref(),
-            guards: &spec.guards,
-            max: spec.max,
-            left: Cell::new(*budget),
-        };
-        let values = counter.bindings(&spec.binders, &mut entities.to_vec());
-        *budget = counter.left.get();
-        if *budget == 0 { all() } else { values }
-    }
+/// Enumerates a count's bindings on a partially known board.
+struct CountEnumerator<'a> {
+    /// Pieces that may stand on the board.
+    pieces: &'a Domain,
+    partial: &'a PartialBoard,
+    condition: Option<&'a ConditionSpec>,
+    guards: &'a [GuardSpec],
+    max: u32,
+    /// At 0 the result is discarded.
+    steps_left: Cell<Steps>,
+}
 
-    /// Takes work off the budget; false when it is spent.
+impl CountEnumerator<'_> {
+    /// Takes steps from the budget; false when it is spent.
     fn spend(&self, steps: Steps) -> bool {
-        self.left.set(self.left.get().saturating_sub(steps));
-        self.left.get() > 0
+        self.steps_left.set(self.steps_left.get().saturating_sub(steps));
+        self.steps_left.get() > 0
     }
 
     fn only(&self, value: u32) -> CountValues {
@@ -125,21 +124,21 @@ impl CountEnumerator<'_> {
             (SourceSpec::Attacks(_), Some(from)) => self.attacks(from, &mut |square| inner(Entity::bare(square))),
             (SourceSpec::Targets(_), Some(from)) => {
                 let mut sum = self.only(0);
-                rays(from).for_each(|line| sum.plus(&self.first_met(&line, &mut inner)));
+                rays(from).for_each(|line| sum.add(&self.first_piece(&line, &mut inner)));
                 sum
             }
             (SourceSpec::Next(_, direction), Some(from)) => {
                 let line: Vec<u32> = Squares(ray(from.square, direction)).collect();
-                self.first_met(&line, &mut inner)
+                self.first_piece(&line, &mut inner)
             }
             _ => self.all_pieces(&mut inner),
         }
     }
 
-    /// One binding, if the guards hold: with what is not known of the board they may or may not.
+    /// A complete binding: 1 if the guards may hold, 0 if they may fail.
     fn guarded(&self, entities: &[Entity]) -> CountValues {
-        let each = self.guards.iter().map(|guard| outcomes(guard, entities));
-        let (holds, fails) = each.fold((true, false), |(holds, fails), of| (holds && of.0, fails || of.1));
+        let outcomes = self.guards.iter().map(|guard| outcomes(guard, entities));
+        let (holds, fails) = outcomes.fold((true, false), |(holds, fails), of| (holds && of.0, fails || of.1));
         let mut values = self.none();
         if holds {
             values.or(&self.only(1));
@@ -150,8 +149,8 @@ impl CountEnumerator<'_> {
         values
     }
 
-    /// Squares of each ray up to the first held one. A square may be passed unless it is surely held, and may stop the
-    /// ray unless it is surely empty.
+    /// Squares of each ray up to the first occupied one. A square lets the ray pass unless it is surely occupied, and
+    /// stops it unless it is surely empty.
     fn attacks(&self, from: Entity, inner: &mut dyn FnMut(u32) -> CountValues) -> CountValues {
         let mut sum = self.only(0);
         for line in rays(from) {
@@ -159,7 +158,7 @@ impl CountEnumerator<'_> {
             let mut ends = self.none();
             let last = line.len() - 1;
             for (at, square) in line.into_iter().enumerate() {
-                reached.plus(&inner(square));
+                reached.add(&inner(square));
                 if at == last || self.partial.may_be_occupied(square) {
                     ends.or(&reached);
                 }
@@ -167,7 +166,7 @@ impl CountEnumerator<'_> {
                     break;
                 }
             }
-            sum.plus(&ends);
+            sum.add(&ends);
         }
         sum
     }
@@ -178,13 +177,13 @@ impl CountEnumerator<'_> {
             let mut sum = self.pushes(from, inner);
             for square in Squares(attacked(from)) {
                 let mut capture = self.none();
-                if self.partial.may_be_held(other, square) {
+                if self.partial.may_be_occupied_by(other, square) {
                     capture.or(&inner(square));
                 }
-                if !self.partial.surely_held(other, square) {
+                if !self.partial.surely_occupied_by(other, square) {
                     capture.or(&self.only(0));
                 }
-                sum.plus(&capture);
+                sum.add(&capture);
             }
             return sum;
         }
@@ -194,15 +193,15 @@ impl CountEnumerator<'_> {
             let mut ends = self.none();
             let mut open = true;
             for square in line {
-                if self.partial.may_be_held(from.color, square) {
+                if self.partial.may_be_occupied_by(from.color, square) {
                     ends.or(&reached);
                 }
                 open = self.partial.may_be_empty(square);
-                if self.partial.surely_held(from.color, square) {
+                if self.partial.surely_occupied_by(from.color, square) {
                     break;
                 }
-                reached.plus(&inner(square));
-                if self.partial.may_be_held(other, square) {
+                reached.add(&inner(square));
+                if self.partial.may_be_occupied_by(other, square) {
                     ends.or(&reached);
                 }
                 if !open {
@@ -212,7 +211,7 @@ impl CountEnumerator<'_> {
             if open {
                 ends.or(&reached);
             }
-            sum.plus(&ends);
+            sum.add(&ends);
         }
         sum
     }
@@ -231,14 +230,14 @@ impl CountEnumerator<'_> {
             if !self.partial.may_be_empty(square) {
                 return ends;
             }
-            reached.plus(&inner(square));
+            reached.add(&inner(square));
         }
         ends.or(&reached);
         ends
     }
 
-    /// The first piece on a line, or none.
-    fn first_met(&self, line: &[u32], inner: &mut dyn FnMut(Entity) -> CountValues) -> CountValues {
+    /// The first piece on a line, if there is one.
+    fn first_piece(&self, line: &[u32], inner: &mut dyn FnMut(Entity) -> CountValues) -> CountValues {
         let mut ends = self.none();
         for square in line {
             for entity in self.candidates(*square) {
@@ -252,25 +251,25 @@ impl CountEnumerator<'_> {
         ends
     }
 
-    /// Pieces that may stand on a square.
+    /// The pieces that may stand on a square.
     fn candidates(&self, square: u32) -> Vec<Entity> {
-        match self.partial.at(square) {
+        match self.partial.piece_at(square) {
             Some(known) => vec![known],
             None if !self.partial.may_be_occupied(square) => Vec::new(),
-            None => self.pieces.at(square).filter(|entity| self.partial.may_be(*entity)).collect(),
+            None => self.pieces.on_square(square).filter(|piece| self.partial.may_have(*piece)).collect(),
         }
     }
 
-    /// Two bounds at once: no square holds two pieces, and no side has more pieces than it may.
+    /// Intersects two bounds: a square has at most one piece, and a side has at most its standard material.
     fn all_pieces(&self, inner: &mut dyn FnMut(Entity) -> CountValues) -> CountValues {
         let mut by_square = self.only(0);
         let mut known = self.only(0);
         let mut by_kind: [[CountValues; 6]; 2] = std::array::from_fn(|_| std::array::from_fn(|_| self.none()));
         for square in 0..64 {
-            if let Some(piece) = self.partial.at(square) {
+            if let Some(piece) = self.partial.piece_at(square) {
                 let values = inner(piece);
-                by_square.plus(&values);
-                known.plus(&values);
+                by_square.add(&values);
+                known.add(&values);
                 continue;
             }
             let mut here = if self.partial.may_be_empty(square) { self.only(0) } else { self.none() };
@@ -279,36 +278,36 @@ impl CountEnumerator<'_> {
                 by_kind[entity.color as usize][entity.role as usize].or(&values);
                 here.or(&values);
             }
-            by_square.plus(&here);
+            by_square.add(&here);
         }
         let mut by_material = known;
-        for (color, kinds) in by_kind.into_iter().enumerate() {
-            by_material.plus(&self.side(color as u32, kinds));
+        for (color, by_role) in by_kind.into_iter().enumerate() {
+            by_material.add(&self.material(color as u32, by_role));
         }
         by_square.and(&by_material);
         by_square
     }
 
-    /// What a side's unknown pieces may add, `kinds` being what one of each role adds.
-    fn side(&self, color: u32, kinds: [CountValues; 6]) -> CountValues {
+    /// The values that a side's unknown pieces may add, given those that one piece of each role adds.
+    fn material(&self, color: u32, by_role: [CountValues; 6]) -> CountValues {
         let mut total = match self.partial.king(color) {
             Some(_) => self.only(0),
-            None => kinds[KING as usize].clone(),
+            None => by_role[KING as usize].clone(),
         };
         let zero = self.only(0);
-        let optional = kinds.map(|mut kind| {
-            kind.or(&zero);
-            kind
+        let optional = by_role.map(|mut values| {
+            values.or(&zero);
+            values
         });
-        let mut anyone = zero.clone();
+        let mut any_role = zero.clone();
         let mut flexible = FLEXIBLE;
         for (role, unpromoted) in UNPROMOTED.into_iter().enumerate() {
-            let known = self.partial.squares(color)[role].count_ones();
+            let known = self.partial.squares_by_role(color)[role].count_ones();
             flexible = flexible.saturating_sub(known.saturating_sub(unpromoted));
-            total.plus_times(&optional[role], unpromoted.saturating_sub(known));
-            anyone.or(&optional[role]);
+            total.add_times(&optional[role], unpromoted.saturating_sub(known));
+            any_role.or(&optional[role]);
         }
-        total.plus_times(&anyone, flexible);
+        total.add_times(&any_role, flexible);
         total
     }
 }

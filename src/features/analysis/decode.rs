@@ -1,4 +1,4 @@
-//! What an index asks of its binding: reading a product backwards.
+//! Decodes an index of a product: the constraints that it puts on its bindings.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use crate::features::spec::{AxisSpec, BlockSpec, CountSpec, Entity, FactorKind, 
 
 use super::domain::Domain;
 
-/// A product, ready to be read backwards.
+/// Decodes the elements of a product.
 pub struct Decoder<'a> {
     /// With their strides.
-    factors: Vec<(u32, Factor<'a>)>,
+    factors: Vec<(u32, FactorDecoder<'a>)>,
     size: u32,
 }
 
-enum Factor<'a> {
-    /// What the variable may stand for, by element; elements nothing has are left out.
+enum FactorDecoder<'a> {
+    /// The variable's values by element, without elements that no value has.
     Axis {
         slot: usize,
         by_element: HashMap<u32, Domain>,
@@ -25,7 +25,7 @@ enum Factor<'a> {
     Reserved,
 }
 
-/// Plain left value − plain right value = `is`.
+/// The constraint left − right = `is` on plain values.
 #[derive(Clone, Copy)]
 pub struct Difference<'a> {
     pub left: (&'a Property, usize),
@@ -40,18 +40,19 @@ impl Difference<'_> {
     }
 }
 
-/// Everything one index asks of a binding.
+/// The constraints of an index on a binding.
 #[derive(Clone)]
 pub struct Constraints<'a> {
     /// By slot.
     pub domains: Vec<Domain>,
     pub differences: Vec<Difference<'a>>,
-    /// The count, clamped to its MAX, is exactly this.
+    /// Each count's clamped value.
     pub counts: Vec<(&'a CountSpec, u32)>,
 }
 
 impl Constraints<'_> {
-    /// Leaves out of both sides of each difference what finds no partner on the other; false when nothing is left.
+    /// Removes from both sides of each difference the values that no value of the other side completes; false when a side
+    /// becomes empty.
     #[must_use]
     pub fn narrow(&mut self) -> bool {
         self.differences.iter().all(|difference| {
@@ -62,19 +63,19 @@ impl Constraints<'_> {
             let values = |property: &Property, domain: &Domain| {
                 domain.entities().fold(0u64, |all, entity| all | 1 << property.of(entity))
             };
-            let partner = |values: u64, value: i32| (0..64).contains(&value) && values >> value & 1 != 0;
+            let has = |values: u64, value: i32| (0..64).contains(&value) && values >> value & 1 != 0;
             let minuends = values(of_left, &self.domains[left]);
             let subtrahends = values(of_right, &self.domains[right]);
             let domains = &mut self.domains;
-            domains[left] = domains[left].filtered(|entity| partner(subtrahends, of_left.of(entity) - is));
-            domains[right] = domains[right].filtered(|entity| partner(minuends, of_right.of(entity) + is));
+            domains[left] = domains[left].filtered(|entity| has(subtrahends, of_left.of(entity) - is));
+            domains[right] = domains[right].filtered(|entity| has(minuends, of_right.of(entity) + is));
             !domains[left].is_empty() && !domains[right].is_empty()
         })
     }
 }
 
 impl<'a> Decoder<'a> {
-    /// `domains` are what the slots may hold at all.
+    /// `domains`: the values of each slot.
     pub fn new(block: &'a BlockSpec, domains: &[Domain]) -> Decoder<'a> {
         Decoder::product(&block.product, domains)
     }
@@ -82,62 +83,62 @@ impl<'a> Decoder<'a> {
     fn product(product: &'a ProductSpec, domains: &[Domain]) -> Decoder<'a> {
         let factor = |kind: &'a FactorKind| match kind {
             FactorKind::Axis(axis) => {
-                Factor::Axis { slot: axis.slot, by_element: by_element(axis, &domains[axis.slot]) }
+                FactorDecoder::Axis { slot: axis.slot, by_element: by_element(axis, &domains[axis.slot]) }
             }
             FactorKind::Difference(left, right) => {
                 let is = 1 - left.size() as i32;
                 let side = |axis: &'a AxisSpec| (&axis.property, axis.slot);
-                Factor::Difference(Difference { left: side(left), right: side(right), is })
+                FactorDecoder::Difference(Difference { left: side(left), right: side(right), is })
             }
-            FactorKind::Count(count) => Factor::Count(count),
+            FactorKind::Count(count) => FactorDecoder::Count(count),
             FactorKind::Sum(products) => {
-                Factor::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
+                FactorDecoder::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
             }
-            FactorKind::Reserved => Factor::Reserved,
+            FactorKind::Reserved => FactorDecoder::Reserved,
         };
         let factors = product.factors.iter().map(|spec| (spec.stride, factor(&spec.kind))).collect();
         Decoder { factors, size: product.size }
     }
 
-    /// Adds what `index` asks; false when nothing can give it.
+    /// Adds the constraints of `index`; false when no binding can yield it.
     #[must_use]
-    pub fn read(&self, index: u32, goal: &mut Constraints<'a>) -> bool {
+    pub fn decode(&self, index: u32, constraints: &mut Constraints<'a>) -> bool {
         let mut rest = index;
         self.factors.iter().all(|(stride, factor)| {
             let element = rest / stride;
             rest %= stride;
-            factor.read(element, goal)
+            factor.decode(element, constraints)
         })
     }
 }
 
-impl<'a> Factor<'a> {
-    fn read(&self, element: u32, goal: &mut Constraints<'a>) -> bool {
+impl<'a> FactorDecoder<'a> {
+    fn decode(&self, element: u32, constraints: &mut Constraints<'a>) -> bool {
         match self {
-            Factor::Axis { slot, by_element } => {
+            FactorDecoder::Axis { slot, by_element } => {
                 let Some(domain) = by_element.get(&element) else { return false };
-                goal.domains[*slot] = goal.domains[*slot].and(domain);
-                !goal.domains[*slot].is_empty()
+                constraints.domains[*slot] = constraints.domains[*slot].and(domain);
+                !constraints.domains[*slot].is_empty()
             }
-            Factor::Difference(lowest) => {
-                goal.differences.push(Difference { is: lowest.is + element as i32, ..*lowest });
+            FactorDecoder::Difference(first) => {
+                constraints.differences.push(Difference { is: first.is + element as i32, ..*first });
                 true
             }
-            Factor::Count(count) => {
-                goal.counts.push((count, element));
+            FactorDecoder::Count(count) => {
+                constraints.counts.push((count, element));
                 true
             }
-            Factor::Sum(products) => {
+            FactorDecoder::Sum(products) => {
                 let mut rest = element;
                 for product in products {
                     if rest < product.size {
-                        return product.read(rest, goal);
+                        return product.decode(rest, constraints);
                     }
                     rest -= product.size;
                 }
                 false
             }
-            Factor::Reserved => false,
+            FactorDecoder::Reserved => false,
         }
     }
 }

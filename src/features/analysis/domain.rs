@@ -1,16 +1,16 @@
-//! What a variable may stand for while one index is examined: squares by colour and role.
+//! Sets of values of a variable, as bitboards by colour and role.
 
 use crate::features::spec::{ENEMY_KING, Entity, OWN_KING, VariableKind};
 
 use super::legal::END_RANKS;
 use super::partial_board::KING;
 
-/// Squares by colour · 6 + role. Bare squares are kept under code 0.
+/// Squares by colour · 6 + role. Squares without a piece use code 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Domain([u64; 12]);
 
 impl Domain {
-    /// Everything a slot may hold; `half` are the squares the own king may stand on.
+    /// All values of a slot; `half`: the squares on which the own king may stand.
     pub fn of_slot(slot: usize, kind: VariableKind, half: u64) -> Domain {
         let mut domain = Domain::default();
         match (slot, kind) {
@@ -27,14 +27,14 @@ impl Domain {
     }
 
     pub fn entities(&self) -> impl Iterator<Item = Entity> + '_ {
-        let square = |code: u32, squares: u64| Squares(squares).map(move |square| coded(code, square));
+        let square = |code: u32, squares: u64| Squares(squares).map(move |square| decoded(code, square));
         self.0.iter().zip(0..).flat_map(move |(squares, code)| square(code, *squares))
     }
 
-    /// Those of one square.
-    pub fn at(&self, square: u32) -> impl Iterator<Item = Entity> + '_ {
-        let held = self.0.iter().zip(0..).filter(move |(squares, _)| **squares >> square & 1 != 0);
-        held.map(move |(_, code)| coded(code, square))
+    /// The values on one square.
+    pub fn on_square(&self, square: u32) -> impl Iterator<Item = Entity> + '_ {
+        let codes = self.0.iter().zip(0..).filter(move |(squares, _)| **squares >> square & 1 != 0);
+        codes.map(move |(_, code)| decoded(code, square))
     }
 
     pub fn insert(&mut self, entity: Entity) {
@@ -52,9 +52,9 @@ impl Domain {
 
     #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(Entity) -> bool) -> Domain {
-        let mut kept = Domain::default();
-        self.entities().filter(|entity| keep(*entity)).for_each(|entity| kept.insert(entity));
-        kept
+        let mut filtered = Domain::default();
+        self.entities().filter(|entity| keep(*entity)).for_each(|entity| filtered.insert(entity));
+        filtered
     }
 
     pub fn is_empty(&self) -> bool {
@@ -65,13 +65,13 @@ impl Domain {
         self.0.iter().map(|squares| squares.count_ones()).sum()
     }
 
-    /// Squares a king of this colour may stand on.
+    /// The squares of the kings of this colour.
     pub fn king_squares(&self, color: u32) -> u64 {
         self.0[(color * 6 + KING) as usize]
     }
 }
 
-const fn coded(code: u32, square: u32) -> Entity {
+const fn decoded(code: u32, square: u32) -> Entity {
     Entity { square, role: code % 6, color: code / 6 }
 }
 
@@ -79,7 +79,7 @@ const fn code(entity: Entity) -> usize {
     (entity.color * 6 + entity.role) as usize
 }
 
-/// Set bits, ascending.
+/// Iterates over the set bits in ascending order.
 pub struct Squares(pub u64);
 
 impl Iterator for Squares {

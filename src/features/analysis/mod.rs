@@ -1,8 +1,7 @@
-//! What can be proved of a definition: which features no legal position activates, which one does, and whether the
-//! features determine where the pieces stand.
+//! Proofs about a definition: dead features, a witness position for each live one, and losslessness.
 //!
-//! Everything is argued on the language's meaning ([`search`]) and shown on the reference encoder ([`construct`]); no
-//! feature set is known by name here.
+//! Proofs argue on the language's meaning: [`bindings`] enumerates, [`dead`](mod@dead) concludes. Witnesses are checked
+//! with the reference encoder. No code here knows a feature set by name.
 
 mod active_counts;
 mod bindings;
@@ -12,6 +11,7 @@ mod count_bounds;
 mod count_values;
 mod counterexample;
 mod counts;
+mod dead;
 mod decode;
 mod domain;
 mod legal;
@@ -33,36 +33,38 @@ pub(super) use bindings::{BindingSearch, SearchEnd};
 
 pub use active_counts::ActiveCounts;
 pub use budget::Budget;
-pub use legal::Witness;
+pub use lossless::Lossless;
+pub use witness::Witness;
 
-/// Indices a set may have to be examined one by one; blocks beyond are left unresolved.
+/// Most indices that are examined; the blocks beyond stay unresolved.
 const MAX_EXAMINED: u64 = 1 << 24;
 
-/// What all blocks may take together, and what they may take where rows are dropped by the answer.
+/// Steps for all blocks of a set.
 const BUDGET: Steps = 1 << 28;
+/// The same for [`dead`], whose answer decides which rows are dropped.
 const DEAD_BUDGET: Steps = 1 << 30;
 
-/// What is known of a feature.
+/// The result for one feature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Proved: no legal position activates it.
+    /// No legal position activates it, by proof.
     Dead,
     /// A legal position activates it.
     Live,
-    /// Neither proved nor shown.
+    /// Neither was found.
     Unresolved,
 }
 
-/// What an analysis is for.
+/// How much an analysis looks for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// A witness for every live feature.
+    /// Dead features, and a witness for every live feature.
     Witnesses,
-    /// Only what is dead.
+    /// Dead features only.
     DeadOnly,
 }
 
-/// How many features are dead, live, unresolved.
+/// Number of features per status.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     pub dead: u32,
@@ -70,7 +72,7 @@ pub struct Tally {
     pub unresolved: u32,
 }
 
-/// The features of a set, each dead, live or unresolved.
+/// The status of every feature of a set.
 #[derive(Debug)]
 pub struct Analysis {
     blocks: Vec<BlockAnalysis>,
@@ -81,23 +83,22 @@ pub struct Analysis {
 struct BlockAnalysis {
     offset: u32,
     size: u32,
-    /// Under a selection: each feature's element in the block's product, by the set's index.
+    /// Under a selection: set index → element of the block's product.
     elements: Option<BTreeMap<u32, u32>>,
-    /// None when the set is too large.
-    settled: Option<BlockStatuses>,
+    /// `None` when the set is too large.
+    statuses: Option<BlockStatuses>,
 }
 
 impl Analysis {
-    /// Most steps an analysis takes by [`Budget::STEPS`].
+    /// Most steps that an analysis within [`Budget::STEPS`] takes.
     pub const STEPS: Steps = BUDGET;
 
-    /// Examines every feature by [`Budget::STEPS`]. `progress` is told a block's number and how many of its features are
-    /// left.
+    /// Examines every feature within [`Budget::STEPS`]. `progress` gets a block's number and its number of open features.
     pub fn of(set: &FeatureSet, progress: impl FnMut(usize, usize)) -> Analysis {
         Analysis::within(set, Budget::STEPS, progress)
     }
 
-    /// The same within another budget.
+    /// [`Analysis::of`] within another budget.
     pub fn within(set: &FeatureSet, budget: Budget, progress: impl FnMut(usize, usize)) -> Analysis {
         Analysis::with(set, Purpose::Witnesses, (budget, budget.steps(BUDGET)), progress)
     }
@@ -109,45 +110,45 @@ impl Analysis {
         mut progress: impl FnMut(usize, usize),
     ) -> Analysis {
         let mut total = 0;
-        let (mut left, mut open) = (limit, set.blocks().len() as Steps);
-        let examine = |(at, block): (usize, &Block)| {
-            let mut examined = BlockAnalysis::unsettled(block);
+        let (mut steps_left, mut blocks_left) = (limit, set.blocks().len() as Steps);
+        let examine = |(number, block): (usize, &Block)| {
+            let mut analysis = BlockAnalysis::unresolved(block);
             total += u64::from(block.spec().product.size);
             if total <= MAX_EXAMINED {
-                let screen = |witness: &Witness, out: &mut Vec<u32>| {
-                    set.encoder().append_block(at, witness.board(), Perspective::White, out);
-                    out.iter_mut().for_each(|index| *index = examined.element(*index).unwrap_or(0));
+                let encode = |witness: &Witness, out: &mut Vec<u32>| {
+                    set.encoder().append_block(number, witness.board(), Perspective::White, out);
+                    out.iter_mut().for_each(|index| *index = analysis.element(*index).unwrap_or(0));
                 };
-                let mut tell = |pending| progress(at, pending);
-                // What a block does not need is left to those after it.
-                let share = (budget, left / open);
-                let (settled, steps) = classify::settle(block.spec(), purpose, share, &screen, &mut tell);
-                examined.settled = Some(settled);
-                left -= steps;
+                let mut block_progress = |open| progress(number, open);
+                // Later blocks share the steps that a block does not use.
+                let share = (budget, steps_left / blocks_left);
+                let (statuses, steps) = classify::classify(block.spec(), purpose, share, &encode, &mut block_progress);
+                analysis.statuses = Some(statuses);
+                steps_left -= steps;
             }
-            open -= 1;
-            examined
+            blocks_left -= 1;
+            analysis
         };
         let blocks = set.blocks().iter().enumerate().map(examine).collect();
-        Analysis { blocks, steps: limit - left }
+        Analysis { blocks, steps: limit - steps_left }
     }
 
-    /// Steps taken, about 30 ns each.
+    /// Steps taken; one is about 30 ns.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
     pub fn status(&self, index: u32) -> Status {
-        let known = self.locate(index).map(|(settled, element)| settled.statuses[element as usize]);
-        known.unwrap_or(Status::Unresolved)
+        let status = self.locate(index).map(|(block, element)| block.statuses[element as usize]);
+        status.unwrap_or(Status::Unresolved)
     }
 
     /// A legal position that activates a live feature for White.
     pub fn witness(&self, index: u32) -> Option<&Witness> {
-        self.locate(index).and_then(|(settled, element)| settled.witness(element))
+        self.locate(index).and_then(|(block, element)| block.witness(element))
     }
 
-    /// Ascending.
+    /// The dead features in ascending order.
     pub fn dead(&self) -> Vec<u32> {
         let mut dead: Vec<u32> = self.blocks.iter().flat_map(|block| block.with(Status::Dead)).collect();
         dead.sort_unstable();
@@ -168,22 +169,22 @@ impl Analysis {
         Tally { dead, live, unresolved: block.size - dead - live }
     }
 
-    /// The block that has a feature, and the feature's element there.
+    /// The block that contains a feature, and the feature's element there.
     fn locate(&self, index: u32) -> Option<(&BlockStatuses, u32)> {
-        let found = self.blocks.iter().find_map(|block| Some((block, block.element(index)?)));
-        found.and_then(|(block, element)| Some((block.settled.as_ref()?, element)))
+        let (block, element) = self.blocks.iter().find_map(|block| Some((block, block.element(index)?)))?;
+        Some((block.statuses.as_ref()?, element))
     }
 }
 
 impl BlockAnalysis {
-    fn unsettled(block: &Block) -> BlockAnalysis {
+    fn unresolved(block: &Block) -> BlockAnalysis {
         let spec = block.spec();
-        let numbered = || (0..spec.product.size).filter_map(|element| Some((spec.index_of(element)?, element)));
-        let elements = spec.renumbering.as_ref().map(|_| numbered().collect());
-        BlockAnalysis { offset: block.offset, size: block.size, elements, settled: None }
+        let selected = || (0..spec.product.size).filter_map(|element| Some((spec.index_of(element)?, element)));
+        let elements = spec.renumbering.as_ref().map(|_| selected().collect());
+        BlockAnalysis { offset: block.offset, size: block.size, elements, statuses: None }
     }
 
-    /// The element that is the set's feature `index`.
+    /// The element with this index in the set.
     fn element(&self, index: u32) -> Option<u32> {
         match &self.elements {
             Some(elements) => elements.get(&index).copied(),
@@ -191,59 +192,26 @@ impl BlockAnalysis {
         }
     }
 
-    /// The set's indices of a status.
+    /// The set's indices of this status.
     fn with(&self, status: Status) -> impl Iterator<Item = u32> + '_ {
-        let statuses = self.settled.iter().flat_map(|settled| &settled.statuses);
-        let plain = statuses.zip(0u32..).filter(move |(of, _)| **of == status && self.elements.is_none());
+        let statuses = self.statuses.iter().flat_map(|block| &block.statuses);
+        let unselected = statuses.zip(0u32..).filter(move |(of, _)| **of == status && self.elements.is_none());
         let selected = self.elements.iter().flatten().filter(move |(_, element)| {
-            self.settled.as_ref().is_some_and(|settled| settled.statuses[**element as usize] == status)
+            self.statuses.as_ref().is_some_and(|block| block.statuses[**element as usize] == status)
         });
-        plain.map(|(_, element)| self.offset + element).chain(selected.map(|(index, _)| *index))
+        unselected.map(|(_, element)| self.offset + element).chain(selected.map(|(index, _)| *index))
     }
 }
 
-/// Boards that the compiled encoder may encode within a budget, where a look at a set is all that is wanted.
+/// Number of boards that the compiled encoder may encode for warnings.
 pub(super) fn affordable_encodings(set: &FeatureSet, budget: Budget) -> u64 {
-    const LOOK: Steps = 1 << 26;
-    // The compiled encoder takes a quarter of what the reference does, or less.
-    4 * budget.steps(LOOK) / bindings::encoding_steps(set)
+    const WARNINGS: Steps = 1 << 26;
+    // The compiled encoder is at least four times as fast as the reference.
+    4 * budget.steps(WARNINGS) / budget::encoding_steps(set)
 }
 
-/// The features proved dead, ascending: rows that may be dropped without changing any score. Looks for no witnesses
-/// beyond what random positions show, so it is quicker than a whole [`Analysis`].
+/// The features proved dead, ascending: their rows may be dropped without changing any evaluation. Faster than a full
+/// [`Analysis`], because it builds no witnesses.
 pub fn dead(set: &FeatureSet) -> Vec<u32> {
     Analysis::with(set, Purpose::DeadOnly, (Budget::STEPS, DEAD_BUDGET), |_, _| {}).dead()
-}
-
-/// Whether both perspectives' features together determine where the pieces stand.
-#[derive(Debug)]
-pub enum Lossless {
-    /// Proved.
-    Yes,
-    /// Two legal positions that look the same.
-    No(Box<[Witness; 2]>),
-    Unknown,
-}
-
-impl Lossless {
-    /// By [`Budget::STEPS`].
-    pub fn of(set: &FeatureSet) -> Lossless {
-        Lossless::within(set, Budget::STEPS)
-    }
-
-    pub fn within(set: &FeatureSet, budget: Budget) -> Lossless {
-        if lossless::everything(set, budget) {
-            return Lossless::Yes;
-        }
-        counterexample::pair(set, budget).map_or(Lossless::Unknown, |pair| Lossless::No(Box::new(pair)))
-    }
-
-    /// `yes`, `no` or `unknown`.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Lossless::Yes => "yes",
-            Lossless::No(_) => "no",
-            Lossless::Unknown => "unknown",
-        }
-    }
 }

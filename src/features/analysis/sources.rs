@@ -1,4 +1,4 @@
-//! Where the sources lead on a board of which only part is known, and what taking a step implies.
+//! The squares that a source may yield on a partially known board, and what each of them implies about the board.
 
 use shakmaty::attacks;
 
@@ -12,60 +12,61 @@ use super::partial_board::PartialBoard;
 
 const PAWN: u32 = 0;
 
-/// What must hold where a step ends.
+/// What must hold on a square for a source to yield it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
+pub enum Occupancy {
     Any,
     Empty,
-    NotHeldBy(u32),
-    HeldBy(u32),
+    NotOf(u32),
+    Of(u32),
 }
 
-/// A square a source may lead to.
+/// A square that a source may yield.
 #[derive(Clone, Copy)]
-pub struct Step {
+pub struct SourceSquare {
     pub square: u32,
-    /// Squares that must be empty on the way.
-    pub way: u64,
-    pub landing: Landing,
+    /// Squares on the way, which must be empty.
+    pub path: u64,
+    pub occupancy: Occupancy,
 }
 
-impl Step {
-    /// Adds what the step implies; false on a contradiction.
+impl SourceSquare {
+    /// Adds the implications to the board; false on a contradiction.
     #[must_use]
     pub fn apply(&self, partial: &mut PartialBoard) -> bool {
-        partial.clear(self.way)
-            && match self.landing {
-                Landing::Any => true,
-                Landing::Empty => partial.clear(1 << self.square),
-                Landing::NotHeldBy(color) => partial.forbid(color, self.square),
-                Landing::HeldBy(color) => partial.hold(color, self.square),
+        partial.clear(self.path)
+            && match self.occupancy {
+                Occupancy::Any => true,
+                Occupancy::Empty => partial.clear(1 << self.square),
+                Occupancy::NotOf(color) => partial.exclude(color, self.square),
+                Occupancy::Of(color) => partial.occupy(color, self.square),
             }
     }
 }
 
-/// Every step of a source other than `pieces` from an entity: one a square.
-pub fn steps(source: SourceSpec, from: Entity) -> impl Iterator<Item = Step> {
-    let pushes = matches!(source, SourceSpec::Moves(_)) && from.role == PAWN;
-    let (squares, landing) = match source {
-        SourceSpec::Pieces => (0, Landing::Any),
-        SourceSpec::Moves(_) if pushes => (attacked(from), Landing::HeldBy(1 - from.color)),
-        SourceSpec::Moves(_) => (attacked(from), Landing::NotHeldBy(from.color)),
-        SourceSpec::Attacks(_) | SourceSpec::Targets(_) => (attacked(from), Landing::Any),
-        SourceSpec::Next(_, direction) => (ray(from.square, direction), Landing::Any),
+/// The squares that a source other than `pieces` may yield from an entity.
+pub fn source_squares(source: SourceSpec, from: Entity) -> impl Iterator<Item = SourceSquare> {
+    let is_pawn_move = matches!(source, SourceSpec::Moves(_)) && from.role == PAWN;
+    let (squares, occupancy) = match source {
+        SourceSpec::Pieces => (0, Occupancy::Any),
+        SourceSpec::Moves(_) if is_pawn_move => (attacked(from), Occupancy::Of(1 - from.color)),
+        SourceSpec::Moves(_) => (attacked(from), Occupancy::NotOf(from.color)),
+        SourceSpec::Attacks(_) | SourceSpec::Targets(_) => (attacked(from), Occupancy::Any),
+        SourceSpec::Next(_, direction) => (ray(from.square, direction), Occupancy::Any),
     };
-    let step = move |square| Step { square, way: between(from.square, square), landing };
-    let pushed = if pushes { push_squares(from) } else { 0 };
-    let push = move |square| Step { square, way: between(from.square, square), landing: Landing::Empty };
-    Squares(squares).map(step).chain(Squares(pushed).map(push))
+    let pushes = if is_pawn_move { push_squares(from) } else { 0 };
+    let to = move |square, occupancy| SourceSquare { square, path: between(from.square, square), occupancy };
+    Squares(squares)
+        .map(move |square| to(square, occupancy))
+        .chain(Squares(pushes).map(move |square| to(square, Occupancy::Empty)))
 }
 
-/// Attacked squares on a board that is otherwise empty.
+/// Attacked squares on an otherwise empty board.
 pub fn attacked(from: Entity) -> u64 {
     attacks::attacks(Square::new(from.square), legal::piece(from), Bitboard::EMPTY).0
 }
 
-/// The squares a piece looks along in each direction, nearest first; a stepper's rays have one square each.
+/// Attacked squares by direction, nearest first; the rays of pawns, knights and kings have one square each.
 pub fn rays(from: Entity) -> impl Iterator<Item = Vec<u32>> {
     let all = attacked(from);
     let nearest = Squares(all).filter(move |square| between(from.square, *square) & all == 0);
@@ -77,7 +78,7 @@ pub fn rays(from: Entity) -> impl Iterator<Item = Vec<u32>> {
     })
 }
 
-/// A pawn's pushes, two ranks from its start.
+/// The squares of a pawn's single and double push.
 pub fn push_squares(pawn: Entity) -> u64 {
     let (up, start) = if pawn.color == 0 { (8i32, 1) } else { (-8, 6) };
     let square = |steps: i32| pawn.square as i32 + up * steps;
@@ -85,7 +86,7 @@ pub fn push_squares(pawn: Entity) -> u64 {
     (1..=reach).map(square).filter(|square| (0..64).contains(square)).fold(0, |all, square| all | 1 << square)
 }
 
-/// Squares in a direction.
+/// The squares in a direction up to the edge.
 pub fn ray(from: u32, direction: Direction) -> u64 {
     let (files, ranks) = direction.step();
     let at = |steps: i32| (from as i32 % 8 + files * steps, from as i32 / 8 + ranks * steps);
@@ -93,7 +94,7 @@ pub fn ray(from: u32, direction: Direction) -> u64 {
     (1..8).map(at).take_while(on_board).fold(0, |all, (file, rank)| all | 1 << (file + 8 * rank))
 }
 
-/// Squares between two squares of a line, none where they share none.
+/// The squares between two squares of a line; empty when no line joins them.
 pub fn between(a: u32, b: u32) -> u64 {
     attacks::between(Square::new(a), Square::new(b)).0
 }
