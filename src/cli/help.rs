@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{Failure, put};
+use super::{Failure, print_text};
 use crate::features::LANGUAGE_REFERENCE;
 
 /// The line about topics that ends the list of commands.
@@ -14,5 +14,5 @@ pub fn asks_for_language(arguments: impl Iterator<Item = OsString>) -> bool {
 }
 
 pub fn print_language() -> Result<(), Failure> {
-    Ok(put(LANGUAGE_REFERENCE)?)
+    Ok(print_text(LANGUAGE_REFERENCE)?)
 }

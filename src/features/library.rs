@@ -4,6 +4,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
+use super::definition;
 use super::error::FeatureError;
 use super::syntax;
 
@@ -157,6 +160,29 @@ pub fn available_names() -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// A set in the list of `define --list`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShippedSet {
+    /// The name to request it by.
+    pub name: String,
+    pub num_features: u32,
+    pub about: Option<String>,
+    /// The comment at the top of its file.
+    pub source: Option<String>,
+}
+
+/// All sets that can be requested from the current directory, by name.
+///
+/// # Errors
+/// When one of the definitions has a mistake.
+pub fn shipped_sets() -> Result<Vec<ShippedSet>, FeatureError> {
+    let describe = |name: String| {
+        let definition = definition::load(&name)?;
+        Ok(ShippedSet { name, num_features: definition.size, about: definition.about, source: definition.comment })
+    };
+    available_names().into_iter().map(describe).collect()
 }
 
 /// Names of the sets in the folders and of the shipped sets.

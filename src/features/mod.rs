@@ -1,12 +1,11 @@
-//! From a few lines of TOML to encoders.
+//! Feature sets: from a few lines of TOML to encoders. LANGUAGE.md is the reference of the definition language.
 //!
-//! [`syntax`] reads the expression language; [`definition`] reads files, [`library`] finds them, [`selection`] keeps a part;
-//! [`resolve`] gives every name its meaning ([`spec`]); [`reference`] encodes by the book and [`compiled`] fast; [`set`] is
-//! what the rest of fsbench uses. [`analysis`], [`factor`], [`explain`] and [`warnings`] tell what a definition implies.
+//! `library` finds definitions and `definition` reads them; `syntax` parses their expressions and `resolve` resolves names,
+//! which gives a `spec`. `reference` encodes by the definition, `compiled` fast; `set` and `encoder` are the interface to
+//! the rest of fsbench. [`analysis`], `factor`, `explain` and `warnings` derive properties of a set.
 
 pub mod analysis;
 mod buckets;
-mod catalogue;
 mod compiled;
 mod definition;
 mod encoder;
@@ -26,14 +25,13 @@ mod warnings;
 /// The reference of the feature-set language, in Markdown. Tests run its examples.
 pub const LANGUAGE_REFERENCE: &str = include_str!("LANGUAGE.md");
 
-pub use catalogue::{ShippedSet, shipped_sets};
 pub use compiled::RowBuffer;
 pub use encoder::{Delta, EncodeScratch, Encoder};
 pub use error::{Diagnostic, FeatureError};
 pub use explain::{ExplainedFeature, FeatureText};
 pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
-pub use library::{available_names, is_name};
+pub use library::{ShippedSet, available_names, is_name, shipped_sets};
 pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

@@ -159,7 +159,7 @@ impl<'a> Resolver<'a> {
             VariableKind::Piece => Ok(slot),
             VariableKind::Square => {
                 let message =
-                    format!("`{}` is a square without a piece; this source starts from a piece", variable.letter.0);
+                    format!("`{}` is a square, not a piece; this source starts from a piece", variable.letter.0);
                 Err(SyntaxError::new(message, variable.span.clone()))
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Resolver<'a> {
         let slot = self.slot(&axis.variable)?;
         if self.variables[slot] == VariableKind::Square && !axis.kind.of_square() {
             let message =
-                format!("`{}` is a square without a piece and has no {}", axis.variable.letter.0, axis.kind.name());
+                format!("`{}` is a square, not a piece, and has no {}", axis.variable.letter.0, axis.kind.name());
             return Err(SyntaxError::new(message, axis.span.clone()));
         }
         let property = match &axis.kind {

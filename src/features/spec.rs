@@ -56,7 +56,7 @@ pub struct BlockSpec {
     /// Lowest index of the block in the set. Under a selection: lowest index of the selection's result, which all its
     /// blocks share.
     pub offset: u32,
-    /// Under a selection: each element's index relative to `offset`, or [`DROPPED`]. `None`: indices are elements.
+    /// Under a selection: each element's index relative to `offset`, or `DROPPED`. `None`: indices are elements.
     pub renumbering: Option<Arc<[u32]>>,
 }
 
@@ -74,7 +74,7 @@ pub struct BlockFactor {
 pub enum VariableKind {
     /// Pieces on their squares, kings included.
     Piece,
-    /// Squares without a piece.
+    /// Squares, whatever stands on them.
     Square,
 }
 

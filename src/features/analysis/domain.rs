@@ -5,7 +5,7 @@ use crate::features::spec::{ENEMY_KING, Entity, OWN_KING, VariableKind};
 use super::legal::END_RANKS;
 use super::partial_board::KING;
 
-/// Squares by colour · 6 + role. Squares without a piece use code 0.
+/// Squares by colour · 6 + role. Bare squares use code 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Domain([u64; 12]);
 

@@ -1,7 +1,7 @@
 //! Proofs about a definition: dead features, a witness position for each live one, and losslessness.
 //!
-//! Proofs argue on the language's meaning: [`bindings`] enumerates, [`dead`](mod@dead) concludes. Witnesses are checked
-//! with the reference encoder. No code here knows a feature set by name.
+//! Proofs argue on the language's meaning: `bindings` enumerates, `dead` concludes. The reference encoder checks every
+//! witness. No code here knows a feature set by name.
 
 mod active_counts;
 mod bindings;

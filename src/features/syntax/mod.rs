@@ -133,7 +133,7 @@ impl AxisKind {
         named.map_or("bucket", |(name, _)| name)
     }
 
-    /// Whether a square without a piece has this axis.
+    /// Whether a bare square has this axis.
     pub const fn of_square(&self) -> bool {
         !matches!(self, AxisKind::Role | AxisKind::Color)
     }
