@@ -1,8 +1,8 @@
-//! How fast networks are trained: samples a second with the service's share of the machine included, and what that is of
-//! the multiplications the machine can do.
+//! Training speed: samples per second, with the samples service on the same machine, and the share of the machine's
+//! multiplications that this is.
 //!
-//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs; the matrix
-//! product it is compared with is libtorch's own, on as many threads, in the same run.
+//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. It is compared
+//! with libtorch's own matrix product on as many threads in the same run.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise, and prints")]
 
 #[cfg(feature = "train")]
@@ -57,7 +57,7 @@ mod bench {
                 let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
                 let shape = options.shape(outcome.num_features, L1, &[L2]).expect("a shape");
                 let inputs = 2 * shape.activation.outputs(L1);
-                // Forwards, with respect to the inputs, with respect to the weights; a product and a sum each.
+                // Three matrix products per step: forward, gradient of the inputs, gradient of the weights; 2 operations each.
                 let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
                 println!(
                     "{set}, {name}: {rate:.0} positions/s; its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",
@@ -67,7 +67,7 @@ mod bench {
         }
     }
 
-    /// Billions of multiplications and additions a second of libtorch's matrix product.
+    /// Billions of multiplications and additions per second of libtorch's matrix product.
     fn matrix_product(threads: usize) -> f64 {
         tch::set_num_threads(threads as i32);
         let size = 2048;

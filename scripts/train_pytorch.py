@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A small network trained in PyTorch on fsbench's samples-service: an example of a trainer that is not fsbench's.
+"""Trains a small network in PyTorch on fsbench's samples-service: an example of an external trainer.
 
     train_pytorch.py --l1 64 --steps 500 -- fsbench samples-service half-ka-v2-hm --data games.binpack --epochs 0
 
 The network is (features → L1) × 2 → 32 → 1 with clipped ReLU; the feature transformer is one `EmbeddingBag` over the two
-csr arrays of a batch. The loss is |σ(out/361) − σ(score/410)|^2.6, as `fsbench train` has it. Where torch is not installed
-the script says so and ends with status 0: nothing is wrong, there is nothing to show.
+csr arrays of a batch. The loss is |σ(out/361) − σ(score/410)|^2.6, that of `fsbench train`. If torch is not installed, the
+script says so and ends with status 0.
 
 Needs torch and numpy; the service's protocol is described in src/service/PROTOCOL.md.
 """
@@ -22,12 +22,12 @@ except ImportError:
 SCORE_SCALE = 410.0
 OUTPUT_SCALE = 361.0
 POWER = 2.6
-# Centipawns an output of 1.0.
+# Centipawns per output of 1.0.
 NNUE2SCORE = 600.0
 
 
 def network(features, l1):
-    """The feature transformer and the layers behind it."""
+    """The feature transformer and the dense layers."""
 
     class Network(torch.nn.Module):
         def __init__(self):
@@ -47,7 +47,7 @@ def network(features, l1):
 
 
 def tensors(batch):
-    """A batch's two sides and its scores, copied out of shared memory."""
+    """The features of both perspectives and the scores of a batch, copied out of shared memory."""
     sides = [
         (torch.tensor(batch[f"{side}_indices"]), torch.tensor(batch[f"{side}_offsets"])) for side in ("stm", "nstm")
     ]
@@ -55,14 +55,14 @@ def tensors(batch):
 
 
 def train(samples, arguments):
-    """Trains and prints how it goes; returns the mean losses of the first and the last steps."""
-    about = samples.description
-    if about["method"] != "eval" or about["layout"] != "csr":
+    """Trains and prints the progress; returns the mean losses of the first and the last tenth of the steps."""
+    description = samples.description
+    if description["method"] != "eval" or description["layout"] != "csr":
         sys.exit("train_pytorch.py: ask the service for --method eval --layout csr")
     torch.manual_seed(arguments.seed)
-    model = network(about["num_features"], arguments.l1)
+    model = network(description["num_features"], arguments.l1)
     optimiser = torch.optim.Adam(model.parameters(), lr=arguments.lr)
-    losses, positions, begun = [], 0, time.monotonic()
+    losses, positions, start = [], 0, time.monotonic()
     for step, batch in enumerate(samples, 1):
         sides, scores = tensors(batch)
         known = ~scores.isnan()
@@ -75,20 +75,20 @@ def train(samples, arguments):
             losses.append(loss.item())
         positions += batch["positions"]
         if step % 50 == 0 or step == arguments.steps:
-            rate = positions / (time.monotonic() - begun)
+            rate = positions / (time.monotonic() - start)
             print(f"step {step}: loss {sum(losses[-50:]) / len(losses[-50:]):.6f}, {rate:.0f} positions/s", flush=True)
         if step == arguments.steps:
             break
     if not losses:
         sys.exit("train_pytorch.py: no batch had a score")
-    part = max(1, len(losses) // 10)
-    return sum(losses[:part]) / part, sum(losses[-part:]) / part
+    tenth = max(1, len(losses) // 10)
+    return sum(losses[:tenth]) / tenth, sum(losses[-tenth:]) / tenth
 
 
 def main():
     parser = argparse.ArgumentParser(description="Train a small network on a samples-service with PyTorch.")
     parser.add_argument("--l1", type=int, default=64, metavar="N", help="accumulator width (default 64)")
-    parser.add_argument("--steps", type=int, default=500, metavar="N", help="batches at most (default 500; 0 = all)")
+    parser.add_argument("--steps", type=int, default=500, metavar="N", help="maximum number of batches (default 500; 0 = all)")
     parser.add_argument("--lr", type=float, default=1e-3, help="learning rate (default 0.001)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- fsbench samples-service …")

@@ -78,7 +78,10 @@ impl Arguments {
         match &self.start {
             Some(start) if start.is_dir() => run_dir::weights(start, self.last).map(Some).map_err(failure),
             Some(start) if self.last => {
-                let why = format!("--last chooses among the networks of a run, and {} is a file", start.display());
+                let why = format!(
+                    "--last chooses among the networks of a run, and {} is not a run's directory",
+                    start.display()
+                );
                 Err(failure(TrainError::Config(why)))
             }
             start => Ok(start.clone()),
@@ -190,7 +193,7 @@ fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> 
         "validation loss {:.6} over {} samples, {} the best constant's {:.6}",
         outcome.validation_loss,
         outcome.validation_samples,
-        beside(outcome.validation_loss, outcome.baseline_loss),
+        compare(outcome.validation_loss, outcome.baseline_loss),
         outcome.baseline_loss
     )?;
     let best = outcome.best();
@@ -211,13 +214,13 @@ fn print_text(outcome: &TrainOutcome, folder: &Path) -> Result<(), StdoutError> 
     Ok(())
 }
 
-/// How a loss compares with another.
-fn beside(loss: f64, other: f64) -> String {
+/// A loss compared with another.
+fn compare(loss: f64, other: f64) -> String {
     let share = 100.0 * (1.0 - loss / other);
     format!("{:.1}% {}", share.abs(), if share < 0.0 { "above" } else { "below" })
 }
 
-/// The seeds' losses as one estimate.
+/// The seeds' losses as one estimate with its confidence interval.
 fn print_spread(outcomes: &[TrainOutcome]) -> Result<(), StdoutError> {
     let losses: Vec<f64> = outcomes.iter().map(|outcome| outcome.validation_loss).collect();
     if let Some(Estimate { mean, interval: Some(interval), count }) = Estimate::over(&losses) {

@@ -1,4 +1,4 @@
-//! How a training run looks on stderr: a bar on a terminal, plain lines elsewhere.
+//! Progress of a training run on stderr: a bar on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::interrupt;
 use crate::train::{EpochMetrics, RunObserver, RunOverview, StepMetrics};
 
-/// Between two plain lines.
-const QUIET: Duration = Duration::from_secs(10);
+/// Time between two plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 pub struct TrainProgress {
     resume: bool,
     bar: Option<ProgressBar>,
     epochs: u32,
     steps: u64,
-    begun: Instant,
+    start: Instant,
     last_line: Instant,
     positions: u64,
 }
@@ -24,10 +24,10 @@ pub struct TrainProgress {
 impl TrainProgress {
     pub fn new(resume: bool) -> TrainProgress {
         let now = Instant::now();
-        TrainProgress { resume, bar: None, epochs: 0, steps: 0, begun: now, last_line: now, positions: 0 }
+        TrainProgress { resume, bar: None, epochs: 0, steps: 0, start: now, last_line: now, positions: 0 }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -42,35 +42,40 @@ impl TrainProgress {
     }
 
     fn speed(&self) -> String {
-        let rate = self.positions as f64 / self.begun.elapsed().as_secs_f64().max(1e-9);
+        let rate = self.positions as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
         format!("{:.0}k positions/s", rate / 1000.0)
     }
 }
 
 impl RunObserver for TrainProgress {
-    fn noted(&mut self, text: &str) {
+    fn note(&mut self, text: &str) {
         self.line(&format!("note: {text}"));
     }
 
-    fn started(&mut self, plan: &RunOverview<'_>) {
-        (self.epochs, self.steps) = (plan.epochs, plan.steps_per_epoch * u64::from(plan.epochs));
-        match (self.resume, plan.done) {
-            (true, 0) => self.line(&format!("{} holds no checkpoint: starting anew", plan.folder.display())),
-            (true, step) => self.line(&format!("going on in {} after step {step}", plan.folder.display())),
+    fn started(&mut self, overview: &RunOverview<'_>) {
+        (self.epochs, self.steps) = (overview.epochs, overview.steps_per_epoch * u64::from(overview.epochs));
+        match (self.resume, overview.steps_done) {
+            (true, 0) => self.line(&format!("{} holds no checkpoint: beginning a new run", overview.folder.display())),
+            (true, step) => self.line(&format!("resuming in {} after step {step}", overview.folder.display())),
             (false, _) => {}
         }
         self.line(&format!(
             "{}: {} features, {} parameters; {} epochs of {} samples in {} steps",
-            plan.set, plan.features, plan.parameters, plan.epochs, plan.samples_per_epoch, plan.steps_per_epoch
+            overview.set,
+            overview.features,
+            overview.parameters,
+            overview.epochs,
+            overview.samples_per_epoch,
+            overview.steps_per_epoch
         ));
         if std::io::stderr().is_terminal() {
             let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg}, {eta} left");
             let bar = ProgressBar::new(self.steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.set_position(plan.done);
+            bar.set_position(overview.steps_done);
             bar.reset_eta();
             self.bar = Some(bar);
         }
-        (self.begun, self.last_line) = (Instant::now(), Instant::now());
+        (self.start, self.last_line) = (Instant::now(), Instant::now());
     }
 
     fn stepped(&mut self, step: &StepMetrics) {
@@ -80,7 +85,7 @@ impl RunObserver for TrainProgress {
             bar.set_prefix(format!("epoch {}/{}", step.epoch, self.epochs));
             bar.set_message(message);
             bar.set_position(step.step);
-        } else if self.last_line.elapsed() >= QUIET {
+        } else if self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             self.line(&format!("epoch {}/{}, step {}/{}: {message}", step.epoch, self.epochs, step.step, self.steps));
         }

@@ -1,39 +1,38 @@
-//! What stands between a batch's active features and the dense layers, forwards and backwards: the accumulators, their
-//! activation and their PSQT columns.
+//! The feature transformer's accumulators with their activation and PSQT columns, forward and backward.
 
 use tch::TchError;
 
-use super::batch::Rows;
-use super::memory::{Floats, Frozen};
+use super::batch::ActiveFeatures;
+use super::memory::{FloatBuffer, FrozenBuffer};
 use super::sparse::add_rows;
 use crate::net::{Activation, FloatNet, Scheme, Shape};
 
-/// The accumulators of some positions, clipped as the activation clips them.
+/// The accumulators of some positions, clipped to the activation's range.
 pub struct Accumulators<'a> {
     shape: &'a Shape,
     /// [`Scheme::product_scale`]
     scale: f32,
-    /// [positions, 2, row]: side to move first. PSQT columns hold plain sums.
-    clipped: Frozen,
-    /// [positions, 2 · activated]; none: `clipped` are the activations.
-    activations: Option<Frozen>,
+    /// [positions, 2, row], side to move first. PSQT columns are not clipped.
+    clipped: FrozenBuffer,
+    /// [positions, 2 · width]; `None` if they equal `clipped`.
+    activations: Option<FrozenBuffer>,
 }
 
 impl<'a> Accumulators<'a> {
-    /// `positions`: numbers in `rows`, in the order in which the accumulators shall stand.
+    /// Computes the accumulators of `positions`, which are indices into `features`, in that order.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn of(
+    pub fn compute(
         net: &'a FloatNet,
         scheme: &Scheme,
-        rows: [Rows<'_>; 2],
+        features: [ActiveFeatures<'_>; 2],
         positions: &[u32],
     ) -> Result<Accumulators<'a>, TchError> {
         let (shape, scale) = (&net.shape, scheme.product_scale() as f32);
         let (l1, row) = (shape.l1, shape.row_len());
-        let mut clipped = Floats::zeros(positions.len(), 2 * row)?;
-        let active = positions.iter().flat_map(|position| rows.map(|rows| rows.of(*position as usize)));
+        let mut clipped = FloatBuffer::zeros(positions.len(), 2 * row)?;
+        let active = positions.iter().flat_map(|position| features.map(|side| side.of(*position as usize)));
         for (accumulator, active) in clipped.chunks_exact_mut(row).zip(active) {
             accumulator[..l1].copy_from_slice(&net.ft_biases);
             add_rows(accumulator, &net.ft_weights, active);
@@ -44,7 +43,7 @@ impl<'a> Accumulators<'a> {
             true => None,
             false => {
                 let width = shape.activation.outputs(l1);
-                let mut activations = Floats::zeros(positions.len(), 2 * width)?;
+                let mut activations = FloatBuffer::zeros(positions.len(), 2 * width)?;
                 for (out, clipped) in activations.chunks_exact_mut(width).zip(clipped.chunks_exact(row)) {
                     activate(shape.activation, &clipped[..l1], out, scale);
                 }
@@ -54,7 +53,7 @@ impl<'a> Accumulators<'a> {
         Ok(Accumulators { shape, scale, clipped: clipped.freeze(), activations })
     }
 
-    /// Values an accumulator turns into.
+    /// Number of activations per accumulator.
     #[must_use]
     pub fn width(&self) -> usize {
         self.shape.activation.outputs(self.shape.l1)
@@ -62,11 +61,11 @@ impl<'a> Accumulators<'a> {
 
     /// [positions, 2 · width]
     #[must_use]
-    pub fn activations(&self) -> &Frozen {
+    pub fn activations(&self) -> &FrozenBuffer {
         self.activations.as_ref().unwrap_or(&self.clipped)
     }
 
-    /// (stm − nstm) / 2 of each position's bucket; empty when the shape has no PSQT.
+    /// (stm − nstm) / 2 of each position's bucket; empty if the shape has no PSQT.
     #[must_use]
     pub fn psqt(&self, buckets: &[u8]) -> Vec<f32> {
         if !self.shape.psqt {
@@ -77,15 +76,15 @@ impl<'a> Accumulators<'a> {
         each.map(|(sides, bucket)| (sides[l1 + *bucket as usize] - sides[row + l1 + *bucket as usize]) / 2.0).collect()
     }
 
-    /// The gradient of one position's accumulators, [2, row], from that of its activations, [2 · width], and of its PSQT
-    /// value. `place` counts as the accumulators do.
-    pub fn backwards(&self, place: usize, activations: &[f32], psqt: Option<(u8, f32)>, out: &mut [f32]) {
+    /// Writes the gradient of the accumulators of position `index`, [2, row], to `out`, given that of its activations,
+    /// [2 · width], and its bucket with the gradient of its PSQT value.
+    pub fn backward(&self, index: usize, activations: &[f32], psqt: Option<(u8, f32)>, out: &mut [f32]) {
         let (l1, row, width) = (self.shape.l1, self.shape.row_len(), self.width());
-        let clipped = &self.clipped[place * 2 * row..][..2 * row];
+        let clipped = &self.clipped[index * 2 * row..][..2 * row];
         let sides = out.chunks_exact_mut(row).zip(clipped.chunks_exact(row)).zip(activations.chunks_exact(width));
         for ((out, clipped), gradient) in sides {
             let (out, columns) = out.split_at_mut(l1);
-            activate_backwards(self.shape.activation, &clipped[..l1], gradient, out, self.scale);
+            activate_backward(self.shape.activation, &clipped[..l1], gradient, out, self.scale);
             columns.fill(0.0);
         }
         if let Some((bucket, gradient)) = psqt {
@@ -95,9 +94,9 @@ impl<'a> Accumulators<'a> {
     }
 }
 
-/// The largest activation, or what stands for it where there is none.
+/// The activation at which a neuron counts as saturated: the largest one, or 1 for unbounded activations.
 #[must_use]
-pub fn one(activation: Activation, scheme: &Scheme) -> f32 {
+pub fn saturation(activation: Activation, scheme: &Scheme) -> f32 {
     match activation {
         Activation::Screlu | Activation::Pairwise => scheme.product_scale() as f32,
         Activation::Relu | Activation::Crelu | Activation::Dual => 1.0,
@@ -111,7 +110,7 @@ fn clip(activation: Activation, values: &mut [f32]) {
     }
 }
 
-/// Of values that [`clip`] has clipped.
+/// Activates values that [`clip`] has clipped.
 fn activate(activation: Activation, clipped: &[f32], out: &mut [f32], scale: f32) {
     match activation {
         Activation::Relu | Activation::Crelu | Activation::Dual => out.copy_from_slice(clipped),
@@ -123,21 +122,21 @@ fn activate(activation: Activation, clipped: &[f32], out: &mut [f32], scale: f32
     }
 }
 
-/// A gradient passes a clipped value where it is neither at the lower end nor, where there is one, at the upper.
-fn activate_backwards(activation: Activation, clipped: &[f32], gradient: &[f32], out: &mut [f32], scale: f32) {
-    let inside = |x: f32, gradient: f32| if x > 0.0 && x < 1.0 { gradient } else { 0.0 };
+/// The gradient is zero at the ends of the clipped range.
+fn activate_backward(activation: Activation, clipped: &[f32], gradient: &[f32], out: &mut [f32], scale: f32) {
+    let pass = |x: f32, gradient: f32| if x > 0.0 && x < 1.0 { gradient } else { 0.0 };
     let each = out.iter_mut().zip(clipped).zip(gradient);
     match activation {
         Activation::Relu => each.for_each(|((out, x), g)| *out = if *x > 0.0 { *g } else { 0.0 }),
-        Activation::Crelu | Activation::Dual => each.for_each(|((out, x), g)| *out = inside(*x, *g)),
-        Activation::Screlu => each.for_each(|((out, x), g)| *out = inside(*x, 2.0 * scale * x * g)),
+        Activation::Crelu | Activation::Dual => each.for_each(|((out, x), g)| *out = pass(*x, *g)),
+        Activation::Screlu => each.for_each(|((out, x), g)| *out = pass(*x, 2.0 * scale * x * g)),
         Activation::Pairwise => {
             let half = clipped.len() / 2;
             let ((first, second), (out_first, out_second)) = (clipped.split_at(half), out.split_at_mut(half));
             let halves = first.iter().zip(second).zip(out_first.iter_mut().zip(out_second)).zip(gradient);
             for (((a, b), (out_a, out_b)), g) in halves {
-                *out_a = inside(*a, g * b * scale);
-                *out_b = inside(*b, g * a * scale);
+                *out_a = pass(*a, g * b * scale);
+                *out_b = pass(*b, g * a * scale);
             }
         }
     }

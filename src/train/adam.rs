@@ -1,4 +1,4 @@
-//! Adam and its kin, one slice of parameters at a time, followed by weight clipping; see [`Optimiser`] for the sources.
+//! The steps of Adam, AdamW and rectified Adam, each followed by weight clipping; [`Optimiser`] names the papers.
 
 use tch::{TchError, Tensor};
 
@@ -9,12 +9,12 @@ use super::Optimiser;
 pub struct Adam {
     /// learning rate / (1 − β₁ᵗ), times the rectification
     rate: f32,
-    /// 1 / √(1 − β₂ᵗ); none: the second moment is too young to be divided by.
+    /// 1 / √(1 − β₂ᵗ); `None` in rectified Adam's first steps, which do not divide by the second moment.
     correction: Option<f32>,
-    /// What is left of a weight, apart from the gradient.
-    kept: f32,
-    /// On the gradient.
-    scale: f32,
+    /// 1 − learning rate · weight decay; multiplies the weights.
+    decay_factor: f32,
+    /// Multiplies the gradient.
+    gradient_scale: f32,
 }
 
 const BETA1: f32 = 0.9;
@@ -22,52 +22,52 @@ const BETA2: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
 
 impl Adam {
-    /// `step` counts from 1.
+    /// The constants of step `step`, counted from 1.
     #[must_use]
     pub fn new(optimiser: Optimiser, weight_decay: f64, learning_rate: f64, step: u64) -> Adam {
-        let exponent = step as f64;
-        let young = f64::from(BETA2).powf(exponent);
-        let rate = learning_rate / (1.0 - f64::from(BETA1).powf(exponent));
-        let correction = Some((1.0 / (1.0 - young).sqrt()) as f32);
-        let kept = (1.0 - learning_rate * weight_decay) as f32;
-        let (rate, correction, kept) = match optimiser {
+        let step = step as f64;
+        let beta2_power = f64::from(BETA2).powf(step);
+        let rate = learning_rate / (1.0 - f64::from(BETA1).powf(step));
+        let correction = Some((1.0 / (1.0 - beta2_power).sqrt()) as f32);
+        let decay_factor = (1.0 - learning_rate * weight_decay) as f32;
+        let (rate, correction, decay_factor) = match optimiser {
             Optimiser::Adam => (rate, correction, 1.0),
-            Optimiser::Adamw => (rate, correction, kept),
-            Optimiser::Ranger => match rectification(exponent, young) {
-                Some(rectification) => (rate * rectification, correction, kept),
-                None => (rate, None, kept),
+            Optimiser::Adamw => (rate, correction, decay_factor),
+            Optimiser::Ranger => match rectification(step, beta2_power) {
+                Some(rectification) => (rate * rectification, correction, decay_factor),
+                None => (rate, None, decay_factor),
             },
         };
-        Adam { rate: rate as f32, correction, kept, scale: 1.0 }
+        Adam { rate: rate as f32, correction, decay_factor, gradient_scale: 1.0 }
     }
 
-    /// For gradients that are to be taken `scale` times.
+    /// The same step for gradients times `gradient_scale`.
     #[must_use]
-    pub const fn scaled(self, scale: f32) -> Adam {
-        Adam { scale, ..self }
+    pub const fn scaled(self, gradient_scale: f32) -> Adam {
+        Adam { gradient_scale, ..self }
     }
 
-    /// For biases, which keep their size.
+    /// The same step without weight decay, for biases.
     #[must_use]
     pub const fn without_decay(self) -> Adam {
-        Adam { kept: 1.0, ..self }
+        Adam { decay_factor: 1.0, ..self }
     }
 
-    /// One step on `slice` along `gradient`; the parameters then stay within ±`limit`.
-    pub fn update(self, slice: Slice<'_>, gradient: &[f32], limit: f32) {
+    /// One step on `slice` along `gradient`; afterwards the parameters are clamped to ±`limit`.
+    pub fn update(self, slice: ParameterSlice<'_>, gradient: &[f32], limit: f32) {
         match self.correction {
-            Some(correction) => self.each(slice, gradient, limit, |v| v.sqrt() * correction + EPSILON),
-            None => self.each(slice, gradient, limit, |_| 1.0),
+            Some(correction) => self.update_each(slice, gradient, limit, |v| v.sqrt() * correction + EPSILON),
+            None => self.update_each(slice, gradient, limit, |_| 1.0),
         }
     }
 
-    /// [`Adam::update`] of tensors, on whatever device they are.
+    /// [`Adam::update`] of tensors, on any device.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn step_of_tensors(self, slice: TensorSlice<'_>, gradient: &Tensor, limit: f64) -> Result<(), TchError> {
-        let TensorSlice { parameters, first, second } = slice;
-        let gradient = gradient.f_mul_scalar(f64::from(self.scale))?;
+    pub fn update_tensors(self, slice: TensorParameters<'_>, gradient: &Tensor, limit: f64) -> Result<(), TchError> {
+        let TensorParameters { parameters, first, second } = slice;
+        let gradient = gradient.f_mul_scalar(f64::from(self.gradient_scale))?;
         let _ = first.f_mul_scalar_(f64::from(BETA1))?.f_add_(&gradient.f_mul_scalar(f64::from(1.0 - BETA1))?)?;
         let squares = gradient.f_square()?.f_mul_scalar(f64::from(1.0 - BETA2))?;
         let _ = second.f_mul_scalar_(f64::from(BETA2))?.f_add_(&squares)?;
@@ -79,51 +79,52 @@ impl Adam {
             }
             None => step,
         };
-        let _ = parameters.f_mul_scalar_(f64::from(self.kept))?.f_sub_(&step)?.f_clamp_(-limit, limit)?;
+        let _ = parameters.f_mul_scalar_(f64::from(self.decay_factor))?.f_sub_(&step)?.f_clamp_(-limit, limit)?;
         Ok(())
     }
 
     #[inline(always)]
-    fn each(self, slice: Slice<'_>, gradient: &[f32], limit: f32, size: impl Fn(f32) -> f32) {
-        let Slice { parameters, first, second } = slice;
+    fn update_each(self, slice: ParameterSlice<'_>, gradient: &[f32], limit: f32, size: impl Fn(f32) -> f32) {
+        let ParameterSlice { parameters, first, second } = slice;
         for (((parameter, m), v), &g) in parameters.iter_mut().zip(first).zip(second).zip(gradient) {
-            let g = g * self.scale;
-            *m = flushed(BETA1 * *m + (1.0 - BETA1) * g);
-            *v = flushed(BETA2 * *v + (1.0 - BETA2) * g * g);
+            let g = g * self.gradient_scale;
+            *m = flush_denormal(BETA1 * *m + (1.0 - BETA1) * g);
+            *v = flush_denormal(BETA2 * *v + (1.0 - BETA2) * g * g);
             let step = self.rate * *m / size(*v);
-            *parameter = (*parameter * self.kept - step).clamp(-limit, limit);
+            *parameter = (*parameter * self.decay_factor - step).clamp(-limit, limit);
         }
     }
 }
 
-/// r of rectified Adam; none in the first steps, where the variance of the second moment is not bounded.
-fn rectification(step: f64, young: f64) -> Option<f64> {
-    let longest = 2.0 / (1.0 - f64::from(BETA2)) - 1.0;
-    let length = longest - 2.0 * step * young / (1.0 - young);
-    (length > 5.0).then(|| {
-        let ratio = |length: f64| (length - 4.0) * (length - 2.0) / length;
-        (ratio(length) / ratio(longest)).sqrt()
+/// r of rectified Adam; `None` in the first steps, where the variance of the second moment is not bounded.
+fn rectification(step: f64, beta2_power: f64) -> Option<f64> {
+    // The paper's ρ∞ and ρₜ.
+    let rho_limit = 2.0 / (1.0 - f64::from(BETA2)) - 1.0;
+    let rho = rho_limit - 2.0 * step * beta2_power / (1.0 - beta2_power);
+    (rho > 5.0).then(|| {
+        let ratio = |rho: f64| (rho - 4.0) * (rho - 2.0) / rho;
+        (ratio(rho) / ratio(rho_limit)).sqrt()
     })
 }
 
 /// Parameters with their first and second moments.
 #[derive(Debug)]
-pub struct Slice<'a> {
+pub struct ParameterSlice<'a> {
     pub parameters: &'a mut [f32],
     pub first: &'a mut [f32],
     pub second: &'a mut [f32],
 }
 
-/// As [`Slice`].
-pub struct TensorSlice<'a> {
+/// As [`ParameterSlice`], on any device.
+pub struct TensorParameters<'a> {
     pub parameters: &'a mut Tensor,
     pub first: &'a mut Tensor,
     pub second: &'a mut Tensor,
 }
 
-/// Moments of features that have become rare decay into denormals: numbers that move nothing and cost a hundred times more.
+/// The moments of rare features decay into denormals, which change nothing and cost a hundred times more.
 #[inline(always)]
-fn flushed(moment: f32) -> f32 {
+fn flush_denormal(moment: f32) -> f32 {
     if moment.abs() < f32::MIN_POSITIVE { 0.0 } else { moment }
 }
 
@@ -143,7 +144,7 @@ mod tests {
     fn first_step_by_hand() {
         // m = 0.1·2, v = 0.001·4; m/(1−0.9) = 2, v/(1−0.999) = 4; 0.5 − 0.01·2/√4 = 0.49
         let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
-        let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+        let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         plain(0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.49).abs() < 1e-6, "{parameters:?}");
         assert!((first[0] - 0.2).abs() < 1e-6 && (second[0] - 0.004).abs() < 1e-7, "{first:?} {second:?}");
@@ -161,7 +162,7 @@ mod tests {
             let gradient: [f32; 8] =
                 std::array::from_fn(|_| if step % 3 == 0 { 0.0 } else { rng.random_range(-1.0..2.0) });
             optimiser.backward_step(&(&theirs * Tensor::from_slice(&gradient)).sum(Kind::Float));
-            let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+            let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
             plain(3e-3, step).update(slice, &gradient, f32::INFINITY);
             let theirs = Vec::<f32>::try_from(&theirs).expect("floats");
             for (ours, theirs) in parameters.iter().zip(&theirs) {
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn parameters_stay_within_the_limit_and_nan_stays_nan() {
         let (mut parameters, mut first, mut second) = ([1.9f32, -1.9, 0.0], [0.0f32; 3], [0.0f32; 3]);
-        let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+        let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         plain(1.0, 1).update(slice, &[-1.0, 1.0, f32::NAN], 2.0);
         assert_eq!(parameters[..2], [2.0, -2.0]);
         assert!(parameters[2].is_nan());
@@ -183,7 +184,7 @@ mod tests {
     fn decay_shrinks_weights_apart_from_the_gradient() {
         let step = |adam: Adam| {
             let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
-            let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+            let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
             adam.update(slice, &[2.0], f32::INFINITY);
             (parameters[0], first[0])
         };
@@ -200,7 +201,7 @@ mod tests {
     fn rectified_steps_by_hand() {
         // ρ∞ = 1999; ρ₁ = 1999 − 2·0.999/0.001 = 1: no second moment yet, so 0.5 − 0.01·2.
         let (mut parameters, mut first, mut second) = ([0.5f32], [0.0f32], [0.0f32]);
-        let slice = Slice { parameters: &mut parameters, first: &mut first, second: &mut second };
+        let slice = ParameterSlice { parameters: &mut parameters, first: &mut first, second: &mut second };
         Adam::new(Optimiser::Ranger, 0.0, 0.01, 1).update(slice, &[2.0], f32::INFINITY);
         assert!((parameters[0] - 0.48).abs() < 1e-6, "{parameters:?}");
         let at = |step: u64| rectification(step as f64, f64::from(BETA2).powf(step as f64));

@@ -1,21 +1,21 @@
-//! One batch of samples as the trainer reads it: active features of both perspectives, and what to learn.
+//! A batch of samples as the trainer reads it: the active features of both perspectives, and the labels.
 
 use std::ops::Range;
 
 use crate::train::EvalLoss;
 
-/// Active features of a batch's positions for one perspective, row after row (CSR).
+/// The active features of a batch's positions from one perspective, position after position (CSR).
 #[derive(Copy, Clone, Debug)]
-pub struct Rows<'a> {
-    /// Where each position's features begin in `indices`, and, last, where they end: positions + 1 numbers.
+pub struct ActiveFeatures<'a> {
+    /// positions + 1 offsets: position p's features are `indices[offsets[p]..offsets[p + 1]]`.
     offsets: &'a [i32],
     indices: &'a [i32],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ActiveFeatures<'a> {
     /// # Errors
-    /// What is wrong, when the offsets do not ascend from 0 to the number of indices or an index is not below `features`.
-    pub fn new(offsets: &'a [i32], indices: &'a [i32], features: u32) -> Result<Rows<'a>, String> {
+    /// If the offsets do not ascend from 0 to the number of indices, or an index is not below `features`.
+    pub fn new(offsets: &'a [i32], indices: &'a [i32], features: u32) -> Result<ActiveFeatures<'a>, String> {
         if offsets.first() != Some(&0) || offsets.last().map(|&end| end as usize) != Some(indices.len()) {
             return Err(format!("the offsets do not span the {} indices", indices.len()));
         }
@@ -27,7 +27,7 @@ impl<'a> Rows<'a> {
             Some(largest) if largest >= features => {
                 Err(format!("feature {largest} does not exist: the set has {features}"))
             }
-            _ => Ok(Rows { offsets, indices }),
+            _ => Ok(ActiveFeatures { offsets, indices }),
         }
     }
 
@@ -52,19 +52,19 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What the samples of a batch teach.
+/// The labels of a batch's samples.
 #[derive(Copy, Clone, Debug)]
 pub enum Labels<'a> {
-    /// A target a sample: in [0, 1], or centipawns (form epsilon).
+    /// One target per sample: in [0, 1], or centipawns (form epsilon).
     Eval(&'a [f32]),
-    /// Three positions a sample, P, Q and R, and no label.
+    /// Three positions per sample, P, Q and R, and no label.
     Pqr,
 }
 
 impl<'a> Labels<'a> {
-    /// Those of some samples.
+    /// The labels of some samples.
     #[must_use]
-    pub fn part(self, samples: Range<usize>) -> Labels<'a> {
+    pub fn slice(self, samples: Range<usize>) -> Labels<'a> {
         match self {
             Labels::Eval(targets) => Labels::Eval(&targets[samples]),
             Labels::Pqr => Labels::Pqr,
@@ -72,26 +72,27 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A batch. `rows` holds the side to move's features, then the other's.
+/// A batch of samples.
 #[derive(Copy, Clone, Debug)]
 pub struct Batch<'a> {
     pub samples: usize,
-    pub rows: [Rows<'a>; 2],
-    /// On the board, one a position.
-    pub pieces: &'a [u8],
+    /// The side to move's features, then the other's.
+    pub active: [ActiveFeatures<'a>; 2],
+    /// Number of pieces on the board, per position.
+    pub piece_counts: &'a [u8],
     pub labels: Labels<'a>,
 }
 
 impl Batch<'_> {
     /// # Errors
-    /// What is wrong, when rows, labels and the number of samples do not fit each other.
+    /// If the sizes of features, labels and piece counts do not fit the number of samples.
     pub fn check(&self) -> Result<(), String> {
-        let positions = self.rows.map(|rows| rows.positions());
+        let positions = self.active.map(|side| side.positions());
         if positions != [self.positions(); 2] {
-            return Err(format!("{positions:?} positions instead of {} on either side", self.positions()));
+            return Err(format!("{positions:?} positions instead of {} for either perspective", self.positions()));
         }
-        if self.pieces.len() != self.positions() {
-            return Err(format!("{} piece counts for {} positions", self.pieces.len(), self.positions()));
+        if self.piece_counts.len() != self.positions() {
+            return Err(format!("{} piece counts for {} positions", self.piece_counts.len(), self.positions()));
         }
         match self.labels {
             Labels::Eval(targets) if targets.len() != self.samples => {
@@ -115,42 +116,42 @@ impl Batch<'_> {
     }
 }
 
-/// A batch with memory of its own.
+/// A batch that owns its memory.
 #[derive(Clone, Debug)]
-pub struct KeptBatch {
+pub struct OwnedBatch {
     samples: usize,
     /// Offsets and indices.
-    rows: [(Vec<i32>, Vec<i32>); 2],
-    pieces: Vec<u8>,
-    /// None for pqr.
+    active: [(Vec<i32>, Vec<i32>); 2],
+    piece_counts: Vec<u8>,
+    /// `None` for pqr.
     targets: Option<Vec<f32>>,
 }
 
-impl KeptBatch {
+impl OwnedBatch {
     #[must_use]
-    pub fn copy(batch: &Batch<'_>) -> KeptBatch {
+    pub fn copy(batch: &Batch<'_>) -> OwnedBatch {
         let targets = match batch.labels {
             Labels::Eval(targets) => Some(targets.to_vec()),
             Labels::Pqr => None,
         };
-        let rows = batch.rows.map(|rows| (rows.offsets.to_vec(), rows.indices.to_vec()));
-        KeptBatch { samples: batch.samples, rows, pieces: batch.pieces.to_vec(), targets }
+        let active = batch.active.map(|side| (side.offsets.to_vec(), side.indices.to_vec()));
+        OwnedBatch { samples: batch.samples, active, piece_counts: batch.piece_counts.to_vec(), targets }
     }
 
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
         Batch {
             samples: self.samples,
-            rows: self.rows.each_ref().map(|(offsets, indices)| Rows { offsets, indices }),
-            pieces: &self.pieces,
+            active: self.active.each_ref().map(|(offsets, indices)| ActiveFeatures { offsets, indices }),
+            piece_counts: &self.piece_counts,
             labels: self.targets.as_deref().map_or(Labels::Pqr, Labels::Eval),
         }
     }
 
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let numbers = self.rows.iter().map(|(offsets, indices)| offsets.len() + indices.len()).sum::<usize>();
-        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len)) + self.pieces.len()
+        let numbers = self.active.iter().map(|(offsets, indices)| offsets.len() + indices.len()).sum::<usize>();
+        4 * (numbers + self.targets.as_ref().map_or(0, Vec::len)) + self.piece_counts.len()
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
     use crate::train::LossForm;
 
     #[test]
-    fn targets_mix_what_is_known() {
+    fn targets_mix_score_and_result() {
         let mix = |lambda| EvalLoss { lambda, ..EvalLoss::default() };
         let check = |score, result, lambda, expected: Option<f32>| {
             let target = eval_target(score, result, &mix(lambda));
@@ -188,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn broken_rows_are_refused() {
+    fn broken_features_are_refused() {
         let check = |offsets: &[i32], indices: &[i32], expected: &str| {
-            assert_eq!(Rows::new(offsets, indices, 10).map(|_| ()), Err(expected.to_string()));
+            assert_eq!(ActiveFeatures::new(offsets, indices, 10).map(|_| ()), Err(expected.to_string()));
         };
-        assert!(Rows::new(&[0, 2, 2], &[9, 9], 10).is_ok());
+        assert!(ActiveFeatures::new(&[0, 2, 2], &[9, 9], 10).is_ok());
         check(&[], &[], "the offsets do not span the 0 indices");
         check(&[0, 1], &[1, 2], "the offsets do not span the 2 indices");
         check(&[0, 3, 2], &[1, 2], "the offsets do not ascend");

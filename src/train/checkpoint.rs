@@ -1,11 +1,11 @@
-//! A run's whole state in one file: weights, Adam's moments and how far the run has come.
+//! Checkpoints: a run's complete state in one file, that is weights, Adam's moments and the run's progress.
 
 use std::path::{Path, PathBuf};
 
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
-use super::factor::Factored;
+use super::factor::FactoredRows;
 use super::lookahead::Lookahead;
 use super::model::{Model, Sums};
 use super::validate::{as_json, differences};
@@ -16,50 +16,50 @@ use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
 use crate::service::Description;
 
-/// How far a run has come. Holds no times, so that a continued run ends with the bytes of an uninterrupted one.
+/// A run's progress. It holds no times, so that a resumed run ends with the same bytes as an uninterrupted one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct RunProgress {
     pub config: TrainConfig,
-    /// Whole epochs, validated.
+    /// Complete epochs, validated.
     pub epochs: u32,
     pub step: u64,
-    /// Of the epoch begun.
+    /// Sums over the current epoch.
     pub epoch: Sums,
-    /// Since the run began.
+    /// Samples since the run began.
     pub samples: u64,
     pub samples_per_epoch: u64,
     pub steps_per_epoch: u64,
-    /// Known after the first validation.
-    pub validation: Option<Validation>,
-    /// Of the second method, where there is one.
+    /// Set by the first validation.
+    pub validation: Option<ValidationRecord>,
+    /// Progress of the second method, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondProgress>,
-    /// Hash of the factors that are trained, which no feature set's identity knows of.
+    /// Hash of the factors that are trained; a feature set's identity does not include them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<String>,
-    /// What the data's scores are measured in, the first method's and the second's; none of older runs.
+    /// Units of the data's scores, of the first method and the second; absent in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_units: Option<Vec<ScoreUnit>>,
 }
 
-/// How far the second method has come; it takes as many steps as the first.
+/// Progress of the second method, which takes as many steps as the first.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondProgress {
-    /// Of the epoch begun.
+    /// Sums over the current epoch.
     pub epoch: Sums,
     pub samples_per_epoch: u64,
 }
 
-impl Progress {
-    /// That of a new run, over the data that services describe.
+impl RunProgress {
+    /// The progress of a new run over the data that the services describe.
     #[must_use]
     pub fn new(
         config: &TrainConfig,
         factors: Option<String>,
         data: &Description,
         second: Option<&Description>,
-    ) -> Progress {
-        Progress {
+    ) -> RunProgress {
+        RunProgress {
             config: config.clone(),
             epochs: 0,
             step: 0,
@@ -75,24 +75,26 @@ impl Progress {
         }
     }
 
-    /// Whether the data still give as many samples, in the same unit, as when the run began.
+    /// Checks that the data give as many samples, in the same unit, as when the run began.
     ///
     /// # Errors
     /// The difference, as text.
-    pub fn same_data(&self, now: &Progress) -> Result<(), String> {
+    pub fn check_same_data(&self, now: &RunProgress) -> Result<(), String> {
         if let (Some(before), Some(now)) = (&self.score_units, &now.score_units)
             && before != now
         {
-            let words =
+            let describe =
                 |units: &[ScoreUnit]| units.iter().map(|unit| unit.describe()).collect::<Vec<_>>().join(" and ");
-            return Err(format!("its scores were {}, those of the data now are {}", words(before), words(now)));
+            return Err(format!("its scores were {}, those of the data now are {}", describe(before), describe(now)));
         }
-        let samples = |progress: &Progress| {
+        let samples = |progress: &RunProgress| {
             (progress.samples_per_epoch, progress.second.map_or(0, |second| second.samples_per_epoch))
         };
         let (before, now) = match (samples(self), samples(now)) {
-            ((before, second), (now, then)) if before != now || second == then => (before, now),
-            ((_, before), (_, now)) => (before, now),
+            ((before, second_before), (now, second_now)) if before != now || second_before == second_now => {
+                (before, now)
+            }
+            ((_, second_before), (_, second_now)) => (second_before, second_now),
         };
         if before == now {
             return Ok(());
@@ -101,9 +103,9 @@ impl Progress {
     }
 }
 
-/// What stays the same from epoch to epoch, and the best so far.
+/// The validation split's size and baseline loss, which stay the same, and the best loss so far.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Validation {
+pub struct ValidationRecord {
     pub samples: u64,
     pub baseline: f64,
     pub best: f64,
@@ -113,63 +115,69 @@ pub struct Validation {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &Progress) -> Result<(), TrainError> {
-    let moments = [("adam.m", &model.first), ("adam.v", &model.second)];
+pub fn save(path: &Path, origin: &Origin, model: &Model, progress: &RunProgress) -> Result<(), TrainError> {
+    let moments = [("adam.m", &model.first_moments), ("adam.v", &model.second_moments)];
     let mut extra: Vec<_> = moments.into_iter().flat_map(|(prefix, moments)| tensors(prefix, moments)).collect();
     let row = model.net.shape.row_len();
     if let Some(factored) = &model.factored {
         let rows = factor_tensors(factored).map(|(name, rows)| (name.into(), vec![rows.len() / row, row], &rows[..]));
         extra.extend(rows);
     }
-    if let Some(slow) = &model.lookahead {
-        extra.extend(tensors("slow", &slow.net));
-        extra.push((SLOW_FACTOR.into(), vec![slow.factor_rows.len() / row, row], &slow.factor_rows));
+    if let Some(lookahead) = &model.lookahead {
+        extra.extend(tensors("slow", &lookahead.net));
+        let rows = &lookahead.virtual_rows;
+        extra.push((SLOW_FACTOR.into(), vec![rows.len() / row, row], rows));
     }
     let training = serde_json::to_value(progress)
         .map_err(|error| TrainError::Damaged { path: path.into(), why: error.to_string() })?;
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, &model.net, &extra)?)
 }
 
-/// Writes the weights alone, for whoever wants a float network.
+/// Writes the weights alone, as a float network.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn save_weights(path: &Path, origin: &Origin, net: &FloatNet, progress: &Progress) -> Result<(), TrainError> {
-    let Progress { epochs, step, config, .. } = progress;
+pub fn save_weights(path: &Path, origin: &Origin, net: &FloatNet, progress: &RunProgress) -> Result<(), TrainError> {
+    let RunProgress { epochs, step, config, .. } = progress;
     let training = serde_json::json!({ "epochs": epochs, "step": step, "scheme": config.settings.scheme });
     Ok(net::save_float(path, &net::Checkpoint { origin: origin.clone(), training }, net, &[])?)
 }
 
-/// `ft.weight` are the merged rows; the parts they are the sums of stand beside them.
-fn factor_tensors(factored: &Factored) -> [(&'static str, &Vec<f32>); 4] {
-    let Factored { own, rows, first, second, .. } = factored;
-    [("factor.own", own), ("factor.weight", rows), ("adam.m.factor.weight", first), ("adam.v.factor.weight", second)]
+/// The tensors of factors. `ft.weight` holds the merged rows, and these their summands.
+fn factor_tensors(factored: &FactoredRows) -> [(&'static str, &Vec<f32>); 4] {
+    let FactoredRows { own, virtual_rows, first_moments, second_moments, .. } = factored;
+    [
+        ("factor.own", own),
+        ("factor.weight", virtual_rows),
+        ("adam.m.factor.weight", first_moments),
+        ("adam.v.factor.weight", second_moments),
+    ]
 }
 
-/// Lookahead's weights of virtual inputs.
+/// Lookahead's slow weights of virtual inputs.
 const SLOW_FACTOR: &str = "slow.factor.weight";
 
-/// What a checkpoint holds.
-pub struct State {
+/// The contents of a checkpoint.
+pub struct LoadedCheckpoint {
     pub net: FloatNet,
-    pub factored: Option<Factored>,
+    pub factored: Option<FactoredRows>,
     pub lookahead: Option<Lookahead>,
-    pub first: FloatNet,
-    pub second: FloatNet,
-    pub progress: Progress,
+    pub first_moments: FloatNet,
+    pub second_moments: FloatNet,
+    pub progress: RunProgress,
 }
 
 /// Reads a checkpoint of a run of `config` over `set`.
 ///
 /// # Errors
-/// When the file is damaged, or of another feature set or configuration.
+/// If the file is damaged, or of another feature set or configuration.
 pub fn load(
     path: &Path,
     set: &FeatureSet,
     factors: Option<&Factors>,
     config: &TrainConfig,
-    data: Sources,
-) -> Result<State, TrainError> {
+    data: DataMatch,
+) -> Result<LoadedCheckpoint, TrainError> {
     let damaged = |why: String| TrainError::Damaged { path: path.into(), why };
     let mismatch = |why: String| TrainError::Mismatch { checkpoint: path.into(), why };
     let (net, checkpoint) = net::load_float(path).map_err(|error| damaged(error.to_string()))?;
@@ -183,18 +191,18 @@ pub fn load(
             set.identity()
         )));
     }
-    let progress: Progress =
+    let progress: RunProgress =
         serde_json::from_value(checkpoint.training).map_err(|error| damaged(format!("its state: {error}")))?;
-    same_run(&progress.config, config, data).map_err(mismatch)?;
+    check_same_run(&progress.config, config, data).map_err(mismatch)?;
     if progress.factors != factors.map(Factors::hash) {
         let why =
-            "the factors of its feature set are others than those of the definition now; put them back, or begin anew";
+            "the factors of its feature set differ from those of the definition now; restore them, or begin a new run";
         return Err(mismatch(why.into()));
     }
     if progress.step > u64::from(config.settings.epochs) * progress.steps_per_epoch {
         let (epochs, step, asked) = (progress.epochs, progress.step, config.settings.epochs);
         return Err(mismatch(format!(
-            "it has {epochs} epochs and {step} steps behind it, {asked} epochs were asked for"
+            "it has done {epochs} epochs and {step} steps, and {asked} epochs were asked for"
         )));
     }
     let bytes = std::fs::read(path).map_err(TrainError::io("cannot read", path))?;
@@ -203,45 +211,47 @@ pub fn load(
     let factored = factors.map(|factors| read_factors(&file, factors, &net).map_err(damaged)).transpose()?;
     let lookahead = match config.settings.optimisation.optimiser {
         Optimiser::Ranger => {
-            let mut factor_rows = factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.rows.len()]);
+            let mut virtual_rows =
+                factored.as_ref().map_or_else(Vec::new, |factored| vec![0.0; factored.virtual_rows.len()]);
             let row = net.shape.row_len();
-            let shape = [factor_rows.len() / row, row];
-            read_into(&mut factor_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
-            Some(Lookahead { net: moments("slow")?, factor_rows })
+            let shape = [virtual_rows.len() / row, row];
+            read_into(&mut virtual_rows, &file, SLOW_FACTOR, &shape).map_err(damaged)?;
+            Some(Lookahead { net: moments("slow")?, virtual_rows })
         }
         Optimiser::Adam | Optimiser::Adamw => None,
     };
-    Ok(State { factored, lookahead, first: moments("adam.m")?, second: moments("adam.v")?, net, progress })
+    let (first_moments, second_moments) = (moments("adam.m")?, moments("adam.v")?);
+    Ok(LoadedCheckpoint { factored, lookahead, first_moments, second_moments, net, progress })
 }
 
-/// Whether a run's data are those it began with, told by what they hold.
+/// Whether a run's data have the contents they had when it began.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Sources {
+pub enum DataMatch {
     Same,
     Changed,
-    /// The run began before this was recorded: the paths decide.
+    /// The run began before this was recorded; the paths decide.
     Unknown,
 }
 
-/// Whether a run of `asked` may go on where one of `stored` stopped: everything that shapes the result is equal, except
-/// for the number of epochs. How the set is spelt, where the data lie and the number of threads shape nothing; another
-/// device rounds differently, which is let pass.
+/// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for the
+/// number of epochs. The spelling of the set, the data's path and the number of threads do not affect it. Another device is
+/// accepted, although it rounds differently.
 ///
 /// # Errors
 /// The differences, as text.
-pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Result<(), String> {
+pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch) -> Result<(), String> {
     let neutral = |config: &TrainConfig| {
-        // Where the end shapes what comes before it, it cannot be moved.
+        // Where steps depend on the number of epochs, it must stay.
         let TrainSettings { epochs, optimisation, eval_loss, .. } = &config.settings;
         let fixed_end = optimisation.schedule.depends_on_length() || eval_loss.lambda_end.is_some();
         let epochs = if fixed_end { *epochs } else { 0 };
         let mut config = TrainConfig { set: String::new(), ..config.effective() };
         config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };
-        config.from_unit = unit_then(config.method, &config.data, config.from_unit);
+        config.from_unit = recorded_unit(config.method, &config.data, config.from_unit);
         if let Some(second) = &mut config.second {
-            second.from_unit = unit_then(second.method, &second.data, second.from_unit);
+            second.from_unit = recorded_unit(second.method, &second.data, second.from_unit);
         }
-        if data == Sources::Same {
+        if data == DataMatch::Same {
             config.data = PathBuf::new();
             config.second.iter_mut().for_each(|second| second.data = PathBuf::new());
         }
@@ -249,24 +259,24 @@ pub fn same_run(stored: &TrainConfig, asked: &TrainConfig, data: Sources) -> Res
     };
     let (stored, asked) = (neutral(stored), neutral(asked));
     let differences = differences(&stored, &asked).into_iter();
-    let told = |(key, old, new)| format!("{key} is {old} there and {new} was asked for");
-    let mut differences: Vec<String> = differences.map(told).collect();
-    if data == Sources::Changed {
-        differences.push("its data hold something else now than when it began".into());
+    let describe = |(key, old, new)| format!("{key} is {old} there and {new} was asked for");
+    let mut differences: Vec<String> = differences.map(describe).collect();
+    if data == DataMatch::Changed {
+        differences.push("the contents of its data have changed since it began".into());
     }
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
 }
 
-/// What a run's scores were measured in, where the data do not say it: centipawns before there was a choice.
-fn unit_then(method: Method, data: &Path, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
-    let silent = || score_unit(data, None, None).is_ok_and(|known| known.said_by == SaidBy::Nobody);
+/// The unit of a run's scores if the data do not state it: centipawns before there was a choice.
+fn recorded_unit(method: Method, data: &Path, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
+    let unstated = || score_unit(data, None, None).is_ok_and(|known| known.said_by == SaidBy::Nobody);
     match method {
-        Method::Eval => recorded.or_else(|| silent().then_some(ScoreUnit::Centipawns)),
+        Method::Eval => recorded.or_else(|| unstated().then_some(ScoreUnit::Centipawns)),
         Method::Pqr => None,
     }
 }
 
-/// A network's tensors under the names of the file format, after `prefix` and a dot.
+/// A network's tensors under the names of the file format, prefixed by `prefix` and a dot.
 fn tensors<'a>(prefix: &str, net: &'a FloatNet) -> Vec<(String, Vec<usize>, &'a [f32])> {
     let all = net.shape.tensors().into_iter().zip(net.tensors());
     all.map(|((name, dimensions), values)| (format!("{prefix}.{name}"), dimensions, values)).collect()
@@ -274,31 +284,31 @@ fn tensors<'a>(prefix: &str, net: &'a FloatNet) -> Vec<(String, Vec<usize>, &'a 
 
 fn read_moments(file: &SafeTensors<'_>, prefix: &str, like: &FloatNet) -> Result<FloatNet, String> {
     FloatNet::filled(&like.shape, |name, dimensions| {
-        let mut numbers = vec![0.0; dimensions.iter().product()];
-        read_into(&mut numbers, file, &format!("{prefix}.{name}"), dimensions)?;
-        Ok(numbers)
+        let mut values = vec![0.0; dimensions.iter().product()];
+        read_into(&mut values, file, &format!("{prefix}.{name}"), dimensions)?;
+        Ok(values)
     })
 }
 
-fn read_factors(file: &SafeTensors<'_>, factors: &Factors, net: &FloatNet) -> Result<Factored, String> {
+fn read_factors(file: &SafeTensors<'_>, factors: &Factors, net: &FloatNet) -> Result<FactoredRows, String> {
     let row = net.shape.row_len();
-    let mut factored = Factored::new(factors.clone(), &net.ft_weights, row);
+    let mut factored = FactoredRows::new(factors.clone(), &net.ft_weights, row);
     let names = factor_tensors(&factored).map(|(name, _)| name);
-    let Factored { own, rows, first, second, .. } = &mut factored;
-    for (place, name) in [own, rows, first, second].into_iter().zip(names) {
-        let shape = [place.len() / row, row];
-        read_into(place, file, name, &shape)?;
+    let FactoredRows { own, virtual_rows, first_moments, second_moments, .. } = &mut factored;
+    for (values, name) in [own, virtual_rows, first_moments, second_moments].into_iter().zip(names) {
+        let shape = [values.len() / row, row];
+        read_into(values, file, name, &shape)?;
     }
     Ok(factored)
 }
 
-/// Reads a tensor into numbers of its size.
-fn read_into(place: &mut [f32], file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<(), String> {
+/// Reads a tensor of the given shape into `values`.
+fn read_into(values: &mut [f32], file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<(), String> {
     let tensor = file.tensor(name).map_err(|_| format!("tensor `{name}` is missing"))?;
     if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
         return Err(format!("tensor `{name}` is {:?} {:?}, not F32 {shape:?}", tensor.dtype(), tensor.shape()));
     }
     let (numbers, _) = tensor.data().as_chunks::<4>();
-    place.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+    values.iter_mut().zip(numbers).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
     Ok(())
 }

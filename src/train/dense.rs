@@ -1,43 +1,48 @@
-//! The dense layers of every bucket as libtorch runs them.
+//! The dense layers of every bucket, as libtorch tensors.
 
 use tch::{TchError, Tensor};
 
-use super::memory::with_numbers;
+use super::memory::with_values;
 use crate::net::{Activation, Dense, FloatNet, Scheme, Shape};
 
-/// A shard's activations on their way through the dense layers. Positions of one bucket stand together.
-pub struct Input<'a> {
+/// The input of the dense layers, sorted by bucket.
+pub struct DenseInput<'a> {
     /// [positions, 2 · width of an activated accumulator], side to move first.
     pub activations: &'a Tensor,
-    /// [positions]; none without PSQT.
+    /// [positions]; `None` without PSQT.
     pub psqt: Option<&'a Tensor>,
-    /// Positions of each bucket.
+    /// Number of positions in each bucket.
     pub counts: &'a [usize],
 }
 
 /// Dense layers as tensors.
-pub struct Head<'a> {
+pub struct DenseLayers<'a> {
     shape: &'a Shape,
     stacks: Vec<Vec<(Tensor, Tensor)>>,
-    /// Centipawns an output of 1.0.
+    /// Centipawns per output of 1.0.
     centipawns: f64,
     /// [`Scheme::product_scale`]
     scale: f64,
 }
 
-impl<'a> Head<'a> {
-    /// Copies the layers. `train`: they collect gradients.
+impl<'a> DenseLayers<'a> {
+    /// Copies the layers; with `train` they collect gradients.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn new(net: &'a FloatNet, stacks: &[Vec<Dense>], scheme: &Scheme, train: bool) -> Result<Head<'a>, TchError> {
+    pub fn new(
+        net: &'a FloatNet,
+        stacks: &[Vec<Dense>],
+        scheme: &Scheme,
+        train: bool,
+    ) -> Result<DenseLayers<'a>, TchError> {
         let layer = |layer: &Dense| {
             let weights = Tensor::f_from_slice(&layer.weights)?;
             let weights = weights.f_view([layer.outputs as i64, layer.inputs as i64])?.set_requires_grad(train);
             Ok((weights, Tensor::f_from_slice(&layer.biases)?.set_requires_grad(train)))
         };
         let stacks = stacks.iter().map(|stack| stack.iter().map(layer).collect());
-        Ok(Head {
+        Ok(DenseLayers {
             shape: &net.shape,
             stacks: stacks.collect::<Result<_, TchError>>()?,
             centipawns: scheme.float_centipawns(),
@@ -45,12 +50,12 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// Of layers that are tensors already: weights and biases, stack by stack.
+    /// Wraps layers that are tensors already: weights and biases, stack by stack.
     #[must_use]
-    pub fn of_layers(net: &'a FloatNet, layers: Vec<(Tensor, Tensor)>, scheme: &Scheme) -> Head<'a> {
+    pub fn from_tensors(net: &'a FloatNet, layers: Vec<(Tensor, Tensor)>, scheme: &Scheme) -> DenseLayers<'a> {
         let mut layers = layers.into_iter();
         let stack = |_| layers.by_ref().take(net.shape.hidden.len() + 1).collect();
-        Head {
+        DenseLayers {
             shape: &net.shape,
             stacks: (0..net.shape.buckets.count).map(stack).collect(),
             centipawns: scheme.float_centipawns(),
@@ -58,16 +63,16 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Centipawns: [positions], in the input's order.
+    /// The outputs in centipawns: [positions], in the input's order.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn forward(&self, input: &Input<'_>) -> Result<Tensor, TchError> {
+    pub fn forward(&self, input: &DenseInput<'_>) -> Result<Tensor, TchError> {
         let mut start = 0;
         let mut outputs = Vec::with_capacity(self.stacks.len());
         for (stack, count) in self.stacks.iter().zip(input.counts) {
             if *count > 0 {
-                outputs.push(self.stack(stack, &input.activations.f_narrow(0, start, *count as i64)?)?);
+                outputs.push(self.forward_stack(stack, &input.activations.f_narrow(0, start, *count as i64)?)?);
                 start += *count as i64;
             }
         }
@@ -77,8 +82,8 @@ impl<'a> Head<'a> {
         out.f_mul_scalar(self.centipawns)
     }
 
-    /// [positions, 1]
-    fn stack(&self, layers: &[(Tensor, Tensor)], input: &Tensor) -> Result<Tensor, TchError> {
+    /// The outputs of one bucket's layers: [positions, 1].
+    fn forward_stack(&self, layers: &[(Tensor, Tensor)], input: &Tensor) -> Result<Tensor, TchError> {
         let mut values = input.shallow_clone();
         let mut skip = None;
         for (index, (weights, biases)) in layers.iter().enumerate() {
@@ -93,7 +98,7 @@ impl<'a> Head<'a> {
         skip.map_or_else(|| Ok(values.shallow_clone()), |skip| values.f_add(&skip))
     }
 
-    /// The gradients, stack by stack, weights before biases, zero where no position went.
+    /// The gradients, stack by stack, weights before biases; zero for buckets without positions.
     ///
     /// # Errors
     /// When libtorch fails.
@@ -103,7 +108,7 @@ impl<'a> Head<'a> {
             .map(|leaf| {
                 let gradient = leaf.f_grad()?;
                 match gradient.defined() {
-                    true => with_numbers(&gradient, <[f32]>::to_vec),
+                    true => with_values(&gradient, <[f32]>::to_vec),
                     false => Ok(vec![0.0; leaf.numel()]),
                 }
             })

@@ -1,59 +1,60 @@
-//! Which number ended a run that diverged.
+//! Diagnosis of a diverged run: which number was the first that is not finite.
 
-use super::model::Part;
-use super::shard::Shard;
+use super::batch::Labels;
+use super::model::WeightedBatch;
+use super::shard::ShardGradients;
 use crate::net::FloatNet;
-use crate::train::batch::Labels;
 
-/// What is not finite, as far back as it can be followed: a weight, a target, or the losses or gradients that finite ones
-/// gave.
+/// Names the cause as far back as it can be traced: a weight or target that is not finite, or a loss or gradient computed
+/// from finite ones.
 #[must_use]
-pub fn explain(net: &FloatNet, parts: &[Part<'_>], losses: &[f64], sum: &Shard) -> String {
-    known(net, parts, losses).unwrap_or_else(|| gradient(net, sum))
+pub fn explain(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64], gradients: &ShardGradients) -> String {
+    explain_inputs(net, batches, losses).unwrap_or_else(|| explain_gradient(net, gradients))
 }
 
-/// As [`explain`], for whoever knows of the gradient only that it is not finite.
+/// As [`explain`], where of the gradients only their length is known.
 #[must_use]
-pub fn explain_losses(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> String {
-    known(net, parts, losses).unwrap_or_else(|| "a gradient is not finite".into())
+pub fn explain_losses(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64]) -> String {
+    explain_inputs(net, batches, losses).unwrap_or_else(|| "a gradient is not finite".into())
 }
 
-fn known(net: &FloatNet, parts: &[Part<'_>], losses: &[f64]) -> Option<String> {
-    weight(net).or_else(|| target(parts)).or_else(|| loss(net, losses))
+fn explain_inputs(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64]) -> Option<String> {
+    explain_weight(net).or_else(|| explain_target(batches)).or_else(|| explain_loss(net, losses))
 }
 
-/// Whether losses and gradients are numbers. What goes wrong behind the accumulators shows in their biases' gradient.
+/// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check: theirs show
+/// in that of its biases.
 #[must_use]
-pub fn all_finite(losses: &[f64], sum: &Shard) -> bool {
+pub fn all_finite(losses: &[f64], gradients: &ShardGradients) -> bool {
     let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
     losses.iter().all(|loss| loss.is_finite())
-        && finite(&sum.ft_biases)
-        && sum.layers.iter().all(|values| finite(values))
+        && finite(&gradients.ft_biases)
+        && gradients.layers.iter().all(|values| finite(values))
 }
 
-/// `number N of NAME is VALUE` of the first number that is none; `row` columns make a row.
-fn first(name: &str, dimensions: &[usize], values: &[f32]) -> Option<String> {
-    let at = values.iter().position(|value| !value.is_finite())?;
-    let place = match dimensions {
-        [_, columns] => format!("{name}[{}, {}]", at / columns, at % columns),
-        _ => format!("{name}[{at}]"),
+/// `NAME[ROW, COLUMN] is VALUE` of the first value that is not finite.
+fn first_not_finite(name: &str, dimensions: &[usize], values: &[f32]) -> Option<String> {
+    let index = values.iter().position(|value| !value.is_finite())?;
+    let element = match dimensions {
+        [_, columns] => format!("{name}[{}, {}]", index / columns, index % columns),
+        _ => format!("{name}[{index}]"),
     };
-    Some(format!("{place} is {}", values[at]))
+    Some(format!("{element} is {}", values[index]))
 }
 
-fn weight(net: &FloatNet) -> Option<String> {
+fn explain_weight(net: &FloatNet) -> Option<String> {
     let tensors = net.shape.tensors().into_iter().zip(net.tensors());
-    tensors.into_iter().find_map(|((name, dimensions), values)| first(&name, &dimensions, values))
+    tensors.into_iter().find_map(|((name, dimensions), values)| first_not_finite(&name, &dimensions, values))
 }
 
-fn target(parts: &[Part<'_>]) -> Option<String> {
-    parts.iter().find_map(|part| match part.batch.labels {
-        Labels::Eval(targets) => first("the batch's targets", &[], targets),
+fn explain_target(batches: &[WeightedBatch<'_>]) -> Option<String> {
+    batches.iter().find_map(|weighted| match weighted.batch.labels {
+        Labels::Eval(targets) => first_not_finite("the batch's targets", &[], targets),
         Labels::Pqr => None,
     })
 }
 
-fn loss(net: &FloatNet, losses: &[f64]) -> Option<String> {
+fn explain_loss(net: &FloatNet, losses: &[f64]) -> Option<String> {
     let loss = losses.iter().find(|loss| !loss.is_finite())?;
     let largest = |values: &[f32]| values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
     let tensors = net.shape.tensors().into_iter().zip(net.tensors());
@@ -62,11 +63,13 @@ fn loss(net: &FloatNet, losses: &[f64]) -> Option<String> {
     Some(format!("the loss is {loss}, though all weights are finite (the largest, {weight}, is in {name})"))
 }
 
-fn gradient(net: &FloatNet, sum: &Shard) -> String {
+fn explain_gradient(net: &FloatNet, gradients: &ShardGradients) -> String {
     let names = net.shape.tensors().into_iter().skip(1);
-    let gradients = std::iter::once(&sum.ft_biases).chain(&sum.layers);
+    let gradients = std::iter::once(&gradients.ft_biases).chain(&gradients.layers);
     names
         .zip(gradients)
-        .find_map(|((name, dimensions), values)| first(&format!("the gradient of {name}"), &dimensions, values))
+        .find_map(|((name, dimensions), values)| {
+            first_not_finite(&format!("the gradient of {name}"), &dimensions, values)
+        })
         .unwrap_or_else(|| "a number is not finite".into())
 }

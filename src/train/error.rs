@@ -1,4 +1,4 @@
-//! Why a training run did not finish.
+//! Errors of training.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::output::OutputError;
 
-/// Errors of [`run`](super::run). [`TrainError::is_request`] tells a bad request from work that failed.
+/// Errors of training. [`TrainError::is_request`] tells a wrong request from failed work.
 #[derive(Debug, Error)]
 pub enum TrainError {
     #[error(
@@ -23,13 +23,13 @@ pub enum TrainError {
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
     #[error(
-        "{} already holds a run ({first}); give another folder, `--resume` to continue the run or `--force` to replace it",
+        "{} already holds a run ({first}); give another directory, `--resume` to continue the run or `--force` to replace it",
         folder.display()
     )]
     Occupied { folder: PathBuf, first: String },
     #[error(
-        "{} holds files that no run writes ({first}), which `--force` does not remove either; give another folder, or move \
-         them away",
+        "{} holds files that no run writes ({first}), which `--force` does not remove either; give another directory, or \
+         move them away",
         folder.display()
     )]
     Foreign { folder: PathBuf, first: String },
@@ -39,7 +39,7 @@ pub enum TrainError {
     Damaged { path: PathBuf, why: String },
     #[error(
         "training diverged at step {step}: {cause}. Try a lower learning rate than {learning_rate}, or --gradient-clip; a \
-         new run can --start with this one's checkpoint, where it has one"
+         new run can --start with this one's checkpoint, if it has one"
     )]
     NotFinite { step: u64, cause: String, learning_rate: f64 },
     #[error("{0}")]
@@ -48,7 +48,7 @@ pub enum TrainError {
     Batch { batch: u64, why: String },
     #[error("the {split} split of {} holds no sample; {hint}", data.display())]
     Empty { data: PathBuf, split: &'static str, hint: &'static str },
-    /// Asked to, before the run had a state worth saving; see [`TrainError::Interrupted`].
+    /// Interrupted before there was a state worth saving; otherwise [`TrainError::Interrupted`].
     #[error("interrupted while the data were prepared; the same command begins again")]
     Stopped,
     #[error("interrupted at step {step}; continue with the same command and `--resume` (state saved in {})", folder.display())]
@@ -67,7 +67,7 @@ impl From<OutputError> for TrainError {
 }
 
 impl TrainError {
-    /// Whether what was asked for is wrong, rather than the work.
+    /// Whether the request was wrong, as opposed to work that failed.
     #[must_use]
     pub fn is_request(&self) -> bool {
         match self {

@@ -1,31 +1,31 @@
 //! A run's metrics as a TensorBoard event file.
 //!
-//! The file is a row of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C, the
+//! The file is a sequence of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C, the
 //! content, its masked CRC-32C. Each content is a protocol buffer `Event`: 1 wall time (double, seconds since 1970),
-//! 2 step (varint), 3 file version (text, first record only), 5 summary, which is a row of values (1): 1 tag (text),
-//! 2 number (float) or 5 histogram (1 least, 2 largest, 3 how many, 4 sum, 5 sum of squares, 6 each bin's upper end,
+//! 2 step (varint), 3 file version (text, first record only), 5 summary, which is a list of values (1): 1 tag (text),
+//! 2 number (float) or 5 histogram (1 minimum, 2 maximum, 3 count, 4 sum, 5 sum of squares, 6 each bin's upper end,
 //! 7 each bin's count; all doubles).
 
 use super::{EpochMetrics, WeightHistogram};
 
-/// Every epoch's numbers, the last of which came at `now`, in seconds since 1970.
+/// The event file of all epochs; `now` is when the last one ended, in seconds since 1970.
 #[must_use]
 pub fn encode(metrics: &[EpochMetrics], now: f64) -> Vec<u8> {
     let mut out = Vec::new();
-    let all: f64 = metrics.iter().map(|epoch| epoch.seconds).sum();
-    let mut time = now - all;
-    let mut first = double(1, time);
-    first.extend(bytes(3, b"brain.Event:2"));
-    record(&first, &mut out);
+    let duration: f64 = metrics.iter().map(|epoch| epoch.seconds).sum();
+    let mut time = now - duration;
+    let mut first = double_field(1, time);
+    first.extend(bytes_field(3, b"brain.Event:2"));
+    write_record(&first, &mut out);
     for epoch in metrics {
         time += epoch.seconds;
-        let mut event = double(1, time);
-        event.extend(number(2, epoch.step));
+        let mut event = double_field(1, time);
+        event.extend(varint_field(2, epoch.step));
         let scalars = scalars(epoch).into_iter().map(|(tag, value)| scalar(tag, value));
         let summary: Vec<u8> =
-            scalars.chain(epoch.weights.iter().map(histogram)).flat_map(|value| bytes(1, &value)).collect();
-        event.extend(bytes(5, &summary));
-        record(&event, &mut out);
+            scalars.chain(epoch.weights.iter().map(histogram)).flat_map(|value| bytes_field(1, &value)).collect();
+        event.extend(bytes_field(5, &summary));
+        write_record(&event, &mut out);
     }
     out
 }
@@ -60,43 +60,43 @@ fn histogram(weights: &WeightHistogram) -> Vec<u8> {
     let limits = packed(&mut (1..=counts.len()).map(|bin| min + width * bin as f64));
     let counts = packed(&mut counts.iter().map(|count| *count as f64));
     let numbers = [*min, *max, count, *sum, *sum_of_squares].into_iter().zip(1..);
-    let mut content: Vec<u8> = numbers.flat_map(|(value, field)| double(field, value)).collect();
-    content.extend(bytes(6, &limits));
-    content.extend(bytes(7, &counts));
-    [bytes(1, format!("weights/{name}").as_bytes()), bytes(5, &content)].concat()
+    let mut content: Vec<u8> = numbers.flat_map(|(value, field)| double_field(field, value)).collect();
+    content.extend(bytes_field(6, &limits));
+    content.extend(bytes_field(7, &counts));
+    [bytes_field(1, format!("weights/{name}").as_bytes()), bytes_field(5, &content)].concat()
 }
 
 fn scalar(tag: &str, value: f64) -> Vec<u8> {
-    let mut out = bytes(1, tag.as_bytes());
+    let mut out = bytes_field(1, tag.as_bytes());
     out.push(2 << 3 | 5);
     out.extend((value as f32).to_le_bytes());
     out
 }
 
 /// A field of type double.
-fn double(field: u8, value: f64) -> Vec<u8> {
+fn double_field(field: u8, value: f64) -> Vec<u8> {
     let mut out = vec![field << 3 | 1];
     out.extend(value.to_le_bytes());
     out
 }
 
 /// A field of type varint.
-fn number(field: u8, value: u64) -> Vec<u8> {
+fn varint_field(field: u8, value: u64) -> Vec<u8> {
     let mut out = vec![field << 3];
-    varint(value, &mut out);
+    write_varint(value, &mut out);
     out
 }
 
-/// A field of some length.
-fn bytes(field: u8, content: &[u8]) -> Vec<u8> {
+/// A field of bytes, with their number.
+fn bytes_field(field: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![field << 3 | 2];
-    varint(content.len() as u64, &mut out);
+    write_varint(content.len() as u64, &mut out);
     out.extend_from_slice(content);
     out
 }
 
-/// Seven bits a byte, the lowest first; the top bit is set where another byte follows.
-fn varint(mut value: u64, out: &mut Vec<u8>) {
+/// Seven bits per byte, the lowest first; the top bit is set if another byte follows.
+fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value > 127 {
         out.push(value as u8 | 128);
         value >>= 7;
@@ -104,16 +104,16 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-fn record(content: &[u8], out: &mut Vec<u8>) {
+fn write_record(content: &[u8], out: &mut Vec<u8>) {
     let length = (content.len() as u64).to_le_bytes();
     out.extend(length);
-    out.extend(masked(&length));
+    out.extend(masked_crc(&length));
     out.extend_from_slice(content);
-    out.extend(masked(content));
+    out.extend(masked_crc(content));
 }
 
-/// TensorFlow stores checksums turned and shifted, since content may itself hold checksums.
-fn masked(content: &[u8]) -> [u8; 4] {
+/// TensorFlow stores checksums rotated and offset, since the content may hold checksums itself.
+fn masked_crc(content: &[u8]) -> [u8; 4] {
     crc32c(content).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
@@ -128,7 +128,7 @@ fn crc32c(content: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Neurons;
+    use super::super::NeuronActivity;
     use super::*;
 
     #[test]
@@ -144,9 +144,9 @@ mod tests {
         while !file.is_empty() {
             let (length, rest) = file.split_at(8);
             let count = u64::from_le_bytes(length.try_into().expect("8 bytes")) as usize;
-            assert_eq!(rest[..4], masked(length));
+            assert_eq!(rest[..4], masked_crc(length));
             let content = &rest[4..4 + count];
-            assert_eq!(rest[4 + count..8 + count], masked(content));
+            assert_eq!(rest[4 + count..8 + count], masked_crc(content));
             all.push(content.to_vec());
             file = &rest[8 + count..];
         }
@@ -173,7 +173,7 @@ mod tests {
                 sum_of_squares: 10.0,
                 counts: vec![1, 1],
             }],
-            neurons: Some(Neurons { positive: 0.25, saturated: 0.125, dead: 0.0 }),
+            neurons: Some(NeuronActivity { positive: 0.25, saturated: 0.125, dead: 0.0 }),
             seconds: 10.0,
         };
         let all = records(&encode(&[epoch(1), epoch(2)], 1_000.0));

@@ -1,4 +1,4 @@
-//! How a network's weights are spread.
+//! Histograms of a network's weights.
 
 use super::WeightHistogram;
 use crate::net::FloatNet;
@@ -6,24 +6,24 @@ use crate::net::FloatNet;
 /// Bins between an array's smallest and largest number.
 const BINS: usize = 30;
 
-/// One of each kind of array: the PSQT columns apart from the neurons', the layers of all buckets together.
+/// One histogram per kind of array: PSQT columns apart from neurons, the layers of all buckets together.
 #[must_use]
-pub fn of(net: &FloatNet) -> Vec<WeightHistogram> {
+pub fn weight_histograms(net: &FloatNet) -> Vec<WeightHistogram> {
     let (l1, row) = (net.shape.l1, net.shape.row_len());
     let columns = |from: usize, to: usize| net.ft_weights.chunks_exact(row).flat_map(move |row| &row[from..to]);
-    let mut all = vec![spread("ft.weight", || columns(0, l1)), spread("ft.bias", || net.ft_biases.iter())];
+    let mut all = vec![histogram("ft.weight", || columns(0, l1)), histogram("ft.bias", || net.ft_biases.iter())];
     if net.shape.psqt {
-        all.push(spread("psqt.weight", || columns(l1, row)));
+        all.push(histogram("psqt.weight", || columns(l1, row)));
     }
     for index in 0..=net.shape.hidden.len() {
         let layers = || net.stacks.iter().map(move |stack| &stack[index]);
-        all.push(spread(&format!("layers.{index}.weight"), || layers().flat_map(|layer| &layer.weights)));
-        all.push(spread(&format!("layers.{index}.bias"), || layers().flat_map(|layer| &layer.biases)));
+        all.push(histogram(&format!("layers.{index}.weight"), || layers().flat_map(|layer| &layer.weights)));
+        all.push(histogram(&format!("layers.{index}.bias"), || layers().flat_map(|layer| &layer.biases)));
     }
     all
 }
 
-fn spread<'a, I: Iterator<Item = &'a f32>>(name: &str, values: impl Fn() -> I) -> WeightHistogram {
+fn histogram<'a, I: Iterator<Item = &'a f32>>(name: &str, values: impl Fn() -> I) -> WeightHistogram {
     let numbers = || values().map(|value| f64::from(*value));
     let (mut min, mut max, mut sum, mut sum_of_squares) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0);
     for value in numbers() {
@@ -46,14 +46,14 @@ mod tests {
     use crate::net::{OutputBuckets, Shape};
 
     #[test]
-    fn arrays_by_kind() {
+    fn one_histogram_per_kind_of_array() {
         let buckets = OutputBuckets { count: 2, ..OutputBuckets::default() };
         let mut net = FloatNet::zeros(&Shape { psqt: true, buckets, ..Shape::plain(3, 4, vec![2]) });
         net.ft_weights[0] = 1.0;
         // A row is 4 neurons and 2 buckets.
         net.ft_weights[6 + 5] = -3.0;
         net.stacks[1][1].biases[0] = 0.5;
-        let all = of(&net);
+        let all = weight_histograms(&net);
         let names: Vec<&str> = all.iter().map(|histogram| &histogram.name[..]).collect();
         let layers = ["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias"];
         assert_eq!(names, [&["ft.weight", "ft.bias", "psqt.weight"][..], &layers].concat());

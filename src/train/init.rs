@@ -1,19 +1,19 @@
-//! Where training begins: seeded uniform weights, independent of libtorch's generator.
+//! Initial weights: uniform and seeded, independent of libtorch's generator.
 
 use rand::RngExt;
 
 use crate::net::{FloatNet, Shape};
 use crate::units::Seed;
 
-/// Bound of the feature transformer's weights. Small, so that a feature the data seldom show adds little noise; the dense
-/// layers' weights already tell the neurons apart.
+/// Bound of the feature transformer's weights. It is small, so that rare features add little noise; the dense layers' weights
+/// suffice to make the neurons differ.
 const FT_BOUND: f32 = 0.005;
-/// Inside the clipped ReLU's linear part, nearer to its sparse end.
+/// In the clipped ReLU's linear range, near its lower end.
 const FT_BIAS: f32 = 0.1;
 
-/// A fresh network. PSQT values begin at zero.
+/// A network with random weights. PSQT values are zero.
 #[must_use]
-pub fn fresh(shape: &Shape, seed: Seed) -> FloatNet {
+pub fn random_network(shape: &Shape, seed: Seed) -> FloatNet {
     let uniform = |name: &str, count: usize, bound: f32| {
         let mut rng = seed.stream(&format!("init {name}"), 0);
         (0..count).map(|_| rng.random_range(-bound..bound)).collect::<Vec<f32>>()

@@ -1,50 +1,50 @@
-//! Lookahead (Zhang et al. 2019, arXiv:1907.08610): every few steps the weights go back half the way to where they stood
-//! when they did so last.
+//! Lookahead (Zhang et al. 2019, arXiv:1907.08610): every few steps, slow weights move half way towards the weights that are
+//! trained (the fast ones), which then continue from there.
 
-use super::factor::Factored;
+use super::factor::FactoredRows;
 use crate::net::FloatNet;
 
-/// Steps between two meetings.
-pub const LOOKAHEAD_STEPS: u64 = 6;
-/// How far the slow weights follow the fast ones.
-pub const FOLLOW: f32 = 0.5;
+/// The paper's k: steps between two synchronisations.
+pub const SYNC_PERIOD: u64 = 6;
+/// The paper's α: the share of the way that slow weights move.
+pub const ALPHA: f32 = 0.5;
 
-/// Where the weights stood at the last meeting.
+/// The slow weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lookahead {
-    /// With factors, `ft_weights` are the features' own rows.
+    /// With factors, `ft_weights` holds the features' own rows.
     pub net: FloatNet,
-    /// Of virtual inputs; empty without factors.
-    pub factor_rows: Vec<f32>,
+    /// Rows of virtual inputs; empty without factors.
+    pub virtual_rows: Vec<f32>,
 }
 
 impl Lookahead {
     #[must_use]
-    pub fn of(net: &FloatNet, factored: Option<&Factored>) -> Lookahead {
+    pub fn new(net: &FloatNet, factored: Option<&FactoredRows>) -> Lookahead {
         let mut net = net.clone();
         if let Some(factored) = factored {
             net.ft_weights.clone_from(&factored.own);
         }
-        Lookahead { net, factor_rows: factored.map_or_else(Vec::new, |factored| factored.rows.clone()) }
+        Lookahead { net, virtual_rows: factored.map_or_else(Vec::new, |factored| factored.virtual_rows.clone()) }
     }
 
-    /// Lookahead weights follow the fast ones, which then go on from there. Rows stay within ±`limit`.
-    pub fn meet(&mut self, fast: &mut FloatNet, factored: Option<&mut Factored>, limit: f32) {
+    /// Moves the slow weights and copies them to the fast ones. The feature transformer's rows are clamped to ±`limit`.
+    pub fn synchronise(&mut self, fast: &mut FloatNet, factored: Option<&mut FactoredRows>, limit: f32) {
         if let Some(factored) = factored {
-            meet(&mut self.net.ft_weights, &mut factored.own);
-            meet(&mut self.factor_rows, &mut factored.rows);
+            synchronise(&mut self.net.ft_weights, &mut factored.own);
+            synchronise(&mut self.virtual_rows, &mut factored.virtual_rows);
             factored.merge(&mut fast.ft_weights, limit);
         } else {
-            meet(&mut self.net.ft_weights, &mut fast.ft_weights);
+            synchronise(&mut self.net.ft_weights, &mut fast.ft_weights);
         }
         let others = self.net.tensors_mut().into_iter().zip(fast.tensors_mut()).skip(1);
-        others.for_each(|(slow, fast)| meet(slow, fast));
+        others.for_each(|(slow, fast)| synchronise(slow, fast));
     }
 }
 
-fn meet(slow: &mut [f32], fast: &mut [f32]) {
+fn synchronise(slow: &mut [f32], fast: &mut [f32]) {
     for (slow, fast) in slow.iter_mut().zip(fast) {
-        *slow += FOLLOW * (*fast - *slow);
+        *slow += ALPHA * (*fast - *slow);
         *fast = *slow;
     }
 }

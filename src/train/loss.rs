@@ -1,27 +1,27 @@
-//! The losses, as tensor expressions a sample.
+//! The losses `eval` and `pqr` as tensor expressions, and the baseline losses of the best constant output.
 
 use tch::{Kind, TchError, Tensor};
 
 use super::batch::Labels;
 use super::{EvalLoss, LossForm, PqrLoss};
 
-/// What is minimised.
+/// The losses of a run's methods.
 #[derive(Copy, Clone, Debug)]
 pub struct Loss {
     pub eval: EvalLoss,
     pub pqr: PqrLoss,
 }
 
-/// A batch's, or part of a batch's, losses.
+/// The losses of a batch or a shard.
 pub struct Losses {
-    /// [samples]
+    /// The loss of each sample: [samples].
     pub each: Tensor,
-    /// pqr: [samples], true where r > q.
+    /// pqr: whether r > q, [samples].
     pub preferred: Option<Tensor>,
 }
 
 impl Loss {
-    /// `out`: [positions], centipawns for each position's side to move.
+    /// The losses of outputs: [positions], in centipawns from each position's side to move.
     ///
     /// # Errors
     /// When libtorch fails.
@@ -57,23 +57,24 @@ fn epsilon(out: &Tensor, scores: &Tensor, loss: &EvalLoss) -> Result<Tensor, Tch
 
 /// −log σ(r−q) − κ·log σ(p+q) − κ·log σ(−p−q) over f = 2σ(out/output_scale) − 1.
 fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, TchError> {
-    let bounded = |out: &Tensor| out.f_div_scalar(loss.output_scale)?.f_sigmoid()?.f_mul_scalar(2.0)?.f_sub_scalar(1.0);
-    let (p, q, r) = (bounded(p)?, bounded(q)?, bounded(r)?);
+    let squashed =
+        |out: &Tensor| out.f_div_scalar(loss.output_scale)?.f_sigmoid()?.f_mul_scalar(2.0)?.f_sub_scalar(1.0);
+    let (p, q, r) = (squashed(p)?, squashed(q)?, squashed(r)?);
     let sum = p.f_add(&q)?;
     let equal = sum.f_log_sigmoid()?.f_add(&sum.f_neg()?.f_log_sigmoid()?)?.f_mul_scalar(loss.kappa)?;
     r.f_sub(&q)?.f_log_sigmoid()?.f_add(&equal)?.f_neg()
 }
 
-/// Loss of the best constant output for eval targets: golden-section search over the constant's target. (Both forms are
-/// convex in it: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).)
+/// The eval loss of the best constant output, by golden-section search over the constant's target c. Both forms are convex
+/// in c: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).
 #[must_use]
 pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
-    let each = |error: f64| match loss.form {
+    let loss_of = |error: f64| match loss.form {
         LossForm::Power => error.powf(loss.power),
         LossForm::Epsilon => (error - loss.epsilon).max(0.0),
     };
     let mean = |constant: f64| {
-        let sum: f64 = targets.iter().map(|&target| each((constant - f64::from(target)).abs())).sum();
+        let sum: f64 = targets.iter().map(|&target| loss_of((constant - f64::from(target)).abs())).sum();
         sum / targets.len().max(1) as f64
     };
     let shrink = (5f64.sqrt() - 1.0) / 2.0;
@@ -95,13 +96,13 @@ pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
     losses[0].min(losses[1])
 }
 
-/// pqr's loss of a constant output: the best is 0, where nothing is preferred and p = −q.
+/// The pqr loss of the best constant output, 0: r = q and p = −q.
 #[must_use]
 pub fn pqr_baseline(loss: &PqrLoss) -> f64 {
     std::f64::consts::LN_2 * (1.0 + 2.0 * loss.kappa)
 }
 
-/// Σ in double precision.
+/// The sum, in double precision.
 pub fn total(values: &Tensor) -> Result<f64, TchError> {
     values.f_sum(Kind::Double)?.f_double_value(&[])
 }
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_constant_is_found() {
+    fn eval_baseline_is_the_best_constant() {
         // Power 2: the mean, with the variance as loss.
         let targets = [0.1, 0.2, 0.9, 0.4];
         let power = |power| EvalLoss { power, ..EvalLoss::default() };
@@ -164,7 +165,7 @@ mod tests {
             let other = targets.iter().map(|&t| (constant - f64::from(t)).abs().powf(2.6)).sum::<f64>() / 4.0;
             assert!(best <= other + 1e-9);
         }
-        // Anything from −80 to 90 is within 10 of neither end and right for the rest.
+        // Constants from −5 to 10 lose nothing on 0 and 5, and 180 in sum on the other two.
         let loss = EvalLoss { form: LossForm::Epsilon, epsilon: 10.0, ..EvalLoss::default() };
         assert!((eval_baseline(&[-100.0, 0.0, 5.0, 100.0], &loss) - 45.0).abs() < 1e-3);
     }

@@ -1,4 +1,4 @@
-//! What a run reports: an epoch's numbers, and the outcome.
+//! The metrics of an epoch and the outcome of a run.
 
 use std::path::PathBuf;
 
@@ -20,26 +20,26 @@ pub struct EpochMetrics {
     pub learning_rate: f64,
     /// Mean over the epoch's samples.
     pub train_loss: f64,
-    /// Mean over every sample of the validation split.
+    /// Mean over the validation split.
     pub validation_loss: f64,
     /// pqr: share of validation samples whose chosen move is preferred (r > q).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_accuracy: Option<f64>,
-    /// Of the second method, where there is one.
+    /// Metrics of the second method, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondMetrics>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neurons: Option<Neurons>,
-    /// Of every kind of array at the epoch's end.
+    pub neurons: Option<NeuronActivity>,
+    /// At the epoch's end, one per kind of array.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<WeightHistogram>,
-    /// In training; none where a continued run only had the validation left to do.
+    /// In training, without validation; absent if a resumed run had only the validation left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples_per_second: Option<f64>,
     pub seconds: f64,
 }
 
-/// What an epoch did for the second method.
+/// An epoch's metrics for the second method.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SecondMetrics {
     pub method: Method,
@@ -49,31 +49,31 @@ pub struct SecondMetrics {
     pub validation_accuracy: Option<f64>,
 }
 
-/// How the numbers of an array are spread.
+/// Distribution of the weights of an array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WeightHistogram {
-    /// As in a checkpoint; the stacks of all buckets count as one.
+    /// As in a checkpoint; all buckets' layers are counted together.
     pub name: String,
     pub min: f64,
     pub max: f64,
     pub sum: f64,
     pub sum_of_squares: f64,
-    /// In bins of one width from `min` to `max`.
+    /// Counts in bins of equal width from `min` to `max`.
     pub counts: Vec<u64>,
 }
 
-/// What the accumulators' neurons did over the validation split, after the activation.
+/// Activity of the accumulators' neurons over the validation split, after the activation.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Neurons {
+pub struct NeuronActivity {
     /// Share of values above 0.
     pub positive: f64,
-    /// Share of values at the upper end.
+    /// Share of values at the activation's upper end.
     pub saturated: f64,
     /// Share of neurons that were never above 0.
     pub dead: f64,
 }
 
-/// What a finished run leaves behind.
+/// The outcome of a finished run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainOutcome {
     pub config: TrainConfig,
@@ -82,40 +82,40 @@ pub struct TrainOutcome {
     pub num_features: u32,
     /// Trainable parameters.
     pub parameters: u64,
-    /// Samples an epoch.
+    /// Samples per epoch.
     pub training_samples: u64,
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, that the network and its validation loss are of: the one with the lowest loss. None in outcomes of
-    /// versions that took the last one.
+    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss. Absent in outcomes of versions
+    /// that took the last epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_epoch: Option<u32>,
-    /// Of the network.
+    /// Validation loss of the network.
     pub validation_loss: f64,
-    /// Validation loss of the best constant output: what a network that sees nothing reaches.
+    /// Validation loss of the best constant output, which a network without inputs reaches.
     pub baseline_loss: f64,
-    /// Spent on the epochs, validation included.
+    /// Duration of the epochs, validation included.
     pub seconds: f64,
-    /// Relative to the run's folder.
+    /// The network's path, relative to the run's directory.
     pub network: PathBuf,
     /// The float network it was quantised from.
-    #[serde(default = "of_earlier_versions")]
+    #[serde(default = "checkpoint_path")]
     pub weights: PathBuf,
-    /// The last epoch's network, quantised; none in outcomes of versions where [`TrainOutcome::network`] was it.
+    /// The last epoch's network, quantised; absent in outcomes of versions whose [`TrainOutcome::network`] was the last epoch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<PathBuf>,
-    /// What the run goes on from.
+    /// The checkpoint from which the run can be continued.
     pub checkpoint: PathBuf,
 }
 
-/// Their network was the last epoch's.
-fn of_earlier_versions() -> PathBuf {
+/// In earlier versions the network was the last epoch's.
+fn checkpoint_path() -> PathBuf {
     CHECKPOINT.into()
 }
 
 impl TrainOutcome {
-    /// The metrics of the epoch the network is of.
+    /// The metrics of the network's epoch.
     #[must_use]
     pub fn best(&self) -> Option<&EpochMetrics> {
         match self.best_epoch {

@@ -61,12 +61,12 @@ mod stream;
 #[cfg(feature = "train")]
 mod threads;
 #[cfg(feature = "train")]
-mod validator;
+mod validation_cache;
 
 pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings};
 pub use error::TrainError;
 pub use loss_options::{EvalLoss, LossForm, PqrLoss};
-pub use metrics::{EpochMetrics, Neurons, SecondMetrics, TrainOutcome, WeightHistogram};
+pub use metrics::{EpochMetrics, NeuronActivity, SecondMetrics, TrainOutcome, WeightHistogram};
 pub use observer::{RunObserver, RunOverview, Silent, StepMetrics};
 pub use optimiser::{Optimisation, Optimiser};
 pub use schedule::Schedule;

@@ -1,4 +1,4 @@
-//! One method's part in a run: the samples it learns from, those it is judged by, and its weight.
+//! One method of a run: its stream of training samples and its validation.
 
 use std::path::Path;
 
@@ -8,29 +8,29 @@ use super::config::MethodTask;
 use super::device::Learner;
 use super::loss::{eval_baseline, pqr_baseline};
 use super::model::Sums;
-use super::stream::{Served, Stop, Stream};
-use super::validator::Validator;
-use super::{Neurons, TrainConfig, TrainError};
+use super::stream::{BatchStream, ServedSet, StopCheck};
+use super::validation_cache::ValidationCache;
+use super::{NeuronActivity, TrainConfig, TrainError};
 use crate::data::Method;
 
-/// A method in training.
+/// A method of a run.
 pub struct Objective<'a> {
     pub task: MethodTask<'a>,
-    pub training: Stream,
+    pub training: BatchStream,
     config: &'a TrainConfig,
-    validator: Validator,
+    validation: ValidationCache,
 }
 
-/// What a validation split showed.
-pub struct Validated {
+/// The result of a validation.
+pub struct ValidationResult {
     pub sums: Sums,
-    pub neurons: Option<Neurons>,
-    /// Loss of the best constant output, where it was asked for.
+    pub neurons: Option<NeuronActivity>,
+    /// Loss of the best constant output, if it was asked for.
     pub baseline: Option<f64>,
 }
 
-impl Validated {
-    /// pqr: share of samples whose chosen move is preferred.
+impl ValidationResult {
+    /// pqr: the share of samples whose chosen move is preferred.
     #[must_use]
     pub fn accuracy(&self, method: Method) -> Option<f64> {
         (method == Method::Pqr).then(|| self.sums.preferred as f64 / self.sums.samples as f64)
@@ -38,45 +38,45 @@ impl Validated {
 }
 
 impl<'a> Objective<'a> {
-    /// Begins with batch `start` of the run.
+    /// Starts the training samples with batch `start` of the run.
     ///
     /// # Errors
-    /// When the service does not start, or its training split is empty.
+    /// If the service does not start, or the training split is empty.
     pub fn open(
         program: &Path,
         config: &'a TrainConfig,
         task: MethodTask<'a>,
-        served: &Served,
+        served: &ServedSet,
         start: u64,
-        stop: Stop<'_>,
+        stop: StopCheck<'_>,
     ) -> Result<Objective<'a>, TrainError> {
-        let training = Stream::training(program, config, task, served, start, stop)?;
+        let training = BatchStream::training(program, config, task, served, start, stop)?;
         if training.description().batches_per_epoch == 0 {
             let hint = "it needs more games";
             return Err(TrainError::Empty { data: task.data.into(), split: "training", hint });
         }
-        Ok(Objective { task, training, config, validator: Validator::default() })
+        Ok(Objective { task, training, config, validation: ValidationCache::default() })
     }
 
-    /// The network's loss over the whole validation split. `baseline`: whether to find that of the best constant output.
+    /// The network's loss over the validation split. With `baseline`, also that of the best constant output.
     ///
     /// # Errors
-    /// When a service failed, the split is empty, or `stop` says so.
+    /// If a service failed, the split is empty, or `stop` returns true.
     pub fn validate(
         &mut self,
         learner: &Learner,
-        (program, served): (&Path, &Served),
+        (program, served): (&Path, &ServedSet),
         baseline: bool,
-        stop: Stop<'_>,
-    ) -> Result<Validated, TrainError> {
-        let Objective { task, config, validator, .. } = self;
+        stop: StopCheck<'_>,
+    ) -> Result<ValidationResult, TrainError> {
+        let Objective { task, config, validation, .. } = self;
         let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
-        let open = || Stream::validation(program, config, *task, served, stop);
-        validator.each(open, stop, &mut |batch| {
+        let open = || BatchStream::validation(program, config, *task, served, stop);
+        validation.for_each(open, stop, &mut |batch| {
             if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }
-            sums.add(learner.observe(batch, &mut activity)?);
+            sums.add(learner.evaluate(batch, &mut activity)?);
             Ok(())
         })?;
         if sums.samples == 0 {
@@ -87,6 +87,6 @@ impl<'a> Objective<'a> {
             Method::Eval => eval_baseline(&targets, &config.settings.eval_loss),
             Method::Pqr => pqr_baseline(&config.settings.pqr_loss),
         });
-        Ok(Validated { sums, neurons: activity.shares(), baseline })
+        Ok(ValidationResult { sums, neurons: activity.shares(), baseline })
     }
 }

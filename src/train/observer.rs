@@ -1,10 +1,10 @@
-//! How a run tells its caller how it goes, and asks whether to stop.
+//! The interface by which a run reports its progress and is asked to stop.
 
 use std::path::Path;
 
 use super::EpochMetrics;
 
-/// What a run is about to do.
+/// The extent of a run that is about to start.
 #[derive(Copy, Clone, Debug)]
 pub struct RunOverview<'a> {
     pub folder: &'a Path,
@@ -15,11 +15,11 @@ pub struct RunOverview<'a> {
     pub steps_per_epoch: u64,
     pub samples_per_epoch: u64,
     pub positions_per_sample: usize,
-    /// Steps taken by the run that is continued; 0 for a new one.
-    pub done: u64,
+    /// Steps that the run had taken before it was resumed; 0 for a new run.
+    pub steps_done: u64,
 }
 
-/// A step just taken.
+/// The metrics of one step.
 #[derive(Copy, Clone, Debug)]
 pub struct StepMetrics {
     /// From 1.
@@ -32,22 +32,22 @@ pub struct StepMetrics {
     pub loss: f64,
 }
 
-/// Follows a run. Every method may be left out.
+/// Receives a run's progress. Every method has a default that does nothing.
 pub trait RunObserver {
-    /// Something worth knowing.
-    fn noted(&mut self, _text: &str) {}
-    fn started(&mut self, _plan: &RunOverview<'_>) {}
+    /// A message to the user.
+    fn note(&mut self, _text: &str) {}
+    fn started(&mut self, _overview: &RunOverview<'_>) {}
     fn stepped(&mut self, _step: &StepMetrics) {}
-    /// The epoch's steps are done and its validation begins.
+    /// The epoch's steps are done, and its validation begins.
     fn validating(&mut self, _epoch: u32) {}
     fn finished_epoch(&mut self, _metrics: &EpochMetrics) {}
-    /// Asked before every step and validation batch: true stops the run after saving a checkpoint.
+    /// Called before every step and validation batch. True stops the run after saving a checkpoint.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Follows nothing.
+/// An observer that ignores everything.
 #[derive(Debug)]
 pub struct Silent;
 

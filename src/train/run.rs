@@ -1,17 +1,17 @@
-//! A training run from start, or from its last checkpoint, to its outcome.
+//! A training run, from its start or last checkpoint to its outcome.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, Progress, Sources, Validation};
+use super::checkpoint::{self, DataMatch, RunProgress, ValidationRecord};
 use super::device::Learner;
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
-use super::model::{Model, Part, Sums};
-use super::objective::{Objective, Validated};
+use super::model::{Model, Sums, WeightedBatch};
+use super::objective::{Objective, ValidationResult};
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, NETWORK, OUTCOME, RunDir};
-use super::start::Ready;
-use super::stream::{Served, Stop};
+use super::start::PreparedRun;
+use super::stream::{ServedSet, StopCheck};
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
     TrainingRun, events, histogram,
@@ -22,29 +22,28 @@ use crate::net::{self, NetFile, Origin, Scheme};
 use crate::service::ServiceError;
 
 impl TrainingRun<'_> {
-    /// Trains, and leaves in the folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `best.safetensors`,
-    /// `network.safetensors`, `last.safetensors` and, at the end, `outcome.json`.
+    /// Trains, and writes the files listed in [`run_dir`](super::run_dir).
     ///
     /// # Errors
-    /// See [`TrainError`]. Whatever happens, the folder holds whole files only and a run in it can be resumed.
+    /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
         let config = &self.config.with_score_units().map_err(ServiceError::from)?;
-        TrainingRun { config, ..*self }.go(observer)
+        TrainingRun { config, ..*self }.run(observer)
     }
 
-    fn go(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
+    fn run(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         let config = self.config;
-        // Whatever is wrong with the request is told before anything in the folder is touched.
-        let ready = Ready::of(self)?;
-        ready.note.iter().for_each(|note| observer.noted(note));
-        let folder = match self.resume {
+        // Wrong requests are refused before anything in the directory is touched.
+        let prepared = PreparedRun::prepare(self)?;
+        prepared.note.iter().for_each(|note| observer.note(note));
+        let run_dir = match self.resume {
             true => RunDir::open(self.folder)?,
             false => RunDir::create(self.folder, self.force)?,
         };
-        let contents = contents(config)?;
-        let sources = sources(&folder, &contents)?;
-        if let Some(outcome) = finished(&folder, config, &ready.reduced.set, sources)? {
+        let hashes = content_hashes(config)?;
+        let data_match = compare_data(&run_dir, &hashes)?;
+        if let Some(outcome) = finished_outcome(&run_dir, config, &prepared.trained_set.set, data_match)? {
             return Ok(outcome);
         }
         let program = match self.service {
@@ -52,81 +51,83 @@ impl TrainingRun<'_> {
             None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
         };
         keep_freed_memory();
-        let (stop, data) = (|| observer.interrupted(), (sources, &contents));
-        let session = Session::begin(config, ready, folder, program, self.checkpoint_every, &stop, data);
-        session?.finish(observer)
+        let (stop, data) = (|| observer.interrupted(), (data_match, &hashes));
+        let session = Session::open(config, prepared, run_dir, program, self.checkpoint_every, &stop, data);
+        session?.train(observer)
     }
 }
 
-/// What the data of every method hold: a hash each.
-type Contents = Vec<String>;
+/// A hash of the contents of each method's data.
+type ContentHashes = Vec<String>;
 
-fn contents(config: &TrainConfig) -> Result<Contents, TrainError> {
+fn content_hashes(config: &TrainConfig) -> Result<ContentHashes, TrainError> {
     config.tasks().iter().map(|task| Ok(content_hash(task.data).map_err(ServiceError::from)?)).collect()
 }
 
-fn sources(folder: &RunDir, contents: &Contents) -> Result<Sources, TrainError> {
-    Ok(match folder.read_json::<Contents>(DATA)? {
-        None => Sources::Unknown,
-        Some(begun) if begun == *contents => Sources::Same,
-        Some(_) => Sources::Changed,
+fn compare_data(run_dir: &RunDir, hashes: &ContentHashes) -> Result<DataMatch, TrainError> {
+    Ok(match run_dir.read_json::<ContentHashes>(DATA)? {
+        None => DataMatch::Unknown,
+        Some(recorded) if recorded == *hashes => DataMatch::Same,
+        Some(_) => DataMatch::Changed,
     })
 }
 
-/// The outcome of a run that is already finished, if this is one.
-fn finished(
-    folder: &RunDir,
+/// The outcome of the run in the directory, if it is the requested one and finished.
+fn finished_outcome(
+    run_dir: &RunDir,
     config: &TrainConfig,
     set: &FeatureSet,
-    sources: Sources,
+    data_match: DataMatch,
 ) -> Result<Option<TrainOutcome>, TrainError> {
-    let Some(outcome) = folder.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
-    // Of a version whose network was the last epoch's: finished once more, without a step.
+    let Some(outcome) = run_dir.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
+    // Of a version whose network was the last epoch's: its outcome is written again, without a step.
     if outcome.best_epoch.is_none() {
         return Ok(None);
     }
-    let same = outcome.identity == *set.identity() && checkpoint::same_run(&outcome.config, config, sources).is_ok();
-    // Anything else is refused, or continued, by the checkpoint.
+    let same =
+        outcome.identity == *set.identity() && checkpoint::check_same_run(&outcome.config, config, data_match).is_ok();
+    // Otherwise the checkpoint decides whether the run is continued or refused.
     Ok((same && outcome.config.settings.epochs == config.settings.epochs).then_some(outcome))
 }
 
+/// A run in progress.
 struct Session<'a> {
     config: &'a TrainConfig,
     set: FeatureSet,
-    served: Served,
+    served: ServedSet,
     origin: Origin,
     scheme: Scheme,
-    folder: RunDir,
+    run_dir: RunDir,
     program: PathBuf,
     learner: Learner,
-    /// The first method's, and the second's where there is one.
+    /// The first method and, if there is one, the second.
     objectives: Vec<Objective<'a>>,
-    progress: Progress,
+    progress: RunProgress,
     metrics: Vec<EpochMetrics>,
     checkpoint_every: Duration,
     saved: Instant,
 }
 
 impl<'a> Session<'a> {
-    fn begin(
+    fn open(
         config: &'a TrainConfig,
-        ready: Ready,
-        folder: RunDir,
+        prepared: PreparedRun,
+        run_dir: RunDir,
         program: PathBuf,
         checkpoint_every: Duration,
-        stop: Stop<'_>,
-        (sources, contents): (Sources, &Contents),
+        stop: StopCheck<'_>,
+        (data_match, hashes): (DataMatch, &ContentHashes),
     ) -> Result<Session<'a>, TrainError> {
-        let path = folder.path(CHECKPOINT);
-        let Ready { reduced, scheme, factors, device, network, .. } = ready;
+        let path = run_dir.path(CHECKPOINT);
+        let PreparedRun { trained_set, scheme, factors, device, network, .. } = prepared;
         let factors_hash = factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
-            true => Some(checkpoint::load(&path, &reduced.set, factors.as_ref(), config, sources)?),
+            true => Some(checkpoint::load(&path, &trained_set.set, factors.as_ref(), config, data_match)?),
             false => None,
         };
-        if let Some(begun) = folder.read_json::<TrainConfig>(CONFIG)? {
-            let mismatch = |why| TrainError::Mismatch { checkpoint: folder.path(CONFIG), why };
-            checkpoint::same_run(&begun, config, sources).map_err(mismatch)?;
+        if let Some(recorded) = run_dir.read_json::<TrainConfig>(CONFIG)? {
+            let mismatch = |why| TrainError::Mismatch { checkpoint: run_dir.path(CONFIG), why };
+            checkpoint::check_same_run(&recorded, config, data_match).map_err(mismatch)?;
         }
         let loss = Loss { eval: config.settings.eval_loss, pqr: config.settings.pqr_loss };
         let optimisation = config.settings.optimisation;
@@ -135,41 +136,46 @@ impl<'a> Session<'a> {
             Some(state) => {
                 let mut model = Model::new(state.net, None, optimisation, loss, &scheme, config.settings.threads())?;
                 (model.factored, model.lookahead) = (state.factored, state.lookahead);
-                (model.first, model.second) = (state.first, state.second);
+                (model.first_moments, model.second_moments) = (state.first_moments, state.second_moments);
                 (model, Some(state.progress))
             }
             None => {
-                let network = network.map_or_else(|| Ok(reduced.network(config, &scheme)?.0), Ok::<_, TrainError>)?;
+                let network = match network {
+                    Some(network) => network,
+                    None => trained_set.initial_network(config, &scheme)?.0,
+                };
                 (Model::new(network, factors, optimisation, loss, &scheme, config.settings.threads())?, None)
             }
         };
         model.step = start;
         let learner = Learner::new(model, device)?;
-        // A run that goes on is not finished, whatever it once was.
-        folder.remove(OUTCOME)?;
-        let served = reduced.serve(config, &folder)?;
+        // A run that is continued is not finished, even if it was before.
+        run_dir.remove(OUTCOME)?;
+        let served = trained_set.for_service(config, &run_dir)?;
         let tasks = config.tasks().into_iter();
         let objectives = tasks.map(|task| Objective::open(&program, config, task, &served, start, stop));
         let objectives = objectives.collect::<Result<Vec<_>, TrainError>>()?;
         let descriptions: Vec<_> = objectives.iter().map(|objective| objective.training.description()).collect();
-        let fresh = Progress::new(config, factors_hash, descriptions[0], descriptions.get(1).copied());
+        let new_progress = RunProgress::new(config, factors_hash, descriptions[0], descriptions.get(1).copied());
         let progress = match progress {
             Some(progress) => {
-                progress.same_data(&fresh).map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
-                Progress { config: config.clone(), ..progress }
+                progress
+                    .check_same_data(&new_progress)
+                    .map_err(|why| TrainError::Mismatch { checkpoint: path, why })?;
+                RunProgress { config: config.clone(), ..progress }
             }
-            None => fresh,
+            None => new_progress,
         };
-        let metrics = folder.rewind_metrics(progress.epochs)?;
-        folder.write_json(CONFIG, config)?;
-        folder.write_json(DATA, contents)?;
+        let metrics = run_dir.truncate_metrics(progress.epochs)?;
+        run_dir.write_json(CONFIG, config)?;
+        run_dir.write_json(DATA, hashes)?;
         Ok(Session {
             config,
-            origin: Origin::of(&reduced.set),
-            set: reduced.set,
+            origin: Origin::of(&trained_set.set),
+            set: trained_set.set,
             served,
             scheme,
-            folder,
+            run_dir,
             program,
             learner,
             objectives,
@@ -180,11 +186,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn finish(mut self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
+    /// Trains the remaining epochs.
+    fn train(mut self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         let parameters = self.learner.model()?.net.parameters();
         let positions = |objective: &Objective<'_>| objective.training.description().positions_per_sample;
         observer.started(&RunOverview {
-            folder: self.folder.root(),
+            folder: self.run_dir.root(),
             set: self.set.name(),
             features: self.set.num_features(),
             parameters,
@@ -192,28 +199,28 @@ impl<'a> Session<'a> {
             steps_per_epoch: self.progress.steps_per_epoch,
             samples_per_epoch: self.progress.samples_per_epoch,
             positions_per_sample: self.objectives.iter().map(positions).sum(),
-            done: self.progress.step,
+            steps_done: self.progress.step,
         });
         while self.progress.epochs < self.config.settings.epochs {
             let metrics = match self.epoch(observer) {
                 Ok(metrics) => metrics,
-                // A validation cut short is thrown away and done again when the run goes on.
+                // An interrupted validation is repeated when the run is resumed.
                 Err(TrainError::Stopped) => return Err(self.interrupted()?),
-                // Whoever ends this process may end its service too.
+                // The signal that ends this process may end its service too.
                 Err(TrainError::Service(_)) if observer.interrupted() => return Err(self.interrupted()?),
                 Err(error) => return Err(error),
             };
             observer.finished_epoch(&metrics);
             self.metrics.push(metrics);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-            self.folder.write_bytes(EVENTS, &events::encode(&self.metrics, now))?;
+            self.run_dir.write_bytes(EVENTS, &events::encode(&self.metrics, now))?;
         }
         self.export()
     }
 
-    /// The rest of an epoch's steps, its validation and its checkpoint.
+    /// Runs the rest of an epoch's steps, its validation and its checkpoint.
     fn epoch(&mut self, observer: &mut dyn RunObserver) -> Result<EpochMetrics, TrainError> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let epoch = self.progress.epochs + 1;
         let (settings, steps_per_epoch) = (&self.config.settings, self.progress.steps_per_epoch);
         let rate = |step| settings.learning_rate_at(step, steps_per_epoch);
@@ -227,19 +234,19 @@ impl<'a> Session<'a> {
                 self.save()?;
             }
         }
-        let (trained, samples) = (begun.elapsed().as_secs_f64(), self.progress.epoch.samples - samples_before);
+        let (trained, samples) = (start.elapsed().as_secs_f64(), self.progress.epoch.samples - samples_before);
         observer.validating(epoch);
         let mut validated = self.validate(observer)?.into_iter();
         let (Some(first), second) = (validated.next(), validated.next()) else {
-            return Err(TrainError::Config("a run without a method".into()));
+            return Err(TrainError::Config("the run has no method".into()));
         };
         let validation_loss = first.sums.mean_loss();
         let second = self.progress.second.zip(self.config.second.as_ref()).zip(second);
-        let second = second.map(|((progress, asked), validated)| SecondMetrics {
-            method: asked.method,
+        let second = second.map(|((progress, second), validated)| SecondMetrics {
+            method: second.method,
             train_loss: progress.epoch.mean_loss(),
             validation_loss: validated.sums.mean_loss(),
-            validation_accuracy: validated.accuracy(asked.method),
+            validation_accuracy: validated.accuracy(second.method),
         });
         let metrics = EpochMetrics {
             epoch,
@@ -251,14 +258,14 @@ impl<'a> Session<'a> {
             validation_accuracy: first.accuracy(self.config.method),
             second,
             neurons: first.neurons,
-            weights: histogram::of(&self.learner.model()?.net),
+            weights: histogram::weight_histograms(&self.learner.model()?.net),
             samples_per_second: (samples > 0).then(|| samples as f64 / trained.max(1e-9)),
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: start.elapsed().as_secs_f64(),
         };
-        // What the run minimises.
+        // Networks are compared by the loss that the run minimises.
         let weighted =
-            second.zip(self.config.second.as_ref()).map(|(found, asked)| found.validation_loss * asked.weight);
-        let objective = validation_loss + weighted.unwrap_or(0.0);
+            second.zip(self.config.second.as_ref()).map(|(metrics, method)| metrics.validation_loss * method.weight);
+        let total_loss = validation_loss + weighted.unwrap_or(0.0);
         let best = self.progress.validation.map_or(f64::INFINITY, |known| known.best);
         self.progress.epochs = epoch;
         self.progress.epoch = Sums::default();
@@ -267,13 +274,13 @@ impl<'a> Session<'a> {
         }
         let known = self.progress.validation.map(|known| known.baseline);
         let (samples, baseline) = (first.sums.samples, known.or(first.baseline).unwrap_or(f64::NAN));
-        self.progress.validation = Some(Validation { samples, baseline, best: best.min(objective) });
-        if objective < best {
+        self.progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
+        if total_loss < best {
             let net = &self.learner.model()?.net;
-            checkpoint::save_weights(&self.folder.path(BEST), &self.origin, net, &self.progress)?;
+            checkpoint::save_weights(&self.run_dir.path(BEST), &self.origin, net, &self.progress)?;
         }
-        // Lines behind the checkpoint are dropped on resume, so the checkpoint comes last.
-        self.folder.append_metrics(&metrics)?;
+        // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
+        self.run_dir.append_metrics(&metrics)?;
         self.save()?;
         Ok(metrics)
     }
@@ -283,14 +290,14 @@ impl<'a> Session<'a> {
         let (first, others) = objectives.split_at_mut(1);
         let stop = || observer.interrupted();
         let stepped = first[0].training.next(epoch - 1, &stop, |first| {
-            let first = Part { batch: *first, weight: 1.0 };
+            let first = WeightedBatch { batch: *first, weight: 1.0 };
             let Some(second) = others.first_mut() else {
                 return Ok(Some((learner.train(&[first], learning_rate)?, first.batch.positions())));
             };
             let weight = second.task.weight;
             second.training.next(epoch - 1, &stop, |second| {
                 let positions = first.batch.positions() + second.positions();
-                Ok((learner.train(&[first, Part { batch: *second, weight }], learning_rate)?, positions))
+                Ok((learner.train(&[first, WeightedBatch { batch: *second, weight }], learning_rate)?, positions))
             })
         })?;
         let Some((sums, positions)) = stepped.flatten() else {
@@ -313,8 +320,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Every method's loss over its validation split.
-    fn validate(&mut self, observer: &dyn RunObserver) -> Result<Vec<Validated>, TrainError> {
+    /// Computes every method's loss over its validation split.
+    fn validate(&mut self, observer: &dyn RunObserver) -> Result<Vec<ValidationResult>, TrainError> {
         let mut objectives = std::mem::take(&mut self.objectives);
         let stop = || observer.interrupted();
         let served = (&*self.program, &self.served);
@@ -329,34 +336,34 @@ impl<'a> Session<'a> {
 
     fn save(&mut self) -> Result<(), TrainError> {
         let model = self.learner.model()?;
-        checkpoint::save(&self.folder.path(CHECKPOINT), &self.origin, model, &self.progress)?;
+        checkpoint::save(&self.run_dir.path(CHECKPOINT), &self.origin, model, &self.progress)?;
         self.saved = Instant::now();
         Ok(())
     }
 
-    /// Saves the state; gives what to end with.
+    /// Saves the state and returns the error that ends the run.
     fn interrupted(&mut self) -> Result<TrainError, TrainError> {
         self.save()?;
-        Ok(TrainError::Interrupted { step: self.progress.step, folder: self.folder.root().into() })
+        Ok(TrainError::Interrupted { step: self.progress.step, folder: self.run_dir.root().into() })
     }
 
     /// Quantises the networks of the best epoch and of the last, and writes the outcome.
     fn export(mut self) -> Result<TrainOutcome, TrainError> {
-        let path = self.folder.path(BEST);
+        let path = self.run_dir.path(BEST);
         let (best, stored) = net::load_float(&path)?;
         let epoch = stored.training["epochs"].as_u64();
         let best_epoch = self.metrics.iter().find(|metrics| Some(u64::from(metrics.epoch)) == epoch);
         let (Some(best_epoch), Some(validation)) = (best_epoch, self.progress.validation) else {
-            let why = "it is of no epoch of this run".into();
+            let why = "it belongs to no epoch of this run".into();
             return Err(TrainError::Damaged { path, why });
         };
         let (number, validation_loss) = (best_epoch.epoch, best_epoch.validation_loss);
         let last = &self.learner.model()?.net;
         let parameters = last.parameters();
-        // In this order: where the last epoch's stands, the network is the best one's.
+        // In this order: if the last epoch's file exists, the network is the best epoch's.
         for (net, name) in [(&best, NETWORK), (last, LAST)] {
             let net = net::quantise(net, &self.scheme)?;
-            NetFile { origin: self.origin.clone(), net }.save(&self.folder.path(name))?;
+            NetFile { origin: self.origin.clone(), net }.save(&self.run_dir.path(name))?;
         }
         let outcome = TrainOutcome {
             config: self.config.clone(),
@@ -376,7 +383,7 @@ impl<'a> Session<'a> {
             last: Some(PathBuf::from(LAST)),
             checkpoint: PathBuf::from(CHECKPOINT),
         };
-        self.folder.write_json(OUTCOME, &outcome)?;
+        self.run_dir.write_json(OUTCOME, &outcome)?;
         Ok(outcome)
     }
 }

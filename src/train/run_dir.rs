@@ -1,4 +1,4 @@
-//! A run's folder: what stands in it under which name, and how it is written.
+//! A run's directory: the names of its files, and how they are written.
 
 use std::fs;
 use std::io::Write;
@@ -12,35 +12,36 @@ use crate::output;
 
 pub const CONFIG: &str = "config.json";
 pub const METRICS: &str = "metrics.jsonl";
-/// Hashes of what the data held when the run began.
+/// Hashes of the data's contents when the run began.
 pub const DATA: &str = "data.json";
-/// The feature set's definition when it is not the one that was asked for: without dead features.
+/// The definition of the feature set without dead features, if the run leaves them out.
 pub const DEFINITION: &str = "definition.toml";
-/// The last state, from which a run continues.
+/// The last state, from which the run can be continued.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
-/// The float network with the lowest validation loss: with a second method, the lowest weighted sum of both.
+/// The float network with the lowest validation loss; with a second method, the lowest weighted sum of both losses.
 pub const BEST: &str = "best.safetensors";
-/// The run's network, quantised: that of the epoch of [`BEST`].
+/// The run's network: [`BEST`], quantised.
 pub const NETWORK: &str = "network.safetensors";
-/// The quantised network of the last epoch. Folders without it are unfinished, or of versions whose [`NETWORK`] this was.
+/// The quantised network of the last epoch. Directories without it are unfinished, or of versions whose [`NETWORK`] was the
+/// last epoch's.
 pub const LAST: &str = "last.safetensors";
 /// The metrics for TensorBoard.
 pub const EVENTS: &str = "events.out.tfevents.fsbench";
-/// Written last: where it stands, the run has finished.
+/// Written last: if it exists, the run has finished.
 pub const OUTCOME: &str = "outcome.json";
 
-/// Whether a killed run left this file unfinished; earlier versions named them `.tmp…`.
-fn is_rubbish(name: &str) -> bool {
+/// Whether a killed run left this file unfinished. Earlier versions named such files `.tmp…`.
+fn is_unfinished(name: &str) -> bool {
     output::is_part(name) || name.starts_with(".tmp")
 }
 
-/// Everything that a run writes. The outcome goes first: without it nothing else looks finished.
+/// All files of a run, in the order in which they are removed: without an outcome the run does not look finished.
 const FILES: [&str; 10] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, DATA, CONFIG];
 
-/// The file in a run's folder that holds its network, or with `last` the last epoch's, finished or not.
+/// The file in a run's directory that holds its network or, with `last`, the last epoch's. The run need not be finished.
 ///
 /// # Errors
-/// When the folder holds no network.
+/// If the directory holds no network.
 pub fn network(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
     let names: &[&str] = match (folder.join(LAST).exists(), last) {
         (true, false) => &[NETWORK],
@@ -48,38 +49,37 @@ pub fn network(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
         (false, false) => &[BEST, NETWORK],
         (false, true) => &[NETWORK, CHECKPOINT],
     };
-    find(folder, names)
+    first_existing(folder, names)
 }
 
-/// As [`network`], the float weights.
+/// As [`network`], but the file with the float weights.
 ///
 /// # Errors
-/// As there.
+/// As [`network`].
 pub fn weights(folder: &Path, last: bool) -> Result<PathBuf, TrainError> {
-    find(folder, &[if last { CHECKPOINT } else { BEST }])
+    first_existing(folder, &[if last { CHECKPOINT } else { BEST }])
 }
 
-fn find(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> {
+fn first_existing(folder: &Path, names: &[&str]) -> Result<PathBuf, TrainError> {
     let found = names.iter().map(|name| folder.join(name)).find(|path| path.exists());
     found.ok_or_else(|| {
         let folder = folder.display();
         TrainError::Config(format!(
-            "{folder} holds no network: it is no run's folder, or the run's first epoch is not done"
+            "{folder} holds no network: it is not a run's directory, or the run's first epoch is not done"
         ))
     })
 }
 
-/// A run folder that this process writes to.
+/// A run's directory that this process writes to.
 #[derive(Debug)]
 pub struct RunDir(PathBuf);
 
 impl RunDir {
-    /// Makes the folder for a new run. What an earlier run left there is removed with `force` and otherwise refused;
-    /// files that no run writes are never touched.
+    /// Makes the directory of a new run. With `force`, an earlier run in it is removed.
     ///
     /// # Errors
-    /// When there is a run in the folder and no `force`, when there is anything else in it, or it cannot be made. Nothing has
-    /// been removed then.
+    /// If the directory holds a run and `force` is false, if it holds a file that no run writes, or if it cannot be made. In
+    /// each case nothing has been removed.
     pub fn create(path: &Path, force: bool) -> Result<RunDir, TrainError> {
         let folder = RunDir::open(path)?;
         let (own, foreign): (Vec<_>, Vec<_>) =
@@ -87,7 +87,7 @@ impl RunDir {
         if let Some(first) = foreign.into_iter().next() {
             return Err(TrainError::Foreign { folder: path.into(), first });
         }
-        // A definition alone was written for a run whose data were never ready.
+        // A definition alone was left by a run whose data were never ready.
         match own.into_iter().find(|name| !force && name != DEFINITION) {
             Some(first) => return Err(TrainError::Occupied { folder: path.into(), first }),
             None => FILES.iter().try_for_each(|name| folder.remove(name))?,
@@ -95,24 +95,24 @@ impl RunDir {
         Ok(folder)
     }
 
-    /// The folder of a run to continue; made when there is none.
+    /// Opens the directory of a run to be continued, or makes it.
     ///
     /// # Errors
-    /// When it cannot be made or read.
+    /// If it cannot be made or read.
     pub fn open(path: &Path) -> Result<RunDir, TrainError> {
-        fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's folder", path))?;
+        fs::create_dir_all(path).map_err(TrainError::io("cannot make the run's directory", path))?;
         let folder = RunDir(path.into());
-        for name in folder.entries()?.iter().filter(|name| is_rubbish(name)) {
+        for name in folder.entries()?.iter().filter(|name| is_unfinished(name)) {
             let file = folder.path(name);
             fs::remove_file(&file).map_err(TrainError::io("cannot remove", file))?;
         }
         Ok(folder)
     }
 
-    /// Removes a file where it stands.
+    /// Removes a file, if it exists.
     ///
     /// # Errors
-    /// When it stands and cannot be removed.
+    /// If it exists and cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), TrainError> {
         let file = self.path(name);
         match fs::remove_file(&file) {
@@ -168,10 +168,10 @@ impl RunDir {
         self.write(name, bytes)
     }
 
-    /// A JSON document; none when there is no such file.
+    /// Reads a JSON document; `None` if there is no such file.
     ///
     /// # Errors
-    /// When it cannot be read or is not what it should be.
+    /// If it cannot be read or is not a `T`.
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, TrainError> {
         let Some(text) = self.read(name)? else { return Ok(None) };
         serde_json::from_str(&text).map(Some).map_err(|error| self.damaged(name, error.to_string()))
@@ -188,26 +188,26 @@ impl RunDir {
         file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed())
     }
 
-    /// The metrics of the first `epochs` epochs; lines behind them, which no checkpoint covers, are removed.
+    /// Reads the metrics of the first `epochs` epochs and removes those that follow, which no checkpoint covers.
     ///
     /// # Errors
-    /// When the file cannot be read or rewritten, or lacks an epoch.
-    pub fn rewind_metrics(&self, epochs: u32) -> Result<Vec<EpochMetrics>, TrainError> {
+    /// If the file cannot be read or rewritten, or lacks an epoch.
+    pub fn truncate_metrics(&self, epochs: u32) -> Result<Vec<EpochMetrics>, TrainError> {
         let text = self.read(METRICS)?.unwrap_or_default();
-        let mut all = Vec::new();
+        let mut metrics = Vec::new();
         for (number, line) in text.lines().take(epochs as usize).enumerate() {
-            let metrics: EpochMetrics = serde_json::from_str(line)
+            let epoch: EpochMetrics = serde_json::from_str(line)
                 .map_err(|error| self.damaged(METRICS, format!("line {}: {error}", number + 1)))?;
-            all.push(metrics);
+            metrics.push(epoch);
         }
-        if all.len() != epochs as usize {
-            return Err(self.damaged(METRICS, format!("{} epochs where the checkpoint has {epochs}", all.len())));
+        if metrics.len() != epochs as usize {
+            return Err(self.damaged(METRICS, format!("{} epochs where the checkpoint has {epochs}", metrics.len())));
         }
         let kept: String = text.split_inclusive('\n').take(epochs as usize).collect();
         if kept.len() != text.len() {
             self.write(METRICS, kept.as_bytes())?;
         }
-        Ok(all)
+        Ok(metrics)
     }
 
     fn read(&self, name: &str) -> Result<Option<String>, TrainError> {
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn all_files_of_a_run_have_one_mode() {
         use std::os::unix::fs::PermissionsExt;
-        let place = tempfile::tempdir().expect("a folder");
-        let folder = RunDir::create(&place.path().join("run"), false).expect("made");
+        let temporary = tempfile::tempdir().expect("a folder");
+        let folder = RunDir::create(&temporary.path().join("run"), false).expect("made");
         folder.write_text(CONFIG, "{}").expect("written");
         folder.write_bytes(EVENTS, b"x").expect("written");
         fs::write(folder.path("plain"), "").expect("written");
@@ -245,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_unfinished_is_removed() {
-        let place = tempfile::tempdir().expect("a folder");
+    fn unfinished_files_of_a_killed_run_are_removed() {
+        let temporary = tempfile::tempdir().expect("a folder");
         for name in [".tmpAbC", ".config.json.AbC.part", "kept"] {
-            fs::write(place.path().join(name), "").expect("written");
+            fs::write(temporary.path().join(name), "").expect("written");
         }
-        let folder = RunDir::open(place.path()).expect("opened");
+        let folder = RunDir::open(temporary.path()).expect("opened");
         assert_eq!(folder.entries().expect("listed"), ["kept"]);
     }
 }

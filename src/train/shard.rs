@@ -1,27 +1,27 @@
-//! A shard: some positions of a batch, forwards and backwards on one thread.
+//! A shard: some positions of a batch, computed forward and backward on one thread.
 
 use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
-use super::accumulators::{Accumulators, one};
+use super::accumulators::{Accumulators, saturation};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
-use super::dense::{Head, Input};
+use super::dense::{DenseInput, DenseLayers};
 use super::loss::{Loss, total};
-use super::memory::with_numbers;
+use super::memory::with_values;
 use super::model::Sums;
 use super::{TrainError, threads};
 use crate::net::{Dense, FloatNet, OutputBuckets, Scheme};
 
-/// Positions a shard at most. Part of what a run computes: sums are rounded differently with another value.
+/// Positions per shard, at most. The value affects a run's result: it decides in which order sums are rounded.
 const SHARD_POSITIONS: usize = 1024;
 
-/// What every shard of a step needs.
+/// The input that all shards of a step share.
 #[derive(Copy, Clone)]
-pub struct Pass<'a> {
+pub struct ShardPass<'a> {
     pub net: &'a FloatNet,
-    /// The network's, rounded to the scheme's grid.
+    /// The network's dense layers, rounded to the scheme's grid.
     pub stacks: &'a [Vec<Dense>],
     pub scheme: &'a Scheme,
     pub loss: &'a Loss,
@@ -29,18 +29,18 @@ pub struct Pass<'a> {
     pub sparsity: f64,
 }
 
-/// What a shard gives back.
-pub struct Shard {
+/// The result of a shard: its losses and gradients, except for those of the feature transformer's weights.
+pub struct ShardGradients {
     pub sums: Sums,
     pub ft_biases: Vec<f32>,
-    /// Of every bucket's layers, weights before biases.
+    /// Gradients of every bucket's layers, weights before biases.
     pub layers: Vec<Vec<f32>>,
 }
 
-impl Shard {
-    /// Both shards' gradients; the sums stay this one's.
+impl ShardGradients {
+    /// Adds another shard's gradients. The sums of losses stay those of this shard.
     #[must_use]
-    pub fn plus(mut self, other: &Shard) -> Shard {
+    pub fn plus(mut self, other: &ShardGradients) -> ShardGradients {
         let add = |sum: &mut [f32], more: &[f32]| sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         add(&mut self.ft_biases, &other.ft_biases);
         self.layers.iter_mut().zip(&other.layers).for_each(|(sum, more)| add(sum, more));
@@ -48,79 +48,81 @@ impl Shard {
     }
 }
 
-/// The samples of each of a batch's shards.
+/// The range of samples of each shard of a batch.
 pub fn shards(batch: &Batch<'_>) -> impl Iterator<Item = Range<usize>> {
-    let (samples, all) = (SHARD_POSITIONS / batch.positions_per_sample(), batch.samples);
-    (0..all.div_ceil(samples)).map(move |shard| shard * samples..((shard + 1) * samples).min(all))
+    let (per_shard, total) = (SHARD_POSITIONS / batch.positions_per_sample(), batch.samples);
+    (0..total.div_ceil(per_shard)).map(move |shard| shard * per_shard..((shard + 1) * per_shard).min(total))
 }
 
-/// A shard's positions, those of one bucket together.
-pub struct Grouped {
-    /// Numbers in the batch.
+/// A shard's positions, sorted by bucket.
+pub struct BucketOrder {
+    /// Indices in the batch.
     pub positions: Vec<u32>,
+    /// The bucket of each position.
     pub buckets: Vec<u8>,
-    /// Positions of each bucket.
+    /// Number of positions in each bucket.
     pub counts: Vec<usize>,
-    /// Where each position went; none: where it was.
-    places: Option<Vec<i64>>,
+    /// The index of each position in the sorted order; `None` if the order is unchanged.
+    sorted_indices: Option<Vec<i64>>,
 }
 
-impl Grouped {
+impl BucketOrder {
     #[must_use]
-    pub fn new(batch: &Batch<'_>, samples: &Range<usize>, buckets: OutputBuckets) -> Grouped {
+    pub fn new(batch: &Batch<'_>, samples: &Range<usize>, buckets: OutputBuckets) -> BucketOrder {
         let each = batch.positions_per_sample();
         let range = samples.start * each..samples.end * each;
         let mut positions: Vec<u32> = range.clone().map(|position| position as u32).collect();
         if buckets.count == 1 {
             let count = positions.len();
-            return Grouped { positions, buckets: vec![0; count], counts: vec![count], places: None };
+            return BucketOrder { positions, buckets: vec![0; count], counts: vec![count], sorted_indices: None };
         }
-        let bucket = |position: &u32| buckets.of(usize::from(batch.pieces[*position as usize])) as u8;
+        let bucket = |position: &u32| buckets.of(usize::from(batch.piece_counts[*position as usize])) as u8;
         positions.sort_by_key(bucket);
         let mut counts = vec![0; buckets.count];
-        let mut places = vec![0; positions.len()];
+        let mut sorted_indices = vec![0; positions.len()];
         let sorted: Vec<u8> = positions.iter().map(bucket).collect();
-        for (place, (position, bucket)) in positions.iter().zip(&sorted).enumerate() {
+        for (index, (position, bucket)) in positions.iter().zip(&sorted).enumerate() {
             counts[*bucket as usize] += 1;
-            places[*position as usize - range.start] = place as i64;
+            sorted_indices[*position as usize - range.start] = index as i64;
         }
-        Grouped { positions, buckets: sorted, counts, places: Some(places) }
+        BucketOrder { positions, buckets: sorted, counts, sorted_indices: Some(sorted_indices) }
     }
 
-    /// `out`, which stands in this order, in the batch's.
+    /// Brings outputs from the sorted order into the batch's.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn back(&self, out: Tensor) -> Result<Tensor, TchError> {
-        match &self.places {
+    pub fn restore(&self, out: Tensor) -> Result<Tensor, TchError> {
+        match &self.sorted_indices {
             None => Ok(out),
-            Some(places) => out.f_index_select(0, &Tensor::f_from_slice(places)?.f_to_device(out.device())?),
+            Some(indices) => out.f_index_select(0, &Tensor::f_from_slice(indices)?.f_to_device(out.device())?),
         }
     }
 }
 
-impl Pass<'_> {
-    /// The loss of some samples, and what the neurons did.
+impl ShardPass<'_> {
+    /// The losses of some samples, and the neurons' activity.
     ///
     /// # Errors
     /// When libtorch fails.
     pub fn evaluate(self, batch: &Batch<'_>, samples: Range<usize>) -> Result<(Sums, Activity), TrainError> {
-        threads::alone();
-        let grouped = Grouped::new(batch, &samples, self.net.shape.buckets);
-        let accumulators = Accumulators::of(self.net, self.scheme, batch.rows, &grouped.positions)?;
+        threads::use_one_thread();
+        let order = BucketOrder::new(batch, &samples, self.net.shape.buckets);
+        let accumulators = Accumulators::compute(self.net, self.scheme, batch.active, &order.positions)?;
         let activations = accumulators.activations();
-        let psqt = accumulators.psqt(&grouped.buckets);
+        let psqt = accumulators.psqt(&order.buckets);
         let psqt = if psqt.is_empty() { None } else { Some(Tensor::f_from_slice(&psqt)?) };
-        let (activation, counts) = (activations.tensor(false), &grouped.counts[..]);
-        let head = Head::new(self.net, self.stacks, self.scheme, false)?;
-        let out = head.forward(&Input { activations: &activation, psqt: psqt.as_ref(), counts })?;
-        let labels = batch.labels.part(samples.clone());
-        let (sums, _) = sums(self.loss, &grouped.back(out)?, labels, samples.len())?;
-        Ok((sums, Activity::of(activations, accumulators.width(), one(self.net.shape.activation, self.scheme))))
+        let (activation, counts) = (activations.tensor(false), &order.counts[..]);
+        let dense = DenseLayers::new(self.net, self.stacks, self.scheme, false)?;
+        let out = dense.forward(&DenseInput { activations: &activation, psqt: psqt.as_ref(), counts })?;
+        let labels = batch.labels.slice(samples.clone());
+        let (sums, _) = losses(self.loss, &order.restore(out)?, labels, samples.len())?;
+        let saturation = saturation(self.net.shape.activation, self.scheme);
+        Ok((sums, Activity::count(activations, accumulators.width(), saturation)))
     }
 
-    /// The gradients of the batch's [`objective`], `weight` times, as far as these samples make them; those of their
-    /// accumulators, [positions, 2, row], are written into `gradients`.
+    /// These samples' share of the gradients of the batch's [`minimised_loss`]. The gradients of their accumulators,
+    /// [positions, 2, row], are written to `gradients`.
     ///
     /// # Errors
     /// When libtorch fails.
@@ -130,52 +132,52 @@ impl Pass<'_> {
         weight: f64,
         samples: Range<usize>,
         gradients: &mut [f32],
-    ) -> Result<Shard, TrainError> {
-        threads::alone();
-        let grouped = Grouped::new(batch, &samples, self.net.shape.buckets);
-        let accumulators = Accumulators::of(self.net, self.scheme, batch.rows, &grouped.positions)?;
+    ) -> Result<ShardGradients, TrainError> {
+        threads::use_one_thread();
+        let order = BucketOrder::new(batch, &samples, self.net.shape.buckets);
+        let accumulators = Accumulators::compute(self.net, self.scheme, batch.active, &order.positions)?;
         let activations = accumulators.activations().tensor(true);
-        let psqt = accumulators.psqt(&grouped.buckets);
+        let psqt = accumulators.psqt(&order.buckets);
         let psqt = if psqt.is_empty() { None } else { Some(Tensor::f_from_slice(&psqt)?.set_requires_grad(true)) };
-        let head = Head::new(self.net, self.stacks, self.scheme, true)?;
-        let out = head.forward(&Input { activations: &activations, psqt: psqt.as_ref(), counts: &grouped.counts })?;
-        let labels = batch.labels.part(samples.clone());
-        let (sums, each) = sums(self.loss, &grouped.back(out)?, labels, samples.len())?;
-        objective(&each, &activations, self.sparsity, batch, weight)?.f_backward()?;
+        let dense = DenseLayers::new(self.net, self.stacks, self.scheme, true)?;
+        let out =
+            dense.forward(&DenseInput { activations: &activations, psqt: psqt.as_ref(), counts: &order.counts })?;
+        let labels = batch.labels.slice(samples.clone());
+        let (sums, losses) = losses(self.loss, &order.restore(out)?, labels, samples.len())?;
+        minimised_loss(&losses, &activations, self.sparsity, batch, weight)?.f_backward()?;
 
         let psqt = psqt.map(|psqt| psqt.f_grad().and_then(Vec::<f32>::try_from)).transpose()?;
         let (row, width) = (self.net.shape.row_len(), accumulators.width());
         let first = samples.start * batch.positions_per_sample();
-        with_numbers(&activations.f_grad()?, |numbers| {
-            for (place, (position, gradient)) in
-                grouped.positions.iter().zip(numbers.chunks_exact(2 * width)).enumerate()
+        with_values(&activations.f_grad()?, |values| {
+            for (index, (position, gradient)) in order.positions.iter().zip(values.chunks_exact(2 * width)).enumerate()
             {
                 let out = &mut gradients[(*position as usize - first) * 2 * row..][..2 * row];
-                let psqt = psqt.as_ref().map(|psqt| (grouped.buckets[place], psqt[place]));
-                accumulators.backwards(place, gradient, psqt, out);
+                let psqt = psqt.as_ref().map(|psqt| (order.buckets[index], psqt[index]));
+                accumulators.backward(index, gradient, psqt, out);
             }
         })?;
         let mut ft_biases = vec![0.0; self.net.shape.l1];
         for accumulator in gradients.chunks_exact(row) {
             ft_biases.iter_mut().zip(accumulator).for_each(|(sum, value)| *sum += value);
         }
-        Ok(Shard { sums, ft_biases, layers: head.gradients()? })
+        Ok(ShardGradients { sums, ft_biases, layers: dense.gradients()? })
     }
 }
 
-/// What is minimised, `weight` times the batch's mean loss and `sparsity` times its mean activation, as far as some of its
-/// samples make them: `each` loss and the `activations` of all their positions, [positions, 2 · width].
+/// Some samples' share of the loss that is minimised: `weight` times the sum of the batch's mean loss and `sparsity` times its
+/// mean activation. `losses` are those of the samples and `activations` those of their positions, [positions, 2 · width].
 ///
 /// # Errors
 /// When libtorch fails.
-pub fn objective(
-    each: &Tensor,
+pub fn minimised_loss(
+    losses: &Tensor,
     activations: &Tensor,
     sparsity: f64,
     batch: &Batch<'_>,
     weight: f64,
 ) -> Result<Tensor, TchError> {
-    let loss = each.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?;
+    let loss = losses.f_sum(None)?.f_mul_scalar(weight / batch.samples as f64)?;
     if sparsity == 0.0 {
         return Ok(loss);
     }
@@ -183,11 +185,11 @@ pub fn objective(
     loss.f_add(&activations.f_sum(None)?.f_mul_scalar(weight * sparsity / values)?)
 }
 
-/// The losses of some samples: their sums, and each.
+/// The losses of some samples: their sums, and each single one.
 ///
 /// # Errors
 /// When libtorch fails.
-pub fn sums(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {
+pub fn losses(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {
     let losses = loss.of(out, labels)?;
     let preferred = match &losses.preferred {
         Some(preferred) => total(preferred)? as u64,

@@ -1,32 +1,32 @@
-//! The feature transformer on the CPU: sums of weight rows forwards, sums of gradient rows backwards.
+//! The feature transformer's sums on the CPU: of weight rows forward, of gradient rows backward.
 //!
-//! Forwards every position is on its own. Backwards the batch is transposed first ([`Transposed`]): each feature then
-//! adds the gradients of the accumulators it was active in, in the order of the batch. No sum depends on how the work
-//! is shared among threads, so any number of them gives the same bits.
+//! Forward, positions are independent. Backward, the batch is transposed first ([`TransposedBatch`]); then each feature adds
+//! the gradients of the accumulators in which it was active, in the order of the batch. So any number of threads gives the
+//! same bits.
 #![allow(unsafe_code, reason = "calls of functions compiled for AVX2 and AVX-512, behind a check of the CPU")]
 
-/// out += Σ rows[i] over `picked`, where `rows` holds rows of `out.len()` numbers.
+/// out += Σ rows[i] over `selected`, where each row has `out.len()` values.
 ///
 /// # Panics
-/// When a picked row does not exist.
-pub fn add_rows<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+/// If a selected row does not exist.
+pub fn add_rows<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the CPU has AVX-512F.
-            return unsafe { add_rows_avx512(out, rows, picked) };
+            return unsafe { add_rows_avx512(out, rows, selected) };
         }
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the CPU has AVX2.
-            return unsafe { add_rows_avx2(out, rows, picked) };
+            return unsafe { add_rows_avx2(out, rows, selected) };
         }
     }
-    add_rows_in_blocks::<I, 32>(out, rows, picked);
+    add_rows_in_blocks::<I, 32>(out, rows, selected);
 }
 
-/// A row's number, as batches (i32) and [`Transposed`] (u32) hold them. Unsafe code asks twice for the same row and relies
-/// on the same answer, so nobody else can implement it.
-pub trait RowNumber: Copy + sealed::Sealed {
+/// The index of a row, as batches (i32) and [`TransposedBatch`] (u32) store it. The trait is sealed, since unsafe code relies on
+/// `row` returning the same value twice.
+pub trait RowIndex: Copy + sealed::Sealed {
     fn row(self) -> usize;
 }
 
@@ -36,54 +36,54 @@ mod sealed {
     impl Sealed for u32 {}
 }
 
-impl RowNumber for i32 {
+impl RowIndex for i32 {
     fn row(self) -> usize {
         self as usize
     }
 }
 
-impl RowNumber for u32 {
+impl RowIndex for u32 {
     fn row(self) -> usize {
         self as usize
     }
 }
 
-/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers: rows come from beyond the nearest cache, and
-/// whole ones come faster than pieces.
+/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers. Rows come from beyond the L1 cache, and entire
+/// rows load faster than parts of them.
 ///
 /// # Panics
-/// When a picked row does not exist.
+/// If a selected row does not exist.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn add_rows_avx512<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+fn add_rows_avx512<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
     let width = out.len();
     let mut column = 0;
     while column < width {
         column += match width - column {
-            256.. => add_registers::<I, 16>(out, rows, picked, column),
-            128.. => add_registers::<I, 8>(out, rows, picked, column),
-            64.. => add_registers::<I, 4>(out, rows, picked, column),
-            16.. => add_registers::<I, 1>(out, rows, picked, column),
+            256.. => add_registers::<I, 16>(out, rows, selected, column),
+            128.. => add_registers::<I, 8>(out, rows, selected, column),
+            64.. => add_registers::<I, 4>(out, rows, selected, column),
+            16.. => add_registers::<I, 1>(out, rows, selected, column),
             _ => {
-                add_columns(std::array::from_mut(&mut out[column]), rows, picked, width, column);
+                add_columns(std::array::from_mut(&mut out[column]), rows, selected, width, column);
                 1
             }
         };
     }
 }
 
-/// 16·N columns, from `column` on; gives how many.
+/// Adds 16·N columns, from `column` on, and returns their number.
 ///
 /// # Panics
-/// When there are not so many, or a picked row does not exist.
+/// If there are fewer, or a selected row does not exist.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], picked: &[I], column: usize) -> usize {
+fn add_registers<I: RowIndex, const N: usize>(out: &mut [f32], rows: &[f32], selected: &[I], column: usize) -> usize {
     use std::arch::x86_64::{__m512, _mm512_add_ps, _mm512_loadu_ps, _mm512_setzero_ps, _mm512_storeu_ps};
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn load(from: &[f32; 16]) -> __m512 {
-        // SAFETY: 64 bytes, and any address will do.
+        // SAFETY: the array has 64 bytes; unaligned addresses are allowed.
         unsafe { _mm512_loadu_ps(from.as_ptr()) }
     }
     let width = out.len();
@@ -92,14 +92,14 @@ fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], pi
     for register in 0..N {
         sums[register] = load(&out[register]);
     }
-    for number in picked {
+    for number in selected {
         let row = rows[number.row() * width + column..].as_chunks::<16>().0.first_chunk::<N>().expect("a whole row");
         for register in 0..N {
             sums[register] = _mm512_add_ps(sums[register], load(&row[register]));
         }
     }
     for register in 0..N {
-        // SAFETY: 64 bytes, and any address will do.
+        // SAFETY: the array has 64 bytes; unaligned addresses are allowed.
         unsafe { _mm512_storeu_ps(out[register].as_mut_ptr(), sums[register]) };
     }
     16 * N
@@ -107,39 +107,39 @@ fn add_registers<I: RowNumber, const N: usize>(out: &mut [f32], rows: &[f32], pi
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn add_rows_avx2<I: RowNumber>(out: &mut [f32], rows: &[f32], picked: &[I]) {
-    add_rows_in_blocks::<I, 64>(out, rows, picked);
+fn add_rows_avx2<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
+    add_rows_in_blocks::<I, 64>(out, rows, selected);
 }
 
-/// Columns are summed `BLOCK` at a time, which then stay in registers. A column's sum is the same whatever the block.
+/// Sums `BLOCK` columns at a time, so that they stay in registers. A column's sum does not depend on the block size.
 #[inline(always)]
-fn add_rows_in_blocks<I: RowNumber, const BLOCK: usize>(out: &mut [f32], rows: &[f32], picked: &[I]) {
+fn add_rows_in_blocks<I: RowIndex, const BLOCK: usize>(out: &mut [f32], rows: &[f32], selected: &[I]) {
     let width = out.len();
     let (blocks, tail) = out.as_chunks_mut::<BLOCK>();
     let tail_start = width - tail.len();
     for (number, block) in blocks.iter_mut().enumerate() {
-        add_columns(block, rows, picked, width, number * BLOCK);
+        add_columns(block, rows, selected, width, number * BLOCK);
     }
     let (blocks, tail) = tail.as_chunks_mut::<8>();
     for (number, block) in blocks.iter_mut().enumerate() {
-        add_columns(block, rows, picked, width, tail_start + number * 8);
+        add_columns(block, rows, selected, width, tail_start + number * 8);
     }
     let tail_start = width - tail.len();
     for (number, value) in tail.iter_mut().enumerate() {
-        add_columns(std::array::from_mut(value), rows, picked, width, tail_start + number);
+        add_columns(std::array::from_mut(value), rows, selected, width, tail_start + number);
     }
 }
 
 #[inline(always)]
-fn add_columns<I: RowNumber, const N: usize>(
+fn add_columns<I: RowIndex, const N: usize>(
     out: &mut [f32; N],
     rows: &[f32],
-    picked: &[I],
+    selected: &[I],
     width: usize,
     column: usize,
 ) {
     let mut sums = *out;
-    for number in picked {
+    for number in selected {
         let start = number.row() * width + column;
         for (sum, value) in sums.iter_mut().zip(&rows[start..start + N]) {
             *sum += value;
@@ -148,20 +148,20 @@ fn add_columns<I: RowNumber, const N: usize>(
     *out = sums;
 }
 
-/// A batch by feature instead of by position: for each feature, the accumulators it is part of, in the batch's order.
-/// Position p's side to move has accumulator 2p, the other side 2p + 1.
+/// A batch by feature instead of by position: for each feature, the accumulators in which it is active, in the batch's order.
+/// The accumulators of position p are 2p (side to move) and 2p + 1.
 #[derive(Debug, Default)]
-pub struct Transposed {
-    /// Where each feature's accumulators begin, and where the last one's end.
+pub struct TransposedBatch {
+    /// features + 1 offsets: feature f's accumulators are `accumulators[starts[f]..starts[f + 1]]`.
     starts: Vec<u32>,
     accumulators: Vec<u32>,
 }
 
-impl Transposed {
-    /// Takes the active features of some positions, side to move's and the other's, reusing the memory of those before.
-    /// The first position has number `first`.
+impl TransposedBatch {
+    /// Transposes the active features of some positions, those of the side to move before the other's. The first position has
+    /// number `first`. Memory is reused.
     pub fn fill<'a>(&mut self, positions: impl Iterator<Item = [&'a [i32]; 2]> + Clone, first: usize, features: usize) {
-        // Counted two places up: after the sums, `starts[f + 1]` is where f begins and serves as its cursor.
+        // The counts are stored two elements further: after summing, `starts[f + 1]` is where f begins and serves as its cursor.
         self.starts.clear();
         self.starts.resize(features + 2, 0);
         for &feature in positions.clone().flatten().flatten() {
@@ -183,7 +183,7 @@ impl Transposed {
         }
     }
 
-    /// The accumulators `feature` is part of.
+    /// The accumulators in which `feature` is active.
     #[must_use]
     pub fn of(&self, feature: usize) -> &[u32] {
         &self.accumulators[self.starts[feature] as usize..self.starts[feature + 1] as usize]
@@ -201,16 +201,16 @@ mod tests {
         let mut rng = Seed(5).stream("sparse", 0);
         for width in [1, 3, 8, 15, 32, 64, 72, 77, 128, 200, 264, 511] {
             let rows: Vec<f32> = (0..50 * width).map(|_| rng.random_range(-1.0..1.0)).collect();
-            let picked: Vec<u32> = (0..20).map(|_| rng.random_range(0..50)).collect();
+            let selected: Vec<u32> = (0..20).map(|_| rng.random_range(0..50)).collect();
             let mut expected = vec![0.25f32; width];
-            for &row in &picked {
+            for &row in &selected {
                 for (sum, value) in expected.iter_mut().zip(&rows[row as usize * width..]) {
                     *sum += value;
                 }
             }
             let check = |name, sum: fn(&mut [f32], &[f32], &[u32])| {
                 let mut out = vec![0.25f32; width];
-                sum(&mut out, &rows, &picked);
+                sum(&mut out, &rows, &selected);
                 assert_eq!(out, expected, "{name}, width {width}");
             };
             check("detected", add_rows);
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Whatever runs, a row that does not exist is not read.
+    /// On every CPU, a row that does not exist is not read.
     #[test]
     fn rows_that_do_not_exist_panic() {
         for number in [-1, 5, i32::MIN] {
@@ -231,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn transposing_keeps_every_entry_in_order() {
+    fn transposing_keeps_all_features_in_order() {
         let positions: [[&[i32]; 2]; 3] = [[&[3, 1], &[1]], [&[], &[3]], [&[0, 3, 3], &[]]];
-        let mut transposed = Transposed::default();
+        let mut transposed = TransposedBatch::default();
         for first in [0, 10] {
             transposed.fill(positions.into_iter(), first, 4);
             let all: Vec<&[u32]> = (0..4).map(|feature| transposed.of(feature)).collect();

@@ -1,32 +1,32 @@
-//! Where a run begins: the set it trains on, its network's shape and first weights.
+//! The start of a run: the feature set it trains on, and the shape and initial weights of its network.
 
 use std::path::Path;
 
 use tch::Device;
 
 use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
-use super::stream::Served;
+use super::stream::ServedSet;
 use super::{TrainConfig, TrainError, TrainingRun, device, init};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
 
-/// Everything a run needs before its folder is touched.
-pub struct Ready {
-    pub reduced: Reduced,
+/// Everything that is prepared before the run's directory is touched.
+pub struct PreparedRun {
+    pub trained_set: TrainedSet,
     pub scheme: Scheme,
-    /// Those to be trained.
+    /// The factors to be trained.
     pub factors: Option<Factors>,
     pub device: Device,
-    /// What a new run begins with; none where one may go on.
+    /// The initial network of a new run; `None` if a run may be continued.
     pub network: Option<FloatNet>,
-    /// What was done to it.
+    /// A message about changes to that network.
     pub note: Option<String>,
 }
 
-impl Ready {
+impl PreparedRun {
     /// # Errors
-    /// Whatever is wrong with what is asked for, as far as can be known without the data.
-    pub fn of(run: &TrainingRun<'_>) -> Result<Ready, TrainError> {
+    /// If the request is wrong, as far as that can be known without reading the data.
+    pub fn prepare(run: &TrainingRun<'_>) -> Result<PreparedRun, TrainError> {
         let config = run.config;
         let scheme = config.scheme()?;
         for task in config.tasks() {
@@ -34,69 +34,76 @@ impl Ready {
                 return Err(TrainError::Config(format!("there is no file {}", task.data.display())));
             }
         }
-        let within = |start: &Path| Some(start.parent()?.canonicalize().ok()? == run.folder.canonicalize().ok()?);
-        if let Some(start) = config.start.as_deref().filter(|start| run.force && within(start) == Some(true)) {
+        let in_run_dir = |start: &Path| Some(start.parent()?.canonicalize().ok()? == run.folder.canonicalize().ok()?);
+        if let Some(start) = config.start.as_deref().filter(|start| run.force && in_run_dir(start) == Some(true)) {
             let (start, folder) = (start.display(), run.folder.display());
             return Err(TrainError::Config(format!(
-                "--force would remove {start}, which the run is to begin with: give another folder than {folder}"
+                "--force would remove {start}, with which the run is to begin; give another directory than {folder}"
             )));
         }
-        let reduced = Reduced::of(config)?;
-        reduced.shape(config, &scheme)?;
+        let trained_set = TrainedSet::resolve(config)?;
+        trained_set.shape(config, &scheme)?;
         let new = !(run.resume && run.folder.join(CHECKPOINT).exists());
-        let (network, note) = new.then(|| reduced.network(config, &scheme)).transpose()?.unzip();
+        let (network, note) = new.then(|| trained_set.initial_network(config, &scheme)).transpose()?.unzip();
         let note = note.flatten();
-        let factors = if config.settings.factor() { Factors::of(&reduced.set)? } else { None };
-        Ok(Ready { reduced, scheme, factors, device: device::chosen(config.settings.device)?, network, note })
+        let factors = if config.settings.factor() { Factors::of(&trained_set.set)? } else { None };
+        let device = device::choose(config.settings.device)?;
+        Ok(PreparedRun { trained_set, scheme, factors, device, network, note })
     }
 }
 
-/// The set a run trains on: the one asked for, or what is left of it without dead features.
-pub struct Reduced {
+/// The set that a run trains on: the requested one, perhaps without its dead features.
+pub struct TrainedSet {
     pub set: FeatureSet,
-    /// Of the features of the set asked for.
-    kept: Option<Vec<u32>>,
-    /// Number of features of the set asked for.
-    whole: u32,
+    /// The features that are kept of the requested set; `None`: all.
+    selection: Option<Vec<u32>>,
+    /// Number of features of the requested set.
+    requested_features: u32,
 }
 
-impl Reduced {
+impl TrainedSet {
     /// # Errors
-    /// When there is no such set.
-    pub fn of(config: &TrainConfig) -> Result<Reduced, TrainError> {
+    /// If there is no such set.
+    pub fn resolve(config: &TrainConfig) -> Result<TrainedSet, TrainError> {
         let set = FeatureSet::resolve(&config.set)?;
-        let whole = set.num_features();
-        let kept = config.settings.compact_dead.then(|| set.not_dead()).filter(|kept| kept.len() < whole as usize);
-        let set = kept.as_ref().map_or(Ok(None), |kept| set.select(kept).map(Some))?.unwrap_or(set);
-        Ok(Reduced { set, kept, whole })
+        let requested_features = set.num_features();
+        let selection = config.settings.compact_dead.then(|| set.not_dead());
+        let selection = selection.filter(|kept| kept.len() < requested_features as usize);
+        let set = selection.as_ref().map_or(Ok(None), |kept| set.select(kept).map(Some))?.unwrap_or(set);
+        Ok(TrainedSet { set, selection, requested_features })
     }
 
-    /// How a service is asked for the set: a reduced one by a file in the run's folder.
+    /// The set as the samples service is asked for it. Without dead features it is written to a file in the run's directory.
     ///
     /// # Errors
-    /// When that file cannot be written.
-    pub fn serve(&self, config: &TrainConfig, folder: &RunDir) -> Result<Served, TrainError> {
-        let request = match self.kept {
+    /// If that file cannot be written.
+    pub fn for_service(&self, config: &TrainConfig, folder: &RunDir) -> Result<ServedSet, TrainError> {
+        let request = match self.selection {
             None => config.set.clone(),
             Some(_) => {
                 folder.write_text(DEFINITION, self.set.definition())?;
                 folder.path(DEFINITION).display().to_string()
             }
         };
-        Ok(Served { request, identity: self.set.identity().clone() })
+        Ok(ServedSet { request, identity: self.set.identity().clone() })
     }
 
-    /// The network a new run begins with: what `--start` names, or seeded numbers; and what was done to it.
+    /// The initial network of a new run, which is that of `--start` or random, and a message about changes to it.
     ///
     /// # Errors
-    /// When the shape is impossible, or what was named cannot be read or is another network.
-    pub fn network(&self, config: &TrainConfig, scheme: &Scheme) -> Result<(FloatNet, Option<String>), TrainError> {
-        match (&config.start, &self.kept) {
-            (Some(start), _) => begun(start, &self.set, &self.shape(config, scheme)?, scheme),
-            (None, None) => Ok((init::fresh(&self.shape(config, scheme)?, config.seed), None)),
+    /// If the shape is impossible, or the file of `--start` cannot be read or holds a network of another set or shape.
+    pub fn initial_network(
+        &self,
+        config: &TrainConfig,
+        scheme: &Scheme,
+    ) -> Result<(FloatNet, Option<String>), TrainError> {
+        match (&config.start, &self.selection) {
+            (Some(start), _) => load_start(start, &self.set, &self.shape(config, scheme)?, scheme),
+            (None, None) => Ok((init::random_network(&self.shape(config, scheme)?, config.seed), None)),
             (None, Some(kept)) => {
-                let whole = Shape { features: self.whole, ..self.shape(config, scheme)? };
-                Ok((init::fresh(&whole, config.seed).with_features(kept), None))
+                // Each kept feature has the same weights as without the selection.
+                let requested = Shape { features: self.requested_features, ..self.shape(config, scheme)? };
+                Ok((init::random_network(&requested, config.seed).with_features(kept), None))
             }
         }
     }
@@ -109,9 +116,9 @@ impl Reduced {
     }
 }
 
-/// The network of a file, of the same set and shape: another run's checkpoint, or integers as good as floats can say them.
-/// Where a pawn is another number of internal units there, its output is scaled: centipawns stay what they were.
-fn begun(
+/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same set and shape. If it has
+/// another pawn value, its output is scaled, so that its scores in centipawns stay the same.
+fn load_start(
     path: &Path,
     set: &FeatureSet,
     shape: &Shape,
@@ -122,7 +129,7 @@ fn begun(
             let pawn = checkpoint.training["config"]["pawn"].as_i64().and_then(|pawn| i32::try_from(pawn).ok());
             (net, checkpoint.origin, pawn.unwrap_or(Scheme::stockfish().pawn_value))
         }
-        // No checkpoint: a quantised network perhaps. When it is neither, the second error says what it should be.
+        // Not a checkpoint, but perhaps a quantised network. If it is neither, the second error says what it should be.
         Err(NetError::Foreign { .. } | NetError::Container { .. }) => {
             let file = NetFile::load(path)?;
             (file.net.dequantised(), file.origin, file.net.scheme.pawn_value)
@@ -133,14 +140,14 @@ fn begun(
     if net.shape != *shape {
         let (found, path) = (&net.shape, path.display());
         return Err(TrainError::Config(format!(
-            "{path} cannot be gone on from: it is {found}, and {shape} was asked for"
+            "{path} cannot be continued from: it is {found}, and {shape} was asked for"
         )));
     }
     if pawn == scheme.pawn_value {
         return Ok((net, None));
     }
     let note = format!(
-        "a pawn is {pawn} internal units in {} and {} in this run: its output is scaled, so that centipawns stay what they were",
+        "a pawn is {pawn} internal units in {} and {} in this run: the output is scaled, so that scores in centipawns stay the same",
         path.display(),
         scheme.pawn_value
     );

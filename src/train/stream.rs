@@ -1,8 +1,8 @@
-//! Batches from a samples service, as the trainer reads them.
+//! Streams of batches from a samples service.
 
 use std::path::Path;
 
-use super::batch::{Batch, Labels, Rows, eval_target};
+use super::batch::{ActiveFeatures, Batch, Labels, eval_target};
 use super::config::MethodTask;
 use super::{EvalLoss, LossForm, TrainConfig, TrainError};
 use crate::data::{Method, Split};
@@ -10,73 +10,77 @@ use crate::features::Identity;
 use crate::service::{self, Client, Description, Request};
 use crate::units::Seed;
 
-/// Every validation triplet's random move is the same for all runs over the same data, whatever their seed and feature set:
-/// their validation losses can be compared.
+/// All runs over the same data validate with the same random moves, whatever their seed and feature set, so that their
+/// validation losses can be compared.
 const VALIDATION_SEED: Seed = Seed(0);
 
-/// Epochs of a request without end.
+/// Number of epochs that requests a stream without end.
 const ENDLESS: u32 = 0;
 
-/// The feature set as a service is asked for it.
+/// The feature set as the samples service is asked for it.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct ServedSet {
     /// A name, a path or an expression.
     pub request: String,
     pub identity: Identity,
 }
 
-/// Whether to stop, asked whenever there is nothing to do but to wait.
-pub type Stop<'a> = &'a dyn Fn() -> bool;
+/// Whether to stop; called while waiting.
+pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// A running service and the loss its labels are made for.
-pub struct Stream {
+/// A running samples service, and the loss that its labels are computed for.
+pub struct BatchStream {
     client: Client,
     loss: EvalLoss,
-    /// Epochs of the run; none: validation, which has the last one's loss.
+    /// Epochs of the run; `None`: validation, which uses the last epoch's loss.
     epochs: Option<u32>,
     next: u64,
     targets: Vec<f32>,
 }
 
-impl Stream {
-    /// A method's training samples, from batch `start` on.
+impl BatchStream {
+    /// Opens a method's training split, from batch `start` on.
     ///
     /// # Errors
-    /// When the service does not start or serves another feature set; [`TrainError::Stopped`] where `stop` says so while it
-    /// prepares its data.
+    /// If the service does not start or serves another feature set; [`TrainError::Stopped`] if `stop` returns true while the
+    /// service prepares its data.
     pub fn training(
         program: &Path,
         config: &TrainConfig,
         task: MethodTask<'_>,
-        set: &Served,
+        set: &ServedSet,
         start: u64,
-        stop: Stop<'_>,
-    ) -> Result<Stream, TrainError> {
+        stop: StopCheck<'_>,
+    ) -> Result<BatchStream, TrainError> {
         let request = Request {
             split: Split::Train,
             seed: config.seed,
             epochs: if task.first { config.settings.epochs } else { ENDLESS },
             epoch_samples: config.settings.epoch_samples.filter(|_| task.first),
             start_batch: start,
-            ..request(config, task, set)
+            ..base_request(config, task, set)
         };
-        Stream::open(program, &request, Some(config.settings.epochs), config, set, stop)
+        BatchStream::open(program, &request, Some(config.settings.epochs), config, set, stop)
     }
 
-    /// All of a method's validation split, once.
+    /// Opens a method's validation split, for one pass.
     ///
     /// # Errors
-    /// As [`Stream::training`].
+    /// As [`BatchStream::training`].
     pub fn validation(
         program: &Path,
         config: &TrainConfig,
         task: MethodTask<'_>,
-        set: &Served,
-        stop: Stop<'_>,
-    ) -> Result<Stream, TrainError> {
-        let request =
-            Request { split: Split::Validation, seed: VALIDATION_SEED, shuffle: false, ..request(config, task, set) };
-        Stream::open(program, &request, None, config, set, stop)
+        set: &ServedSet,
+        stop: StopCheck<'_>,
+    ) -> Result<BatchStream, TrainError> {
+        let request = Request {
+            split: Split::Validation,
+            seed: VALIDATION_SEED,
+            shuffle: false,
+            ..base_request(config, task, set)
+        };
+        BatchStream::open(program, &request, None, config, set, stop)
     }
 
     fn open(
@@ -84,19 +88,25 @@ impl Stream {
         request: &Request,
         epochs: Option<u32>,
         config: &TrainConfig,
-        set: &Served,
-        stop: Stop<'_>,
-    ) -> Result<Stream, TrainError> {
+        set: &ServedSet,
+        stop: StopCheck<'_>,
+    ) -> Result<BatchStream, TrainError> {
         let client = Client::spawn_until(program, request, stop)?.ok_or(TrainError::Stopped)?;
         let description = client.description();
         if description.identity != set.identity {
-            let (served, Served { request: set, identity }) = (&description.identity, set);
+            let (served, ServedSet { request: set, identity }) = (&description.identity, set);
             return Err(TrainError::Config(format!(
                 "the samples service serves feature set {served} under the name `{set}`, the trainer has {identity}; \
                  use one build and one definition for both"
             )));
         }
-        Ok(Stream { client, loss: config.settings.eval_loss, epochs, next: request.start_batch, targets: Vec::new() })
+        Ok(BatchStream {
+            client,
+            loss: config.settings.eval_loss,
+            epochs,
+            next: request.start_batch,
+            targets: Vec::new(),
+        })
     }
 
     #[must_use]
@@ -104,17 +114,16 @@ impl Stream {
         self.client.description()
     }
 
-    /// Lends the next batch to `work`, its targets those of the run's epoch `epoch`, counted from 0; none at the end of the
-    /// data.
+    /// Calls `process` with the next batch, whose targets are those of `epoch`, counted from 0. `None` at the end of the data.
     ///
     /// # Errors
-    /// When the service failed or sent something broken, [`TrainError::Stopped`] where `stop` says so before the batch is
-    /// there, and whatever `work` gives.
+    /// If the service failed or sent a broken batch; [`TrainError::Stopped`] if `stop` returns true before the batch arrives;
+    /// errors of `process`.
     pub fn next<T>(
         &mut self,
         epoch: u32,
-        stop: Stop<'_>,
-        work: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
+        stop: StopCheck<'_>,
+        process: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
         let (method, features) = (self.description().method, self.description().num_features);
         if !self.client.wait(stop) {
@@ -124,11 +133,12 @@ impl Stream {
         let number = served.number();
         let broken = |why| TrainError::Batch { batch: number, why };
         if number != self.next {
-            return Err(broken(format!("batch {} was due", self.next)));
+            return Err(broken(format!("batch {} was expected", self.next)));
         }
         self.next += 1;
-        let [stm, nstm] = [served.stm(), served.nstm()].map(|side| Rows::new(side.offsets, side.indices, features));
-        let rows = [stm.map_err(broken)?, nstm.map_err(broken)?];
+        let [stm, nstm] =
+            [served.stm(), served.nstm()].map(|side| ActiveFeatures::new(side.offsets, side.indices, features));
+        let active = [stm.map_err(broken)?, nstm.map_err(broken)?];
         let labels = match method {
             Method::Eval => {
                 let loss = match self.epochs {
@@ -140,13 +150,14 @@ impl Stream {
             }
             Method::Pqr => Labels::Pqr,
         };
-        let batch = Batch { samples: served.samples(), rows, pieces: served.piece_counts(), labels };
+        let batch = Batch { samples: served.samples(), active, piece_counts: served.piece_counts(), labels };
         batch.check().map_err(broken)?;
-        work(&batch).map(Some)
+        process(&batch).map(Some)
     }
 }
 
-fn request(config: &TrainConfig, task: MethodTask<'_>, set: &Served) -> Request {
+/// The options that training and validation share.
+fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> Request {
     let threads = config.settings.threads();
     let eval = task.method == Method::Eval;
     Request {
@@ -171,7 +182,7 @@ fn fill_targets(targets: &mut Vec<f32>, batch: &service::Batch<'_>, loss: &EvalL
             let index = batch.sample_indices().get(sample).copied().unwrap_or_default();
             let missing = if loss.lambda > 0.0 || loss.form == LossForm::Epsilon { "score" } else { "game result" };
             format!(
-                "sample {index} of the data has no {missing}, which λ = {} asks for; build the data set without such \
+                "sample {index} of the data has no {missing}, which λ = {} needs; build the data set without such \
                  samples or choose another --lambda",
                 loss.lambda
             )

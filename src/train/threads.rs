@@ -1,11 +1,10 @@
-//! The threads that call libtorch: each by itself, so that a run's bits do not depend on how many there are.
+//! The threads that call libtorch. Each call runs on its own thread alone, so that a run's bits do not depend on their number.
 //!
-//! libtorch and what is below it (MKL, oneDNN, OpenMP) split a sum among as many threads as the environment or the machine
-//! says, and a sum that is split otherwise is rounded otherwise. How many they take is a setting of each thread that calls
-//! them, which a new thread does not inherit. So shards run side by side on threads of ours, and each of those is told to
-//! work alone before its first call. What is left to rounding is where numbers lie in memory: libtorch's tensors begin at
-//! multiples of 64 bytes, and kernels read nothing but tensors (MKL's own promise of equal bits, MKL_CBWR, would cost
-//! other CPUs than Intel's their fast kernels).
+//! libtorch and the libraries below it (MKL, oneDNN, OpenMP) split a sum among as many threads as the environment or the
+//! machine suggests, and another split rounds differently. Their number of threads is a setting of each calling thread, and new
+//! threads do not inherit it. So shards run on threads of our own, each of which sets its number to one before its first call.
+//! Rounding also depends on alignment: libtorch's tensors begin at multiples of 64 bytes, and kernels read only tensors.
+//! (MKL's own reproducible mode, MKL_CBWR, would deny fast kernels to CPUs other than Intel's.)
 
 use std::cell::Cell;
 
@@ -14,16 +13,16 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::TrainError;
 
 thread_local! {
-    static ALONE: Cell<bool> = const { Cell::new(false) };
+    static IS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has libtorch work for the calling thread on that thread alone, whatever the environment says. Whatever calls libtorch
-/// calls this before.
-pub fn alone() {
-    if ALONE.replace(true) {
+/// Makes libtorch run calls of this thread on this thread alone, whatever the environment says. Must be called before any other
+/// use of libtorch.
+pub fn use_one_thread() {
+    if IS_SET.replace(true) {
         return;
     }
-    // Asked for the first time, libtorch sets a thread up by the process's last setting; it must not do so later.
+    // The first query initialises a thread's setting from the process's; it must not happen later.
     let _ = tch::get_num_threads();
     tch::set_num_threads(1);
 }
@@ -33,27 +32,27 @@ pub fn alone() {
 /// # Errors
 /// When they cannot be started.
 pub fn pool(threads: usize) -> Result<ThreadPool, TrainError> {
-    let pool = ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| alone()).build();
+    let pool = ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| use_one_thread()).build();
     pool.map_err(|error| TrainError::Config(format!("cannot start {threads} threads: {error}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::memory::Floats;
+    use crate::train::memory::FloatBuffer;
     use tch::Tensor;
 
-    /// A test of a model with several threads, run as a process of its own where everything invites libtorch to split.
+    /// A test of a model with several threads, run as a process whose environment asks libtorch to use four.
     const TRAINS: &str = "train::model::tests::threads_do_not_change_a_bit";
 
-    /// MKL says of each call on how many threads it was made.
+    /// With MKL_VERBOSE, MKL reports the number of threads of each call.
     #[test]
-    fn libtorch_splits_nothing_whatever_the_environment_says() {
+    fn libtorch_uses_one_thread_whatever_the_environment_says() {
         let program = std::env::current_exe().expect("this program");
         let mut command = std::process::Command::new(program);
         command.args(["--exact", TRAINS, "--nocapture"]);
-        let invitation = [("OMP_NUM_THREADS", "4"), ("MKL_NUM_THREADS", "4"), ("MKL_DYNAMIC", "FALSE")];
-        let output = command.envs(invitation).env("MKL_VERBOSE", "1").output().expect("runs");
+        let environment = [("OMP_NUM_THREADS", "4"), ("MKL_NUM_THREADS", "4"), ("MKL_DYNAMIC", "FALSE")];
+        let output = command.envs(environment).env("MKL_VERBOSE", "1").output().expect("runs");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("1 passed"), "{text}");
         let calls: Vec<&str> = text.lines().filter(|line| line.contains("NThr:")).collect();
@@ -65,19 +64,19 @@ mod tests {
     }
 
     #[test]
-    fn every_thread_works_alone() {
+    fn every_thread_of_a_pool_works_alone() {
         assert_eq!(pool(3).expect("threads").broadcast(|_| tch::get_num_threads()), [1; 3]);
     }
 
     #[test]
     fn tensors_begin_at_multiples_of_64_bytes() {
-        let mut kept = Vec::new();
+        let mut tensors = Vec::new();
         for rows in 1..40 {
             let numbers = vec![1.0f32; 7 * rows + 1];
-            kept.push(Tensor::f_from_slice(&numbers[1..]).expect("a tensor"));
-            kept.push(Floats::zeros(rows, 7).expect("a tensor").freeze().tensor(false));
+            tensors.push(Tensor::f_from_slice(&numbers[1..]).expect("a tensor"));
+            tensors.push(FloatBuffer::zeros(rows, 7).expect("a tensor").freeze().tensor(false));
         }
-        for tensor in &kept {
+        for tensor in &tensors {
             assert_eq!(tensor.data_ptr() as usize % 64, 0, "{:?}", tensor.size());
         }
     }

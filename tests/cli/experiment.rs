@@ -105,7 +105,7 @@ fn a_training_resumes_with_the_same_data_under_another_name() {
     let changed = train("games.fsd", &["--epochs", "3", "--resume"]);
     assert_eq!(changed.status.code(), Some(2));
     let complaint = stderr(&changed);
-    assert!(complaint.contains("its data hold something else now"), "{complaint}");
+    assert!(complaint.contains("the contents of its data have changed"), "{complaint}");
 }
 
 /// Earlier names of options still work and are not shown in the help.

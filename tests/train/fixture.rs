@@ -1,4 +1,4 @@
-//! Random games with the material balance as their evaluation, and runs over them.
+//! Random games, evaluated by material balance, and runs over them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
 
-/// A folder with data and the runs over them.
+/// A temporary folder with data and the runs over them.
 pub struct Bench {
     folder: TempDir,
 }
@@ -40,7 +40,7 @@ impl Bench {
         fsd.path().to_path_buf()
     }
 
-    /// Six steps an epoch.
+    /// A configuration with six steps per epoch.
     pub fn config(&self, method: Method) -> TrainConfig {
         let settings = TrainSettings {
             l1: 16,
@@ -69,7 +69,7 @@ impl Bench {
         TrainingRun { resume, service, ..TrainingRun::new(config, &self.path(name)) }.train(observer)
     }
 
-    /// The command over eval samples.
+    /// `fsbench train` over eval samples.
     pub fn command(&self, name: &str, more: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(["train", "piece", "--l1", "16", "--batch-size", "64", "--validation", "0.2"]);

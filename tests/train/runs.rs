@@ -1,4 +1,4 @@
-//! Resuming, refusing, stopping.
+//! Runs that are resumed, refused or stopped.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         let outcome = bench.run(&config, &whole, false, &mut Silent).expect("trained");
         assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 2800));
         assert!(outcome.epochs[3].train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
-        // In an epoch's first step, inside one, and where its steps end and its validation begins.
+        // In an epoch's first step, in the middle of one, and between its last step and its validation.
         for (number, stop) in [1, 8, 18].into_iter().enumerate() {
             let error = bench.run(&config, &cut, number > 0, &mut StopAt::new(stop)).expect_err("stopped");
             assert!(matches!(error, TrainError::Interrupted { step, .. } if step == stop), "{error}");
@@ -39,9 +39,9 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
         bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
         let shorter = with(&config, |settings| settings.epochs = 3);
         let error = bench.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
-        assert!(error.contains("3 epochs and 20 steps behind it, 3 epochs were asked for"), "{error}");
+        assert!(error.contains("it has done 3 epochs and 20 steps, and 3 epochs were asked for"), "{error}");
         let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
-        // Its third epoch had but the validation left to do.
+        // Its third epoch had only the validation left to do.
         let timed = resumed.epochs.iter().map(|epoch| epoch.samples_per_second.is_some());
         assert!(timed.eq([true, true, false, true]), "{resumed:?}");
         same_results(&bench, &whole, &cut);
@@ -55,9 +55,9 @@ fn an_interrupted_run_ends_as_an_uninterrupted_one() {
     }
 }
 
-/// Factors, slow weights, clipping and schedules that know the end: all of it is in the checkpoint.
+/// The checkpoint holds everything that factors, slow weights, clipping and schedules by length need.
 #[test]
-fn every_part_of_a_recipe_is_resumed() {
+fn every_optimiser_setting_is_resumed() {
     let bench = Bench::new();
     let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
@@ -85,7 +85,7 @@ fn every_part_of_a_recipe_is_resumed() {
     let longer = with(&config, |settings| settings.epochs = 9);
     let error = bench.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
     assert!(error.contains("epochs is 4 there and 9 was asked for"), "{error}");
-    // The same features, shared otherwise.
+    // The same features with other factors.
     let text = fs::read_to_string("feature_sets/half-ka-v2-hm.toml").expect("a definition");
     let factor = text.lines().find(|line| line.starts_with("factor")).expect("a factor");
     let shared = text.replace(factor, "factor = \"color(P) * role(P)\"");
@@ -94,7 +94,7 @@ fn every_part_of_a_recipe_is_resumed() {
     bench.run(&config, "shared", false, &mut StopAt::new(5)).expect_err("stopped");
     let shared = TrainConfig { set: path.display().to_string(), ..config.clone() };
     let error = bench.run(&shared, "shared", true, &mut Silent).expect_err("other factors").to_string();
-    assert!(error.contains("the factors of its feature set are others"), "{error}");
+    assert!(error.contains("the factors of its feature set differ"), "{error}");
     let without = with(&config, |settings| settings.factor = Some(false));
     bench.run(&without, "plain", false, &mut Silent).expect("trained");
     let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
@@ -104,7 +104,7 @@ fn every_part_of_a_recipe_is_resumed() {
 }
 
 #[test]
-fn a_run_begins_where_one_of_the_other_method_ended() {
+fn a_run_begins_with_the_network_of_another_method() {
     let bench = Bench::new();
     let first = with(&bench.config(Method::Pqr), |settings| settings.epochs = 2);
     bench.run(&first, "first", false, &mut Silent).expect("trained");
@@ -123,19 +123,19 @@ fn a_run_begins_where_one_of_the_other_method_ended() {
     assert_ne!(outcome.validation_loss.to_bits(), fresh.validation_loss.to_bits());
     let wider = with(&second, |settings| settings.l1 = 32);
     let error = bench.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
-    assert!(error.is_request() && error.to_string().contains("cannot be gone on from"), "{error}");
+    assert!(error.is_request() && error.to_string().contains("cannot be continued from"), "{error}");
     let other = TrainConfig { set: "compact".into(), ..second };
     let error = bench.run(&other, "other", false, &mut Silent).expect_err("another set");
     assert!(error.is_request() && error.to_string().contains("the network was made for `PIECE`"), "{error}");
 }
 
-/// Steps of an epoch of the fixture's eval samples.
+/// Steps per epoch of the fixture's eval samples.
 const EPOCH: u64 = 26;
 
-/// Killed while it starts, then after numbers of steps drawn by a seed, and once where an epoch's steps end and its
-/// validation begins. What a kill waits for is the run's own progress, so that a slow machine kills where a fast one does.
+/// The run is killed at its start, then after random numbers of steps, and once between an epoch's last step and its
+/// validation. Each kill waits for the run's own progress, so that slow and fast machines kill at the same steps.
 #[test]
-fn a_killed_run_goes_on() {
+fn a_killed_run_is_resumed() {
     let bench = Bench::new();
     // A checkpoint after every step.
     let options = ["--epochs", "30", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
@@ -179,8 +179,8 @@ fn a_killed_run_goes_on() {
         child.wait().expect("gone");
         hits += u64::from(!step().is_multiple_of(EPOCH));
     }
-    assert!(hits > 0, "no kill met a run in the midst of an epoch");
-    // What a kill in the middle of a write leaves: half a line, half a temporary file.
+    assert!(hits > 0, "no kill hit a run in the middle of an epoch");
+    // A kill during a write leaves half a line or half a temporary file.
     let metrics = bench.path("killed").join(run_dir::METRICS);
     let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
     fs::write(&metrics, text).expect("written");
@@ -199,17 +199,17 @@ fn a_killed_run_goes_on() {
 #[test]
 fn without_dead_features_the_scores_are_the_same() {
     let bench = Bench::new();
-    let whole = bench.config(Method::Eval);
-    let compact = with(&whole, |settings| settings.compact_dead = true);
-    let a = bench.run(&whole, "whole", false, &mut Silent).expect("trained");
+    let full = bench.config(Method::Eval);
+    let compact = with(&full, |settings| settings.compact_dead = true);
+    let a = bench.run(&full, "full", false, &mut Silent).expect("trained");
     bench.run(&compact, "compact", false, &mut StopAt::new(8)).expect_err("stopped");
     let b = bench.run(&compact, "compact", true, &mut Silent).expect("trained");
     assert_eq!((a.num_features, b.num_features), (768, 736));
     assert_ne!(a.identity, b.identity);
     assert_eq!(a.validation_loss.to_bits(), b.validation_loss.to_bits());
     let load = |name: &str| NetFile::load(&bench.path(name).join(run_dir::NETWORK)).expect("a network");
-    let (a, b) = (load("whole"), load("compact"));
-    let (whole, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
+    let (a, b) = (load("full"), load("compact"));
+    let (full, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
     let mut position = Chess::default();
     for mv in common::random_game(7, 80) {
         let raw = |net: &NetFile, set: &FeatureSet| {
@@ -217,7 +217,7 @@ fn without_dead_features_the_scores_are_the_same() {
             let views = [stm, nstm].map(|pov| set.reference(position.board(), pov));
             net::forward_integer(&net.net, 0, &views[0], &views[1]).sum()
         };
-        assert_eq!(raw(&a, &whole), raw(&b, &compact));
+        assert_eq!(raw(&a, &full), raw(&b, &compact));
         position.play_unchecked(mv);
     }
 }
@@ -268,7 +268,7 @@ fn several_seeds_are_several_runs() {
 }
 
 #[test]
-fn what_cannot_go_on_is_refused() {
+fn conflicting_requests_are_refused() {
     let bench = Bench::new();
     let check = |more: &[&str], status: i32, expected: &[&str]| {
         let output = bench.command("run", more).output().expect("runs");
@@ -293,7 +293,7 @@ fn what_cannot_go_on_is_refused() {
         &["training diverged at step 2: ft.weight[0, 0] is NaN", "--gradient-clip"],
     );
     fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
-    // What --force does not do is not offered, and nothing is gone.
+    // The message does not suggest --force, and nothing has been removed.
     let before = fs::read_dir(bench.path("run")).expect("a folder").count();
     for options in [&["--force"][..], &[]] {
         check(options, 2, &["holds files that no run writes (notes.txt)", "move them away"]);
@@ -326,7 +326,7 @@ fn a_damaged_checkpoint_is_named() {
     let more = with(&config, |settings| settings.epochs = 2);
     let error = bench.run(&more, "run", true, &mut Silent).expect_err("damaged").to_string();
     assert!(error.contains("checkpoint.safetensors"), "{error}");
-    // Whole again, the run goes on beyond what was first asked for.
+    // With the file restored, the run continues beyond the epochs first asked for.
     fs::write(&checkpoint, bytes).expect("written");
     assert_eq!(bench.run(&more, "run", true, &mut Silent).expect("trained").epochs.len(), 2);
 }
@@ -341,8 +341,8 @@ fn a_service_that_ends_is_an_error_at_once() {
     assert!(error.contains("ended before its first batch"), "{error}");
 }
 
-/// Waits for the end of a child that was sent a signal, and gives its exit status and what it said.
-fn ended(mut child: Child, signal: &str) -> (Option<i32>, String) {
+/// Sends a child a signal, waits for its end and returns its exit status and its stderr.
+fn end_by_signal(mut child: Child, signal: &str) -> (Option<i32>, String) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -359,7 +359,7 @@ fn ended(mut child: Child, signal: &str) -> (Option<i32>, String) {
 
 const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
 
-/// The service reads more games than it can while the test lasts.
+/// There are more games than the service can read during the test.
 #[test]
 fn a_signal_ends_a_run_whose_data_are_being_prepared() {
     let bench = Bench::new();
@@ -371,11 +371,11 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
         command.env("FSBENCH_CACHE", bench.path("cache"));
         let child = common::with_default_signals(&command, &[]).spawn().expect("runs");
         let service = service_of(child.id());
-        let (found, text) = ended(child, signal);
+        let (found, text) = end_by_signal(child, signal);
         assert_eq!(found, Some(status), "{signal}: {text}");
         assert!(text.contains("interrupted while the data were prepared"), "{signal}: {text}");
         assert!(!Path::new(&format!("/proc/{service}/exe")).exists(), "{signal}: the service still runs");
-        // The same command begins again.
+        // The same command would begin again.
         assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
         if signal != "-HUP" {
             // As under `nohup`.
@@ -384,12 +384,12 @@ fn a_signal_ends_a_run_whose_data_are_being_prepared() {
             assert!(
                 Command::new("kill").args(["-HUP", &child.id().to_string()]).status().expect("kill runs").success()
             );
-            assert_eq!(ended(child, signal).0, Some(status), "{signal} after a signal that is ignored");
+            assert_eq!(end_by_signal(child, signal).0, Some(status), "{signal} after a signal that is ignored");
         }
     }
 }
 
-/// The process number of the one child of a process, as soon as it has one.
+/// Waits for the only child of a process and returns its process number.
 fn service_of(process: u32) -> u32 {
     let children = format!("/proc/{process}/task/{process}/children");
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -419,7 +419,7 @@ fn a_signal_ends_training_with_its_state_saved() {
             assert!(Instant::now() < deadline, "no epoch ended");
             std::thread::sleep(Duration::from_millis(1));
         }
-        let (found, text) = ended(child, signal);
+        let (found, text) = end_by_signal(child, signal);
         assert_eq!(found, Some(status), "{signal}: {text}");
         assert!(text.contains("interrupted at step") && text.contains("--resume"), "{signal}: {text}");
     }
@@ -428,9 +428,9 @@ fn a_signal_ends_training_with_its_state_saved() {
     same_results(&bench, "whole", "cut");
 }
 
-/// A run that learns its few samples by heart: the network is that of the epoch before, and both can be had.
+/// The run overfits its few samples, so that the best epoch is not the last. Both networks are available.
 #[test]
-fn the_network_is_the_best_epochs() {
+fn the_network_is_that_of_the_best_epoch() {
     let bench = Bench::new();
     let text = bench.command("run", &["--epochs", "8", "--lr", "0.02", "--decay", "1"]).output().expect("runs");
     assert!(text.status.success(), "{}", error_of(&text));
@@ -456,7 +456,7 @@ fn the_network_is_the_best_epochs() {
     );
     assert!(load(run_dir::NETWORK) != load(run_dir::LAST));
 
-    // What is asked of the folder is the best, with --last the other; checkpoints are quantised on the way.
+    // The directory stands for the best network, with --last for the last one; checkpoints are quantised on the way.
     let converted = |from: &str, more: &[&str]| {
         let to = bench.path("converted.safetensors");
         let from = run.join(from);
@@ -495,8 +495,8 @@ fn the_network_is_the_best_epochs() {
         assert!(fs::read(bench.path("begun").join(run_dir::NETWORK)).expect("a network") == *expected, "{more:?}");
     }
 
-    // A folder of an earlier version, whose network is the last epoch's: the best is quantised from its weights, and the
-    // run, asked for again, is finished as this version does.
+    // In a directory of an earlier version, the network is the last epoch's. The best one is quantised from its weights, and the
+    // same command completes the run as this version does.
     fs::rename(run.join(run_dir::LAST), run.join(run_dir::NETWORK)).expect("renamed");
     let mut old = serde_json::to_value(&written).expect("an outcome");
     for key in ["best_epoch", "weights", "last"] {

@@ -1,4 +1,4 @@
-//! What scores are measured in, and samples that have none.
+//! The unit of scores, and samples without scores.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::fixture::{Bench, error_of, with};
 
-/// The samples in another file, changed.
-fn changed(bench: &Bench, name: &str, format: Format, change: impl Fn(usize, Record) -> Record) -> PathBuf {
+/// Writes the samples, changed, to another file.
+fn write_changed(bench: &Bench, name: &str, format: Format, change: impl Fn(usize, Record) -> Record) -> PathBuf {
     let fsd = Fsd::open(&bench.data(Method::Eval)).expect("samples");
     let records: Vec<Record> = fsd.records().iter().enumerate().map(|(n, record)| change(n, *record)).collect();
     let path = bench.path(name);
@@ -28,9 +28,9 @@ fn json(path: &Path) -> Value {
 }
 
 #[test]
-fn a_run_records_its_unit_and_goes_on_with_no_other() {
+fn a_run_records_its_unit_and_is_resumed_with_no_other() {
     let bench = Bench::new();
-    let data = changed(&bench, "games.binpack", Format::Binpack, |_, record| record);
+    let data = write_changed(&bench, "games.binpack", Format::Binpack, |_, record| record);
     let config = TrainConfig { data, ..bench.config(Method::Eval) };
     let config = with(&config, |settings| settings.epochs = 2);
     let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
@@ -48,10 +48,10 @@ fn a_run_records_its_unit_and_goes_on_with_no_other() {
     let more = bench.run(&other(Some(ScoreUnit::STOCKFISH), 3), "run", true, &mut Silent).expect("the same unit");
     assert_eq!(more.epochs.len(), 3);
 
-    // The unit is no label: another one gives other targets.
+    // Another unit gives other targets.
     let cp = bench.run(&other(Some(ScoreUnit::Centipawns), 2), "cp", false, &mut Silent).expect("trained");
     assert!((cp.baseline_loss - outcome.baseline_loss).abs() > 1e-4, "{} {}", cp.baseline_loss, outcome.baseline_loss);
-    // Data that say it themselves need no record.
+    // If the data state the unit, the run does not record one.
     let one_epoch = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
     let outcome = bench.run(&one_epoch, "fsd", false, &mut Silent).expect("trained");
     assert_eq!(outcome.config.from_unit, None);
@@ -75,7 +75,7 @@ fn results_alone_can_be_learned_from() {
 fn samples_without_a_score_are_left_out_and_counted_where_lambda_asks_for_one() {
     let bench = Bench::new();
     let third = |n: usize, record: Record| if n.is_multiple_of(3) { record.with_score(None) } else { record };
-    let data = changed(&bench, "part.fsd", Format::Fsd, third);
+    let data = write_changed(&bench, "part.fsd", Format::Fsd, third);
     let all = Fsd::open(&data).expect("samples").records().len() as u64;
     let run = |name: &str, lambda: &str| {
         let arguments = ["--epochs", "1", "--lambda", lambda, "--format", "json", "--data"];
@@ -87,10 +87,10 @@ fn samples_without_a_score_are_left_out_and_counted_where_lambda_asks_for_one() 
         let samples = outcome["training_samples"].as_u64().zip(outcome["validation_samples"].as_u64());
         (samples.map(|(training, validation)| training + validation), error_of(&output))
     };
-    let (samples, said) = run("scores", "0.5");
+    let (samples, stderr) = run("scores", "0.5");
     assert_eq!(samples, Some(all - all.div_ceil(3)));
-    assert!(said.contains("samples without a score"), "{said}");
-    let (samples, said) = run("results", "0");
+    assert!(stderr.contains("samples without a score"), "{stderr}");
+    let (samples, stderr) = run("results", "0");
     assert_eq!(samples, Some(all));
-    assert!(!said.contains("left out"), "{said}");
+    assert!(!stderr.contains("left out"), "{stderr}");
 }

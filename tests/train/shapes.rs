@@ -1,4 +1,4 @@
-//! What a network may look like, from training to the engine.
+//! Network shapes, from training to the engine.
 
 use fsbench::data::Method;
 use fsbench::features::available_names;
@@ -8,8 +8,8 @@ use fsbench::train::{SecondMethod, ShapeOptions, Silent, TrainConfig, run_dir};
 
 use super::fixture::{Bench, StopAt, with};
 
-/// Everything at once, as in Stockfish 15.1.
-fn full() -> ShapeOptions {
+/// All options at once, as in Stockfish 15.1.
+fn all_options() -> ShapeOptions {
     ShapeOptions {
         activation: Activation::Pairwise,
         hidden_activation: Activation::Dual,
@@ -20,8 +20,8 @@ fn full() -> ShapeOptions {
     }
 }
 
-/// Whatever is trained, the exported integers evaluate as the floats do: within 0.03 in expected result, the tolerance
-/// `measure error` states, at every position of the games.
+/// Checks that the exported integers evaluate every position of the games as the floats do, within `measure error`'s tolerance
+/// of 0.03 in expected result.
 fn check_export(bench: &Bench, run: &str) {
     let path = |name: &str| bench.path(run).join(name);
     let file = NetFile::load(&path(run_dir::NETWORK)).expect("a network");
@@ -39,7 +39,7 @@ fn every_shipped_set_is_trained_resumed_and_exported() {
     for set in &available_names() {
         let config = TrainConfig { set: set.clone(), ..bench.config(Method::Eval) };
         let config = with(&config, |settings| {
-            (settings.shape_options, settings.hidden, settings.epochs) = (full(), vec![15, 8], 2);
+            (settings.shape_options, settings.hidden, settings.epochs) = (all_options(), vec![15, 8], 2);
         });
         bench.run(&config, set, false, &mut StopAt::new(8)).expect_err("stopped");
         bench.run(&config, set, true, &mut Silent).expect("trained");
@@ -93,12 +93,12 @@ fn the_simple_scheme_is_trained_and_exported() {
     assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, simple");
 }
 
-/// A quantised network is as good a start as the checkpoint it came from, but for rounding.
+/// A quantised network is as good a start as its checkpoint, up to rounding.
 #[test]
 fn a_run_begins_from_a_quantised_network() {
     let bench = Bench::new();
     let first = with(&bench.config(Method::Eval), |settings| {
-        (settings.shape_options, settings.hidden) = (full(), vec![15, 8]);
+        (settings.shape_options, settings.hidden) = (all_options(), vec![15, 8]);
     });
     bench.run(&first, "first", false, &mut Silent).expect("trained");
     let start = Some(bench.path("first").join(run_dir::NETWORK));
@@ -112,7 +112,7 @@ fn a_run_begins_from_a_quantised_network() {
     assert!((before - after).abs() < 0.02 * before, "{before} {after}");
 }
 
-/// Two methods in one run: each is learned, and a greater weight draws the network to the second.
+/// Both methods of a run are learned, and a larger weight of the second improves it at the cost of the first.
 #[test]
 fn two_methods_are_learned_in_one_run() {
     let bench = Bench::new();

@@ -1,7 +1,7 @@
-//! Where a model is trained: on the CPU by kernels of our own, elsewhere by libtorch's.
+//! The device that a model is trained on: the CPU with our own kernels, or a GPU with libtorch's.
 
 mod cuda;
-mod tensors;
+mod model;
 
 use std::path::PathBuf;
 
@@ -9,30 +9,30 @@ use tch::{Cuda, Device};
 
 use super::activity::Activity;
 use super::batch::Batch;
-use super::model::{Model, Part, Sums};
+use super::model::{Model, Sums, WeightedBatch};
 use super::{DeviceChoice, TrainError, threads};
-use tensors::Tensors;
+use model::DeviceModel;
 
-/// Folder of libtorch's libraries with `libtorch_cuda.so`, where the loader would not find them.
-const FOLDER: &str = "FSBENCH_LIBTORCH_CUDA";
+/// Environment variable with the folder of `libtorch_cuda.so`, if the loader does not find it.
+const CUDA_FOLDER: &str = "FSBENCH_LIBTORCH_CUDA";
 
-/// The device a choice comes to.
+/// The device for a choice.
 ///
 /// # Errors
-/// When a GPU was asked for and there is none, or its libraries cannot be loaded.
-pub fn chosen(choice: DeviceChoice) -> Result<Device, TrainError> {
+/// If a GPU was asked for and there is none, or its libraries cannot be loaded.
+pub fn choose(choice: DeviceChoice) -> Result<Device, TrainError> {
     if choice == DeviceChoice::Cpu {
         return Ok(Device::Cpu);
     }
-    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
-    threads::alone();
+    let folder = std::env::var_os(CUDA_FOLDER).map(PathBuf::from);
+    threads::use_one_thread();
     let loaded = cuda::load(folder.as_deref());
     match (choice, loaded) {
         (_, Ok(())) if Cuda::is_available() => Ok(Device::Cuda(0)),
         (DeviceChoice::Cuda, loaded) => {
             let reason = loaded.err().unwrap_or_else(|| "libtorch sees no CUDA device".into());
             Err(TrainError::Config(format!(
-                "no GPU to train on: {reason}. Set {FOLDER} to the folder of a libtorch 2.11 with CUDA (its \
+                "no GPU to train on: {reason}. Set {CUDA_FOLDER} to the folder of a libtorch 2.11 with CUDA (its \
                  libtorch_cuda.so), or ask for --device cpu"
             )))
         }
@@ -43,7 +43,7 @@ pub fn chosen(choice: DeviceChoice) -> Result<Device, TrainError> {
 /// A model on its device.
 pub enum Learner {
     Cpu(Box<Model>),
-    Device(Box<Tensors>),
+    Device(Box<DeviceModel>),
 }
 
 impl Learner {
@@ -52,7 +52,7 @@ impl Learner {
     pub fn new(model: Model, device: Device) -> Result<Learner, TrainError> {
         Ok(match device {
             Device::Cpu => Learner::Cpu(Box::new(model)),
-            device => Learner::Device(Box::new(Tensors::new(model, device)?)),
+            device => Learner::Device(Box::new(DeviceModel::new(model, device)?)),
         })
     }
 
@@ -60,21 +60,21 @@ impl Learner {
     ///
     /// # Errors
     /// As there.
-    pub fn train(&mut self, parts: &[Part<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
+    pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         match self {
-            Learner::Cpu(model) => model.train(parts, learning_rate),
-            Learner::Device(tensors) => tensors.train(parts, learning_rate),
+            Learner::Cpu(model) => model.train(batches, learning_rate),
+            Learner::Device(model) => model.train(batches, learning_rate),
         }
     }
 
-    /// See [`Model::observe`].
+    /// See [`Model::evaluate`].
     ///
     /// # Errors
     /// As there.
-    pub fn observe(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
+    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         match self {
-            Learner::Cpu(model) => model.observe(batch, activity),
-            Learner::Device(tensors) => tensors.observe(batch, activity),
+            Learner::Cpu(model) => model.evaluate(batch, activity),
+            Learner::Device(model) => model.evaluate(batch, activity),
         }
     }
 
@@ -83,18 +83,18 @@ impl Learner {
     pub fn step(&self) -> u64 {
         match self {
             Learner::Cpu(model) => model.step,
-            Learner::Device(tensors) => tensors.step(),
+            Learner::Device(model) => model.step(),
         }
     }
 
-    /// The model with its state, brought to the CPU where it was elsewhere.
+    /// The model with its state, copied to the CPU if it was elsewhere.
     ///
     /// # Errors
     /// When libtorch fails.
     pub fn model(&mut self) -> Result<&Model, TrainError> {
         match self {
             Learner::Cpu(model) => Ok(model),
-            Learner::Device(tensors) => tensors.model(),
+            Learner::Device(model) => model.download(),
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The validation split's batches, which are kept in memory after the first epoch unless they are too large.
+
+use super::TrainError;
+use super::batch::{Batch, OwnedBatch};
+use super::stream::{BatchStream, StopCheck};
+
+/// Largest size of a split that is kept, in bytes. For larger ones, every epoch starts a service of its own.
+const MAX_BYTES: usize = 512 << 20;
+
+/// The state of the cache.
+#[derive(Debug, Default)]
+pub enum ValidationCache {
+    #[default]
+    Empty,
+    Filled(Vec<OwnedBatch>),
+    TooLarge,
+}
+
+impl ValidationCache {
+    /// Calls `process` with every batch, in order. `open` starts a stream if one is needed.
+    ///
+    /// # Errors
+    /// If the service failed; [`TrainError::Stopped`] if `stop` returns true; errors of `process`.
+    pub fn for_each(
+        &mut self,
+        open: impl FnOnce() -> Result<BatchStream, TrainError>,
+        stop: StopCheck<'_>,
+        process: &mut dyn FnMut(&Batch<'_>) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
+        if let ValidationCache::Filled(batches) = self {
+            return batches
+                .iter()
+                .try_for_each(|batch| if stop() { Err(TrainError::Stopped) } else { process(&batch.batch()) });
+        }
+        let mut stream = open()?;
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        let mut keeping = matches!(self, ValidationCache::Empty);
+        let copy_and_process = &mut |batch: &Batch<'_>| {
+            if keeping {
+                let copy = OwnedBatch::copy(batch);
+                bytes += copy.bytes();
+                batches.push(copy);
+            }
+            if bytes > MAX_BYTES {
+                (keeping, bytes) = (false, 0);
+                batches = Vec::new();
+            }
+            process(batch)
+        };
+        while stream.next(0, stop, &mut *copy_and_process)?.is_some() {
+            if stop() {
+                return Err(TrainError::Stopped);
+            }
+        }
+        *self = if keeping { ValidationCache::Filled(batches) } else { ValidationCache::TooLarge };
+        Ok(())
+    }
+}
