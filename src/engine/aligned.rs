@@ -1,4 +1,4 @@
-//! Vectors of numbers that start on a cache line, so that rows a multiple of 64 bytes long never straddle one more.
+//! Number arrays that start on a cache line, so that a row whose length is a multiple of 64 bytes touches no extra line.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -10,7 +10,7 @@ use memmap2::MmapMut;
 #[repr(C, align(64))]
 struct CacheLine([u8; 64]);
 
-/// A fixed number of `T` (whose size divides 64), 64-byte aligned.
+/// A fixed number of `T`, 64-byte aligned. The size of `T` divides 64.
 #[derive(Clone)]
 pub struct AlignedVec<T> {
     lines: Vec<CacheLine>,
@@ -26,14 +26,14 @@ impl<T: Pod> AlignedVec<T> {
         AlignedVec { lines, len, numbers: PhantomData }
     }
 
-    /// `values` in rows of `columns`, each row lengthened to `stride` with zeros.
+    /// Copies rows of `columns` values and pads each with zeros to `stride`.
     #[must_use]
     pub fn padded(values: &[T], columns: usize, stride: usize) -> AlignedVec<T> {
-        let mut all = AlignedVec::zeroed(values.len() / columns * stride);
-        for (to, from) in all.chunks_exact_mut(stride).zip(values.chunks_exact(columns)) {
+        let mut padded = AlignedVec::zeroed(values.len() / columns * stride);
+        for (to, from) in padded.chunks_exact_mut(stride).zip(values.chunks_exact(columns)) {
             to[..columns].copy_from_slice(from);
         }
-        all
+        padded
     }
 }
 
@@ -51,8 +51,8 @@ impl<T: Pod> DerefMut for AlignedVec<T> {
     }
 }
 
-/// A large table of numbers, in huge pages where the system has them: its rows are read in no order, and with small pages
-/// every row would cost a walk through the page tables.
+/// A large table of numbers, in huge pages where the system has them. Its rows are read in random order, and small pages
+/// would cost a page-table walk per row.
 pub struct HugePageTable<T> {
     memory: Memory<T>,
     len: usize,
@@ -60,17 +60,16 @@ pub struct HugePageTable<T> {
 
 enum Memory<T> {
     Mapped(MmapMut),
-    /// Where nothing can be mapped.
+    /// For systems that cannot map memory.
     Plain(AlignedVec<T>),
 }
 
 impl<T: Pod> HugePageTable<T> {
-    /// Of zeros.
     #[must_use]
     pub fn zeroed(len: usize) -> HugePageTable<T> {
         let memory = match MmapMut::map_anon((len * size_of::<T>()).max(1)) {
             Ok(map) => {
-                // Advice: a system without huge pages says no, and the table works all the same.
+                // Best effort: without huge pages the table works all the same.
                 #[cfg(target_os = "linux")]
                 let _ = map.advise(memmap2::Advice::HugePage);
                 Memory::Mapped(map)

@@ -1,4 +1,4 @@
-//! Evaluation along a line of moves: accumulators, how they follow the moves, and the scores they give.
+//! Evaluation along a line of moves: how accumulators follow the moves, and the scores of the positions.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -6,8 +6,8 @@ use thiserror::Error;
 use super::aligned::AlignedVec;
 use super::kernels::{NoObserver, Observer};
 use super::model::{Model, Scratch};
-use super::partial_refresh::PartialRefresh;
-use super::refresh_cache::RefreshCache;
+use super::refresh_cache::{RefreshCache, RefreshRequest};
+use super::refresh_rule::{PartialRefresh, recomputes};
 use super::simd::BackEnd;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
@@ -17,22 +17,23 @@ use crate::units::Centipawn;
 
 #[derive(Debug, Error)]
 pub enum EngineError {
-    #[error("the network has {network} inputs a perspective, feature set `{set}` has {features} features")]
+    #[error("the network has {network} inputs per perspective, but feature set `{set}` has {features} features")]
     Inputs { network: u32, set: String, features: u32 },
 }
 
-/// A position's scores, side to move's view.
+/// The scores of a position, from the side to move's view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evaluation {
     /// The raw output in internal score units, truncated toward zero.
     pub score_internal: i32,
     pub score_cp: Centipawn,
-    /// The output bucket used.
+    /// The output bucket of the position.
     pub bucket: usize,
+    /// The scores of all buckets.
     pub buckets: Vec<BucketScore>,
 }
 
-/// Both parts of an output bucket's score in internal units, each truncated toward zero.
+/// The two summands of a bucket's score in internal units, each truncated toward zero.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BucketScore {
     pub psqt: i32,
@@ -40,58 +41,82 @@ pub struct BucketScore {
 }
 
 impl Evaluation {
-    /// `raw`: every bucket's outputs; `bucket`: the one used.
+    /// From the raw outputs of all buckets; `bucket` is the position's.
     #[must_use]
-    pub fn of_raw(raw: &[RawScore], bucket: usize, scheme: &Scheme) -> Evaluation {
+    pub fn from_raw(raw: &[RawScore], bucket: usize, scheme: &Scheme) -> Evaluation {
         let score_internal = scheme.internal_score(raw[bucket].sum());
-        let part = |raw: &RawScore| BucketScore {
+        let score = |raw: &RawScore| BucketScore {
             psqt: scheme.internal_score(raw.psqt),
             positional: scheme.internal_score(raw.positional),
         };
         let score_cp = Centipawn(scheme.centipawns(score_internal));
-        Evaluation { score_internal, score_cp, bucket, buckets: raw.iter().map(part).collect() }
+        Evaluation { score_internal, score_cp, bucket, buckets: raw.iter().map(score).collect() }
     }
 }
 
-/// A position on the way, with its accumulators where they are made.
+/// A position of the line, with its accumulators where they are computed.
 #[derive(Clone)]
 struct Ply {
     board: Board,
-    /// The move that led here; none where a line starts.
+    /// The move that led here; `None` at the start of the line.
     change: Option<BoardChange>,
     accumulators: ByPerspective<AlignedVec<i16>>,
-    /// Sums over the blocks that no king moves, where there are others.
-    still: ByPerspective<AlignedVec<i16>>,
-    made: ByPerspective<Made>,
+    /// Sums over the king-independent blocks; only kept for partial refresh.
+    independent: ByPerspective<AlignedVec<i16>>,
+    computed: ByPerspective<Computed>,
 }
 
-/// What of a ply's accumulators is made.
+/// How much of a ply's accumulator is computed.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Made {
+enum Computed {
     #[default]
     Nothing,
-    /// The sum over the blocks that no king moves.
-    Still,
+    /// The sum over the king-independent blocks.
+    Independent,
     All,
 }
 
-/// Evaluates positions of one line of play. [`Evaluator::set`] a position, then [`Evaluator::play`] moves.
+/// Evaluates the positions of a line of play: [`Evaluator::set`] a position, then [`Evaluator::play`] moves.
+///
+/// ```
+/// use fsbench::chess::{BoardChange, Chess, Color};
+/// use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+/// use fsbench::features::FeatureSet;
+/// use fsbench::net::{FloatNet, Scheme, Shape, quantise};
+/// use shakmaty::{Position, uci::UciMove};
+///
+/// let set = FeatureSet::resolve("piece")?;
+/// // All weights are zero, but for the output's bias of half a pawn.
+/// let mut float = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![]));
+/// float.stacks[0][0].biases[0] = 50.0 / 600.0;
+/// let model = Model::new(&quantise(&float, &Scheme::stockfish())?);
+///
+/// let mut evaluator = Evaluator::new(&set, &model, Strategy::LazyCached, BackEnd::best())?;
+/// let start = Chess::default();
+/// evaluator.set(start.board());
+/// let mv = "e2e4".parse::<UciMove>()?.to_move(&start)?;
+/// let change = BoardChange::of(mv, start.turn());
+/// evaluator.play(start.board(), &change, &change.applied_to(start.board()));
+/// assert_eq!(evaluator.evaluate(Color::Black).score_cp.0, 50);
+/// assert!(evaluator.undo());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Evaluator<'a> {
     set: &'a FeatureSet,
     model: &'a Model,
     strategy: Strategy,
     back_end: BackEnd,
-    /// The line so far when moves are remembered, else the present position alone; later plies are spare room.
+    /// Lazy strategies: the line so far. Others: the present position alone. Plies above `top` are spare buffers.
     plies: Vec<Ply>,
     top: usize,
-    /// Of the present position; not followed where there is but one output bucket.
+    /// Pieces of the present position; not kept up to date for networks with one output bucket.
     pieces: usize,
-    /// Active features of the present position that a refresh recomputes; not kept by lazy strategies.
-    sizes: ByPerspective<usize>,
-    parts: Option<PartialRefresh>,
-    /// Changed rows of the blocks that no king moves.
-    still: Delta,
+    /// Number of active features that a refresh would recompute; not kept by lazy strategies.
+    active_counts: ByPerspective<usize>,
+    partial: Option<PartialRefresh>,
+    /// The king-independent part of the last delta.
+    independent: Delta,
     cache: Option<RefreshCache>,
     scratch: Scratch,
     active: Vec<u32>,
@@ -112,19 +137,19 @@ impl<'a> Evaluator<'a> {
             let (network, features) = (model.features(), set.num_features());
             return Err(EngineError::Inputs { network, set: set.name().into(), features });
         }
-        let parts = if strategy == Strategy::Refresh { None } else { PartialRefresh::of(set) };
+        let partial = if strategy == Strategy::Refresh { None } else { PartialRefresh::new(set) };
         Ok(Evaluator {
             set,
             model,
             strategy,
             back_end,
-            plies: vec![Ply::empty(model, parts.is_some())],
-            cache: strategy.caches().then(|| RefreshCache::new(set, parts.as_ref())),
-            parts,
-            still: Delta::default(),
+            plies: vec![Ply::empty(model, partial.is_some())],
+            cache: strategy.caches().then(|| RefreshCache::new(set, partial.as_ref())),
+            partial,
+            independent: Delta::default(),
             top: 0,
             pieces: 0,
-            sizes: ByPerspective::default(),
+            active_counts: ByPerspective::default(),
             scratch: model.scratch(),
             active: Vec::with_capacity(set.max_active()),
             deltas: ByPerspective::default(),
@@ -132,7 +157,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Starts from a board.
+    /// Starts a new line at a board.
     pub fn set(&mut self, board: &Board) {
         self.top = 0;
         self.pieces = board.occupied().count();
@@ -140,7 +165,7 @@ impl<'a> Evaluator<'a> {
         ply.change = None;
         if self.strategy.lazy() {
             ply.board.clone_from(board);
-            ply.made = ByPerspective::default();
+            ply.computed = ByPerspective::default();
             return;
         }
         for pov in Perspective::ALL {
@@ -148,21 +173,21 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Follows a move from `before`, the board last set or played to, to `after`.
+    /// Follows a move to `after`. `before` is the board last set or played to.
     pub fn play(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         if self.model.shape().buckets.count > 1 {
-            // Of `before`, which is looked at anyway.
+            // From `before`, which is in the CPU's cache anyway.
             let [removed, added] = change.counts();
             self.pieces = before.occupied().count() + added - removed;
         }
         match self.strategy {
             Strategy::Refresh => Perspective::ALL.into_iter().for_each(|pov| self.refresh(after, pov)),
-            Strategy::Eager | Strategy::EagerCached => self.follow(before, change, after),
-            Strategy::Lazy | Strategy::LazyCached => self.push(change, after),
+            Strategy::Eager | Strategy::EagerCached => self.update_in_place(before, change, after),
+            Strategy::Lazy | Strategy::LazyCached => self.push_ply(change, after),
         }
     }
 
-    /// Takes the last move back and says whether there was one: only lazy strategies remember.
+    /// Undoes the last move. Returns false if there is none; only lazy strategies record moves.
     pub fn undo(&mut self) -> bool {
         if !self.strategy.lazy() || self.top == 0 {
             return false;
@@ -172,16 +197,16 @@ impl<'a> Evaluator<'a> {
         true
     }
 
-    /// The raw output with `turn` to move, in the scheme's raw scale.
+    /// The output with `turn` to move, in the scheme's raw scale.
     pub fn raw(&mut self, turn: Color) -> i32 {
         self.forward(self.bucket(), turn, NoObserver).sum()
     }
 
-    /// As [`Evaluator::raw`]; `see` gets what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's),
-    /// (1, from the first hidden layer), … Where products stay whole it gets them rounded down to activations, and relu's
-    /// values clipped.
-    pub fn observe(&mut self, turn: Color, see: impl FnMut(usize, &[u8])) -> i32 {
-        self.forward(self.bucket(), turn, see).sum()
+    /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's accumulator),
+    /// (0, those of nstm's), (1, those of the first hidden layer), … For a direct output the products are rounded down to
+    /// activations, and relu's values are clipped.
+    pub fn observe(&mut self, turn: Color, observer: impl FnMut(usize, &[u8])) -> i32 {
+        self.forward(self.bucket(), turn, observer).sum()
     }
 
     /// The score with `turn` to move, in internal units.
@@ -190,20 +215,20 @@ impl<'a> Evaluator<'a> {
         self.model.scheme().internal_score(raw)
     }
 
-    /// All buckets' scores with `turn` to move.
+    /// The scores of all buckets with `turn` to move.
     pub fn evaluate(&mut self, turn: Color) -> Evaluation {
         let buckets = 0..self.model.shape().buckets.count;
         let raw: Vec<RawScore> = buckets.map(|bucket| self.forward(bucket, turn, NoObserver)).collect();
-        Evaluation::of_raw(&raw, self.bucket(), self.model.scheme())
+        Evaluation::from_raw(&raw, self.bucket(), self.model.scheme())
     }
 
-    /// Accumulator values of a perspective as the kernels hold them: padded with zeros, PSQT sums behind.
+    /// A perspective's accumulator in the layout of the kernels: neurons padded with zeros, then PSQT sums.
     pub fn accumulator(&mut self, pov: Perspective) -> &[i16] {
-        self.make(pov);
+        self.ensure_computed(pov);
         &self.plies[self.top].accumulators[pov]
     }
 
-    /// Rows added and subtracted so far.
+    /// Rows added and subtracted since [`Evaluator::new`].
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -215,167 +240,164 @@ impl<'a> Evaluator<'a> {
         self.model.bucket(self.pieces)
     }
 
-    fn forward(&mut self, bucket: usize, turn: Color, see: impl Observer) -> RawScore {
-        Perspective::ALL.into_iter().for_each(|pov| self.make(pov));
+    fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {
+        Perspective::ALL.into_iter().for_each(|pov| self.ensure_computed(pov));
         let stm = Perspective::of(turn);
         let accumulators = &self.plies[self.top].accumulators;
         let both: [&[i16]; 2] = [&accumulators[stm], &accumulators[stm.other()]];
-        self.model.forward(self.back_end, bucket, both, &mut self.scratch, see)
+        self.model.forward(self.back_end, bucket, both, &mut self.scratch, observer)
     }
 
-    /// Updates the present accumulators in place.
-    fn follow(&mut self, before: &Board, change: &BoardChange, after: &Board) {
+    /// Updates both accumulators in place.
+    fn update_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
         for pov in Perspective::ALL {
-            self.update_still(pov);
+            self.update_independent(pov);
             let delta = &self.deltas[pov];
-            let (added, removed) = match self.parts {
-                None => (delta.added.len(), delta.removed.len()),
-                Some(_) => (delta.added.len() - self.still.added.len(), delta.removed.len() - self.still.removed.len()),
-            };
-            let size = self.sizes[pov] + added - removed;
-            // Where all blocks' contexts changed nothing is listed.
-            if delta.refresh && (added + removed == 0 || added + removed >= size) {
-                match self.parts {
-                    None => self.refresh(after, pov),
-                    Some(_) => self.refresh_moving(after, pov),
-                }
+            let (mut added, mut removed) = (delta.added.len(), delta.removed.len());
+            if self.partial.is_some() {
+                added -= self.independent.added.len();
+                removed -= self.independent.removed.len();
+            }
+            let active = self.active_counts[pov] + added - removed;
+            if recomputes(delta, added + removed, active) {
+                self.refresh_dependent(after, pov);
                 continue;
             }
-            self.sizes[pov] = size;
+            self.active_counts[pov] = active;
             let accumulator = &mut self.plies[self.top].accumulators[pov];
             self.model.update(self.back_end, accumulator, &delta.added, &delta.removed);
             self.rows += (delta.added.len() + delta.removed.len()) as u64;
         }
     }
 
-    /// The present ply's sum over the blocks that no king moves, where it is kept, by `self.deltas`.
-    fn update_still(&mut self, pov: Perspective) {
-        let Some(parts) = &self.parts else { return };
+    /// Updates the king-independent sum, if it is kept, by `self.deltas`.
+    fn update_independent(&mut self, pov: Perspective) {
+        let Some(partial) = &self.partial else { return };
         let delta = &self.deltas[pov];
-        parts.split(&delta.added, &mut self.still.added);
-        parts.split(&delta.removed, &mut self.still.removed);
-        let still = &mut self.plies[self.top].still[pov];
-        self.model.update(self.back_end, still, &self.still.added, &self.still.removed);
-        self.rows += (self.still.added.len() + self.still.removed.len()) as u64;
+        partial.filter_independent(&delta.added, &mut self.independent.added);
+        partial.filter_independent(&delta.removed, &mut self.independent.removed);
+        let Delta { added, removed, .. } = &self.independent;
+        self.model.update(self.back_end, &mut self.plies[self.top].independent[pov], added, removed);
+        self.rows += (added.len() + removed.len()) as u64;
     }
 
-    fn push(&mut self, change: &BoardChange, after: &Board) {
+    fn push_ply(&mut self, change: &BoardChange, after: &Board) {
         self.top += 1;
         if self.plies.len() == self.top {
-            self.plies.push(Ply::empty(self.model, self.parts.is_some()));
+            self.plies.push(Ply::empty(self.model, self.partial.is_some()));
         }
         let ply = &mut self.plies[self.top];
         ply.board.clone_from(after);
         ply.change = Some(*change);
-        ply.made = ByPerspective::default();
+        ply.computed = ByPerspective::default();
     }
 
-    /// Makes the present accumulator of a perspective, if it is not.
-    fn make(&mut self, pov: Perspective) {
-        if !self.strategy.lazy() || self.plies[self.top].made[pov] == Made::All {
+    /// Computes the present accumulator of a perspective, if it is not yet.
+    fn ensure_computed(&mut self, pov: Perspective) {
+        if !self.strategy.lazy() || self.plies[self.top].computed[pov] == Computed::All {
             return;
         }
-        // From the last one that is made: all of it, unless a context changes on the way.
-        let wanted = |context: Option<usize>| if context.is_some() { Made::Still } else { Made::All };
+        // Search back for the last computed ply. Before a change of context its king-independent sum is enough.
+        let needed = |context: Option<usize>| if context.is_some() { Computed::Independent } else { Computed::All };
         let (mut first, mut context) = (self.top, None);
         while let Some(change) = &self.plies[first].change {
             let (before, after) = (&self.plies[first - 1].board, &self.plies[first].board);
             if context.is_none() && self.set.encoder().refreshes(before, change, after, pov) {
                 context = Some(first);
-                if self.parts.is_none() {
+                if self.partial.is_none() {
                     break;
                 }
             }
             first -= 1;
-            if self.plies[first].made[pov] >= wanted(context) {
-                return self.remake(first, context, pov);
+            if self.plies[first].computed[pov] >= needed(context) {
+                return self.roll_forward(first, context, pov);
             }
         }
-        self.refresh_top(pov);
-    }
-
-    /// Makes the accumulators after `first`, each of the one before; from the ply of a new context on all of them, before
-    /// it the sums over the blocks that no king moves.
-    fn remake(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
-        for at in first + 1..=self.top {
-            let (made, rest) = self.plies.split_at_mut(at);
-            let (before, ply) = (&made[at - 1], &mut rest[0]);
-            let Some(change) = &ply.change else { continue };
-            let delta = &mut self.deltas[pov];
-            self.set.encoder().diff(&before.board, change, &ply.board, pov, delta);
-            if let Some(parts) = &self.parts {
-                parts.split(&delta.added, &mut self.still.added);
-                parts.split(&delta.removed, &mut self.still.removed);
-                let (added, removed) = (&self.still.added, &self.still.removed);
-                self.model.update_from(self.back_end, &before.still[pov], &mut ply.still[pov], added, removed);
-                self.rows += (added.len() + removed.len()) as u64;
-            }
-            if context.is_some_and(|context| at < context) {
-                ply.made[pov] = Made::Still;
-                continue;
-            }
-            if context == Some(at) {
-                let board = ply.board.clone();
-                self.refresh_moving_of(at, &board, pov);
-                continue;
-            }
-            let from = &before.accumulators[pov];
-            self.model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
-            ply.made[pov] = Made::All;
-            self.rows += (delta.added.len() + delta.removed.len()) as u64;
-        }
-    }
-
-    fn refresh_top(&mut self, pov: Perspective) {
         let board = self.plies[self.top].board.clone();
         self.refresh(&board, pov);
     }
 
-    /// Recomputes everything.
+    /// Rolls accumulators forward from ply `first`; before ply `context` only the king-independent sums.
+    fn roll_forward(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
+        for at in first + 1..=self.top {
+            let (earlier, rest) = self.plies.split_at_mut(at);
+            let (before, ply) = (&earlier[at - 1], &mut rest[0]);
+            let Some(change) = &ply.change else { continue };
+            let delta = &mut self.deltas[pov];
+            self.set.encoder().diff(&before.board, change, &ply.board, pov, delta);
+            if let Some(partial) = &self.partial {
+                partial.filter_independent(&delta.added, &mut self.independent.added);
+                partial.filter_independent(&delta.removed, &mut self.independent.removed);
+                let Delta { added, removed, .. } = &self.independent;
+                let (from, to) = (&before.independent[pov], &mut ply.independent[pov]);
+                self.model.update_from(self.back_end, from, to, added, removed);
+                self.rows += (added.len() + removed.len()) as u64;
+            }
+            if context.is_some_and(|context| at < context) {
+                ply.computed[pov] = Computed::Independent;
+                continue;
+            }
+            if context == Some(at) {
+                let board = ply.board.clone();
+                self.refresh_dependent_of(at, &board, pov);
+                continue;
+            }
+            let from = &before.accumulators[pov];
+            self.model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
+            ply.computed[pov] = Computed::All;
+            self.rows += (delta.added.len() + delta.removed.len()) as u64;
+        }
+    }
+
+    /// Recomputes the present accumulator, the king-independent sum included.
     fn refresh(&mut self, board: &Board, pov: Perspective) {
-        let Some(parts) = &self.parts else { return self.refresh_moving(board, pov) };
-        parts.still(self.set, board, pov, &mut self.active);
-        self.model.refresh(self.back_end, &mut self.plies[self.top].still[pov], &self.active);
-        self.rows += self.active.len() as u64;
-        self.refresh_moving(board, pov);
+        if let Some(partial) = &self.partial {
+            partial.encode_independent(self.set, board, pov, &mut self.active);
+            self.model.refresh(self.back_end, &mut self.plies[self.top].independent[pov], &self.active);
+            self.rows += self.active.len() as u64;
+        }
+        self.refresh_dependent(board, pov);
     }
 
-    fn refresh_moving(&mut self, board: &Board, pov: Perspective) {
-        self.refresh_moving_of(self.top, board, pov);
+    /// Recomputes the present accumulator from its king-independent sum.
+    fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
+        self.refresh_dependent_of(self.top, board, pov);
     }
 
-    /// Recomputes a ply's accumulator but for the blocks that no king moves, whose sum is made.
-    fn refresh_moving_of(&mut self, at: usize, board: &Board, pov: Perspective) {
+    /// Recomputes a ply's accumulator from its king-independent sum; without partial refresh, from all features.
+    fn refresh_dependent_of(&mut self, at: usize, board: &Board, pov: Perspective) {
         let ply = &mut self.plies[at];
         let accumulator = &mut ply.accumulators[pov];
-        ply.made[pov] = Made::All;
-        let parts = self.parts.as_ref().map(|parts| (parts, &ply.still[pov][..]));
+        ply.computed[pov] = Computed::All;
+        let partial = self.partial.as_ref().map(|partial| (partial, &ply.independent[pov][..]));
         if let Some(cache) = &mut self.cache {
-            let refreshed = cache.refresh(self.set, self.model, self.back_end, (board, pov), parts, accumulator);
-            self.rows += refreshed.rows as u64;
-            self.sizes[pov] = refreshed.active;
+            let (set, model, back_end) = (self.set, self.model, self.back_end);
+            let stats = cache.refresh(&RefreshRequest { set, model, back_end, board, pov, partial }, accumulator);
+            self.rows += stats.rows as u64;
+            self.active_counts[pov] = stats.active;
             return;
         }
-        match parts {
+        match partial {
             None => {
                 self.set.encoder().encode(board, pov, &mut self.active);
                 self.model.refresh(self.back_end, accumulator, &self.active);
             }
-            Some((parts, still)) => {
-                parts.moving(self.set, board, pov, &mut self.active);
-                self.model.update_from(self.back_end, still, accumulator, &self.active, &[]);
+            Some((partial, independent)) => {
+                partial.encode_dependent(self.set, board, pov, &mut self.active);
+                self.model.update_from(self.back_end, independent, accumulator, &self.active, &[]);
             }
         }
         self.rows += self.active.len() as u64;
-        self.sizes[pov] = self.active.len();
+        self.active_counts[pov] = self.active.len();
     }
 }
 
 impl Ply {
-    fn empty(model: &Model, parts: bool) -> Ply {
+    fn empty(model: &Model, partial: bool) -> Ply {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
-        let still = if parts { accumulators.clone() } else { ByPerspective::new_with(|_| AlignedVec::zeroed(0)) };
-        Ply { board: Board::empty(), change: None, accumulators, still, made: ByPerspective::default() }
+        let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
+        let independent = if partial { accumulators.clone() } else { none() };
+        Ply { board: Board::empty(), change: None, accumulators, independent, computed: ByPerspective::default() }
     }
 }

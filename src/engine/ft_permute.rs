@@ -1,5 +1,7 @@
-//! Neurons that are active together, put together: the first dense layer leaves out groups of four inputs that are all
-//! zero, and the better the groups, the more of them are.
+//! `ft_permute`: an order of the accumulator's neurons that speeds up the first dense layer. That layer skips groups of
+//! four inputs that are all zero, so neurons that are active together belong in one group.
+
+use std::cmp::Reverse;
 
 use rand::RngExt;
 
@@ -9,13 +11,13 @@ use crate::features::FeatureSet;
 use crate::net::QuantNet;
 use crate::units::Seed;
 
-/// Inputs of a group.
+/// Inputs per group.
 const GROUP: usize = 4;
-/// Exchanges tried a unit.
+/// Exchanges tried per unit.
 const EXCHANGES: usize = 100;
 
-/// The network with its accumulators' neurons in an order that suits `positions`; every score is the same. Some thousand
-/// positions tell enough; the same ones give the same order.
+/// Permutes the accumulator's neurons so that fewer groups of inputs are active on `positions`. Every score stays the same.
+/// A few thousand positions are enough, and equal positions give an equal order.
 ///
 /// # Errors
 /// When the network has not as many inputs as the set has features.
@@ -26,25 +28,25 @@ pub fn ft_permute<'a>(
 ) -> Result<QuantNet, EngineError> {
     let model = Model::new(net);
     let mut evaluator = Evaluator::new(set, &model, Strategy::Refresh, BackEnd::best())?;
-    let mut activity = Activity { active: vec![Vec::new(); net.units()], samples: 0 };
+    let mut activations = Activations { active: vec![Vec::new(); net.units()], samples: 0 };
     for (board, turn) in positions {
         evaluator.set(board);
         evaluator.observe(turn, |layer, values| {
             if layer == 0 {
-                activity.add(values);
+                activations.add(values);
             }
         });
     }
-    Ok(net.permute_ft(&activity.order()))
+    Ok(net.permute_ft(&activations.order()))
 }
 
-/// In which samples every unit was not zero: bit s % 64 of word s / 64.
-struct Activity {
+/// The samples in which each unit was not zero, as bit sets: sample s is bit s % 64 of word s / 64.
+struct Activations {
     active: Vec<Vec<u64>>,
     samples: usize,
 }
 
-impl Activity {
+impl Activations {
     fn add(&mut self, values: &[u8]) {
         let (word, bit) = (self.samples / 64, self.samples % 64);
         for (active, value) in self.active.iter_mut().zip(values) {
@@ -54,24 +56,20 @@ impl Activity {
         self.samples += 1;
     }
 
-    /// Units in an order whose groups are active in few samples: each begun by the most active unit left, filled with
-    /// those most often active when the group is, then bettered by exchanges.
+    /// Orders the units so that few groups are active per sample. Each group starts with the most active free unit and
+    /// takes those most often active together with it; exchanges between groups then improve the result.
     fn order(&self) -> Vec<usize> {
-        let mut left: Vec<usize> = (0..self.active.len()).collect();
-        left.sort_by_key(|unit| std::cmp::Reverse(count(&self.active[*unit])));
+        let mut free: Vec<usize> = (0..self.active.len()).collect();
+        free.sort_by_key(|unit| Reverse(count(&self.active[*unit])));
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        while !left.is_empty() {
-            let mut group = vec![left.remove(0)];
+        while !free.is_empty() {
+            let mut group = vec![free.remove(0)];
             let mut union = self.active[group[0]].clone();
-            while group.len() < GROUP && !left.is_empty() {
-                let shared = |unit: &usize| both(&union, &self.active[*unit]);
-                let (best, _) = left
-                    .iter()
-                    .map(shared)
-                    .enumerate()
-                    .max_by_key(|(at, shared)| (*shared, usize::MAX - at))
-                    .unwrap_or_default();
-                let unit = left.remove(best);
+            while group.len() < GROUP && !free.is_empty() {
+                let shared = |unit: &usize| count_shared(&union, &self.active[*unit]);
+                // The first of the best.
+                let best = free.iter().map(shared).enumerate().max_by_key(|(at, shared)| (*shared, Reverse(*at)));
+                let unit = free.remove(best.unwrap_or_default().0);
                 union.iter_mut().zip(&self.active[unit]).for_each(|(union, active)| *union |= active);
                 group.push(unit);
             }
@@ -81,7 +79,7 @@ impl Activity {
         groups.concat()
     }
 
-    /// Tries exchanges of two units of different groups, and keeps those that make the groups active in fewer samples.
+    /// Tries random exchanges of two units between groups; keeps those with which the groups are active in fewer samples.
     fn exchange(&self, groups: &mut [Vec<usize>]) {
         if groups.len() < 2 {
             return;
@@ -105,12 +103,11 @@ impl Activity {
         }
     }
 
-    /// Samples in which some unit of a group is active.
+    /// The number of samples in which some unit of a group is active.
     fn cost(&self, group: &[usize]) -> usize {
         let words = self.active[group[0]].len();
-        (0..words)
-            .map(|word| group.iter().fold(0, |all, unit| all | self.active[*unit][word]).count_ones() as usize)
-            .sum()
+        let union = |word: usize| group.iter().fold(0, |union, unit| union | self.active[*unit][word]);
+        (0..words).map(|word| union(word).count_ones() as usize).sum()
     }
 }
 
@@ -118,7 +115,7 @@ fn count(active: &[u64]) -> u32 {
     active.iter().map(|word| word.count_ones()).sum()
 }
 
-/// Samples in which both are active.
-fn both(one: &[u64], other: &[u64]) -> u32 {
-    one.iter().zip(other).map(|(one, other)| (one & other).count_ones()).sum()
+/// The number of samples in which both are active.
+fn count_shared(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
 }

@@ -1,16 +1,16 @@
-//! Playing strength's inner loop: accumulators kept up to date move by move, and the integer forward pass.
+//! The inner loop of playing: accumulators that are updated move by move, and the integer forward pass.
 //!
-//! [`Model`] is a [`crate::net::QuantNet`] laid out for vector instructions, [`Evaluator`] walks it through positions by a
-//! [`Strategy`]. The loops are in `kernels`, each once over the vectors of [`simd`]; all back ends give the same integers
-//! as [`crate::net::forward_integer`].
+//! [`Model`] is a [`crate::net::QuantNet`] laid out for vector instructions. [`Evaluator`] follows a line of moves with it,
+//! by a [`Strategy`]. Each loop is written once in `kernels`, over the vectors of [`simd`]. All back ends give the same
+//! integers as the reference, [`crate::net::forward_integer`].
 
 mod aligned;
 mod evaluator;
 mod ft_permute;
 mod kernels;
 mod model;
-mod partial_refresh;
 mod refresh_cache;
+mod refresh_rule;
 pub mod simd;
 mod strategy;
 

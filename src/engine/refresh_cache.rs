@@ -1,11 +1,11 @@
-//! The refresh cache (Finny table): for each perspective and context the last accumulator and what was active in it, so
-//! that a refresh adds and subtracts what differs instead of everything.
+//! The refresh cache (Finny table): the last accumulator per perspective and context, with the board it belongs to. A
+//! refresh adds and subtracts the difference to that board instead of all active rows.
 
 use std::collections::HashMap;
 
 use super::aligned::AlignedVec;
 use super::model::Model;
-use super::partial_refresh::PartialRefresh;
+use super::refresh_rule::PartialRefresh;
 use super::simd::BackEnd;
 use crate::chess::{Board, ByPerspective, Perspective};
 use crate::features::{Delta, FeatureSet};
@@ -14,56 +14,60 @@ use crate::features::{Delta, FeatureSet};
 struct CachedAccumulator {
     accumulator: AlignedVec<i16>,
     board: Board,
-    /// How many features were active.
+    /// Number of active features.
     active: usize,
 }
 
-/// Entries are exact whenever they were made: there is no need to forget them.
+/// An entry stays exact however old it is, so the cache is never cleared.
 #[derive(Clone)]
 pub struct RefreshCache {
     /// The numbers of the blocks that entries are sums over.
     blocks: Vec<usize>,
-    /// By the blocks' contexts, all of them: a number made of many may wrap.
+    /// Keyed by the contexts of all blocks: their product may not fit 64 bits.
     entries: ByPerspective<HashMap<Box<[u32]>, CachedAccumulator>>,
-    /// The contexts of the board at hand.
+    /// Buffer for the key of the present board.
     contexts: Vec<u32>,
     active: Vec<u32>,
     delta: Delta,
 }
 
-/// What a refresh came to.
+/// An accumulator to refresh: its board and perspective, and the network.
+pub struct RefreshRequest<'a> {
+    pub set: &'a FeatureSet,
+    pub model: &'a Model,
+    pub back_end: BackEnd,
+    pub board: &'a Board,
+    pub pov: Perspective,
+    /// With partial refresh: the split, and the sum over the king-independent blocks.
+    pub partial: Option<(&'a PartialRefresh, &'a [i16])>,
+}
+
+/// The cost and result of a refresh.
 pub struct RefreshStats {
     /// Rows added and subtracted.
     pub rows: usize,
-    /// Active features now.
+    /// Active features after it.
     pub active: usize,
 }
 
-/// In the place of a context on a board that lacks a king; no context has this number.
+/// Stands for the context of a board that lacks a king; no context has this number.
 const NO_KINGS: u32 = u32::MAX;
 
 impl RefreshCache {
-    /// With `parts` entries are sums over the moving blocks alone.
-    pub fn new(set: &FeatureSet, parts: Option<&PartialRefresh>) -> RefreshCache {
-        let blocks = parts.map_or_else(|| (0..set.blocks().len()).collect(), |parts| parts.moving_blocks().to_vec());
+    /// With `partial`, entries are sums over the king-dependent blocks alone.
+    pub fn new(set: &FeatureSet, partial: Option<&PartialRefresh>) -> RefreshCache {
+        let all = || (0..set.blocks().len()).collect();
+        let blocks: Vec<usize> = partial.map_or_else(all, |partial| partial.dependent_blocks().to_vec());
         let (contexts, active) = (Vec::with_capacity(blocks.len()), Vec::new());
         RefreshCache { blocks, entries: ByPerspective::default(), contexts, active, delta: Delta::default() }
     }
 
-    /// Brings `accumulator` to `board`. With `parts`, as given to [`RefreshCache::new`], the sums over the other blocks
-    /// come along.
-    pub fn refresh(
-        &mut self,
-        set: &FeatureSet,
-        model: &Model,
-        back_end: BackEnd,
-        (board, pov): (&Board, Perspective),
-        parts: Option<(&PartialRefresh, &[i16])>,
-        accumulator: &mut [i16],
-    ) -> RefreshStats {
+    /// Brings `accumulator` to the request's board. The request has `partial` if [`RefreshCache::new`] had.
+    pub fn refresh(&mut self, request: &RefreshRequest<'_>, accumulator: &mut [i16]) -> RefreshStats {
+        let RefreshRequest { set, model, back_end, board, pov, partial } = *request;
+        let context = |block: &usize| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS);
         self.contexts.clear();
-        self.contexts
-            .extend(self.blocks.iter().map(|block| set.encoder().context(*block, board, pov).unwrap_or(NO_KINGS)));
+        self.contexts.extend(self.blocks.iter().map(context));
         if let Some(entry) = self.entries[pov].get_mut(&self.contexts[..]) {
             let delta = &mut self.delta;
             set.encoder().diff_boards(&self.blocks, &entry.board, board, pov, delta);
@@ -73,36 +77,38 @@ impl RefreshCache {
                 model.update(back_end, &mut entry.accumulator, &delta.added, &delta.removed);
                 entry.board.clone_from(board);
                 entry.active = active;
-                entry.copy(model, back_end, parts, accumulator);
+                entry.copy_to(request, accumulator);
                 return RefreshStats { rows, active };
             }
         }
-        match parts {
+        match partial {
             None => set.encoder().encode(board, pov, &mut self.active),
-            Some((parts, _)) => parts.moving(set, board, pov, &mut self.active),
+            Some((partial, _)) => partial.encode_dependent(set, board, pov, &mut self.active),
         }
         let active = self.active.len();
         let empty = || CachedAccumulator { accumulator: model.empty_accumulator(), board: Board::empty(), active };
         let entry = self.entries[pov].entry(self.contexts.as_slice().into()).or_insert_with(empty);
-        match parts {
+        match partial {
             None => model.refresh(back_end, &mut entry.accumulator, &self.active),
             Some(_) => {
+                // The biases are in the king-independent sum.
                 entry.accumulator.fill(0);
                 model.update(back_end, &mut entry.accumulator, &self.active, &[]);
             }
         }
         entry.board.clone_from(board);
         entry.active = active;
-        entry.copy(model, back_end, parts, accumulator);
+        entry.copy_to(request, accumulator);
         RefreshStats { rows: active, active }
     }
 }
 
 impl CachedAccumulator {
-    fn copy(&self, model: &Model, back_end: BackEnd, parts: Option<(&PartialRefresh, &[i16])>, to: &mut [i16]) {
-        match parts {
+    /// Writes the whole accumulator to `to`, with the king-independent sum where that is kept apart.
+    fn copy_to(&self, request: &RefreshRequest<'_>, to: &mut [i16]) {
+        match request.partial {
             None => to.copy_from_slice(&self.accumulator),
-            Some((_, still)) => model.sum(back_end, still, &self.accumulator, to),
+            Some((_, independent)) => request.model.sum(request.back_end, independent, &self.accumulator, to),
         }
     }
 }

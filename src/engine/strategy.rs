@@ -1,17 +1,19 @@
-//! How accumulators follow the moves.
+//! The strategies that keep accumulators up to date.
 
-/// A way to keep accumulators up to date. Where some blocks of a set look at a king and others do not, the sum over the
-/// latter is kept beside the whole, and a refresh recomputes the former alone (partial refresh; not by `Refresh`). Where
-/// changed rows are fewer than those to recompute, they are added and subtracted instead.
+/// How accumulators follow the moves. All strategies give the same accumulators; they differ in rows read.
+///
+/// Every strategy but `Refresh` uses partial refresh for sets that have both king-dependent and king-independent blocks:
+/// the king-independent sum is kept apart, and only the rest is recomputed. Where fewer rows change than would be
+/// recomputed, the changed rows are added and subtracted instead.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Recompute both perspectives from all active features at every move.
+    /// Recomputes both perspectives from all active features at every move.
     Refresh,
-    /// Add and subtract the changed rows at every move, in place; recompute a perspective whose context changed.
+    /// Adds and subtracts the changed rows in place at every move; recomputes a perspective whose context changed.
     Eager,
     /// As `Eager`, with a refresh cache.
     EagerCached,
-    /// Remember the moves, and make an accumulator of its predecessor when a score is asked for; moves can be taken back.
+    /// Records the moves and updates accumulators when a score is asked for. Moves can be undone.
     Lazy,
     /// As `Lazy`, with a refresh cache.
     LazyCached,
@@ -32,13 +34,13 @@ impl Strategy {
         }
     }
 
-    /// Whether refreshes go through a cache.
+    /// Whether refreshes use the cache.
     #[must_use]
     pub const fn caches(self) -> bool {
         matches!(self, Strategy::EagerCached | Strategy::LazyCached)
     }
 
-    /// Whether moves are remembered until a score is asked for.
+    /// Whether moves are recorded until a score is asked for.
     #[must_use]
     pub const fn lazy(self) -> bool {
         matches!(self, Strategy::Lazy | Strategy::LazyCached)

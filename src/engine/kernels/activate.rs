@@ -1,11 +1,11 @@
-//! Activations, rounded to bytes.
+//! Activations of accumulators and hidden layers, as bytes.
 
 use crate::engine::model::Model;
 use crate::engine::simd::Vector;
 use crate::net::Activation;
 
-/// What goes into the first dense layer from one accumulator. Bit i of `masks[n]` says whether the i-th group of four in
-/// the n-th vector is not all zero.
+/// Writes one accumulator's inputs of the first dense layer to `output`. Bit i of `masks[n]` is set if the i-th group of
+/// four in the n-th vector is not all zero.
 #[inline(always)]
 pub fn accumulator<V: Vector>(
     proof: V::Proof,
@@ -17,19 +17,19 @@ pub fn accumulator<V: Vector>(
     let one = V::splat16(proof, i16::from(model.one));
     let one8 = V::splat16(proof, i16::from_ne_bytes([model.one; 2]));
     let shift = model.product_shift;
-    let half = output.len();
+    let width = output.len();
     let (first, second) = match model.shape.activation {
-        Activation::Pairwise => (&accumulator[..half], &accumulator[half..][..half]),
-        _ => (&accumulator[..half], &accumulator[..half]),
+        Activation::Pairwise => (&accumulator[..width], &accumulator[width..][..width]),
+        _ => (&accumulator[..width], &accumulator[..width]),
     };
-    let squared = model.shape.activation.multiplies();
+    let multiplies = model.shape.activation.multiplies();
     let inputs = first.chunks_exact(V::BYTES).zip(second.chunks_exact(V::BYTES));
     let outputs = output.chunks_exact_mut(V::BYTES).zip(masks);
     for ((first, second), (output, mask)) in inputs.zip(outputs) {
         let (low, high) = (V::load(proof, first), V::load(proof, &first[V::WORDS..]));
-        let bytes = if squared {
-            let times = (V::load(proof, second).clip16(one), V::load(proof, &second[V::WORDS..]).clip16(one));
-            low.clip16(one).product16(times.0, shift).pack(high.clip16(one).product16(times.1, shift))
+        let bytes = if multiplies {
+            let factors = (V::load(proof, second).clip16(one), V::load(proof, &second[V::WORDS..]).clip16(one));
+            low.clip16(one).product16(factors.0, shift).pack(high.clip16(one).product16(factors.1, shift))
         } else {
             low.pack(high).min8(one8)
         };
@@ -38,11 +38,11 @@ pub fn accumulator<V: Vector>(
     }
 }
 
-/// Sums that are turned at once; sums and outputs have room for whole blocks.
+/// Sums per iteration. Sums and outputs are padded to whole blocks.
 const BLOCK: usize = 16;
 
-/// Turns a hidden layer's sums, of which `width` count, into the next one's inputs; gives their number. What stands behind
-/// them is as good as zero: it has no weights.
+/// Writes the activations of a hidden layer's first `width` sums to `output` and returns their number. Values beyond them
+/// do not matter: their weights are zero.
 #[inline(always)]
 pub fn hidden(model: &Model, layer: usize, sums: &[i32], width: usize, output: &mut [u8]) -> usize {
     let scheme = &model.scheme;
@@ -79,16 +79,16 @@ fn clipped(sums: &[i32; BLOCK], shift: u32, one: i32) -> [u8; BLOCK] {
     values
 }
 
-/// Of sums whose square is at least 1.0 beyond [`SMALL`].
+/// min(x², 1), where [`Model::small_square`] guarantees that any sum beyond [`SMALL_SUM`] gives 1.0.
 #[inline(always)]
 fn squared(sums: &[i32; BLOCK], shift: u32, one: i32) -> [u8; BLOCK] {
     let mut values = [0; BLOCK];
     for n in 0..BLOCK {
-        let sum = sums[n].clamp(-SMALL, SMALL);
+        let sum = sums[n].clamp(-SMALL_SUM, SMALL_SUM);
         values[n] = ((sum * sum) >> shift).min(one) as u8;
     }
     values
 }
 
-/// The square of no sum beyond it is less than 1.0, where [`Model::small_square`] says so.
-pub const SMALL: i32 = 1 << 15;
+/// Sums are clamped to ± this before squaring, so that the square fits i32.
+pub const SMALL_SUM: i32 = 1 << 15;

@@ -1,39 +1,40 @@
-//! Dense layers of i8 weights.
+//! Dense layers with i8 weights.
 //!
-//! A first layer's weights are there in two orders: a group of four inputs after the other, so that groups that are all
-//! zero can be left out, and in tiles that need fewer loads where most are not. Few outputs have a row each.
+//! The weights of a first layer are stored twice: by groups of four inputs, so that groups that are all zero can be
+//! skipped, and in tiles, which need fewer loads if most groups are not zero. Layers with few outputs have a row per
+//! output.
 
 use crate::engine::model::{DenseLayer, DenseWeights};
 use crate::engine::simd::{GroupWeights, Nnz, Vector, WIDEST};
 
-/// What goes into a first dense layer.
-pub struct Inputs<'a> {
-    /// What comes from both accumulators, and at least one group of zeros behind.
+/// The inputs of a first dense layer.
+pub struct FirstInputs<'a> {
+    /// The activations of both accumulators, followed by at least one group of zeros.
     pub bytes: &'a [u8],
-    /// Which groups of four are not all zero, a mask a vector.
+    /// Per vector a mask of the groups of four that are not all zero.
     pub masks: &'a [u16],
-    /// Room for the numbers of all groups, and [`super::super::simd::NNZ_SLACK`].
-    pub found: &'a mut [u16],
-    /// Tiles are walked through to and fro, so that a pass starts with what the one before has left in the cache.
+    /// Buffer for the indices of all groups and [`super::super::simd::NNZ_SLACK`] more.
+    pub nnz: &'a mut [u16],
+    /// Whether to read the tiles from the end. Passes alternate, so that each starts with what is still in the cache.
     pub backwards: bool,
 }
 
-/// The first dense layer. Most of what comes from the accumulators of a trained network is zero: only groups that are not
-/// are multiplied, unless walking through the tiles of all of them costs less.
+/// The first dense layer. Most inputs of a trained network are zero, so only non-zero groups are multiplied, unless the
+/// tiles of all inputs cost less.
 #[inline(always)]
-pub fn first<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: Inputs<'_>, sums: &mut [i32]) {
-    let Inputs { bytes, masks, found, backwards } = inputs;
+pub fn first_layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: FirstInputs<'_>, sums: &mut [i32]) {
+    let FirstInputs { bytes, masks, nnz, backwards } = inputs;
     match &layer.weights {
-        DenseWeights::PerOutput(_) | DenseWeights::Direct(_) => self::layer::<V>(proof, layer, bytes, sums),
+        DenseWeights::PerOutput(_) | DenseWeights::Direct(_) => hidden_layer::<V>(proof, layer, bytes, sums),
         DenseWeights::Grouped { groups: weights, tiles } => {
-            let places = Nnz::find::<V>(proof, masks, found);
-            // Measured on both sides of it.
-            if V::BYTES == WIDEST && 5 * places.count() > 4 * layer.groups {
+            let nnz = Nnz::find::<V>(proof, masks, nnz);
+            // The threshold is measured.
+            if V::BYTES == WIDEST && 5 * nnz.count() > 4 * layer.groups {
                 let input = &bytes[..layer.inputs];
-                return Tiles { tiles, biases: &layer.biases, input, backwards }.run::<V>(proof, sums);
+                return TiledProduct { tiles, biases: &layer.biases, input, backwards }.run::<V>(proof, sums);
             }
             let (groups, _) = bytes.as_chunks::<4>();
-            Product { groups, places: Some(&places), weights, biases: &layer.biases, sums }.run::<V>(proof);
+            GroupedProduct { groups, nnz: Some(&nnz), weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
     }
 }
@@ -41,16 +42,16 @@ pub fn first<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: Inputs<'_>,
 /// Inputs and outputs of a tile of weights.
 pub const TILE: usize = 16;
 
-/// DenseWeights in tiles, those of an input's part after each other: for widest vectors. Vector r of a tile's four has in its
-/// 128-bit quarter q the weights of output 4q + r, so that adding up neighbours leaves the outputs in order.
-struct Tiles<'a> {
+/// The product with weights in tiles, for the widest vectors. Vector r of a tile has the weights of output 4q + r in its
+/// 128-bit quarter q, so that adding neighbours leaves the outputs in order.
+struct TiledProduct<'a> {
     tiles: &'a [i8],
     biases: &'a [i32],
     input: &'a [u8],
     backwards: bool,
 }
 
-impl Tiles<'_> {
+impl TiledProduct<'_> {
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof, sums: &mut [i32]) {
         let outputs = self.biases.len();
@@ -65,45 +66,45 @@ impl Tiles<'_> {
         }
     }
 
-    /// N tiles' outputs from `at` on; C parts of the inputs at a time, whose sums do not wait for each other.
+    /// The outputs of N tiles from `at`. C chunks of inputs are summed independently, to shorten the dependency chains.
     #[inline(always)]
     fn outputs<V: Vector, const N: usize, const C: usize>(&self, proof: V::Proof, at: usize, sums: &mut [i32]) {
-        // Padding makes them whole chunks.
-        let (parts, _) = self.input.as_chunks::<TILE>();
-        let (parts, _) = parts.as_chunks::<C>();
+        // Inputs are padded to whole chunks.
+        let (chunks, _) = self.input.as_chunks::<TILE>();
+        let (chunks, _) = chunks.as_chunks::<C>();
         let weights = self.tiles.chunks_exact(C * TILE * self.biases.len());
-        let mut each = [[[V::zero(proof); 4]; N]; C];
+        let mut partial = [[[V::zero(proof); 4]; N]; C];
         if self.backwards {
-            for (parts, weights) in parts.iter().rev().zip(weights.rev()) {
-                add_tiles(proof, &mut each, parts, weights, TILE * at);
+            for (inputs, weights) in chunks.iter().rev().zip(weights.rev()) {
+                add_tiles(proof, &mut partial, inputs, weights, TILE * at);
             }
         } else {
-            for (parts, weights) in parts.iter().zip(weights) {
-                add_tiles(proof, &mut each, parts, weights, TILE * at);
+            for (inputs, weights) in chunks.iter().zip(weights) {
+                add_tiles(proof, &mut partial, inputs, weights, TILE * at);
             }
         }
         for n in 0..N {
             let mut sum = V::load(proof, &self.biases[at + n * TILE..]);
-            for part in &each {
-                sum = sum.add32(V::sum_quarters(part[n]));
+            for chunk in &partial {
+                sum = sum.add32(V::sum_quarters(chunk[n]));
             }
             sum.store(&mut sums[at + n * TILE..]);
         }
     }
 }
 
-/// N tiles, from `at` on, of each of C parts of the inputs.
+/// Adds the products of N tiles, from `at`, for each of C chunks of inputs.
 #[inline(always)]
 fn add_tiles<V: Vector, const N: usize, const C: usize>(
     proof: V::Proof,
-    each: &mut [[[V; 4]; N]; C],
-    parts: &[[u8; TILE]; C],
+    partial: &mut [[[V; 4]; N]; C],
+    inputs: &[[u8; TILE]; C],
     weights: &[i8],
     at: usize,
 ) {
     let stride = weights.len() / C;
-    for (c, sums) in each.iter_mut().enumerate() {
-        let x = V::splat128(proof, &parts[c]);
+    for (c, sums) in partial.iter_mut().enumerate() {
+        let x = V::splat128(proof, &inputs[c]);
         let weights = &weights[c * stride + at..][..N * TILE * TILE];
         for n in 0..N {
             for r in 0..4 {
@@ -113,17 +114,17 @@ fn add_tiles<V: Vector, const N: usize, const C: usize>(
     }
 }
 
-/// DenseWeights of groups of four inputs, an output after the other, against the inputs of some groups.
-struct Product<'a> {
+/// The product with weights grouped by four inputs.
+struct GroupedProduct<'a> {
     groups: &'a [[u8; 4]],
-    /// The groups to multiply; none where they are all.
-    places: Option<&'a Nnz<'a>>,
+    /// The groups to multiply; `None` multiplies all.
+    nnz: Option<&'a Nnz<'a>>,
     weights: &'a [i8],
     biases: &'a [i32],
     sums: &'a mut [i32],
 }
 
-impl Product<'_> {
+impl GroupedProduct<'_> {
     #[inline(always)]
     fn run<V: Vector>(mut self, proof: V::Proof) {
         let outputs = self.biases.len();
@@ -142,7 +143,7 @@ impl Product<'_> {
         }
     }
 
-    /// N vectors of outputs from `at` on; C groups at a time, whose sums do not wait for each other.
+    /// N vectors of outputs from `at`. C groups are summed independently, to shorten the dependency chains.
     #[inline(always)]
     fn outputs<V: Vector, const N: usize, const C: usize>(&mut self, proof: V::Proof, at: usize) {
         let stride = 4 * self.biases.len();
@@ -150,18 +151,18 @@ impl Product<'_> {
         for (n, sum) in sums[0].iter_mut().enumerate() {
             *sum = V::load(proof, &self.biases[at + n * V::DOUBLES..]);
         }
-        if let Some(places) = self.places {
-            let rows = GroupWeights { weights: self.weights, stride, at: 4 * at };
-            for picked in places.picked::<V, N, C>(proof, self.groups, rows) {
+        if let Some(nnz) = self.nnz {
+            let weights = GroupWeights { rows: self.weights, stride, at: 4 * at };
+            for chunk in nnz.iter::<V, N, C>(proof, self.groups, weights) {
                 for c in 0..C {
-                    let (x, weights) = picked[c];
+                    let (x, weights) = chunk[c];
                     add_products(&mut sums[c], x, weights);
                 }
             }
         } else {
-            let (several, rest) = self.groups.as_chunks::<C>();
+            let (chunks, rest) = self.groups.as_chunks::<C>();
             let mut weights = self.weights[4 * at..].chunks(stride);
-            for inputs in several {
+            for inputs in chunks {
                 for c in 0..C {
                     multiply(proof, &mut sums[c], inputs[c], weights.next().unwrap_or_default());
                 }
@@ -172,15 +173,15 @@ impl Product<'_> {
         }
         for n in 0..N {
             let mut sum = sums[0][n];
-            for others in &sums[1..] {
-                sum = sum.add32(others[n]);
+            for other in &sums[1..] {
+                sum = sum.add32(other[n]);
             }
             sum.store(&mut self.sums[at + n * V::DOUBLES..]);
         }
     }
 }
 
-/// A group's inputs times its weights for N vectors of outputs.
+/// Adds a group's inputs times its weights to N vectors of outputs.
 #[inline(always)]
 fn multiply<V: Vector, const N: usize>(proof: V::Proof, sums: &mut [V; N], inputs: [u8; 4], weights: &[i8]) {
     let row = &weights[..N * V::BYTES];
@@ -198,9 +199,9 @@ fn add_products<V: Vector, const N: usize>(sums: &mut [V; N], x: V, weights: [V;
     }
 }
 
-/// A layer whose inputs are few or whose outputs are.
+/// A layer with few inputs or few outputs: every input is multiplied.
 #[inline(always)]
-pub fn layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, input: &[u8], sums: &mut [i32]) {
+pub fn hidden_layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, input: &[u8], sums: &mut [i32]) {
     match &layer.weights {
         DenseWeights::PerOutput(weights) => {
             for (output, bias) in layer.biases[..layer.outputs].iter().enumerate() {
@@ -210,9 +211,9 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, input: &[u8], sums:
                 let mut at = 0;
                 while at + 2 * V::BYTES <= row.len() {
                     for (n, sum) in products.iter_mut().enumerate() {
-                        let here = at + n * V::BYTES;
-                        let x = V::load(proof, &input[here..]);
-                        *sum = sum.dot4(x, V::load(proof, &row[here..]));
+                        let from = at + n * V::BYTES;
+                        let x = V::load(proof, &input[from..]);
+                        *sum = sum.dot4(x, V::load(proof, &row[from..]));
                     }
                     at += 2 * V::BYTES;
                 }
@@ -224,9 +225,9 @@ pub fn layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, input: &[u8], sums:
         }
         DenseWeights::Grouped { groups: weights, .. } => {
             let groups = &input.as_chunks::<4>().0[..layer.groups];
-            Product { groups, places: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
+            GroupedProduct { groups, nnz: None, weights, biases: &layer.biases, sums }.run::<V>(proof);
         }
-        // Whole products are summed elsewhere.
+        // See `direct_output`.
         DenseWeights::Direct(_) => {}
     }
 }

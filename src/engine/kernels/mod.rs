@@ -1,8 +1,8 @@
-//! Evaluation's loops, each written once over [`Vector`].
+//! The loops of evaluation, each written once over [`Vector`].
 //!
-//! Accumulators and rows of the feature transformer are alike: `words` i16, padded to whole vectors, then the PSQT sums of
-//! all buckets as i32 in the space of two i16 each, padded too. [`update`] changes accumulators; [`activate`] and
-//! [`dense`] lead from them to a score, [`whole`] where products are not rounded.
+//! Accumulators and rows of the feature transformer have one layout: `words` i16, padded to whole vectors, then the PSQT
+//! sums of all buckets as i32, each in the space of two i16, padded too. [`update`] changes accumulators. [`activate`] and
+//! [`dense`] compute a score from them, or [`direct_output`] if the scheme has i16 weights.
 
 mod activate;
 mod dense;
@@ -13,43 +13,43 @@ use super::model::{DenseWeights, Model, Scratch};
 use super::simd::{Kernel, Vector};
 use crate::net::RawScore;
 
-pub use activate::SMALL;
+pub use activate::SMALL_SUM;
 pub use dense::TILE;
 pub use update::AccumulatorUpdate;
 
-/// Looks at what goes into every dense layer: (0, from stm's accumulator), (0, from nstm's), (1, from the first hidden
-/// layer), …
+/// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of the
+/// first hidden layer), …
 pub trait Observer {
-    /// Whether it looks at all.
+    /// Whether it does anything.
     const OBSERVES: bool = true;
-    fn see(&mut self, layer: usize, values: &[u8]);
+    fn observe(&mut self, layer: usize, values: &[u8]);
 }
 
 impl<F: FnMut(usize, &[u8])> Observer for F {
-    fn see(&mut self, layer: usize, values: &[u8]) {
+    fn observe(&mut self, layer: usize, values: &[u8]) {
         self(layer, values);
     }
 }
 
-/// Looks at nothing.
+/// Does nothing.
 pub struct NoObserver;
 
 impl Observer for NoObserver {
     const OBSERVES: bool = false;
-    fn see(&mut self, _: usize, _: &[u8]) {}
+    fn observe(&mut self, _: usize, _: &[u8]) {}
 }
 
-/// From both accumulators to a bucket's raw output.
-pub struct Forward<'a, S> {
+/// Computes the raw output of a bucket from both accumulators.
+pub struct Forward<'a, O> {
     pub model: &'a Model,
     pub bucket: usize,
     pub stm: &'a [i16],
     pub nstm: &'a [i16],
     pub scratch: &'a mut Scratch,
-    pub see: S,
+    pub observer: O,
 }
 
-impl<S: Observer> Kernel for Forward<'_, S> {
+impl<O: Observer> Kernel for Forward<'_, O> {
     type Output = RawScore;
 
     #[inline(always)]
@@ -58,7 +58,7 @@ impl<S: Observer> Kernel for Forward<'_, S> {
         let layer = &model.stacks[self.bucket][0];
         let positional = match &layer.weights {
             DenseWeights::Direct(weights) => {
-                if S::OBSERVES {
+                if O::OBSERVES {
                     self.activations::<V>(proof);
                 }
                 direct_output::output::<V>(proof, model, [self.stm, self.nstm], weights, layer.biases[0])
@@ -75,19 +75,19 @@ impl<S: Observer> Kernel for Forward<'_, S> {
     }
 }
 
-impl<S: Observer> Forward<'_, S> {
-    /// What goes into the first dense layer, as bytes.
+impl<O: Observer> Forward<'_, O> {
+    /// Computes the inputs of the first dense layer.
     #[inline(always)]
     fn activations<V: Vector>(&mut self, proof: V::Proof) {
         let model = self.model;
-        let (own, their) = self.scratch.input[..2 * model.half].split_at_mut(model.half);
-        let (masks, their_masks) = self.scratch.masks.split_at_mut(model.half / V::BYTES);
-        activate::accumulator::<V>(proof, model, self.stm, own, masks);
-        activate::accumulator::<V>(proof, model, self.nstm, their, their_masks);
-        if S::OBSERVES {
-            let seen = model.shape.activation.outputs(model.shape.l1);
-            self.see.see(0, &own[..seen]);
-            self.see.see(0, &their[..seen]);
+        let (stm, nstm) = self.scratch.input[..2 * model.side_inputs].split_at_mut(model.side_inputs);
+        let (stm_masks, nstm_masks) = self.scratch.masks.split_at_mut(model.side_inputs / V::BYTES);
+        activate::accumulator::<V>(proof, model, self.stm, stm, stm_masks);
+        activate::accumulator::<V>(proof, model, self.nstm, nstm, nstm_masks);
+        if O::OBSERVES {
+            let unpadded = model.shape.activation.outputs(model.shape.l1);
+            self.observer.observe(0, &stm[..unpadded]);
+            self.observer.observe(0, &nstm[..unpadded]);
         }
     }
 
@@ -95,12 +95,12 @@ impl<S: Observer> Forward<'_, S> {
     fn layers<V: Vector>(&mut self, proof: V::Proof) -> i32 {
         self.activations::<V>(proof);
         let model = self.model;
-        let Scratch { input, masks, found, sums, hidden, backwards } = &mut *self.scratch;
+        let Scratch { input, masks, nnz, sums, hidden, backwards } = &mut *self.scratch;
         let stack = &model.stacks[self.bucket];
         *backwards = !*backwards;
-        let masks = &masks[..2 * model.half / V::BYTES];
-        let inputs = dense::Inputs { bytes: input, masks, found, backwards: *backwards };
-        dense::first::<V>(proof, &stack[0], inputs, sums);
+        let masks = &masks[..2 * model.side_inputs / V::BYTES];
+        let inputs = dense::FirstInputs { bytes: input, masks, nnz, backwards: *backwards };
+        dense::first_layer::<V>(proof, &stack[0], inputs, sums);
         let mut skip = 0;
         for (index, (layer, hidden)) in stack[1..].iter().zip(hidden).enumerate() {
             let width = model.shape.hidden[index];
@@ -108,10 +108,10 @@ impl<S: Observer> Forward<'_, S> {
                 skip = model.scheme.skip(sums[width]);
             }
             let outputs = activate::hidden(model, index, sums, width, hidden);
-            if S::OBSERVES {
-                self.see.see(index + 1, &hidden[..outputs]);
+            if O::OBSERVES {
+                self.observer.observe(index + 1, &hidden[..outputs]);
             }
-            dense::layer::<V>(proof, layer, hidden, sums);
+            dense::hidden_layer::<V>(proof, layer, hidden, sums);
         }
         sums[0].wrapping_add(skip)
     }

@@ -1,12 +1,12 @@
-//! Accumulators: rows of the feature transformer added and subtracted.
+//! Accumulator updates: rows of the feature transformer are added and subtracted.
 
 use bytemuck::Pod;
 
 use crate::engine::simd::{Kernel, Vector};
 
-/// A weight of a row.
+/// The type of a row's weights.
 pub trait Weight: Pod {
-    /// `V::WORDS` weights as i16.
+    /// Loads `V::WORDS` weights as i16.
     fn load<V: Vector>(proof: V::Proof, from: &[Self]) -> V;
 }
 
@@ -17,7 +17,7 @@ impl Weight for i16 {
     }
 }
 
-/// Of rows without PSQT sums.
+/// For rows without PSQT sums.
 impl Weight for i8 {
     #[inline(always)]
     fn load<V: Vector>(proof: V::Proof, from: &[i8]) -> V {
@@ -25,13 +25,13 @@ impl Weight for i8 {
     }
 }
 
-/// Adds and subtracts rows.
+/// Adds and subtracts rows of `table`.
 pub struct AccumulatorUpdate<'a, W> {
-    /// Where to start from; none = from what `to` holds.
+    /// The accumulator to start from; `None` starts from `to`.
     pub from: Option<&'a [i16]>,
     pub to: &'a mut [i16],
     pub table: &'a [W],
-    /// Elements that are i16 numbers; those behind are PSQT sums.
+    /// The i16 elements; PSQT sums follow.
     pub words: usize,
     pub added: &'a [u32],
     pub removed: &'a [u32],
@@ -44,7 +44,7 @@ impl<W: Weight> Kernel for AccumulatorUpdate<'_, W> {
     fn run<V: Vector>(self, proof: V::Proof) {
         let stride = self.to.len();
         let table = self.table;
-        // What moves, captures and castlings change in sets of pieces gets loops of its own.
+        // Piece-square sets have only these three deltas: of moves, captures and castling.
         match (self.added, self.removed) {
             (&[a], &[r]) => self.fused::<V, 1, 1>(proof, [row(table, stride, a)], [row(table, stride, r)]),
             (&[a], &[r, s]) => {
@@ -66,7 +66,7 @@ fn row<W>(table: &[W], stride: usize, feature: u32) -> &[W] {
 }
 
 impl<W: Weight> AccumulatorUpdate<'_, W> {
-    /// All rows pass each vector at once.
+    /// Reads all rows side by side: for a fixed number of rows.
     #[inline(always)]
     fn fused<V: Vector, const A: usize, const R: usize>(
         mut self,
@@ -77,12 +77,12 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
         let words = self.words;
         let mut at = 0;
         while at + 8 * V::WORDS <= words {
-            self.step::<V, 8, A, R>(proof, at, added, removed);
+            self.fused_tile::<V, 8, A, R>(proof, at, added, removed);
             at += 8 * V::WORDS;
         }
-        // Padding makes them whole pairs of vectors.
+        // Rows are padded to pairs of vectors.
         while at + 2 * V::WORDS <= words {
-            self.step::<V, 2, A, R>(proof, at, added, removed);
+            self.fused_tile::<V, 2, A, R>(proof, at, added, removed);
             at += 2 * V::WORDS;
         }
         let AccumulatorUpdate { from, to, .. } = self;
@@ -99,9 +99,9 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
         }
     }
 
-    /// N vectors from `at` on.
+    /// Updates N vectors from `at`.
     #[inline(always)]
-    fn step<V: Vector, const N: usize, const A: usize, const R: usize>(
+    fn fused_tile<V: Vector, const N: usize, const A: usize, const R: usize>(
         &mut self,
         proof: V::Proof,
         at: usize,
@@ -131,7 +131,7 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
         }
     }
 
-    /// Tiles of the accumulator stay in registers while all rows pass.
+    /// Keeps a tile of the accumulator in registers while it reads all rows.
     #[inline(always)]
     fn tiled<V: Vector>(mut self, proof: V::Proof) {
         let mut at = 0;
@@ -150,7 +150,7 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
             at += V::WORDS;
         }
         while at + V::WORDS <= self.to.len() {
-            self.sums::<V>(proof, at);
+            self.psqt_sums::<V>(proof, at);
             at += V::WORDS;
         }
     }
@@ -181,9 +181,9 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
         }
     }
 
-    /// A vector of PSQT sums.
+    /// Updates a vector of PSQT sums.
     #[inline(always)]
-    fn sums<V: Vector>(&mut self, proof: V::Proof, at: usize) {
+    fn psqt_sums<V: Vector>(&mut self, proof: V::Proof, at: usize) {
         let stride = self.to.len();
         let mut sum = V::load(proof, &self.from.unwrap_or(&*self.to)[at..]);
         for feature in self.added {

@@ -27,16 +27,16 @@ impl Avx2 {
         fn compiled<K: Kernel>(proof: Avx2, kernel: K) -> K::Output {
             kernel.run::<Ymm>(proof)
         }
-        // SAFETY: `detect` is the only constructor, so the CPU has all these.
+        // SAFETY: `detect` is the only constructor, so the CPU has all these features.
         unsafe { compiled(self, kernel) }
     }
 }
 
-/// Only made by functions that are given an [`Avx2`].
+/// Only functions that take an [`Avx2`] create one.
 #[derive(Copy, Clone)]
 pub struct Ymm(__m256i);
 
-// SAFETY: a mask, of which eight bits count, gives a number below 8 · its index + 8 for each bit.
+// SAFETY: for each of its eight low bits, mask n gives one index, below 8n + 8.
 unsafe impl Vector for Ymm {
     type Proof = Avx2;
     const BYTES: usize = 32;
@@ -44,7 +44,7 @@ unsafe impl Vector for Ymm {
 
     #[inline(always)]
     fn zero(_: Avx2) -> Ymm {
-        // SAFETY: here and below, a proof or a `Ymm` made with one is at hand, so the CPU has AVX2.
+        // SAFETY: here and below, a proof or a `Ymm` made with one is passed in, so the CPU has AVX2.
         Ymm(unsafe { _mm256_setzero_si256() })
     }
 
@@ -106,9 +106,9 @@ unsafe impl Vector for Ymm {
     }
 
     #[inline(always)]
-    fn clip16(self, most: Ymm) -> Ymm {
+    fn clip16(self, max: Ymm) -> Ymm {
         // SAFETY: as above.
-        Ymm(unsafe { _mm256_min_epi16(_mm256_max_epi16(self.0, _mm256_setzero_si256()), most.0) })
+        Ymm(unsafe { _mm256_min_epi16(_mm256_max_epi16(self.0, _mm256_setzero_si256()), max.0) })
     }
 
     #[inline(always)]
@@ -161,8 +161,8 @@ unsafe impl Vector for Ymm {
     }
 
     #[inline(always)]
-    fn nnz(_: Avx2, masks: &[u16], places: &mut [u16]) -> usize {
-        nnz::of_bytes(masks, places)
+    fn nnz(_: Avx2, masks: &[u16], indices: &mut [u16]) -> usize {
+        nnz::of_bytes(masks, indices)
     }
 
     #[inline(always)]

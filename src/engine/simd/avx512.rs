@@ -9,8 +9,8 @@ use super::{Kernel, Vector};
 /// Proof that the CPU has AVX-512 F, BW and VNNI.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Avx512 {
-    /// Whether it has VBMI2 too.
-    compresses: bool,
+    /// Whether the CPU has VBMI2 too.
+    vbmi2: bool,
 }
 
 impl Avx512 {
@@ -23,7 +23,7 @@ impl Avx512 {
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
-        found.then(|| Avx512 { compresses: is_x86_feature_detected!("avx512vbmi2") })
+        found.then(|| Avx512 { vbmi2: is_x86_feature_detected!("avx512vbmi2") })
     }
 
     #[inline]
@@ -32,16 +32,16 @@ impl Avx512 {
         fn compiled<K: Kernel>(proof: Avx512, kernel: K) -> K::Output {
             kernel.run::<Zmm>(proof)
         }
-        // SAFETY: `detect` is the only constructor, so the CPU has all these.
+        // SAFETY: `detect` is the only constructor, so the CPU has all these features.
         unsafe { compiled(self, kernel) }
     }
 }
 
-/// Only made by functions that are given an [`Avx512`].
+/// Only functions that take an [`Avx512`] create one.
 #[derive(Copy, Clone)]
 pub struct Zmm(__m512i);
 
-// SAFETY: a mask has `DOUBLES` bits, and compressing writes a number for each that is set.
+// SAFETY: a mask has `DOUBLES` bits, and compressing writes one index per set bit.
 unsafe impl Vector for Zmm {
     type Proof = Avx512;
     const BYTES: usize = 64;
@@ -49,7 +49,7 @@ unsafe impl Vector for Zmm {
 
     #[inline(always)]
     fn zero(_: Avx512) -> Zmm {
-        // SAFETY: here and below, a proof or a `Zmm` made with one is at hand, so the CPU has the instructions.
+        // SAFETY: here and below, a proof or a `Zmm` made with one is passed in, so the CPU has the instructions.
         Zmm(unsafe { _mm512_setzero_si512() })
     }
 
@@ -111,9 +111,9 @@ unsafe impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn clip16(self, most: Zmm) -> Zmm {
+    fn clip16(self, max: Zmm) -> Zmm {
         // SAFETY: as above.
-        Zmm(unsafe { _mm512_min_epi16(_mm512_max_epi16(self.0, _mm512_setzero_si512()), most.0) })
+        Zmm(unsafe { _mm512_min_epi16(_mm512_max_epi16(self.0, _mm512_setzero_si512()), max.0) })
     }
 
     #[inline(always)]
@@ -163,15 +163,15 @@ unsafe impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn nnz(proof: Avx512, masks: &[u16], places: &mut [u16]) -> usize {
+    fn nnz(proof: Avx512, masks: &[u16], indices: &mut [u16]) -> usize {
         let (pairs, rest) = masks.as_chunks::<2>();
-        if proof.compresses && rest.is_empty() {
-            // SAFETY: the proof says that the CPU has the instructions.
-            return unsafe { compressed(pairs, places) };
+        if proof.vbmi2 && rest.is_empty() {
+            // SAFETY: `vbmi2` proves that the CPU has the instructions.
+            return unsafe { nnz_vbmi2(pairs, indices) };
         }
         let mut count = 0;
         for (index, mask) in masks.iter().enumerate() {
-            let to = &mut places[count..][..Self::DOUBLES];
+            let to = &mut indices[count..][..Self::DOUBLES];
             // SAFETY: as above; 32 bytes are writable.
             unsafe {
                 let all = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -219,19 +219,19 @@ unsafe impl Vector for Zmm {
     }
 }
 
-/// [`Vector::nnz`] of pairs of masks.
+/// [`Vector::nnz`] of pairs of masks, with VBMI2.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
-fn compressed(masks: &[[u16; 2]], places: &mut [u16]) -> usize {
+fn nnz_vbmi2(masks: &[[u16; 2]], indices: &mut [u16]) -> usize {
     let mut all = [0i16; 32];
-    for (place, index) in all.iter_mut().zip(0..) {
-        *place = index;
+    for (element, index) in all.iter_mut().zip(0..) {
+        *element = index;
     }
     // SAFETY: 64 bytes are readable.
     let mut all = unsafe { _mm512_loadu_si512(all.as_ptr().cast()) };
     let mut count = 0;
     for pair in masks {
         let mask = u32::from(pair[0]) | u32::from(pair[1]) << 16;
-        let to = &mut places[count..][..32];
+        let to = &mut indices[count..][..32];
         // SAFETY: 64 bytes are writable.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi16(mask, all)) };
         all = _mm512_add_epi16(all, _mm512_set1_epi16(32));

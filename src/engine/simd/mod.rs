@@ -1,8 +1,8 @@
 //! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it (those of evaluation are in [`super::kernels`]).
-//! [`BackEnd::run`] compiles a kernel for the CPU's instructions: everything in it becomes one function. Holding a back
-//! end proves that the CPU can run it. All back ends give the same integers; [`Portable`] says which (property-tested).
+//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in [`super::kernels`].
+//! [`BackEnd::run`] compiles a kernel into one function with the CPU's instructions. Holding a back end proves that the CPU
+//! can run it. All back ends give the same integers; [`Portable`] is the reference of the property tests.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
 
 #[cfg(target_arch = "x86_64")]
@@ -21,26 +21,25 @@ pub use avx512::Avx512;
 pub use nnz::{GroupWeights, Nnz};
 pub use portable::Scalar;
 
-/// Bytes of the widest vector: what kernels work on is padded to a multiple of it.
+/// Bytes of the widest vector. Arrays for kernels are padded to a multiple of it.
 pub const WIDEST: usize = 64;
 
-/// Room that [`Vector::nnz`] wants behind the places.
+/// Elements that [`Vector::nnz`] may overwrite after the indices.
 pub const NNZ_SLACK: usize = 32;
 
-/// A register: `BYTES` bytes, half as many i16 and a quarter as many i32. Slices given to it hold at least a register.
-/// Arithmetic is modulo 2^16 and 2^32. A value can only be made with the proof that the CPU has its instructions.
+/// A register of `BYTES` bytes: half as many i16 and a quarter as many i32. Slices passed to it hold at least a register.
+/// Arithmetic is modulo 2^16 and 2^32. Creating a value needs the proof that the CPU has the instructions.
 ///
 /// # Safety
-/// Whatever the masks, [`Vector::nnz`] writes the numbers it counts, no more than `masks.len() * DOUBLES` and each below
-/// that.
+/// For any masks, [`Vector::nnz`] writes as many indices as it returns: at most `masks.len() * DOUBLES`, each below that.
 pub unsafe trait Vector: Copy {
     type Proof: Copy;
     const BYTES: usize;
-    /// i16 elements.
+    /// Number of i16 elements.
     const WORDS: usize = Self::BYTES / 2;
-    /// i32 elements.
+    /// Number of i32 elements.
     const DOUBLES: usize = Self::BYTES / 4;
-    /// Registers the CPU has.
+    /// Number of registers of the CPU.
     const REGISTERS: usize;
 
     fn zero(proof: Self::Proof) -> Self;
@@ -48,50 +47,50 @@ pub unsafe trait Vector: Copy {
     fn splat32(proof: Self::Proof, value: i32) -> Self;
     fn load<T: bytemuck::Pod>(proof: Self::Proof, from: &[T]) -> Self;
     fn store<T: bytemuck::Pod>(self, to: &mut [T]);
-    /// `WORDS` bytes as i16.
+    /// Loads `WORDS` bytes as i16.
     fn widen(proof: Self::Proof, from: &[i8]) -> Self;
 
     fn add16(self, other: Self) -> Self;
     fn sub16(self, other: Self) -> Self;
     fn add32(self, other: Self) -> Self;
     fn sub32(self, other: Self) -> Self;
-    /// clamp(x, 0, most) of every i16; `most` is not negative.
-    fn clip16(self, most: Self) -> Self;
+    /// clamp(x, 0, max) of every i16; `max` is not negative.
+    fn clip16(self, max: Self) -> Self;
     /// The low halves of the products of i16 elements.
     fn mul16(self, other: Self) -> Self;
     /// Products of i16 elements as i32, each pair of neighbours added.
     fn dot2(self, other: Self) -> Self;
-    /// The product of i16 elements that are not negative and whose product fits i16, shifted right.
+    /// The products of i16 elements, shifted right. No element is negative, and the products fit i16.
     fn product16(self, other: Self, shift: u32) -> Self;
-    /// clamp(x, 0, 255) of the i16 elements of both, `self`'s first, as bytes.
+    /// clamp(x, 0, 255) as bytes of the i16 elements of `self`, then of `high`.
     fn pack(self, high: Self) -> Self;
-    /// The lesser of every two unsigned bytes.
+    /// The minimum of unsigned bytes.
     fn min8(self, other: Self) -> Self;
-    /// To every i32 of `self` the four products of unsigned bytes of `x`, which are at most 127, and signed bytes of `w`.
+    /// Adds to every i32 of `self` the four products of unsigned bytes of `x`, at most 127, and signed bytes of `w`.
     fn dot4(self, x: Self, w: Self) -> Self;
-    /// Bit i is set where the i-th i32 is not 0.
+    /// A mask: bit i is set if the i-th i32 is not 0.
     fn nonzero32(self) -> u32;
-    /// The places of all bits set in `masks`, of which each has `DOUBLES`, the lowest first; what is written behind them,
-    /// up to [`NNZ_SLACK`], is anything. Gives how many there are.
-    fn nnz(proof: Self::Proof, masks: &[u16], places: &mut [u16]) -> usize;
-    /// The sum of all i32.
+    /// Writes the indices of the set bits of `masks`, ascending, and returns their number. Each mask has `DOUBLES` bits. Up
+    /// to [`NNZ_SLACK`] elements after the indices are overwritten.
+    fn nnz(proof: Self::Proof, masks: &[u16], indices: &mut [u16]) -> usize;
+    /// The sum of all i32, modulo 2^32.
     fn sum32(self) -> i32;
     /// The sum of all i32 without overflow.
     fn total32(self) -> i64;
-    /// The first 16 bytes in every 128-bit quarter.
+    /// Loads 16 bytes into every 128-bit quarter.
     fn splat128<T: bytemuck::Pod>(proof: Self::Proof, from: &[T]) -> Self;
-    /// In every quarter, the sums of the four i32 that the same quarter of each has.
+    /// Element i of each quarter is the sum of the i32 in that quarter of `four[i]`.
     fn sum_quarters(four: [Self; 4]) -> Self;
 }
 
-/// An algorithm over any vectors. `run` and all it calls are `#[inline(always)]` and free of closures, so that a back end
-/// compiles it as one function.
+/// An algorithm over any vectors. `run` and its callees are `#[inline(always)]` and use no closures, so that a back end
+/// compiles them as one function.
 pub trait Kernel {
     type Output;
     fn run<V: Vector>(self, proof: V::Proof) -> Self::Output;
 }
 
-/// A back end this CPU has.
+/// A back end that this CPU supports.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum BackEnd {
     Scalar(Scalar),
@@ -102,7 +101,7 @@ pub enum BackEnd {
 }
 
 impl BackEnd {
-    /// Those this CPU has, slowest first.
+    /// The back ends that this CPU supports, slowest first.
     #[must_use]
     pub fn available() -> Vec<BackEnd> {
         let vector = [
@@ -114,7 +113,7 @@ impl BackEnd {
         std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.into_iter().flatten()).collect()
     }
 
-    /// The fastest this CPU has.
+    /// The fastest back end of this CPU.
     #[must_use]
     pub fn best() -> BackEnd {
         BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))

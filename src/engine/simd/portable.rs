@@ -1,4 +1,4 @@
-//! Vectors in plain Rust: what the operations mean, and the back end of every CPU without a better one.
+//! Vectors in plain Rust: the reference of every operation, and the back end of CPUs without a better one.
 
 use bytemuck::{Pod, cast, cast_slice, cast_slice_mut};
 
@@ -26,7 +26,7 @@ impl Portable {
     }
 }
 
-// SAFETY: a mask, of which eight bits count, gives a number below 8 · its index + 8 for each bit.
+// SAFETY: for each of its eight low bits, mask n gives one index, below 8n + 8.
 unsafe impl Vector for Portable {
     type Proof = Scalar;
     const BYTES: usize = 32;
@@ -88,8 +88,8 @@ unsafe impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn clip16(self, most: Portable) -> Portable {
-        self.words(most, |value, most| value.max(0).min(most))
+    fn clip16(self, max: Portable) -> Portable {
+        self.words(max, |value, max| value.max(0).min(max))
     }
 
     #[inline(always)]
@@ -134,8 +134,8 @@ unsafe impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn nnz(_: Scalar, masks: &[u16], places: &mut [u16]) -> usize {
-        nnz::of_bytes(masks, places)
+    fn nnz(_: Scalar, masks: &[u16], indices: &mut [u16]) -> usize {
+        nnz::of_bytes(masks, indices)
     }
 
     #[inline(always)]

@@ -1,10 +1,10 @@
-//! Every operation of every back end against plain arithmetic.
+//! Compares every operation of every back end with plain arithmetic.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Operands as bytes, looked at as the operation needs.
+/// Operands as i16; operations on other types reinterpret the bytes.
 #[derive(Copy, Clone, Debug)]
 struct Operands {
     a: [i16; 32],
@@ -78,7 +78,7 @@ impl Kernel for Pack {
     }
 }
 
-/// (the sum of all i32, their sum without overflow)
+/// Returns the sum of all i32 modulo 2^32, and their sum without overflow.
 struct Fold([i32; 16]);
 
 impl Kernel for Fold {
@@ -97,7 +97,7 @@ impl Kernel for Fold {
     }
 }
 
-/// Four times 64 bytes, cut to what a vector holds.
+/// Four times 64 bytes, taken a vector at a time.
 struct SumQuarters([[i32; 16]; 4]);
 
 impl Kernel for SumQuarters {
@@ -153,7 +153,7 @@ impl Kernel for Widen {
     }
 }
 
-/// The places of the i32 that are not 0.
+/// Returns the indices of the i32 that are not 0.
 struct Nonzero([i32; 64]);
 
 impl Kernel for Nonzero {
@@ -161,26 +161,26 @@ impl Kernel for Nonzero {
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) -> Vec<u16> {
-        let (mut places, mut masks, mut at) = (vec![0; 64 + NNZ_SLACK], Vec::new(), 0);
+        let (mut indices, mut masks, mut at) = (vec![0; 64 + NNZ_SLACK], Vec::new(), 0);
         while at < 64 {
             masks.push(V::load(proof, &self.0[at..]).nonzero32() as u16);
             at += V::DOUBLES;
         }
-        let count = V::nnz(proof, &masks, &mut places);
-        places.truncate(count);
-        places
+        let count = V::nnz(proof, &masks, &mut indices);
+        indices.truncate(count);
+        indices
     }
 }
 
-/// Inputs of the groups that masks name, and their weights' first bytes. `spare`: groups there are besides the one of
-/// zeros, less those of the masks.
-struct NnzIter {
+/// Checks the inputs and weights that [`Nnz::iter`] gives. `spare`: groups beyond those of the masks and the last one of
+/// zeros.
+struct NnzInputs {
     masks: Vec<u16>,
     spare: isize,
 }
 
-impl NnzIter {
-    /// Bits of a mask beyond a vector's are nothing.
+impl NnzInputs {
+    /// Bits of a mask beyond `doubles` do not count.
     fn expected(&self, doubles: usize) -> Vec<u16> {
         let groups = 0..self.masks.len() * doubles;
         groups
@@ -191,19 +191,19 @@ impl NnzIter {
 
     fn check<V: Vector, const C: usize>(&self, proof: V::Proof) {
         let groups = self.masks.len() * V::DOUBLES;
-        let mut room = vec![u16::MAX; groups + NNZ_SLACK];
-        let places = Nnz::find::<V>(proof, &self.masks, &mut room);
+        let mut buffer = vec![u16::MAX; groups + NNZ_SLACK];
+        let nnz = Nnz::find::<V>(proof, &self.masks, &mut buffer);
         let expected = self.expected(V::DOUBLES);
-        assert_eq!(places.count(), expected.len());
-        let there = (groups as isize + 1 + self.spare) as usize;
-        let inputs: Vec<[u8; 4]> = (0..there).map(|group| (group as u32).to_le_bytes()).collect();
-        // A vector to be left out, then one of the group's number.
+        assert_eq!(nnz.count(), expected.len());
+        let available = (groups as isize + 1 + self.spare) as usize;
+        let inputs: Vec<[u8; 4]> = (0..available).map(|group| (group as u32).to_le_bytes()).collect();
+        // A row is a vector to skip, then a vector filled with the group's index.
         let stride = 2 * V::BYTES;
         let weights: Vec<i8> =
-            (0..there * stride).map(|at| if at % stride < V::BYTES { -1 } else { (at / stride) as i8 }).collect();
+            (0..available * stride).map(|at| if at % stride < V::BYTES { -1 } else { (at / stride) as i8 }).collect();
         let mut found: Vec<u16> = Vec::new();
-        let rows = GroupWeights { weights: &weights, stride, at: V::BYTES };
-        for (x, [weights]) in places.picked::<V, 1, C>(proof, &inputs, rows).flatten() {
+        let weights = GroupWeights { rows: &weights, stride, at: V::BYTES };
+        for (x, [weights]) in nnz.iter::<V, 1, C>(proof, &inputs, weights).flatten() {
             let (mut numbers, mut bytes) = ([0i32; 16], [0i8; 64]);
             x.store(&mut numbers);
             weights.store(&mut bytes);
@@ -219,7 +219,7 @@ impl NnzIter {
     }
 }
 
-impl Kernel for NnzIter {
+impl Kernel for NnzInputs {
     type Output = ();
 
     #[inline(always)]
@@ -297,15 +297,15 @@ proptest! {
     }
 
     #[test]
-    fn nnz(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
+    fn nnz_indices(values in prop::collection::vec(prop_oneof![Just(0), any::<i32>()], 64)) {
         let values: [i32; 64] = values.try_into().expect("64");
         check(|| Nonzero(values), &(0..64).filter(|n| values[usize::from(*n)] != 0).collect());
     }
 
     #[test]
-    fn picked(masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9)) {
-        check(|| NnzIter { masks: masks.clone(), spare: 1 }, &());
-        check(|| NnzIter { masks: masks.clone(), spare: 0 }, &());
+    fn nnz_inputs_and_weights(masks in prop::collection::vec(prop_oneof![Just(0), Just(u16::MAX), any::<u16>()], 0..9)) {
+        check(|| NnzInputs { masks: masks.clone(), spare: 1 }, &());
+        check(|| NnzInputs { masks: masks.clone(), spare: 0 }, &());
     }
 
     #[test]
@@ -324,7 +324,7 @@ proptest! {
 #[test]
 #[should_panic(expected = "not enough groups")]
 fn too_few_groups_are_refused() {
-    BackEnd::best().run(NnzIter { masks: vec![1], spare: -1 });
+    BackEnd::best().run(NnzInputs { masks: vec![1], spare: -1 });
 }
 
 #[test]
