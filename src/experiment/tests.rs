@@ -446,7 +446,7 @@ fn settings_reach_the_configuration() {
     assert_eq!((eval.epochs, pqr.epochs, data), (2, 9, PathBuf::from("data.fsd")));
     let simple = text.replace("compact_dead  = true", "scheme = \"simple\"");
     let error = Bench::new().experiment(&simple).expect_err("hidden layers").to_string();
-    assert!(error.contains("networks with hidden layers take scheme `stockfish`"), "{error}");
+    assert!(error.contains("does not support hidden layers; use scheme `stockfish`"), "{error}");
     let wrong = text.replace("power = 2.0", "power = 0.5");
     let error = Bench::new().experiment(&wrong).expect_err("a power below 1").to_string();
     assert!(error.contains("the loss's power must be at least 1, not 0.5"), "{error}");

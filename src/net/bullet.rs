@@ -1,16 +1,16 @@
 //! Raw networks as bullet writes them: `(N → l1) × 2 → activation → 1` of scheme `simple`.
 //!
-//! No header; little-endian i16 throughout, so that the definition of the features, the activation and the number of
-//! output buckets have to be told (bullet, `SavedFormat` of its examples):
+//! The file has no header: the caller gives the features, the activation and the number of output buckets. It holds
+//! little-endian i16 only (bullet, `SavedFormat` of its examples):
 //!
 //! | numbers | content | scale |
 //! |---|---|---|
-//! | l1·features | feature transformer's weights, a feature's after the other (l1 × features, column-major) | QA |
+//! | l1·features | feature transformer weights, feature by feature (l1 × features, column-major) | QA |
 //! | l1 | its biases | QA |
-//! | inputs·buckets | output weights, a bucket's after the other: those of stm's values, then nstm's | QB |
+//! | inputs·buckets | output weights, bucket by bucket: those of stm's values, then nstm's | QB |
 //! | buckets | output biases | QA·QB |
 //!
-//! `inputs` is 2·l1, with pairwise l1. The text `bullet`, over and over, fills the file up to a multiple of 64 bytes.
+//! `inputs` is 2·l1, with pairwise l1. The repeated text `bullet` pads the file to a multiple of 64 bytes.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,60 +22,60 @@ use super::{Activation, BucketRule, NetError, NetFile, Origin, OutputBuckets, Qu
 use crate::features::FeatureSet;
 use crate::output::OutputFile;
 
-/// What the file does not say.
+/// The properties of the network that the file does not store.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub activation: Activation,
-    /// Output buckets, chosen as bullet's `MaterialCount` does ([`BucketRule::Cpw`]).
+    /// Number of output buckets, chosen by bullet's `MaterialCount` ([`BucketRule::Cpw`]).
     pub buckets: usize,
-    /// Accumulator width; none: what the file's size leaves room for.
+    /// Accumulator width; `None` derives it from the file's size.
     pub l1: Option<usize>,
 }
 
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum BulletError {
-    #[error("{size} bytes are more than any network has; files up to {limit} are read")]
+    #[error("the file has {size} bytes; bullet networks of up to {limit} are supported")]
     TooLarge { size: u64, limit: u64 },
     #[error(
         "no accumulator width gives {size} bytes with {features} features, {} and {buckets} output buckets; \
-         was the copy cut short, or is the network another?",
+         is the file complete, and are the options right?",
         activation.name()
     )]
     Size { size: usize, features: u32, activation: Activation, buckets: usize },
-    #[error("{size} bytes fit accumulators of {widths:?}; say which with --l1")]
+    #[error("{size} bytes fit the accumulator widths {widths:?}; choose one with --l1")]
     Ambiguous { size: usize, widths: Vec<usize> },
     #[error(
-        "byte {at}: the numbers of accumulators of {l1} end here, but no filling of bullet's follows; is it that wide?"
+        "byte {at}: the numbers for accumulators of {l1} end here, but bullet's padding does not follow; is the width right?"
     )]
-    Filling { at: usize, l1: usize },
-    #[error("bullet's file holds networks without hidden layers, PSQT or another bucket rule than cpw, not {0}")]
+    Padding { at: usize, l1: usize },
+    #[error("bullet's format has no hidden layers, no PSQT and only the bucket rule cpw; the network is {0}")]
     Shape(String),
-    #[error("bullet's file holds networks of scheme `simple`, not of `{0}`")]
+    #[error("bullet's format is of scheme `simple`; the network is of `{0}`")]
     Scheme(String),
-    #[error("bucket {bucket}: the output bias {bias} does not fit the i16 of bullet's file")]
+    #[error("bucket {bucket}: the output bias {bias} does not fit the i16 of bullet's format")]
     Bias { bucket: usize, bias: i32 },
 }
 
-/// Larger files are refused unread.
+/// Larger files are refused without reading them.
 const MAX_FILE: u64 = 1 << 30;
 const LINE: usize = 64;
-const FILLING: &[u8] = b"bullet";
+const PADDING: &[u8] = b"bullet";
 
-/// Reads a file made for `set`.
+/// Loads a file whose network has the features of `set`.
 ///
 /// # Errors
-/// When the file cannot be read, its size fits no network of that layout, or a weight is beyond what the scheme has.
+/// When the file cannot be read, its size fits no network of that layout, or a weight is too large for the scheme.
 pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<NetFile, NetError> {
     let read = |reason| NetError::Read { path: path.into(), reason };
-    let wrong = |reason| NetError::Bullet { path: path.into(), reason };
+    let invalid = |reason| NetError::Bullet { path: path.into(), reason };
     let file = File::open(path).map_err(read)?;
     let size = file.metadata().map_err(read)?.len();
     if size > MAX_FILE {
-        return Err(wrong(BulletError::TooLarge { size, limit: MAX_FILE }));
+        return Err(invalid(BulletError::TooLarge { size, limit: MAX_FILE }));
     }
     let mut bytes = Vec::with_capacity(size as usize);
     file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
-    let shape = shape(&bytes, set.num_features(), layout).map_err(wrong)?;
+    let shape = shape(&bytes, set.num_features(), layout).map_err(invalid)?;
     let content = |reason| NetError::Content { path: path.into(), reason: Box::new(reason) };
     shape.validate().map_err(content)?;
     let net = parse(&bytes, shape);
@@ -86,10 +86,10 @@ pub fn load(path: &Path, set: &FeatureSet, layout: Layout) -> Result<NetFile, Ne
     Ok(NetFile { origin: Origin::of(set), net })
 }
 
-/// Writes the file; `path` holds the old content or the whole new one, never less.
+/// Writes the file atomically.
 ///
 /// # Errors
-/// When the network is not one of those bullet's file can hold, or the file cannot be written.
+/// When bullet's format does not support the network, or the file cannot be written.
 pub fn save(path: &Path, net: &QuantNet) -> Result<(), NetError> {
     let bytes = bytes(net).map_err(|reason| NetError::Bullet { path: path.into(), reason })?;
     let mut file = OutputFile::create(path)?;
@@ -97,7 +97,7 @@ pub fn save(path: &Path, net: &QuantNet) -> Result<(), NetError> {
     Ok(file.finish()?)
 }
 
-/// The shape whose numbers and filling are the whole file.
+/// The shape whose numbers and padding make up the file.
 fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletError> {
     let Layout { activation, buckets, l1 } = layout;
     let size = bytes.len();
@@ -106,28 +106,28 @@ fn shape(bytes: &[u8], features: u32, layout: Layout) -> Result<Shape, BulletErr
         buckets: OutputBuckets { count: buckets, rule: BucketRule::Cpw },
         ..Shape::plain(features, l1, vec![])
     };
-    let unfit = BulletError::Size { size, features, activation, buckets };
+    let no_width = BulletError::Size { size, features, activation, buckets };
     let per_neuron = 2 * (features as usize + 1 + buckets * activation.outputs(2));
-    let most = size.saturating_sub(2 * buckets) / per_neuron;
+    let largest = size.saturating_sub(2 * buckets) / per_neuron;
     let fits =
         |l1: &usize| *l1 > 0 && numbers(&shape(*l1)).is_some_and(|count| (2 * count).next_multiple_of(LINE) == size);
-    // Not more than a line is filling.
-    let widths: Vec<usize> = (most.saturating_sub(LINE)..=most).filter(fits).collect();
+    // At most a line is padding.
+    let widths: Vec<usize> = (largest.saturating_sub(LINE)..=largest).filter(fits).collect();
     let width = match (l1, &widths[..]) {
         (Some(l1), _) if fits(&l1) => l1,
         (None, [width]) => *width,
-        (Some(_), _) | (None, []) => return Err(unfit),
+        (Some(_), _) | (None, []) => return Err(no_width),
         (None, _) => return Err(BulletError::Ambiguous { size, widths }),
     };
     let shape = shape(width);
-    let at = 2 * numbers(&shape).ok_or(unfit)?;
-    match bytes[at..].iter().zip(FILLING.iter().cycle()).all(|(found, expected)| found == expected) {
+    let at = 2 * numbers(&shape).ok_or(no_width)?;
+    match bytes[at..].iter().zip(PADDING.iter().cycle()).all(|(found, expected)| found == expected) {
         true => Ok(shape),
-        false => Err(BulletError::Filling { at, l1: width }),
+        false => Err(BulletError::Padding { at, l1: width }),
     }
 }
 
-/// How many numbers a network has; none where a pairwise one is odd or no file could be so long.
+/// The number of numbers of a network; `None` if a pairwise width is odd or no file could be that long.
 fn numbers(shape: &Shape) -> Option<usize> {
     let Shape { features, l1, activation, buckets, .. } = shape;
     if *activation == Activation::Pairwise && l1 % 2 == 1 {
@@ -141,11 +141,11 @@ fn numbers(shape: &Shape) -> Option<usize> {
         .filter(|count| *count < 1 << 40)
 }
 
-/// The network of bytes that are as many as `shape` needs.
+/// Reads the network from at least as many bytes as `shape` needs.
 fn parse(bytes: &[u8], shape: Shape) -> QuantNet {
     let (pairs, _) = bytes.as_chunks::<2>();
-    let mut left = pairs.iter().map(|pair| i16::from_le_bytes(*pair));
-    let mut take = |count: usize| -> Vec<i16> { left.by_ref().take(count).collect() };
+    let mut numbers = pairs.iter().map(|pair| i16::from_le_bytes(*pair));
+    let mut take = |count: usize| -> Vec<i16> { numbers.by_ref().take(count).collect() };
     let ft_weights = take(shape.features as usize * shape.l1);
     let ft_biases = take(shape.l1);
     let inputs = 2 * shape.activation.outputs(shape.l1);
@@ -176,7 +176,7 @@ fn bytes(net: &QuantNet) -> Result<Vec<u8>, BulletError> {
     let all = net.ft_weights.iter().chain(&net.ft_biases).chain(outputs).chain(&biases);
     let mut bytes: Vec<u8> = all.flat_map(|number| number.to_le_bytes()).collect();
     let missing = bytes.len().next_multiple_of(LINE) - bytes.len();
-    bytes.extend(FILLING.iter().cycle().take(missing));
+    bytes.extend(PADDING.iter().cycle().take(missing));
     Ok(bytes)
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_where_bullet_has_them() {
+    fn numbers_are_laid_out_as_by_bullet() {
         let net = net(Activation::Screlu, 2, 3);
         let bytes = bytes(&net).expect("one of bullet's");
         let number = |at: usize| i16::from_le_bytes([bytes[2 * at], bytes[2 * at + 1]]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_back() {
+    fn files_round_trip() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("quantised.bin");
         for (activation, buckets, l1) in [
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Cut anywhere a file is refused.
+    /// A file that is cut anywhere is refused.
     #[test]
     fn broken_files_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -248,9 +248,9 @@ mod tests {
         for length in 0..whole.len() {
             check(&whole[..length], layout, "quantised.bin: ");
         }
-        let mut filled = whole.clone();
-        *filled.last_mut().expect("bytes") ^= 1;
-        check(&filled, layout, "no filling of bullet's follows");
+        let mut damaged = whole.clone();
+        *damaged.last_mut().expect("bytes") ^= 1;
+        check(&damaged, layout, "bullet's padding does not follow");
         check(&whole, Layout { buckets: 33, ..layout }, "with 64 features, screlu and 33 output buckets");
         check(&whole, Layout { l1: Some(usize::MAX / 2), ..layout }, "no accumulator width gives");
         let mut heavy = net.clone();
@@ -264,15 +264,15 @@ mod tests {
     }
 
     #[test]
-    fn what_bullet_has_no_place_for_is_refused() {
+    fn networks_that_the_format_does_not_support_are_refused() {
         let check = |change: fn(&mut QuantNet), expected: &str| {
             let mut net = net(Activation::Screlu, 1, 5);
             change(&mut net);
             let error = bytes(&net).expect_err("refused").to_string();
             assert!(error.contains(expected), "{error}");
         };
-        check(|net| net.scheme = Scheme::stockfish(), "of scheme `simple`, not of `stockfish`");
-        check(|net| net.shape.psqt = true, "without hidden layers, PSQT");
+        check(|net| net.scheme = Scheme::stockfish(), "is of scheme `simple`; the network is of `stockfish`");
+        check(|net| net.shape.psqt = true, "has no hidden layers, no PSQT");
         check(|net| net.stacks[0][0].biases[0] = 40_000, "the output bias 40000 does not fit");
     }
 }

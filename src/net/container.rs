@@ -1,4 +1,4 @@
-//! The container both kinds of files share: safetensors with one metadata entry, written whole or not at all.
+//! The container of network files and checkpoints: safetensors with one metadata entry, written atomically.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub(super) kind: FileKind,
     #[serde(flatten)]
     pub(super) origin: Origin,
-    /// Of a network that came from a file with one.
+    /// Free text, for networks converted from a file that had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
     pub(super) shape: Shape,
@@ -46,7 +46,7 @@ impl FileKind {
     }
 }
 
-/// A tensor as bytes, on its way into a file.
+/// A tensor as bytes, to be written.
 pub(super) struct TensorBytes {
     dtype: Dtype,
     pub(super) shape: Vec<usize>,
@@ -106,7 +106,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, NetError> {
     std::fs::read(path).map_err(|reason| NetError::Read { path: path.into(), reason })
 }
 
-/// A file whose container and header are sound.
+/// A file with a valid container and header.
 pub(super) struct Container<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
@@ -141,7 +141,7 @@ impl<'a> Container<'a> {
         NetError::Content { path: self.path.into(), reason: Box::new(error) }
     }
 
-    /// A tensor's numbers. Type and dimensions are compared before anything is allocated.
+    /// The numbers of a tensor. Type and dimensions are checked before anything is allocated.
     pub(super) fn tensor<T, const N: usize>(
         &self,
         name: &str,
@@ -149,15 +149,15 @@ impl<'a> Container<'a> {
         dimensions: &[usize],
         number: fn([u8; N]) -> T,
     ) -> Result<Vec<T>, NetError> {
-        let wrong = |found: String| NetError::Tensor {
+        let mismatch = |found: String| NetError::Tensor {
             path: self.path.into(),
             name: name.into(),
             expected: format!("{dtype:?} {dimensions:?}"),
             found,
         };
-        let view = self.tensors.tensor(name).map_err(|_| wrong("missing".into()))?;
+        let view = self.tensors.tensor(name).map_err(|_| mismatch("missing".into()))?;
         if view.dtype() != dtype || view.shape() != dimensions {
-            return Err(wrong(format!("{:?} {:?}", view.dtype(), view.shape())));
+            return Err(mismatch(format!("{:?} {:?}", view.dtype(), view.shape())));
         }
         let (numbers, _) = view.data().as_chunks::<N>();
         Ok(numbers.iter().map(|bytes| number(*bytes)).collect())

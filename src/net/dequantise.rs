@@ -1,10 +1,9 @@
-//! From integers back to floats.
+//! Dequantisation: the float network of an integer network, and networks with a scaled output.
 
-use super::quantise::{QuantDense, quantise};
-use super::{Dense, FloatNet, NetError, QuantNet, Scheme};
+use super::{Dense, FloatNet, NetError, QuantDense, QuantNet, Scheme, quantise};
 
 impl QuantNet {
-    /// The float network whose quantisation under the same scheme this is. What rounding has taken away is gone.
+    /// The float network of the integers; quantised under the same scheme it gives this network again.
     #[must_use]
     pub fn dequantised(&self) -> FloatNet {
         let QuantNet { shape, scheme, .. } = self;
@@ -29,21 +28,21 @@ impl QuantNet {
 }
 
 impl QuantNet {
-    /// The network whose internal units are finer or coarser, so that a pawn is `pawn` of them: what makes the output is
-    /// scaled, everything before it keeps its integers.
+    /// Changes the internal unit so that a pawn is `pawn_value` of them: scales the output layers, the skip output and PSQT
+    /// values. All other integers stay the same.
     ///
     /// # Errors
-    /// When a weight of the last layer does not fit its integer any more, or `pawn` is not above 0.
-    pub fn with_pawn_value(&self, pawn: i32) -> Result<QuantNet, NetError> {
-        let scheme = Scheme { pawn_value: pawn, ..self.scheme.clone() };
+    /// When a weight of the last layer no longer fits its integer type, or `pawn_value` is not positive.
+    pub fn with_pawn_value(&self, pawn_value: i32) -> Result<QuantNet, NetError> {
+        let scheme = Scheme { pawn_value, ..self.scheme.clone() };
         scheme.validate()?;
-        let factor = f64::from(pawn) / f64::from(self.scheme.pawn_value);
+        let factor = f64::from(pawn_value) / f64::from(self.scheme.pawn_value);
         quantise(&self.dequantised().with_scaled_output(factor as f32), &scheme)
     }
 }
 
 impl FloatNet {
-    /// The network whose output is so many times this one's: its last layers, skip and PSQT values scaled.
+    /// Scales the output by a factor: the last layers, the skip output and the PSQT values.
     #[must_use]
     pub fn with_scaled_output(mut self, factor: f32) -> FloatNet {
         let scale = |values: &mut [f32]| values.iter_mut().for_each(|value| *value *= factor);
@@ -57,7 +56,7 @@ impl FloatNet {
                 scale(&mut last.biases);
             }
             if let (true, Some(first)) = (self.shape.skip, stack.first_mut()) {
-                // The skip output is the first layer's last.
+                // The skip output is the last of the first layer.
                 let skip = first.weights.len() - first.inputs;
                 scale(&mut first.weights[skip..]);
                 first.biases.last_mut().into_iter().for_each(|bias| *bias *= factor);
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_pawn_scales_the_score_and_nothing_else() {
+    fn another_pawn_value_scales_the_score_alone() {
         let buckets = OutputBuckets { count: 3, ..OutputBuckets::default() };
         let (activation, hidden_activation) = (Activation::Pairwise, Activation::Dual);
         let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) };
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn quantising_again_gives_the_same_integers() {
+    fn quantising_again_restores_the_integers() {
         let check = |shape: Shape| {
             let scheme = Scheme::stockfish();
             let quant = quantise(&random_net(&shape, 8), &scheme).expect("fits");

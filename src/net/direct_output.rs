@@ -1,8 +1,8 @@
-//! The output layer of schemes with i16 weights, whose products stay whole: the slow, obvious way.
+//! The direct output of schemes with i16 weights: products are not rounded. This is the plain reference.
 
 use super::{Activation, QuantNet};
 
-/// The positional part of a bucket's raw output; beyond i32 it saturates.
+/// The positional part of a bucket's raw output; it saturates at i32.
 pub(super) fn forward(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32]) -> i32 {
     let mut inputs = activate(net, &net.accumulate(stm));
     inputs.extend(activate(net, &net.accumulate(nstm)));
@@ -11,7 +11,7 @@ pub(super) fn forward(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32]) 
     output(net, sum, layer.biases[0])
 }
 
-/// One perspective's inputs: activations, or whole products of two of them.
+/// One perspective's inputs: activations, or unrounded products of two activations.
 fn activate(net: &QuantNet, sums: &[i32]) -> Vec<i64> {
     let one = i64::from(net.scheme.one);
     let relu = |sum: &i32| i64::from(*sum as i16).max(0);
@@ -72,8 +72,8 @@ mod tests {
         assert_eq!(forward_integer(&huge, 0, &[0], &[1]).positional, i32::MAX);
     }
 
-    /// With output weights that the scheme can say, what is left is the rounding of 31 numbers an accumulator's element:
-    /// some 1.5 centipawns, twice as many where activations are multiplied.
+    /// With output weights on the scheme's grid, the error comes from rounding 31 numbers per accumulator element: about 1.5
+    /// centipawns, twice as much if activations are multiplied.
     #[test]
     fn close_to_the_float_network_and_through_its_file() {
         let scheme = Scheme::simple();

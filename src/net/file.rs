@@ -1,11 +1,18 @@
-//! Networks on disk: safetensors files with everything needed to use them in one metadata entry.
+//! Network files and checkpoints: safetensors files that hold everything needed to use them.
 //!
-//! A network file holds the integer tensors `ft.weight` [features, l1] and `ft.bias` [l1] in i16, `layers.N.weight`
-//! [outputs, inputs] in i8 (i16 where the scheme says so), `layers.N.bias` [outputs] in i32 and, where the shape has them, `psqt.weight` [features,
-//! buckets] in i32; with several output buckets the layers of bucket B are `stacks.B.layers.N`. The metadata entry
-//! `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A checkpoint holds f32 tensors of the
-//! same names, PSQT values as last columns of `ft.weight`, without a scheme, and whatever else the trainer keeps. The metadata are one entry because a safetensors file with
-//! several has them in random order: the same network gives the same bytes.
+//! A network file holds these integer tensors; with several output buckets the layers of bucket B are `stacks.B.layers.N`:
+//!
+//! | tensor | dimensions | type |
+//! |---|---|---|
+//! | `ft.weight`, `ft.bias` | [features, l1], [l1] | i16 |
+//! | `psqt.weight`, if the shape has PSQT outputs | [features, buckets] | i32 |
+//! | `layers.N.weight` | [outputs, inputs] | i8, or the scheme's i16 |
+//! | `layers.N.bias` | [outputs] | i32 |
+//!
+//! The metadata entry `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A
+//! checkpoint holds f32 tensors of the same names and the trainer's own; PSQT values are the last columns of `ft.weight`,
+//! and there is no scheme. The metadata are one entry because safetensors writes several in random order, and a network
+//! always gives the same bytes.
 
 use std::path::Path;
 
@@ -16,7 +23,7 @@ use super::container::{Container, FileKind, Header, VERSION, matrix, read, vecto
 use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
-/// The feature set a network was made for.
+/// The feature set of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub name: String,
@@ -34,7 +41,7 @@ impl Origin {
     /// The feature set, rebuilt from its definition.
     ///
     /// # Errors
-    /// When the definition does not compile, or gives another identity than the file states.
+    /// When the definition does not compile, or its identity is not the one in the file.
     pub fn feature_set(&self) -> Result<FeatureSet, NetError> {
         let set = FeatureSet::from_definition(&self.definition).map_err(NetError::Definition)?;
         match *set.identity() == self.identity {
@@ -47,8 +54,10 @@ impl Origin {
         }
     }
 
+    /// Checks that the network belongs to `set`.
+    ///
     /// # Errors
-    /// When the network was made for another set than `set`; names both identities.
+    /// When it belongs to another set; names both identities.
     pub fn expect(&self, set: &FeatureSet) -> Result<(), NetError> {
         match *set.identity() == self.identity {
             true => Ok(()),
@@ -62,23 +71,38 @@ impl Origin {
     }
 }
 
-/// A quantised network with the feature set it was made for.
+/// A quantised network with its feature set.
+///
+/// ```
+/// use fsbench::features::FeatureSet;
+/// use fsbench::net::{FloatNet, NetFile, Origin, Scheme, Shape, quantise};
+///
+/// let set = FeatureSet::resolve("piece")?;
+/// let net = quantise(&FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![])), &Scheme::stockfish())?;
+/// let path = std::env::temp_dir().join("zeros.safetensors");
+/// NetFile { origin: Origin::of(&set), net }.save(&path)?;
+///
+/// let file = NetFile::load(&path)?;
+/// assert_eq!(file.origin.feature_set()?.identity(), set.identity());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetFile {
     pub origin: Origin,
     pub net: QuantNet,
 }
 
-/// What a checkpoint says besides its tensors.
+/// The metadata of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     pub origin: Origin,
-    /// The trainer's own notes (step, epoch, configuration…); null when there are none.
+    /// The trainer's own state (step, epoch, configuration…); null if there is none.
     pub training: serde_json::Value,
 }
 
 impl NetFile {
-    /// Writes the network; `path` holds the old content or the whole new one, never less.
+    /// Writes the network atomically: `path` keeps its old content until the new file is complete.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -86,7 +110,7 @@ impl NetFile {
         self.save_with_description(path, None)
     }
 
-    /// [`NetFile::save`], with what is to be said of the network ([`description`]).
+    /// [`NetFile::save`] with a description, which [`read_description`] reads.
     ///
     /// # Errors
     /// As [`NetFile::save`].
@@ -115,8 +139,8 @@ impl NetFile {
                 let weight = format!("{name}.weight");
                 tensors.push(match net.scheme.weights {
                     WeightType::I8 => {
-                        let byte = |value: i16| [value as u8];
-                        matrix(&weight, &layer.weights, byte, Dtype::I8, layer.inputs)
+                        let to_byte = |value: i16| [value as u8];
+                        matrix(&weight, &layer.weights, to_byte, Dtype::I8, layer.inputs)
                     }
                     WeightType::I16 => matrix(&weight, &layer.weights, i16::to_le_bytes, Dtype::I16, layer.inputs),
                 });
@@ -126,11 +150,11 @@ impl NetFile {
         write(path, &header, tensors)
     }
 
-    /// A network file of fsbench's or a `.nnue` of a known architecture, hints apart by their first bytes.
+    /// Loads an fsbench network or a `.nnue` file; the first bytes tell which. The feature set is not rebuilt here: see
+    /// [`Origin::feature_set`].
     ///
     /// # Errors
-    /// When the file cannot be read, is truncated or foreign, or its tensors have not the shape its header states.
-    /// The feature set is not rebuilt here: see [`Origin::feature_set`].
+    /// When the file cannot be read, is truncated or foreign, or its tensors do not have the shape of its header.
     pub fn load(path: &Path) -> Result<NetFile, NetError> {
         match nnue::is_nnue(path)? {
             true => Ok(nnue::Nnue::load(path, None)?.into_file()?),
@@ -179,11 +203,11 @@ impl NetFile {
     }
 }
 
-/// What a network file of fsbench's or a `.nnue` file says of its network, if anything.
+/// The description in an fsbench network or a `.nnue` file, if there is one.
 ///
 /// # Errors
 /// As [`NetFile::load`].
-pub fn description(path: &Path) -> Result<Option<String>, NetError> {
+pub fn read_description(path: &Path) -> Result<Option<String>, NetError> {
     if nnue::is_nnue(path)? {
         let nnue = nnue::Nnue::load(path, None)?;
         return Ok(Some(String::from_utf8_lossy(&nnue.description).into_owned()));
@@ -192,7 +216,8 @@ pub fn description(path: &Path) -> Result<Option<String>, NetError> {
     Ok(Container::new(path, &bytes, FileKind::Network)?.header.description)
 }
 
-/// Writes a checkpoint: the float network under the names of [`Shape::tensors`], and the trainer's `extra` f32 tensors (name, dimensions, values), as they are. Atomic as [`NetFile::save`].
+/// Writes a checkpoint, atomically as [`NetFile::save`]: the float network under the names of [`super::Shape::tensors`], and
+/// the trainer's `extra` f32 tensors (name, dimensions, values).
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -222,7 +247,7 @@ pub fn save_float(
     write(path, &header, tensors.collect())
 }
 
-/// The float network of a checkpoint; tensors besides the network's are left alone.
+/// Loads the float network of a checkpoint and ignores other tensors.
 ///
 /// # Errors
 /// As [`NetFile::load`].
@@ -283,7 +308,7 @@ mod tests {
         assert!(matches!(NetFile::load(&path("c")), Err(NetError::Foreign { kind: "network", .. })));
     }
 
-    /// Cut anywhere, or with any byte of its header changed, a file gives an error or a network, never a panic.
+    /// A file that is cut anywhere, or has any header byte changed, gives an error or a network, never a panic.
     #[test]
     fn broken_files_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -317,22 +342,22 @@ mod tests {
         check(r#"features\":7"#, r#"features\":8"#, "tensor `ft.weight` should be I16 [8, 3], but is I16 [7, 3]");
         check(r#"l1\":3,"#, r#"l1\":9,"#, "tensor `layers.0.weight` should be I8 [2, 18], but is I8 [2, 6]");
         check(r#""fsbench""#, r#""another""#, "has no `fsbench` in its metadata");
-        check(r#"\"divisor\":16"#, r#"\"divisor\":00"#, "metadata are broken");
+        check(r#"\"divisor\":16"#, r#"\"divisor\":00"#, "metadata entry is invalid");
         check(r#"\"divisor\":16"#, r#"\"divisor\":-1"#, "scales are 1 to 32768, not -1");
-        check(r#"\"version\":1"#, r#"\"version\":2"#, "is version 2 of the format; this fsbench reads version 1");
-        check(r#""shape":[7,3]"#, r#""shape":[9,9]"#, "no whole safetensors file");
+        check(r#"\"version\":1"#, r#"\"version\":2"#, "has format version 2; this fsbench reads version 1");
+        check(r#""shape":[7,3]"#, r#""shape":[9,9]"#, "is not a complete safetensors file");
     }
 
-    /// Sizes a header claims are compared with the file before anything of that size is allocated.
+    /// The sizes in a header are checked against the file before anything of that size is allocated.
     #[test]
-    fn huge_claims_are_refused() {
+    fn huge_sizes_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("net");
         let (_, file) = example(&piece());
         let check = |change: fn(&mut Shape), expected: &str| {
-            let mut lying = file.clone();
-            change(&mut lying.net.shape);
-            lying.save(&path).expect("saved");
+            let mut changed = file.clone();
+            change(&mut changed.net.shape);
+            changed.save(&path).expect("saved");
             let error = NetFile::load(&path).expect_err("refused").to_string();
             assert!(error.contains(expected), "{error}");
         };

@@ -1,4 +1,4 @@
-//! The float network and its plain forward pass.
+//! The float network and its plain forward pass: the reference of the trainer.
 
 use super::{Activation, NetError, Scheme, Shape};
 
@@ -15,38 +15,38 @@ pub struct Dense {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloatNet {
     pub shape: Shape,
-    /// `ft_weights[feature * shape.row_len() + column]`: a column a neuron, then, where the shape has PSQT outputs, one a
-    /// bucket.
+    /// `ft_weights[feature * shape.row_len() + column]`: one column per neuron, then one per bucket if the shape has PSQT
+    /// outputs.
     pub ft_weights: Vec<f32>,
-    /// One a neuron.
+    /// One per neuron.
     pub ft_biases: Vec<f32>,
-    /// The dense layers of every bucket, from the first hidden to the output. The first reads the side to move's
-    /// activations, then the other's.
+    /// The dense layers of each bucket, from the first hidden layer to the output. The first reads stm's activations, then
+    /// nstm's.
     pub stacks: Vec<Vec<Dense>>,
 }
 
 impl FloatNet {
     /// # Errors
-    /// When the shape is impossible, an array has not the shape's size, or a number is not finite.
+    /// When the shape is invalid, a tensor's size does not match it, or a number is not finite.
     pub fn validate(&self) -> Result<(), NetError> {
         self.shape.validate()?;
-        let size = |what: String, found: usize, expected: usize| match found == expected {
+        let check_size = |what: String, found: usize, expected: usize| match found == expected {
             true => Ok(()),
             false => Err(NetError::Shape(format!("{what} holds {found} numbers, not {expected}"))),
         };
         let shape = &self.shape;
-        size("the list of stacks".into(), self.stacks.len(), shape.buckets.count)?;
+        check_size("the list of stacks".into(), self.stacks.len(), shape.buckets.count)?;
         let expected = shape.layer_sizes();
         for stack in &self.stacks {
-            size("the list of layers".into(), stack.len(), expected.len())?;
+            check_size("the list of layers".into(), stack.len(), expected.len())?;
             for (index, (layer, (inputs, outputs))) in stack.iter().zip(&expected).enumerate() {
-                size(format!("a row of layers.{index}.weight"), layer.inputs, *inputs)?;
-                size(format!("the output of layers.{index}"), layer.outputs, *outputs)?;
+                check_size(format!("a row of layers.{index}.weight"), layer.inputs, *inputs)?;
+                check_size(format!("the output of layers.{index}"), layer.outputs, *outputs)?;
             }
         }
         let sizes = shape.tensors();
         for (tensor, (name, dimensions)) in self.tensors().into_iter().zip(&sizes) {
-            size(name.clone(), tensor.len(), dimensions.iter().product())?;
+            check_size(name.clone(), tensor.len(), dimensions.iter().product())?;
         }
         let numbers = self.tensors().into_iter().zip(&sizes);
         for (tensor, (name, _)) in numbers {
@@ -58,7 +58,7 @@ impl FloatNet {
         Ok(())
     }
 
-    /// The network's arrays, in the order of [`Shape::tensors`].
+    /// The network's tensors, in the order of [`Shape::tensors`].
     #[must_use]
     pub fn tensors(&self) -> Vec<&[f32]> {
         let layers = self.stacks.iter().flatten().flat_map(|layer| [&layer.weights[..], &layer.biases]);
@@ -71,10 +71,10 @@ impl FloatNet {
         [&mut self.ft_weights, &mut self.ft_biases].into_iter().chain(layers).collect()
     }
 
-    /// A network of that shape whose arrays are what `fill` gives for their names and dimensions.
+    /// A network of that shape; `fill` returns the values of each tensor for its name and dimensions.
     ///
     /// # Errors
-    /// Whatever `fill` gives.
+    /// The first error of `fill`.
     pub fn filled<E>(
         shape: &Shape,
         mut fill: impl FnMut(&str, &[usize]) -> Result<Vec<f32>, E>,
@@ -88,7 +88,7 @@ impl FloatNet {
         Ok(FloatNet { ft_weights, ft_biases, stacks, shape: shape.clone() })
     }
 
-    /// A network of that shape, all zero.
+    /// A network of that shape with all numbers zero.
     #[must_use]
     pub fn zeros(shape: &Shape) -> FloatNet {
         let zeros = |_: &str, dimensions: &[usize]| Ok(vec![0.0; dimensions.iter().product()]);
@@ -96,34 +96,33 @@ impl FloatNet {
         net
     }
 
-    /// The network with these features' rows only, in this order (all below `shape.features`).
+    /// The network with the rows of these features only, in this order. Indices are below `shape.features`.
     #[must_use]
-    pub fn with_features(self, kept: &[u32]) -> FloatNet {
+    pub fn with_features(self, features: &[u32]) -> FloatNet {
         let width = self.shape.row_len();
         let row = |feature: &u32| &self.ft_weights[*feature as usize * width..][..width];
-        let ft_weights = kept.iter().flat_map(row).copied().collect();
-        let shape = Shape { features: kept.len() as u32, ..self.shape.clone() };
+        let ft_weights = features.iter().flat_map(row).copied().collect();
+        let shape = Shape { features: features.len() as u32, ..self.shape.clone() };
         FloatNet { shape, ft_weights, ..self }
     }
 
-    /// With dense weights rounded to what the scheme's integers can say: what training runs forwards. Biases have steps
-    /// so fine that they stay as they are.
+    /// The network with dense weights rounded to the scheme's grid ([`super::on_grid`]), as training evaluates it.
     #[must_use]
     pub fn on_grid(&self, scheme: &Scheme) -> FloatNet {
         let stacks = self.stacks.iter().map(|stack| super::on_grid(stack, scheme)).collect();
         FloatNet { stacks, ..self.clone() }
     }
 
-    /// Trainable numbers.
+    /// The number of trainable parameters.
     #[must_use]
     pub fn parameters(&self) -> u64 {
         self.tensors().iter().map(|tensor| tensor.len() as u64).sum()
     }
 }
 
-/// The float output of a bucket for the active features of both perspectives (all below `shape.features`); repeated
-/// features count repeatedly. Centipawns are the output times the scheme's `nnue2score`. Products of two clipped values
-/// are scaled as the scheme's integers scale them ([`Scheme::product_scale`]).
+/// The float output of a bucket for the active features of both perspectives. Indices are below `shape.features`, and
+/// repeated features count repeatedly. The output times the scheme's `nnue2score` is the score in internal units. Products
+/// of two clipped values are scaled by [`Scheme::product_scale`], as in the integer network.
 #[must_use]
 pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm: &[u32]) -> f32 {
     let (l1, scale) = (net.shape.l1, scheme.product_scale() as f32);
@@ -167,7 +166,7 @@ fn activate(activation: Activation, sums: &[f32], scale: f32) -> Vec<f32> {
     }
 }
 
-/// Sums of all columns; biases in the neurons'.
+/// Sums of all columns, with the biases in the neurons' columns.
 fn accumulate(net: &FloatNet, active: &[u32]) -> Vec<f32> {
     let width = net.shape.row_len();
     let mut sums = net.ft_biases.clone();
@@ -209,15 +208,12 @@ mod tests {
         };
         assert!(tiny().validate().is_ok());
         assert_eq!(tiny().parameters(), 6);
-        check(|n| n.ft_weights.push(0.0), "the network's shape is wrong: ft.weight holds 3 numbers, not 2");
-        check(|n| n.stacks[0].clear(), "the network's shape is wrong: the list of layers holds 0 numbers, not 1");
-        check(
-            |n| n.stacks[0][0].inputs = 1,
-            "the network's shape is wrong: a row of layers.0.weight holds 1 numbers, not 2",
-        );
+        check(|n| n.ft_weights.push(0.0), "invalid network shape: ft.weight holds 3 numbers, not 2");
+        check(|n| n.stacks[0].clear(), "invalid network shape: the list of layers holds 0 numbers, not 1");
+        check(|n| n.stacks[0][0].inputs = 1, "invalid network shape: a row of layers.0.weight holds 1 numbers, not 2");
         check(
             |n| n.ft_biases[0] = f32::NAN,
-            "the network's shape is wrong: number 0 of ft.bias is NaN: training has diverged",
+            "invalid network shape: number 0 of ft.bias is NaN: training has diverged",
         );
     }
 }

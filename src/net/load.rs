@@ -1,29 +1,38 @@
-//! A network of whatever kind of file, as integers: a checkpoint's is quantised on the way.
+//! Loads a network from a file of any kind as integers; the network of a checkpoint is quantised.
 
 use std::path::Path;
 
 use super::{Checkpoint, NetError, NetFile, Scheme, Shape, load_float, quantise};
 
-/// What a file held.
+/// The numbers that a network's file holds.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum StoredPrecision {
     Integer,
-    /// Quantised when it was read.
+    /// A checkpoint, quantised on loading.
     Float,
 }
 
-/// The network of a file. A checkpoint's is quantised by `scheme`; where none is named, by the one that its trainer noted in
-/// it or beside it, else by the first that admits its shape.
+/// Loads a network file, a `.nnue` file or a checkpoint. A checkpoint is quantised by `scheme`; without it, by the scheme of
+/// its training run, or else by the first scheme that supports its shape.
+///
+/// ```no_run
+/// use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+///
+/// let (file, _) = fsbench::net::load_quantised("runs/first/best.safetensors".as_ref(), None)?;
+/// let (set, model) = (file.origin.feature_set()?, Model::new(&file.net));
+/// let evaluator = Evaluator::new(&set, &model, Strategy::LazyCached, BackEnd::best())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
-/// As [`NetFile::load`]; when the network does not fit the scheme, or a scheme is named for integers of another.
+/// As [`NetFile::load`]; when the network does not fit the scheme, or the file holds integers of another scheme.
 pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, StoredPrecision), NetError> {
     let foreign = match NetFile::load(path) {
         Ok(file) => {
-            let (found, wanted) = (&file.net.scheme.name, scheme.map(|scheme| &scheme.name));
-            return match wanted.filter(|wanted| *wanted != found) {
+            let (stored, wanted) = (&file.net.scheme.name, scheme.map(|scheme| &scheme.name));
+            return match wanted.filter(|wanted| *wanted != stored) {
                 Some(wanted) => Err(NetError::Scheme(format!(
-                    "{} holds integers of scheme `{found}`, `{wanted}` was asked for; quantise its checkpoint",
+                    "{} is already quantised by scheme `{stored}`; to use `{wanted}`, load its checkpoint",
                     path.display()
                 ))),
                 None => Ok((file, StoredPrecision::Integer)),
@@ -34,27 +43,27 @@ pub fn load_quantised(path: &Path, scheme: Option<&Scheme>) -> Result<(NetFile, 
     };
     let (net, Checkpoint { origin, training }) = match load_float(path) {
         Err(NetError::Foreign { .. }) => return Err(foreign),
-        found => found?,
+        result => result?,
     };
-    let scheme = scheme.cloned().or_else(|| noted(&training)).or_else(|| of_its_run(path));
-    let scheme = scheme.unwrap_or_else(|| fitting(&net.shape));
+    let scheme = scheme.cloned().or_else(|| scheme_of_checkpoint(&training)).or_else(|| scheme_of_run(path));
+    let scheme = scheme.unwrap_or_else(|| first_admitting(&net.shape));
     scheme.admits(&net.shape)?;
     Ok((NetFile { origin, net: quantise(&net, &scheme)? }, StoredPrecision::Float))
 }
 
-/// Of a checkpoint to go on from, or of weights alone.
-fn noted(training: &serde_json::Value) -> Option<Scheme> {
+/// The scheme in a checkpoint's training state, or in the metadata of a file with weights alone.
+fn scheme_of_checkpoint(training: &serde_json::Value) -> Option<Scheme> {
     let name = training["scheme"].as_str().or_else(|| training["config"]["scheme"].as_str());
     name.and_then(Scheme::named)
 }
 
-/// Weights alone say nothing of it where a version before this one wrote them; the run's configuration beside them does.
-fn of_its_run(path: &Path) -> Option<Scheme> {
+/// The scheme in the run's configuration beside the file: earlier versions did not store it with weights alone.
+fn scheme_of_run(path: &Path) -> Option<Scheme> {
     let text = std::fs::read(path.with_file_name("config.json")).ok()?;
     let config: serde_json::Value = serde_json::from_slice(&text).ok()?;
     config["scheme"].as_str().and_then(Scheme::named)
 }
 
-fn fitting(shape: &Shape) -> Scheme {
+fn first_admitting(shape: &Shape) -> Scheme {
     Scheme::all().into_iter().find(|scheme| scheme.admits(shape).is_ok()).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
 //! Networks: shapes, quantisation schemes, file formats and a plain float forward pass.
 //!
-//! A [`FloatNet`] is what the trainer leaves, a [`QuantNet`] what the engine runs; [`quantise`] leads from one to the
-//! other under a [`Scheme`]. [`NetFile`] and the checkpoint functions keep both as safetensors files; [`nnue`] reads and
-//! writes Stockfish's own, [`bullet`] those of that trainer.
+//! The trainer produces a [`FloatNet`], the engine runs a [`QuantNet`]; [`quantise()`] converts one to the other under a
+//! [`Scheme`]. [`NetFile`] and the checkpoint functions store both as safetensors files. [`nnue`] reads and writes
+//! Stockfish's files, [`bullet`] those of the trainer bullet. [`load_quantised`] loads any of these but bullet's.
 
 pub mod bullet;
 mod container;
@@ -12,6 +12,7 @@ mod error;
 mod file;
 mod float;
 mod ft_permute;
+mod integer;
 mod load;
 pub mod nnue;
 mod quantise;
@@ -19,10 +20,11 @@ mod scheme;
 mod shape;
 
 pub use error::NetError;
-pub use file::{Checkpoint, NetFile, Origin, description, load_float, save_float};
+pub use file::{Checkpoint, NetFile, Origin, load_float, read_description, save_float};
 pub use float::{Dense, FloatNet, forward};
+pub use integer::{QuantDense, QuantNet, RawScore, forward_integer};
 pub use load::{StoredPrecision, load_quantised};
-pub use quantise::{QuantDense, QuantNet, RawScore, forward_integer, on_grid, quantise};
+pub use quantise::{on_grid, quantise};
 pub use scheme::{Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 
@@ -36,7 +38,7 @@ pub(crate) mod tests {
         Shape::plain(features, l1, hidden.to_vec())
     }
 
-    /// Weights as training leaves them: small, within the scheme's limits, activations spread over [0, 1].
+    /// Weights like those of a trained network: small, within the scheme's limits, activations spread over [0, 1].
     pub(crate) fn random_net(shape: &Shape, seed: u64) -> FloatNet {
         let mut rng = Seed(seed).stream("random net", 0);
         let mut uniform =

@@ -1,12 +1,12 @@
-//! Quantisation schemes: how a float network's numbers become integers. Data in a network's header, not code.
+//! Quantisation schemes: the scales between float and integer networks. A scheme is data in the network's header.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Activation, NetError, Shape};
 
-/// The scales of one integer arithmetic. Activations are integers in `0..=one`; everything else follows:
+/// The scales of an integer arithmetic. Activations are integers in `0..=one`; the other scales follow:
 ///
-/// | number | integer | is the float times |
+/// | number | integer | scale |
 /// |---|---|---|
 /// | feature transformer weights, biases | i16 | `one` |
 /// | hidden weights | i8 | `hidden` |
@@ -14,40 +14,40 @@ use super::{Activation, NetError, Shape};
 /// | output weights | `weights` | raw / `one` |
 /// | output bias, raw output, PSQT | i32 | raw: `nnue2score · divisor`, without a divisor `one · hidden` |
 ///
-/// With weights in i8, products of two activations are divided by the power of two above `one`, so that they are
-/// activations again; a skip output is brought to the raw output's scale. With weights in i16 there are no hidden layers,
-/// and products stay whole: a weight times the first activation fits i16, that times the second goes into the sum, which
-/// is divided by `one` (truncated toward zero) before the bias is added.
+/// With i8 weights, products of two activations are divided by the power of two above `one`, which makes them activations
+/// again. A skip output is rescaled to the raw output. With i16 weights there are no hidden layers, and products are not
+/// rounded (direct output): a weight times the first activation fits i16, and its product with the second is summed. The
+/// sum is divided by `one`, truncated toward zero, before the bias is added.
 ///
-/// Accumulators are sums modulo 2^16: an update that leaves the range on the way and comes back is exact, and a sum
-/// that stays outside wraps, as in the engines of this family. `measure error` counts positions where that happens.
+/// Accumulators are sums modulo 2^16, as in the engines of this family: updates may overflow on the way, but a sum outside
+/// i16 wraps. `measure error` counts the positions where that happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
     pub name: String,
-    /// The activation 1.0.
+    /// The integer of activation 1.0.
     pub one: i32,
     /// Scale of the hidden weights; a power of two, so that [`Scheme::rescale`] is a shift.
     pub hidden: i32,
-    /// Internal score units a float output of 1.0.
+    /// Internal score units per float output of 1.0.
     pub nnue2score: i32,
-    /// Raw output units an internal score unit, where that is a whole number.
+    /// Raw output units per internal score unit, if that is an integer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divisor: Option<i32>,
-    /// Internal score units a pawn. 100 for the nets trained here, whose targets are centipawns.
+    /// Internal score units per pawn; 100 for networks trained on centipawns.
     pub pawn_value: i32,
-    /// What the dense weights are.
+    /// The integer type of the dense weights.
     #[serde(default, skip_serializing_if = "WeightType::is_i8")]
     pub weights: WeightType,
 }
 
-/// The integers of dense weights.
+/// The integer type of dense weights.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightType {
     #[default]
     I8,
-    /// No hidden layers.
+    /// For networks without hidden layers.
     I16,
 }
 
@@ -57,7 +57,7 @@ impl WeightType {
     }
 }
 
-/// Largest absolute float weights a scheme can hold: what training clips to.
+/// The largest absolute float weights that a scheme can hold. Training clips to them.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Limits {
     pub feature_transformer: f64,
@@ -72,10 +72,10 @@ impl Default for Scheme {
 }
 
 impl Scheme {
-    /// What trainers of nets with i16 weights clip to (bullet's default).
+    /// The weight limit of trainers for i16 weights (bullet's default).
     const CLIP_I16: f64 = 1.98;
 
-    /// The arithmetic of Stockfish's networks since version 12, with centipawns as internal unit.
+    /// The arithmetic of Stockfish's networks since version 12, with centipawns as the internal unit.
     #[must_use]
     pub fn stockfish() -> Scheme {
         let weights = WeightType::I8;
@@ -90,66 +90,78 @@ impl Scheme {
         }
     }
 
-    /// The arithmetic of networks without hidden layers as trained with bullet: QA 255, QB 64, scale 400.
+    /// The arithmetic of bullet's networks without hidden layers: QA 255, QB 64, scale 400.
     #[must_use]
     pub fn simple() -> Scheme {
         let weights = WeightType::I16;
         Scheme { name: "simple".into(), one: 255, hidden: 64, nnue2score: 400, divisor: None, pawn_value: 100, weights }
     }
 
+    /// The known schemes.
     #[must_use]
     pub fn all() -> [Scheme; 2] {
         [Scheme::stockfish(), Scheme::simple()]
     }
 
+    /// The known scheme of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Scheme> {
         Scheme::all().into_iter().find(|scheme| scheme.name == name)
     }
 
     /// # Errors
-    /// When a scale is not positive, activations do not fit seven bits (eight with weights in i16) or the hidden scale is
-    /// no power of two.
+    /// When a scale is not positive, the hidden scale is not a power of two, or activations do not fit seven bits (eight
+    /// bits with i16 weights).
     pub fn validate(&self) -> Result<(), NetError> {
-        let wrong = |why: String| Err(NetError::Scheme(why));
+        let invalid = |reason: String| Err(NetError::Scheme(reason));
         let scales = [self.nnue2score, self.divisor.unwrap_or(1), self.pawn_value];
         let largest = if self.weights.is_i8() { 127 } else { 255 };
         if !(1..=largest).contains(&self.one) {
-            return wrong(format!("activations go up to 1 to {largest}, not {}", self.one));
+            return invalid(format!("the activation 1.0 is 1 to {largest}, not {}", self.one));
         }
         if !(1..=1 << 15).contains(&self.hidden) || !self.hidden.unsigned_abs().is_power_of_two() {
-            return wrong(format!("the scale of hidden weights is a power of two up to 32768, not {}", self.hidden));
+            return invalid(format!("the scale of hidden weights is a power of two up to 32768, not {}", self.hidden));
         }
         match scales.iter().find(|scale| !(1..=1 << 15).contains(*scale)) {
-            Some(scale) => wrong(format!("scales are 1 to 32768, not {scale}")),
+            Some(scale) => invalid(format!("scales are 1 to 32768, not {scale}")),
             None => Ok(()),
         }
     }
 
     /// # Errors
-    /// When the scheme has no integers for a part of the shape.
+    /// When the scheme does not support the shape.
     pub fn admits(&self, shape: &Shape) -> Result<(), NetError> {
-        let wrong = |why: &str| Err(NetError::Scheme(format!("{} {why}", self.name)));
+        let unsupported = |reason: &str| Err(NetError::Scheme(format!("{} {reason}", self.name)));
         let relu = [shape.activation, shape.hidden_activation].contains(&Activation::Relu);
         match self.weights {
             WeightType::I8 if relu => {
-                wrong("clips activations at 1 and has no relu; take crelu, or scheme `simple`, which has no such limit")
+                unsupported("clips activations at 1, so it does not support relu; use crelu or scheme `simple`")
             }
             WeightType::I16 if !shape.hidden.is_empty() => {
-                wrong("has weights in i16 for one layer; networks with hidden layers take scheme `stockfish`")
+                unsupported("does not support hidden layers; use scheme `stockfish` for this network")
             }
             _ => Ok(()),
         }
     }
 
-    /// The largest dense weight for inputs of that activation. In i16 a weight times an activation stays in i16, except
-    /// where each activation counts once and is at most 255: there any weight does.
+    /// The largest dense weight for inputs of that activation. With i16 weights, a weight times an activation must fit i16;
+    /// crelu needs no such product.
     #[must_use]
     pub fn largest_weight(&self, activation: Activation) -> i32 {
         match (self.weights, activation) {
             (WeightType::I8, _) => i32::from(i8::MAX),
             (WeightType::I16, Activation::Crelu) => i32::from(i16::MAX),
             (WeightType::I16, _) => i32::from(i16::MAX) / 255,
+        }
+    }
+
+    /// The largest bias with which no sum over `inputs` activations times weights leaves i32. With i16 weights sums saturate,
+    /// so every bias is valid.
+    #[must_use]
+    pub(super) fn largest_bias(&self, inputs: usize) -> i64 {
+        match self.weights {
+            WeightType::I8 => i64::from(i32::MAX) - inputs as i64 * 127 * 128,
+            WeightType::I16 => i64::from(i32::MAX),
         }
     }
 
@@ -166,7 +178,7 @@ impl Scheme {
         }
     }
 
-    /// Of the feature transformer's weights and biases, and of every activation.
+    /// The scale of the feature transformer's weights and biases, and of all activations.
     #[must_use]
     pub fn feature_transformer_scale(&self) -> f64 {
         f64::from(self.one)
@@ -187,7 +199,7 @@ impl Scheme {
         self.output_bias_scale() / f64::from(self.one)
     }
 
-    /// Also that of the raw output.
+    /// The scale of output biases, PSQT values and the raw output.
     #[must_use]
     pub fn output_bias_scale(&self) -> f64 {
         self.raw_scale() as f64
@@ -200,32 +212,32 @@ impl Scheme {
         }
     }
 
-    /// The bits a hidden layer's sum is shifted right by to have the activations' scale again.
+    /// The right shift from a hidden layer's sum to the scale of activations.
     #[must_use]
     pub fn rescale_shift(&self) -> u32 {
         self.hidden.trailing_zeros()
     }
 
-    /// A hidden layer's sum, rounded down to the activations' scale (before clipping).
+    /// A hidden layer's sum in the scale of activations, rounded down and not clipped.
     #[must_use]
     pub fn rescale(&self, sum: i32) -> i32 {
         sum >> self.rescale_shift()
     }
 
-    /// clamp(x, 0, 1) in the activations' scale.
+    /// clamp(x, 0, 1) in the scale of activations.
     #[must_use]
     pub fn crelu(&self, value: i32) -> u8 {
         value.clamp(0, self.one) as u8
     }
 
-    /// The bits a product of two activations is shifted right by, so that 1.0 squared is the greatest activation or one
-    /// below: 7 where `one` is 127.
+    /// The right shift from a product of two activations to an activation: 7 if `one` is 127. It turns 1.0² into the
+    /// largest activation or one below.
     #[must_use]
     pub fn product_shift(&self) -> u32 {
         32 - self.one.leading_zeros()
     }
 
-    /// What rounding leaves of a product of two activations: 127/128 where `one` is 127, all of it with weights in i16.
+    /// The factor by which the shift changes a product of two activations: 127/128 if `one` is 127; 1 with i16 weights.
     #[must_use]
     pub fn product_scale(&self) -> f64 {
         match self.weights {
@@ -240,20 +252,20 @@ impl Scheme {
         ((u32::from(a) * u32::from(b)) >> self.product_shift()) as u8
     }
 
-    /// min(x², 1) of a hidden layer's sum, in the activations' scale.
+    /// min(x², 1) of a hidden layer's sum, in the scale of activations.
     #[must_use]
     pub fn square(&self, sum: i32) -> u8 {
         let square = i64::from(sum) * i64::from(sum);
         (square >> (2 * self.rescale_shift() + self.product_shift())).min(i64::from(self.one)) as u8
     }
 
-    /// A hidden layer's sum as a share of the raw output, truncated toward zero.
+    /// A hidden layer's sum in the raw output's scale, truncated toward zero.
     #[must_use]
     pub fn skip(&self, sum: i32) -> i32 {
         (i64::from(sum) * self.raw_scale() / (i64::from(self.one) * i64::from(self.hidden))) as i32
     }
 
-    /// Raw output to internal score units, truncated toward zero.
+    /// Converts a raw output to internal score units, truncated toward zero.
     #[must_use]
     pub fn internal_score(&self, raw: i32) -> i32 {
         match self.divisor {
@@ -262,13 +274,13 @@ impl Scheme {
         }
     }
 
-    /// Centipawns a float output of 1.0.
+    /// Centipawns per float output of 1.0.
     #[must_use]
     pub fn float_centipawns(&self) -> f64 {
         f64::from(self.nnue2score) * 100.0 / f64::from(self.pawn_value)
     }
 
-    /// Internal score units to centipawns, truncated toward zero.
+    /// Converts internal score units to centipawns, truncated toward zero.
     #[must_use]
     pub fn centipawns(&self, internal: i32) -> i32 {
         (i64::from(internal) * 100 / i64::from(self.pawn_value)) as i32
@@ -318,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_stay_as_they_were() {
+    fn header_format_is_stable() {
         let check = |scheme: Scheme, expected: &str| {
             assert_eq!(serde_json::to_string(&scheme).expect("written"), expected);
             assert_eq!(serde_json::from_str::<Scheme>(expected).expect("read"), scheme);
@@ -331,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scheme_cannot_say_is_refused() {
+    fn unsupported_shapes_are_refused() {
         let check = |scheme: Scheme, shape: Shape, expected: Option<&str>| {
             let error = scheme.admits(&shape).err().map(|error| error.to_string());
             assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
@@ -339,16 +351,16 @@ mod tests {
         };
         let relu = Shape { activation: Activation::Relu, ..Shape::plain(1, 2, vec![]) };
         check(Scheme::simple(), relu.clone(), None);
-        check(Scheme::stockfish(), relu, Some("clips activations at 1 and has no relu"));
+        check(Scheme::stockfish(), relu, Some("clips activations at 1, so it does not support relu"));
         check(
             Scheme::simple(),
             Shape::plain(1, 2, vec![3]),
-            Some("networks with hidden layers take scheme `stockfish`"),
+            Some("does not support hidden layers; use scheme `stockfish`"),
         );
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_scales_are_refused() {
         let check = |change: fn(&mut Scheme)| {
             let mut scheme = Scheme::stockfish();
             change(&mut scheme);

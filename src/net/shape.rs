@@ -1,4 +1,4 @@
-//! What a network looks like: widths, activations, output buckets.
+//! The shape of a network: widths, activations, output buckets.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use super::NetError;
 
-/// Function between two layers. Values are in the scheme's scale, where `one` is 1.0.
+/// The function between two layers.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
-    /// max(x, 0); no scheme has integers for it after a hidden layer
+    /// max(x, 0); not supported after hidden layers
     Relu,
     /// clamp(x, 0, 1)
     #[default]
     Crelu,
-    /// clamp(x, 0, 1)², the product rounded down
+    /// clamp(x, 0, 1)²
     Screlu,
-    /// Accumulators only: the first half clipped times the second half clipped; half as many values come out.
+    /// Accumulators only: the clipped first half times the clipped second half; halves the number of values.
     Pairwise,
-    /// The first hidden layer only: min(x², 1) of every value, then clamp(x, 0, 1) of every value; twice as many come out.
+    /// First hidden layer only: min(x², 1) of every value, then clamp(x, 0, 1) of every value; doubles the number of values.
     Dual,
 }
 
@@ -35,13 +35,13 @@ impl Activation {
         }
     }
 
-    /// Whether every value that comes out of accumulators is a product of two clipped ones.
+    /// Whether the activations of accumulators are products of two clipped values.
     #[must_use]
     pub const fn multiplies(self) -> bool {
         matches!(self, Activation::Screlu | Activation::Pairwise)
     }
 
-    /// How many values come out for `width` that go in.
+    /// The number of activations of `width` values.
     #[must_use]
     pub const fn outputs(self, width: usize) -> usize {
         match self {
@@ -52,18 +52,18 @@ impl Activation {
     }
 }
 
-/// Which stack of dense layers a position goes through, by the number of its pieces n.
+/// The rule that chooses a position's stack of dense layers by its number of pieces n.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum BucketRule {
     /// (n − 1) / 4, as in Stockfish.
     #[default]
     Stockfish,
-    /// (n − 2) / ⌈32 / buckets⌉, as the chess programming wiki has it.
+    /// (n − 2) / ⌈32 / buckets⌉, as in the Chess Programming Wiki.
     Cpw,
 }
 
-/// Output buckets: how many, and how one is chosen.
+/// The number of output buckets and the rule that chooses one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputBuckets {
     pub count: usize,
@@ -78,7 +78,7 @@ impl Default for OutputBuckets {
 }
 
 impl OutputBuckets {
-    /// The bucket of a position with that many pieces; always below `count`.
+    /// The bucket for a number of pieces; always below `count`.
     #[must_use]
     pub fn of(self, pieces: usize) -> usize {
         let bucket = match self.rule {
@@ -93,25 +93,33 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// `(features → l1) × 2 → hidden… → 1`, as in DESIGN's network grammar.
+/// `(features → l1) × 2 → hidden… → 1`.
+///
+/// ```
+/// use fsbench::net::{Activation, Shape};
+///
+/// let shape = Shape { activation: Activation::Screlu, ..Shape::plain(768, 256, vec![]) };
+/// assert_eq!(shape.to_string(), "(768 → 256) × 2 screlu → 1");
+/// assert_eq!(shape.layer_sizes(), [(512, 1)]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// Inputs a perspective.
+    /// Inputs per perspective.
     pub features: u32,
-    /// Accumulator width a perspective.
+    /// Accumulator width per perspective.
     pub l1: usize,
-    /// Widths of the hidden layers as their successors see them, first to last; none to two.
+    /// Widths of the hidden layers, first to last, without the skip output; at most two.
     pub hidden: Vec<usize>,
     /// Between the accumulators and the first dense layer.
     #[serde(default)]
     pub activation: Activation,
-    /// After the first hidden layer. After a second one stand relu and screlu too, else crelu.
+    /// After the first hidden layer. The second one has the same if this is relu or screlu, else crelu.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hidden_activation: Activation,
-    /// Whether the first hidden layer has one more output, which is added to the network's.
+    /// Whether the first hidden layer has one more output, which is added to the network's output.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skip: bool,
-    /// Whether every feature has a value a bucket that is added as (stm − nstm) / 2.
+    /// Whether every feature has a PSQT value per bucket; (stm − nstm) / 2 of their sums is added to the output.
     #[serde(default, skip_serializing_if = "is_default")]
     pub psqt: bool,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -122,7 +130,7 @@ impl Shape {
     const MAX_WIDTH: usize = 1 << 16;
     const MAX_BUCKETS: usize = 32;
 
-    /// One stack, crelu everywhere, nothing else.
+    /// A network with one stack and crelu throughout.
     #[must_use]
     pub fn plain(features: u32, l1: usize, hidden: Vec<usize>) -> Shape {
         Shape {
@@ -137,13 +145,13 @@ impl Shape {
         }
     }
 
-    /// Columns of a feature's row: neurons, then one PSQT value a bucket where the shape has them.
+    /// Columns per feature: the neurons, then one PSQT value per bucket if the shape has PSQT outputs.
     #[must_use]
     pub fn row_len(&self) -> usize {
         self.l1 + if self.psqt { self.buckets.count } else { 0 }
     }
 
-    /// Names and dimensions of a float network's arrays: the feature transformer's, then those of every bucket's layers.
+    /// Names and dimensions of a float network's tensors: the feature transformer's, then those of each bucket's layers.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let ft =
@@ -157,7 +165,7 @@ impl Shape {
         ft.into_iter().chain(layers).collect()
     }
 
-    /// A dense layer's name in files: `layers.N`, or `stacks.BUCKET.layers.N` where there are several buckets.
+    /// A dense layer's name in files: `layers.N`, or `stacks.BUCKET.layers.N` if there are several buckets.
     #[must_use]
     pub fn layer_name(&self, bucket: usize, index: usize) -> String {
         match self.buckets.count {
@@ -166,7 +174,7 @@ impl Shape {
         }
     }
 
-    /// (inputs, outputs) of every dense layer of a stack, the first hidden to the output.
+    /// (inputs, outputs) of the dense layers of a stack, from the first hidden layer to the output.
     #[must_use]
     pub fn layer_sizes(&self) -> Vec<(usize, usize)> {
         let mut inputs = 2 * self.activation.outputs(self.l1);
@@ -179,7 +187,7 @@ impl Shape {
         layers
     }
 
-    /// After the hidden layer of that index.
+    /// The activation after a hidden layer.
     #[must_use]
     pub fn hidden_activation(&self, index: usize) -> Activation {
         match (index, self.hidden_activation) {
@@ -188,7 +196,7 @@ impl Shape {
         }
     }
 
-    /// Before the dense layer of that index.
+    /// The activation before a dense layer.
     #[must_use]
     pub fn input_activation(&self, layer: usize) -> Activation {
         match layer {
@@ -197,7 +205,7 @@ impl Shape {
         }
     }
 
-    /// Values that go into every dense layer: one perspective's of the accumulators, then those of the hidden layers.
+    /// Numbers of activations: of one accumulator, then of each hidden layer.
     #[must_use]
     pub fn activation_widths(&self) -> Vec<usize> {
         let hidden = self.hidden.iter().enumerate().map(|(index, width)| self.hidden_activation(index).outputs(*width));
@@ -205,36 +213,36 @@ impl Shape {
     }
 
     /// # Errors
-    /// When there are no features or neurons, more than two hidden layers or 32 buckets, a width beyond 65,536, or an
-    /// activation where it cannot stand.
+    /// When there are no features or neurons, more than two hidden layers or 32 buckets, a width above 65,536, or an
+    /// activation in a place that does not support it.
     pub fn validate(&self) -> Result<(), NetError> {
-        let wrong = |why: String| Err(NetError::Shape(why));
-        let layer = |width: usize| (1..=Self::MAX_WIDTH).contains(&width);
+        let invalid = |reason: String| Err(NetError::Shape(reason));
+        let is_valid = |width: usize| (1..=Self::MAX_WIDTH).contains(&width);
         if self.features == 0 {
-            return wrong("a network needs at least one feature".into());
+            return invalid("a network needs at least one feature".into());
         }
-        if !layer(self.l1) {
-            return wrong(format!("an accumulator is 1 to {} wide, not {}", Self::MAX_WIDTH, self.l1));
+        if !is_valid(self.l1) {
+            return invalid(format!("an accumulator is 1 to {} wide, not {}", Self::MAX_WIDTH, self.l1));
         }
         if self.hidden.len() > 2 {
-            return wrong(format!("at most two hidden layers, not {}", self.hidden.len()));
+            return invalid(format!("at most two hidden layers, not {}", self.hidden.len()));
         }
-        if let Some(width) = self.hidden.iter().find(|width| !layer(**width)) {
-            return wrong(format!("a hidden layer is 1 to {} wide, not {width}", Self::MAX_WIDTH));
+        if let Some(width) = self.hidden.iter().find(|width| !is_valid(**width)) {
+            return invalid(format!("a hidden layer is 1 to {} wide, not {width}", Self::MAX_WIDTH));
         }
         if !(1..=Self::MAX_BUCKETS).contains(&self.buckets.count) {
-            return wrong(format!("1 to {} output buckets, not {}", Self::MAX_BUCKETS, self.buckets.count));
+            return invalid(format!("1 to {} output buckets, not {}", Self::MAX_BUCKETS, self.buckets.count));
         }
         if self.skip && self.hidden.is_empty() {
-            return wrong("a skip output needs a hidden layer".into());
+            return invalid("a skip output needs a hidden layer".into());
         }
         match (self.activation, self.hidden_activation) {
-            (Activation::Dual, _) => wrong("dual stands after a hidden layer, not after the accumulators".into()),
+            (Activation::Dual, _) => invalid("dual is an activation of hidden layers, not of accumulators".into()),
             (_, Activation::Pairwise) => {
-                wrong("pairwise stands after the accumulators, not after a hidden layer".into())
+                invalid("pairwise is an activation of accumulators, not of hidden layers".into())
             }
             (Activation::Pairwise, _) if !self.l1.is_multiple_of(2) => {
-                wrong(format!("pairwise halves the accumulator: {} is odd", self.l1))
+                invalid(format!("pairwise halves the accumulator: {} is odd", self.l1))
             }
             _ => Ok(()),
         }
@@ -290,7 +298,7 @@ mod tests {
     #[test]
     fn shapes_are_checked() {
         let check = |shape: Shape, expected: &str| {
-            let expected = format!("the network's shape is wrong: {expected}");
+            let expected = format!("invalid network shape: {expected}");
             assert_eq!(shape.validate().expect_err("wrong").to_string(), expected);
         };
         assert!(shape(768, 256, &[32, 32]).validate().is_ok() && full().validate().is_ok());
@@ -303,7 +311,7 @@ mod tests {
         let buckets = OutputBuckets { count: 33, rule: BucketRule::Cpw };
         check(Shape { buckets, ..full() }, "1 to 32 output buckets, not 33");
         let activation = Activation::Dual;
-        check(Shape { activation, ..full() }, "dual stands after a hidden layer, not after the accumulators");
+        check(Shape { activation, ..full() }, "dual is an activation of hidden layers, not of accumulators");
     }
 
     #[test]
@@ -334,9 +342,9 @@ mod tests {
         check(1, BucketRule::Stockfish, [2, 5, 6, 31, 32], [0; 5]);
     }
 
-    /// What a plain network's header says has not changed with what shapes can be.
+    /// The header of a plain network has no fields of later shapes.
     #[test]
-    fn plain_headers_stay_as_they_were() {
+    fn header_format_is_stable() {
         let json = r#"{"features":7,"l1":3,"hidden":[2],"activation":"crelu"}"#;
         let read: Shape = serde_json::from_str(json).expect("a shape");
         assert_eq!(read, shape(7, 3, &[2]));

@@ -194,7 +194,7 @@ mod tests {
             |s| s.scheme = Some("fancy".into()),
             "there is no quantisation scheme `fancy`; there are stockfish, simple",
         );
-        check(|s| s.hidden = vec![8; 3], "the network's shape is wrong: at most two hidden layers, not 3");
+        check(|s| s.hidden = vec![8; 3], "invalid network shape: at most two hidden layers, not 3");
     }
 
     #[test]

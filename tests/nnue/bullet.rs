@@ -101,7 +101,7 @@ fn broken_raw_networks_are_bad_requests() {
     };
     refused(&["net", "info", text(&raw), "--bullet", "chess768"], "no accumulator width gives");
     refused(&["net", "info", text(&raw), "--bullet", "no-such-set"], "no-such-set");
-    refused(&["net", "info", text(&raw)], "no whole safetensors file");
+    refused(&["net", "info", text(&raw)], "is not a complete safetensors file");
     refused(&["net", "info", text(&raw), "--buckets", "4"], "--bullet");
     let mut stockfish = network();
     stockfish.net.scheme = Scheme::stockfish();
@@ -109,5 +109,5 @@ fn broken_raw_networks_are_bad_requests() {
     let again = ["net", "convert", text(&own), text(&raw), "--to", "bullet", "--force"];
     refused(&again, "of scheme `simple`, not of `stockfish`");
     std::fs::write(&raw, &whole[..whole.len() - 64]).unwrap();
-    refused(&["net", "info", text(&raw), "--bullet", "chess768", "--buckets", "4"], "was the copy cut short");
+    refused(&["net", "info", text(&raw), "--bullet", "chess768", "--buckets", "4"], "is the file complete");
 }

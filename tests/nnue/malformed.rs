@@ -25,7 +25,7 @@ fn broken_files_are_bad_requests() {
     check(&header(0x1C10_2EF2, u32::MAX), "the description needs 4294967295 bytes from byte 12");
     check(&header(0x1C10_2EF2, 0), "the file ends at byte 12");
     check(&header(0x1234_5678, 0), "hash 12345678 belongs to no architecture");
-    check(b"", "no whole safetensors file");
+    check(b"", "is not a complete safetensors file");
     let output = fsbench(&["net", "info", name, "--arch", "stockfish-11"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there are stockfish-12, stockfish-14"));

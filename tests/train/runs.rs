@@ -126,7 +126,7 @@ fn a_run_begins_with_the_network_of_another_method() {
     assert!(error.is_request() && error.to_string().contains("cannot be continued from"), "{error}");
     let other = TrainConfig { set: "compact".into(), ..second };
     let error = bench.run(&other, "other", false, &mut Silent).expect_err("another set");
-    assert!(error.is_request() && error.to_string().contains("the network was made for `PIECE`"), "{error}");
+    assert!(error.is_request() && error.to_string().contains("the network belongs to feature set `PIECE`"), "{error}");
 }
 
 /// Steps per epoch of the fixture's eval samples.

@@ -63,7 +63,7 @@ fn every_activation_is_trained_and_exported() {
     }
     let config = with(&bench.config(Method::Pqr), |settings| settings.shape_options.activation = Activation::Relu);
     let error = bench.run(&config, "relu", false, &mut Silent).expect_err("no integers for it");
-    assert!(error.is_request() && error.to_string().contains("has no relu"), "{error}");
+    assert!(error.is_request() && error.to_string().contains("does not support relu"), "{error}");
 }
 
 /// No hidden layers, weights in i16: every activation, with buckets, by either method.

@@ -12,7 +12,7 @@ use crate::features::FeatureSet;
 use crate::measure::Network;
 use crate::net::nnue::{Architecture, Nnue, is_nnue};
 use crate::net::{
-    Activation, NetError, NetFile, Scheme, StoredPrecision, bullet, description, load_float, load_quantised,
+    Activation, NetError, NetFile, Scheme, StoredPrecision, bullet, load_float, load_quantised, read_description,
 };
 use crate::train::run_dir;
 
@@ -124,7 +124,7 @@ pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<Loaded, Failure> 
         if !is_nnue(path)? {
             let (file, held) = load_quantised(path, scheme.as_ref())?;
             let format = if held == StoredPrecision::Float { "checkpoint, quantised" } else { "fsbench" };
-            let description = if held == StoredPrecision::Float { None } else { description(path)? };
+            let description = if held == StoredPrecision::Float { None } else { read_description(path)? };
             return Ok(Loaded { file, format, architecture: None, description });
         }
         let nnue = Nnue::load(path, hints.arch)?;

@@ -1,11 +1,11 @@
-//! The architectures of Stockfish's networks, as data.
+//! The architectures of Stockfish's networks, as a table.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::net::{Activation, BucketRule, OutputBuckets, Scheme, Shape};
 
-/// What a `.nnue` file was made for.
+/// The Stockfish version that a `.nnue` file is for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// Stockfish 12 and 13.
@@ -17,7 +17,7 @@ pub enum Architecture {
     Sf16,
     /// Stockfish 16.1's network for most positions.
     Sf16_1,
-    /// Stockfish 16.1's network for positions that are far from equal.
+    /// Stockfish 16.1's network for positions with a large material difference.
     Sf16_1Small,
 }
 
@@ -31,12 +31,12 @@ struct ArchitectureData {
     hidden: [usize; 2],
     activation: Activation,
     hidden_activation: Activation,
-    /// With a skip output.
+    /// Whether there is a skip output.
     skip: bool,
-    /// 8 output buckets with PSQT, or one without.
+    /// Whether there are 8 output buckets with PSQT outputs, rather than one without.
     buckets: bool,
     compressed: bool,
-    /// Internal score units a pawn, as that version prints scores.
+    /// Internal score units per pawn when that version prints scores.
     pawn_value: i32,
 }
 
@@ -44,6 +44,7 @@ const HALF_KP: (&str, u32, u32) = ("half-kp", 41_024, 0x5D69_D5B8);
 const HALF_KA_V2: (&str, u32, u32) = ("half-ka-v2", 45_056, 0x5F23_4CB8);
 const HALF_KA_V2_HM: (&str, u32, u32) = ("half-ka-v2-hm", 22_528, 0x7F23_4CB8);
 
+/// A table row.
 const fn row(
     name: &'static str,
     (set, features, feature_hash): (&'static str, u32, u32),
@@ -71,8 +72,8 @@ const fn row(
     }
 }
 
-/// A row since Stockfish 15.
-const fn modern(
+/// A table row of Stockfish 15 or later.
+const fn row_since_15(
     name: &'static str,
     l1: usize,
     hidden_activation: Activation,
@@ -87,11 +88,11 @@ static ROWS: [ArchitectureData; 8] = [
     ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
-    modern("stockfish-15", 1024, Activation::Crelu, false, 208),
-    modern("stockfish-15.1", 1024, Activation::Dual, false, 361),
-    modern("stockfish-16", 1536, Activation::Dual, true, 328),
-    modern("stockfish-16.1", 2560, Activation::Dual, true, 356),
-    modern("stockfish-16.1-small", 128, Activation::Dual, true, 356),
+    row_since_15("stockfish-15", 1024, Activation::Crelu, false, 208),
+    row_since_15("stockfish-15.1", 1024, Activation::Dual, false, 361),
+    row_since_15("stockfish-16", 1536, Activation::Dual, true, 328),
+    row_since_15("stockfish-16.1", 2560, Activation::Dual, true, 356),
+    row_since_15("stockfish-16.1-small", 128, Activation::Dual, true, 356),
 ];
 
 impl Architecture {
@@ -121,7 +122,7 @@ impl Architecture {
         self.row().version
     }
 
-    /// Name of the shipped definition of its features.
+    /// The name of the shipped feature set.
     #[must_use]
     pub fn set_name(self) -> &'static str {
         self.row().set
@@ -146,7 +147,7 @@ impl Architecture {
         }
     }
 
-    /// The arithmetic, with the unit that version prints scores in.
+    /// The scheme, with the pawn value of that version.
     #[must_use]
     pub fn scheme(self) -> Scheme {
         Scheme { pawn_value: self.row().pawn_value, ..Scheme::stockfish() }
@@ -157,7 +158,7 @@ impl Architecture {
         self.row().feature_hash ^ self.inputs()
     }
 
-    /// Of the dense layers: each layer's hash is made from its outputs and the one before.
+    /// The hash of the dense layers: each layer combines its number of outputs with the hash before it.
     #[must_use]
     pub fn layers_hash(self) -> u32 {
         let layers = self.shape().layer_sizes();
@@ -176,7 +177,7 @@ impl Architecture {
         self.transformer_hash() ^ self.layers_hash()
     }
 
-    /// Both accumulators' width.
+    /// The width of both accumulators together.
     fn inputs(self) -> u32 {
         2 * self.row().l1 as u32
     }
@@ -191,10 +192,10 @@ impl fmt::Display for Architecture {
 impl FromStr for Architecture {
     type Err = String;
 
-    /// By name, as `stockfish-15.1`.
+    /// Parses a name such as `stockfish-15.1`.
     fn from_str(text: &str) -> Result<Architecture, String> {
-        let found = Architecture::ALL.into_iter().find(|architecture| architecture.name() == text);
+        let named = Architecture::ALL.into_iter().find(|architecture| architecture.name() == text);
         let names = || Architecture::ALL.map(Architecture::name).join(", ");
-        found.ok_or_else(|| format!("no architecture is called `{text}`; there are {}", names()))
+        named.ok_or_else(|| format!("unknown architecture `{text}`; known are {}", names()))
     }
 }

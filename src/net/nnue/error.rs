@@ -1,4 +1,4 @@
-//! What can be wrong with a `.nnue` file.
+//! Errors of `.nnue` files.
 
 use thiserror::Error;
 
@@ -6,15 +6,15 @@ use super::Architecture;
 
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum NnueError {
-    #[error("{size} bytes are more than any known network has; files up to {limit} are read")]
+    #[error("the file has {size} bytes; .nnue files of up to {limit} are supported")]
     TooLarge { size: u64, limit: u64 },
-    #[error("the file ends at byte {size}, but {what} needs {needed} bytes from byte {at}; was the copy cut short?")]
+    #[error("the file ends at byte {size}, but {what} needs {needed} bytes from byte {at}; was it only partly copied?")]
     Truncated { what: &'static str, at: usize, needed: u64, size: usize },
-    #[error("byte 0: version {0:08x} is none of a .nnue file (7af32f16 or 7af32f20)")]
+    #[error("byte 0: version {0:08x} is not of a .nnue file (7af32f16 or 7af32f20)")]
     Version(u32),
-    #[error("byte 4: hash {hash:08x} belongs to no architecture known here ({known})")]
+    #[error("byte 4: hash {hash:08x} belongs to no known architecture ({known})")]
     Unknown { hash: u32, known: String },
-    #[error("byte 4: the file is of {found}, not of {wanted}")]
+    #[error("byte 4: the file is of architecture {found}, not {wanted}")]
     Other { found: String, wanted: Architecture },
     #[error("byte {at}: the hash of {what} is {found:08x}, not {expected:08x}; the file is damaged")]
     Hash { what: &'static str, at: usize, found: u32, expected: u32 },
@@ -23,10 +23,10 @@ pub enum NnueError {
     #[error("byte {at}: a number of {what} does not end or does not fit {bits} bits; the file is damaged")]
     Number { what: &'static str, at: usize, bits: u32 },
     #[error(
-        "byte {at}: {what} says it has {stated} compressed bytes, but its numbers have {used}; the file is damaged"
+        "byte {at}: {what} should have {stated} compressed bytes, but the numbers take {used}; the file is damaged"
     )]
     CompressedLength { what: &'static str, at: usize, stated: usize, used: usize },
-    #[error("byte {at}: {count} bytes are left over; the file is damaged or of another architecture")]
+    #[error("byte {at}: {count} bytes follow the network; the file is damaged or of another architecture")]
     LeftOver { at: usize, count: usize },
     #[error("{0}")]
     Bias(String),

@@ -1,23 +1,23 @@
-//! Stockfish's `.nnue` files: every architecture with one network from Stockfish 12 to 16.1.
+//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1.
 //!
 //! Little-endian throughout (Stockfish, `nnue/evaluate_nnue.cpp` and the layers' headers):
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 4 | version: 7AF32F16 up to Stockfish 13, 7AF32F20 since 14 |
-//! | 4 | hash of the architecture: the feature transformer's xor the dense layers' |
+//! | 4 | hash of the architecture: the feature transformer's hash xor the dense layers' |
 //! | 4 + n | length n of a description, the description |
 //! | 4 | the feature transformer's hash |
 //! | 2·l1 | its biases, i16 |
-//! | 2·l1·features | its weights, i16, a feature's row after the other |
-//! | 4·buckets·features | PSQT weights, i32, likewise; since 14 |
-//! | | then for every bucket: |
+//! | 2·l1·features | its weights, i16, feature by feature |
+//! | 4·buckets·features | since 14: PSQT weights, i32, feature by feature |
+//! | | then for each bucket: |
 //! | 4 | the dense layers' hash |
-//! | 4·outputs | for every layer: biases, i32 |
-//! | outputs·⌈inputs⌉ | weights, i8, an output's row after the other, each padded with zeros to a multiple of 32 |
+//! | 4·outputs | for each layer: biases, i32 |
+//! | outputs·⌈inputs⌉ | and weights, i8, output by output, each row padded with zeros to a multiple of 32 |
 //!
-//! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, the number of
-//! bytes as u32, then as many bytes of signed LEB128.
+//! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in bytes
+//! as u32, then that many bytes of signed LEB128.
 
 mod architecture;
 mod error;
@@ -38,22 +38,22 @@ use super::{NetError, NetFile, Origin, QuantNet, Scheme};
 use crate::features::FeatureSet;
 use crate::output::OutputFile;
 
-/// Larger files are refused unread; the largest network of the table has 60 million bytes.
+/// Larger files are refused without reading them; the largest known network has 60 million bytes.
 const MAX_FILE: u64 = 1 << 28;
 
 /// Dense rows are padded to a multiple of this many inputs.
 const PADDING: usize = 32;
 
-/// A network with what its file says besides the numbers.
+/// A network with its architecture and description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nnue {
     pub architecture: Architecture,
-    /// Free text, most often English.
+    /// Free text, usually English.
     pub description: Vec<u8>,
     pub net: QuantNet,
 }
 
-/// Whether a file begins as `.nnue` files do.
+/// Whether a file starts with the version of a `.nnue` file.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -65,26 +65,26 @@ pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
 }
 
 impl Nnue {
-    /// Reads a file. Stockfish 15's and 15.1's have the same header: without `wanted` the file is taken for 15.1's when
-    /// some weight of the second layer says so that 15 would not look at.
+    /// Loads a file. Files of Stockfish 15 and 15.1 have the same header. Without `wanted`, a file is taken for 15.1 if a
+    /// weight of the second layer that 15 does not use is not zero.
     ///
     /// # Errors
-    /// When the file cannot be read, is cut short or too long, is of an unknown architecture or not the wanted one, or a
-    /// hash or number in it is wrong; the error names the byte.
+    /// When the file cannot be read, is too short or too long, is of an unknown architecture or not of `wanted`, or contains
+    /// a wrong hash or number; the error names the byte.
     pub fn load(path: &Path, wanted: Option<Architecture>) -> Result<Nnue, NetError> {
         let read = |reason| NetError::Read { path: path.into(), reason };
         let file = File::open(path).map_err(read)?;
         let size = file.metadata().map_err(read)?.len();
-        let wrong = |reason| NetError::Nnue { path: path.into(), reason };
+        let invalid = |reason| NetError::Nnue { path: path.into(), reason };
         if size > MAX_FILE {
-            return Err(wrong(NnueError::TooLarge { size, limit: MAX_FILE }));
+            return Err(invalid(NnueError::TooLarge { size, limit: MAX_FILE }));
         }
         let mut bytes = Vec::with_capacity(size as usize);
         file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
-        Nnue::parse(&bytes, wanted).map_err(wrong)
+        Nnue::parse(&bytes, wanted).map_err(invalid)
     }
 
-    /// Reads a file's bytes.
+    /// Reads a network from the bytes of a file.
     ///
     /// # Errors
     /// As [`Nnue::load`].
@@ -98,7 +98,7 @@ impl Nnue {
         write::bytes(self)
     }
 
-    /// Writes the file; `path` holds the old content or the whole new one, never less.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -111,16 +111,16 @@ impl Nnue {
     /// The network with the shipped definition of its features.
     ///
     /// # Errors
-    /// When the definition does not compile or numbers another amount of features: somebody changed it.
+    /// As [`Architecture::feature_set`].
     pub fn into_file(self) -> Result<NetFile, NetError> {
         let set = self.architecture.feature_set()?;
         Ok(NetFile { origin: Origin::of(&set), net: self.net })
     }
 
-    /// A network of ours for the engine that plays its architecture.
+    /// Converts an fsbench network to the `.nnue` file of a matching architecture.
     ///
     /// # Errors
-    /// When no architecture has the network's features, shape and arithmetic; says which it could have been.
+    /// When no architecture has the network's features, shape and scales; lists the architectures.
     pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
         let scales = |scheme: &Scheme| (scheme.one, scheme.hidden, scheme.nnue2score, scheme.divisor, scheme.weights);
         for architecture in Architecture::ALL {
@@ -140,13 +140,13 @@ impl Architecture {
     /// The shipped definition of its features.
     ///
     /// # Errors
-    /// When the definition is missing, does not compile or numbers another amount of features.
+    /// When the definition is missing, does not compile or has another number of features.
     pub fn feature_set(self) -> Result<FeatureSet, NetError> {
         let set = FeatureSet::shipped(self.set_name()).map_err(NetError::Definition)?;
         match set.num_features() == self.shape().features {
             true => Ok(set),
             false => Err(NetError::Shape(format!(
-                "{self} numbers {} features, but the definition {} gives {}; use the shipped one",
+                "{self} has {} features, but the definition {} has {}; use the shipped definition",
                 self.shape().features,
                 self.set_name(),
                 set.num_features()

@@ -1,9 +1,9 @@
-//! From bytes to a network. Nothing is allocated before the bytes it is made from are known to be there.
+//! Reads a network from bytes. Nothing is allocated before its bytes are known to exist.
 
 use super::{Architecture, Nnue, NnueError, PADDING, leb128};
 use crate::net::{QuantDense, QuantNet, Shape};
 
-/// Reads on from where it stands.
+/// A cursor over the bytes of a file. `what` names the next part of the file for error messages.
 struct NnueReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -11,11 +11,11 @@ struct NnueReader<'a> {
 
 impl<'a> NnueReader<'a> {
     fn take(&mut self, count: u64, what: &'static str) -> Result<&'a [u8], NnueError> {
-        let left = &self.bytes[self.at..];
-        match usize::try_from(count).ok().and_then(|count| left.get(..count)) {
-            Some(taken) => {
-                self.at += taken.len();
-                Ok(taken)
+        let rest = &self.bytes[self.at..];
+        match usize::try_from(count).ok().and_then(|count| rest.get(..count)) {
+            Some(bytes) => {
+                self.at += bytes.len();
+                Ok(bytes)
             }
             None => Err(NnueError::Truncated { what, at: self.at, needed: count, size: self.bytes.len() }),
         }
@@ -44,7 +44,7 @@ impl<'a> NnueReader<'a> {
         }
     }
 
-    /// `count` numbers of `bits` bits, compressed: at least a byte each.
+    /// Reads `count` compressed numbers of `bits` bits. Each takes at least a byte.
     fn compressed<T>(
         &mut self,
         count: usize,
@@ -57,23 +57,23 @@ impl<'a> NnueReader<'a> {
             return Err(NnueError::NotCompressed { what, at: start });
         }
         let stated = self.number(what)?;
-        let from_here = self.at;
+        let data_start = self.at;
         let bytes = self.take(u64::from(stated), what)?;
         let stated = bytes.len();
         if stated < count {
-            return Err(NnueError::CompressedLength { what, at: from_here, stated, used: count });
+            return Err(NnueError::CompressedLength { what, at: data_start, stated, used: count });
         }
         let mut numbers = Vec::with_capacity(count);
         let mut used = 0;
         while numbers.len() < count {
             let (value, length) =
-                leb128::read(&bytes[used..], bits).ok_or(NnueError::Number { what, at: from_here + used, bits })?;
+                leb128::read(&bytes[used..], bits).ok_or(NnueError::Number { what, at: data_start + used, bits })?;
             used += length;
             numbers.push(from(value));
         }
         match used == stated {
             true => Ok(numbers),
-            false => Err(NnueError::CompressedLength { what, at: from_here, stated, used }),
+            false => Err(NnueError::CompressedLength { what, at: data_start, stated, used }),
         }
     }
 }
@@ -85,7 +85,7 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
     let length = reader.number("the description's length")?;
     let description = reader.take(u64::from(length), "the description")?.to_vec();
 
-    // The candidates differ in the second layer's inputs alone.
+    // The candidates differ only in the inputs of the second layer.
     let shape = first.shape();
     reader.hash(first.transformer_hash(), "the feature transformer")?;
     let (rows, buckets) = (shape.features as usize, shape.buckets.count);
@@ -115,7 +115,7 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
 
     let architecture = choose(&candidates, &padded);
     let shape = architecture.shape();
-    let stacks = padded.into_iter().map(|stack| cut(stack, &shape)).collect();
+    let stacks = padded.into_iter().map(|stack| unpadded(stack, &shape)).collect();
     let net = QuantNet { scheme: architecture.scheme(), shape, ft_weights, ft_biases, psqt_weights, stacks };
     for (bucket, stack) in net.stacks.iter().enumerate() {
         for (index, layer) in stack.iter().enumerate() {
@@ -126,15 +126,15 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
     Ok(Nnue { architecture, description, net })
 }
 
-/// The architectures with the header's version and hash, never none.
+/// The architectures with the header's version and hash; at least one.
 fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Result<Vec<Architecture>, NnueError> {
     let version = reader.number("the version")?;
     if !Architecture::ALL.iter().any(|one| one.version() == version) {
         return Err(NnueError::Version(version));
     }
     let hash = reader.number("the hash")?;
-    let fits = |one: &Architecture| one.version() == version && one.hash() == hash;
-    let found: Vec<Architecture> = Architecture::ALL.into_iter().filter(fits).collect();
+    let matches = |one: &Architecture| one.version() == version && one.hash() == hash;
+    let found: Vec<Architecture> = Architecture::ALL.into_iter().filter(matches).collect();
     if found.is_empty() {
         let known = Architecture::ALL.map(|one| format!("{one} {:08x}", one.hash())).join(", ");
         return Err(NnueError::Unknown { hash, known });
@@ -149,7 +149,7 @@ fn candidates(reader: &mut NnueReader<'_>, wanted: Option<Architecture>) -> Resu
     }
 }
 
-/// A layer with its padding: `inputs` is a multiple of 32.
+/// Reads a layer with its padding: `inputs` becomes a multiple of 32.
 fn layer(reader: &mut NnueReader<'_>, (inputs, outputs): (usize, usize)) -> Result<QuantDense, NnueError> {
     let inputs = inputs.next_multiple_of(PADDING);
     let biases = reader.numbers(outputs, "a dense layer's biases", i32::from_le_bytes)?;
@@ -158,9 +158,9 @@ fn layer(reader: &mut NnueReader<'_>, (inputs, outputs): (usize, usize)) -> Resu
     Ok(QuantDense { inputs, outputs, weights, biases })
 }
 
-/// Of two architectures with the same header the one whose inputs the weights need: the first that leaves zeros only.
+/// Chooses between architectures with the same header: the first that leaves no non-zero weight unused.
 fn choose(candidates: &[Architecture], padded: &[Vec<QuantDense>]) -> Architecture {
-    let unused = |architecture: &Architecture| {
+    let uses_all_weights = |architecture: &Architecture| {
         let sizes = architecture.shape().layer_sizes();
         padded.iter().all(|stack| {
             stack.iter().zip(&sizes).all(|(layer, (inputs, _))| {
@@ -169,14 +169,14 @@ fn choose(candidates: &[Architecture], padded: &[Vec<QuantDense>]) -> Architectu
         })
     };
     let last = candidates[candidates.len() - 1];
-    candidates.iter().copied().find(unused).unwrap_or(last)
+    candidates.iter().copied().find(uses_all_weights).unwrap_or(last)
 }
 
-/// Takes the padding off.
-fn cut(stack: Vec<QuantDense>, shape: &Shape) -> Vec<QuantDense> {
-    let one = |(layer, (inputs, _)): (QuantDense, (usize, usize))| {
+/// Removes the padding of the layers' inputs.
+fn unpadded(stack: Vec<QuantDense>, shape: &Shape) -> Vec<QuantDense> {
+    let unpad = |(layer, (inputs, _)): (QuantDense, (usize, usize))| {
         let weights = layer.weights.chunks_exact(layer.inputs).flat_map(|row| &row[..inputs]).copied().collect();
         QuantDense { inputs, weights, ..layer }
     };
-    stack.into_iter().zip(shape.layer_sizes()).map(one).collect()
+    stack.into_iter().zip(shape.layer_sizes()).map(unpad).collect()
 }

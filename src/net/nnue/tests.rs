@@ -1,4 +1,4 @@
-//! Files of random networks: there and back, damaged, and with a header that lies.
+//! Round trips of random networks, damaged files, and files with a wrong header.
 
 use rand::RngExt;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::net::QuantDense;
 use crate::units::Seed;
 
-/// Small weights, so that sums stay in range; every kind of number takes all lengths when compressed.
+/// A network with small weights, so that sums stay in range. Its numbers have all compressed lengths.
 fn random(architecture: Architecture, seed: u64) -> Nnue {
     let mut rng = Seed(seed).stream("random .nnue", 0);
     let shape = architecture.shape();
@@ -37,7 +37,7 @@ fn hashes_are_those_of_the_published_networks() {
         assert!(architecture.shape().validate().is_ok() && architecture.scheme().validate().is_ok());
         assert!(architecture.feature_set().is_ok(), "{architecture}");
     };
-    // nn-82215d0fd0df, nn-26abeed38351, nn-6877cd24400e and nn-ad9b42354671.
+    // From nn-82215d0fd0df, nn-26abeed38351, nn-6877cd24400e and nn-ad9b42354671.
     check(Architecture::Sf12, 0x3E5A_A6EE, 0x5D69_D7B8);
     check(Architecture::Sf14, 0x3C10_3E72, 0x5F23_48B8);
     check(Architecture::Sf15, 0x1C10_2EF2, 0x7F23_44B8);
@@ -46,9 +46,9 @@ fn hashes_are_those_of_the_published_networks() {
 }
 
 #[test]
-fn every_architecture_comes_back() {
+fn every_architecture_round_trips() {
     for architecture in Architecture::ALL {
-        // The widest takes long, and is the small one again.
+        // The widest is slow, and its layers are those of the small one.
         if architecture == Architecture::Sf16_1 {
             continue;
         }
@@ -77,11 +77,11 @@ fn architectures_with_one_header_are_told_apart() {
     check(&nnue, None, Architecture::Sf15);
     check(&nnue, Some(Architecture::Sf15_1), Architecture::Sf15_1);
     let error = Nnue::parse(&nnue.to_bytes(), Some(Architecture::Sf14)).expect_err("another").to_string();
-    assert_eq!(error, "byte 4: the file is of stockfish-15 or stockfish-15.1, not of stockfish-14");
+    assert_eq!(error, "byte 4: the file is of architecture stockfish-15 or stockfish-15.1, not stockfish-14");
 }
 
 #[test]
-fn cut_short_or_too_long() {
+fn truncated_and_too_long_files_are_refused() {
     let mut rng = Seed(3).stream("cuts", 0);
     for architecture in [Architecture::Sf16_1Small, Architecture::Sf12] {
         let mut bytes = random(architecture, 3).to_bytes();
@@ -97,14 +97,14 @@ fn cut_short_or_too_long() {
     }
 }
 
-/// Where every number, array and layer of a file starts, in order, and where the file ends.
-fn places(nnue: &Nnue) -> Vec<usize> {
+/// The offsets of all numbers, arrays and layers of a file, and its length.
+fn offsets(nnue: &Nnue) -> Vec<usize> {
     let shape = &nnue.net.shape;
     let mut at = 12 + nnue.description.len();
-    let mut places = vec![0, 4, 8, 12, at];
+    let mut offsets = vec![0, 4, 8, 12, at];
     let mut next = |bytes: usize| {
         at += bytes;
-        places.push(at);
+        offsets.push(at);
     };
     next(4);
     next(2 * nnue.net.ft_biases.len());
@@ -117,31 +117,31 @@ fn places(nnue: &Nnue) -> Vec<usize> {
             next(outputs * inputs.next_multiple_of(PADDING));
         }
     }
-    places
+    offsets
 }
 
 #[test]
-fn cut_where_something_starts() {
+fn files_truncated_at_a_boundary_are_refused() {
     let nnue = random(Architecture::Sf14, 7);
     let bytes = nnue.to_bytes();
-    let places = places(&nnue);
-    assert_eq!(places.last(), Some(&bytes.len()));
-    for place in &places {
-        for cut in place.saturating_sub(1)..(place + 2).min(bytes.len()) {
+    let offsets = offsets(&nnue);
+    assert_eq!(offsets.last(), Some(&bytes.len()));
+    for offset in &offsets {
+        for cut in offset.saturating_sub(1)..(offset + 2).min(bytes.len()) {
             let error = Nnue::parse(&bytes[..cut], None).expect_err("cut");
             assert!(matches!(error, NnueError::Truncated { size, .. } if size == cut), "{cut}: {error}");
         }
     }
 }
 
-/// Of the whole file, of the transformer and of every bucket.
+/// The hashes of the file, of the transformer and of each bucket.
 #[test]
-fn every_hash_is_compared() {
+fn every_hash_is_checked() {
     let nnue = random(Architecture::Sf14, 8);
     let mut bytes = nnue.to_bytes();
-    let places = places(&nnue);
+    let offsets = offsets(&nnue);
     let layers = 1 + 2 * nnue.net.shape.layer_sizes().len();
-    let hashes = [4, places[4]].into_iter().chain((0..8).map(|bucket| places[8 + bucket * layers]));
+    let hashes = [4, offsets[4]].into_iter().chain((0..8).map(|bucket| offsets[8 + bucket * layers]));
     for at in hashes {
         bytes[at + 3] ^= 0x40;
         let error = Nnue::parse(&bytes, None).expect_err("damaged").to_string();
@@ -151,7 +151,7 @@ fn every_hash_is_compared() {
     assert!(Nnue::parse(&bytes, None).is_ok());
 }
 
-/// In each of the three compressed arrays: numbers that do not end, and lengths that are not theirs.
+/// Each of the three compressed arrays, with numbers that do not end and with wrong lengths.
 #[test]
 fn compressed_arrays_are_checked() {
     let nnue = random(Architecture::Sf16_1Small, 9);
@@ -172,8 +172,8 @@ fn compressed_arrays_are_checked() {
         check(first, &[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], &format!("does not end or does not fit {bits} bits"));
         check(end - 1, &[0x80], "does not end or does not fit");
         check(length, &(stated - 1).to_le_bytes(), "does not end or does not fit");
-        check(length, &(stated + 1).to_le_bytes(), &format!("says it has {} compressed bytes", stated + 1));
-        check(length, &1u32.to_le_bytes(), "says it has 1 compressed bytes");
+        check(length, &(stated + 1).to_le_bytes(), &format!("should have {} compressed bytes", stated + 1));
+        check(length, &1u32.to_le_bytes(), "should have 1 compressed bytes");
         check(length, &u32::MAX.to_le_bytes(), "needs 4294967295 bytes");
         check(at, b"D", "should begin with COMPRESSED_LEB128");
         at = end;
@@ -181,7 +181,7 @@ fn compressed_arrays_are_checked() {
 }
 
 #[test]
-fn damage_is_named() {
+fn errors_name_the_damaged_byte() {
     let nnue = random(Architecture::Sf16_1Small, 4);
     let whole = nnue.to_bytes();
     let check = |at: usize, new: &[u8], expected: &str| {
@@ -190,15 +190,15 @@ fn damage_is_named() {
         let error = Nnue::parse(&bytes, None).expect_err("damaged").to_string();
         assert!(error.starts_with(expected), "{error}");
     };
-    // Header of 12 and a description of 6 bytes; the transformer's hash at 18, its biases from 22.
-    check(0, &[1], "byte 0: version 7af32f01 is none");
-    check(4, &[0, 0, 0, 0], "byte 4: hash 00000000 belongs to no architecture known here (stockfish-12 3e5aa6ee,");
+    // The header has 12 bytes and the description 6. The transformer's hash is at 18, its biases start at 22.
+    check(0, &[1], "byte 0: version 7af32f01 is not");
+    check(4, &[0, 0, 0, 0], "byte 4: hash 00000000 belongs to no known architecture (stockfish-12 3e5aa6ee,");
     check(8, &[0xff; 4], "the file ends at byte");
     check(8, &[0xf0, 0xff, 0xff, 0xff], "the file ends at byte");
     check(18, &[0], "byte 18: the hash of the feature transformer is");
     check(22, b"K", "byte 22: the feature transformer's biases should begin with COMPRESSED_LEB128");
     check(39, &[0xff; 4], "the file ends at byte");
-    check(39, &[0; 4], "byte 43: the feature transformer's biases says it has 0 compressed bytes");
+    check(39, &[0; 4], "byte 43: the feature transformer's biases should have 0 compressed bytes");
     check(43, &[0x80; 6], "byte 43: a number of the feature transformer's biases does not end or does not fit 16 bits");
     let layers = whole.len() - nnue.net.shape.buckets.count * (4 + 4 * (16 + 32 + 1) + 128 * 16 + 32 * 32 + 32);
     check(layers, &[1, 2, 3, 4], &format!("byte {layers}: the hash of the dense layers is 04030201"));
@@ -206,7 +206,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn files_are_read_by_their_first_bytes() {
+fn the_first_bytes_tell_the_format() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("net.nnue");
     let nnue = random(Architecture::Sf16_1Small, 5);
@@ -214,7 +214,7 @@ fn files_are_read_by_their_first_bytes() {
     assert!(is_nnue(&path).expect("there"));
     let file = NetFile::load(&path).expect("loads");
     assert_eq!((file.origin.name.as_str(), &file.net), ("HALF-KA-V2-HM", &nnue.net));
-    // Through our own container and back it is the same network.
+    // A round trip through an fsbench file gives the same network.
     let own = folder.path().join("net.safetensors");
     file.save(&own).expect("saved");
     assert_eq!(NetFile::load(&own).expect("loads"), file);
@@ -224,7 +224,7 @@ fn files_are_read_by_their_first_bytes() {
     std::fs::write(&path, 0x7AF3_2F20u32.to_le_bytes()).expect("written");
     let error = NetFile::load(&path).expect_err("cut").to_string();
     assert!(
-        error.ends_with("the file ends at byte 4, but the hash needs 4 bytes from byte 4; was the copy cut short?")
+        error.ends_with("the file ends at byte 4, but the hash needs 4 bytes from byte 4; was it only partly copied?")
     );
     std::fs::File::create(&path).and_then(|file| file.set_len(1 << 33)).expect("a sparse file");
     let error = Nnue::load(&path, None).expect_err("too large");
@@ -232,9 +232,12 @@ fn files_are_read_by_their_first_bytes() {
 }
 
 #[test]
-fn no_engine_plays_an_odd_network() {
+fn networks_without_a_matching_architecture_are_refused() {
     let mut file = random(Architecture::Sf16_1Small, 6).into_file().expect("the shipped definition");
     file.net.shape.skip = false;
     let error = Nnue::from_file(file, "").expect_err("no such architecture").to_string();
-    assert!(error.starts_with("no architecture of Stockfish's has HALF-KA-V2-HM and (22528 → 128) × 2"), "{error}");
+    assert!(
+        error.starts_with("no Stockfish architecture has features HALF-KA-V2-HM and shape (22528 → 128) × 2"),
+        "{error}"
+    );
 }

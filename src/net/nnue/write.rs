@@ -1,4 +1,4 @@
-//! From a network to bytes: the inverse of reading.
+//! Writes a network to bytes.
 
 use super::{Nnue, PADDING, leb128};
 use crate::net::QuantDense;
