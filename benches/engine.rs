@@ -1,9 +1,8 @@
-//! Evaluations a second: one thread, games in order, moves applied, every position evaluated.
+//! Evaluations per second of one thread that plays through games and evaluates every position.
 //!
-//! `cargo bench --bench engine` (a filter such as `piece/lazy` may follow). `stockfish-15.1` is Debian's own network, left
-//! out where that engine is not installed: its `bench` of the same kind gives what to compare with. `piece` is
-//! 512×2 → 32 → 1 with random weights, `simple` 512×2 screlu → 1 in i16, `yours` the file that FSBENCH_NET names. What is
-//! timed is the thread's own running time.
+//! Run `cargo bench --bench engine`, optionally with a filter such as `piece/lazy`. `stockfish-15.1` is the network of
+//! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with random
+//! weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
@@ -22,35 +21,35 @@ use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
 
-/// Positions taken from the start of the games.
+/// Positions to read from the start of the games.
 const POSITIONS: usize = 20_000;
 
-struct Event {
+struct TrackPosition {
     played: Option<(Board, BoardChange)>,
     board: Board,
     turn: Color,
 }
 
-fn track() -> Vec<Event> {
+fn track() -> Vec<TrackPosition> {
     let folder = std::env::var_os("FSBENCH_DATA").expect("set FSBENCH_DATA to a folder with lichess-plain.pgn.zst");
-    let mut events = Vec::new();
+    let mut track = Vec::new();
     for game in games(&Path::new(&folder).join("lichess-plain.pgn.zst")).expect("games") {
         let game = game.expect("a game");
         let mut position = game.start.clone();
-        events.push(Event { played: None, board: position.board().clone(), turn: position.turn() });
+        track.push(TrackPosition { played: None, board: position.board().clone(), turn: position.turn() });
         for played in &game.moves {
             let before = position.board().clone();
             let change = BoardChange::of(played.mv, position.turn());
             position.play_unchecked(played.mv);
             let played = Some((before, change));
-            events.push(Event { played, board: position.board().clone(), turn: position.turn() });
+            track.push(TrackPosition { played, board: position.board().clone(), turn: position.turn() });
         }
-        if events.len() >= POSITIONS {
+        if track.len() >= POSITIONS {
             break;
         }
     }
-    events.truncate(POSITIONS);
-    events
+    track.truncate(POSITIONS);
+    track
 }
 
 fn stockfish() -> Option<NetFile> {
@@ -63,7 +62,7 @@ fn stockfish() -> Option<NetFile> {
     NetFile::load(&net).ok()
 }
 
-/// 512×2 accumulators of random weights.
+/// A network of random weights with 512×2 accumulators.
 fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile {
     let set = FeatureSet::resolve("piece").expect("shipped");
     let shape = Shape { activation, ..Shape::plain(set.num_features(), 512, hidden) };
@@ -80,25 +79,25 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
     NetFile { origin: Origin::of(&set), net: quantise(&float, scheme).expect("fits") }
 }
 
-/// Time this thread has run for, where the system tells: other programs on the machine then take none of it.
-struct Clock {
-    ran: Option<Duration>,
+/// The CPU time of this thread if the system provides it, so that other programs do not count; else the wall-clock time.
+struct ThreadClock {
+    cpu_time: Option<Duration>,
     start: Instant,
 }
 
-impl Clock {
-    fn now() -> Clock {
-        Clock { ran: Clock::ran(), start: Instant::now() }
+impl ThreadClock {
+    fn now() -> ThreadClock {
+        ThreadClock { cpu_time: ThreadClock::cpu_time(), start: Instant::now() }
     }
 
     /// Linux: the first number of `schedstat`, nanoseconds.
-    fn ran() -> Option<Duration> {
+    fn cpu_time() -> Option<Duration> {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
         Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
     }
 
     fn elapsed(&self) -> Duration {
-        let ran = self.ran.and_then(|start| Some(Clock::ran()? - start));
+        let ran = self.cpu_time.and_then(|start| Some(ThreadClock::cpu_time()? - start));
         ran.filter(|ran| !ran.is_zero()).unwrap_or_else(|| self.start.elapsed())
     }
 }
@@ -114,8 +113,8 @@ fn evaluate(c: &mut Criterion) {
     ];
     for (name, file) in nets.into_iter().filter_map(|(name, file)| Some((name, file?))) {
         let set = file.origin.feature_set().expect("its own");
-        let some = track.iter().step_by(10).map(|event| (&event.board, event.turn));
-        let model = Model::new(&ft_permute(&set, &file.net, some).expect("its own"));
+        let sample = track.iter().step_by(10).map(|position| (&position.board, position.turn));
+        let model = Model::new(&ft_permute(&set, &file.net, sample).expect("its own"));
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(track.len() as u64)).sample_size(10);
         group.measurement_time(Duration::from_secs(3));
@@ -124,13 +123,13 @@ fn evaluate(c: &mut Criterion) {
                 let mut evaluator = Evaluator::new(&set, &model, strategy, back_end).expect("its own");
                 group.bench_function(format!("{}/{}", strategy.name(), back_end.name()), |bencher| {
                     bencher.iter_custom(|passes| {
-                        let start = Clock::now();
-                        for event in (0..passes).flat_map(|_| &track) {
-                            match &event.played {
-                                None => evaluator.set(&event.board),
-                                Some((before, change)) => evaluator.play(before, change, &event.board),
+                        let start = ThreadClock::now();
+                        for position in (0..passes).flat_map(|_| &track) {
+                            match &position.played {
+                                None => evaluator.set(&position.board),
+                                Some((before, change)) => evaluator.play(before, change, &position.board),
                             }
-                            black_box(evaluator.raw(event.turn));
+                            black_box(evaluator.raw(position.turn));
                         }
                         start.elapsed()
                     });

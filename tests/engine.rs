@@ -1,5 +1,5 @@
-//! The engine against the plain integer network: after every move of random games, by every strategy and on every back
-//! end, updated accumulators are the refreshed ones and scores the reference's.
+//! Compares the engine with the reference forward pass. After every move of random games, with every strategy and back end,
+//! updated accumulators equal refreshed ones and scores equal the reference's.
 
 mod common;
 
@@ -23,7 +23,7 @@ struct Case {
     model: Model,
 }
 
-/// Shapes that together have everything a shape can have.
+/// Shapes that together cover every kind of layer.
 fn shapes() -> Vec<Shape> {
     let plain = |l1, hidden: &[usize]| Shape::plain(1, l1, hidden.to_vec());
     let buckets = |count, rule| OutputBuckets { count, rule };
@@ -54,7 +54,7 @@ fn shapes() -> Vec<Shape> {
             skip: true,
             ..plain(50, &[70, 16])
         },
-        // These in i16.
+        // The last ones use scheme `simple`.
         Shape { activation: Activation::Relu, ..plain(33, &[]) },
         Shape { activation: Activation::Screlu, buckets: buckets(8, BucketRule::Cpw), ..plain(200, &[]) },
         Shape { activation: Activation::Pairwise, psqt: true, ..plain(40, &[]) },
@@ -62,18 +62,18 @@ fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// How many of the shapes, the last, go with scheme `simple`.
+/// The number of shapes, the last ones, that use scheme `simple`.
 const SIMPLE: usize = 4;
 
-/// Numbers that leave activations spread over their range.
+/// A network with random numbers whose activations are spread over their range.
 fn random_net(shape: Shape, scheme: Scheme, seed: u64) -> QuantNet {
     let mut rng = Seed(seed).stream("integers", 0);
     let rows = shape.features as usize;
     let largest = scheme.largest_weight(shape.activation).min(4_000) as i16;
     let dense = if scheme.weights == WeightType::I8 { -40..=40 } else { -largest..=largest };
     // Every other network has weights that do not fit a byte.
-    let (usual, seldom) = if seed.is_multiple_of(2) { (60, 60) } else { (60, 200) };
-    let ft_weight = |n: usize| if n.is_multiple_of(97) { -seldom..seldom } else { -usual..usual };
+    let (common, rare) = if seed.is_multiple_of(2) { (60, 60) } else { (60, 200) };
+    let ft_weight = |n: usize| if n.is_multiple_of(97) { -rare..rare } else { -common..common };
     let ft_weights = (0..rows * shape.l1).map(|n| rng.random_range(ft_weight(n))).collect();
     let ft_biases = (0..shape.l1).map(|_| rng.random_range(-50..90)).collect();
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
@@ -106,13 +106,13 @@ fn cases() -> Vec<Case> {
     common::sets().into_iter().chain(mixed).enumerate().map(case).collect()
 }
 
-/// 1,000 played games where `FSBENCH_DATA` points to some, else random ones.
+/// 1,000 played games if `FSBENCH_DATA` has them, else random games.
 fn games() -> Vec<Vec<Move>> {
     let standard = |game: &Game| game.start == Chess::default() && game.moves.len() > 10;
     let moves = |game: Game| game.moves.iter().take(120).map(|played| played.mv).collect();
     match common::skip::shared_data("lichess-plain.pgn.zst") {
         None => (0..1000).map(|game| common::random_game(game, 120)).collect(),
-        // Promotions and castlings on the queen's side are rare in them.
+        // Random games have more promotions and queenside castling.
         Some(path) => {
             let played = fsbench::data::games(&path).expect("games").map(|game| game.expect("a game"));
             let random = (0..100).map(|game| common::random_game(game, 120));
@@ -121,16 +121,16 @@ fn games() -> Vec<Vec<Move>> {
     }
 }
 
-/// How often the special cases came up.
+/// Counts moves of each special kind.
 #[derive(Default)]
-struct Seen {
+struct MoveKinds {
     moves: AtomicU64,
     castles: AtomicU64,
     en_passant: AtomicU64,
     promotions: AtomicU64,
 }
 
-impl Seen {
+impl MoveKinds {
     fn add(&self, mv: Move) {
         let count = |counter: &AtomicU64, happened: bool| {
             counter.fetch_add(u64::from(happened), Ordering::Relaxed);
@@ -143,31 +143,30 @@ impl Seen {
 }
 
 #[test]
-fn every_strategy_and_back_end_gives_the_same_over_1000_games() {
+fn every_strategy_and_back_end_gives_the_same_scores_over_1000_games() {
     let cases = cases();
     assert!(cases.len() >= 10);
-    let seen = Seen::default();
+    let kinds = MoveKinds::default();
     games().into_par_iter().enumerate().for_each(|(game, moves)| {
-        moves.iter().for_each(|mv| seen.add(*mv));
-        // Every set sees a fifth of the games, every game three sets or more.
+        moves.iter().for_each(|mv| kinds.add(*mv));
+        // Each set plays a fifth of the games; each game is played by at least three sets.
         let cases = cases.iter().enumerate().filter(|(n, _)| (game + n).is_multiple_of(5));
-        cases.for_each(|(_, case)| follow(case, &moves, game / 5));
+        cases.for_each(|(_, case)| play_game(case, &moves, game / 5));
     });
-    let counts = [&seen.moves, &seen.castles, &seen.en_passant, &seen.promotions].map(|n| n.load(Ordering::Relaxed));
+    let counts =
+        [&kinds.moves, &kinds.castles, &kinds.en_passant, &kinds.promotions].map(|n| n.load(Ordering::Relaxed));
     assert!(counts[0] > 60_000 && counts[1..].iter().all(|count| *count > 20), "{counts:?}");
 }
 
-/// `turn`: which back end the first strategy runs on; over some games each strategy runs on each.
-fn follow(case: &Case, moves: &[Move], turn: usize) {
+/// Plays a game with every strategy. `rotation` assigns back ends to strategies; over several games all pairs occur.
+fn play_game(case: &Case, moves: &[Move], rotation: usize) {
     let Case { set, model, .. } = case;
     let evaluator = |strategy, back_end| Evaluator::new(set, model, strategy, back_end).expect("belongs to the set");
     let back_ends = BackEnd::available();
-    let ways = Strategy::ALL
-        .into_iter()
-        .zip(back_ends.iter().cycle().skip(turn % back_ends.len()))
-        .map(|(way, back_end)| (way, *back_end));
-    let ways = ways.chain(back_ends.iter().map(|back_end| (Strategy::EagerCached, *back_end)));
-    let mut updated: Vec<_> = ways.map(|(way, back_end)| evaluator(way, back_end)).collect();
+    let rotated = back_ends.iter().copied().cycle().skip(rotation % back_ends.len());
+    let pairs = Strategy::ALL.into_iter().zip(rotated);
+    let pairs = pairs.chain(back_ends.iter().map(|back_end| (Strategy::EagerCached, *back_end)));
+    let mut updated: Vec<_> = pairs.map(|(strategy, back_end)| evaluator(strategy, back_end)).collect();
     let mut refreshed = evaluator(Strategy::Refresh, BackEnd::best());
     let mut position = Chess::default();
     updated.iter_mut().for_each(|evaluator| evaluator.set(position.board()));
@@ -184,7 +183,7 @@ fn follow(case: &Case, moves: &[Move], turn: usize) {
         }
         for evaluator in &mut updated {
             evaluator.play(&before, &change, position.board());
-            // Lazy ones have several moves to catch up on now and then.
+            // Skipped plies make lazy strategies roll several moves forward at once.
             if ply % 3 == 1 {
                 continue;
             }
@@ -198,16 +197,15 @@ fn follow(case: &Case, moves: &[Move], turn: usize) {
 
 fn reference(case: &Case, position: &Chess) -> RawScore {
     let stm = Perspective::of(position.turn());
-    let seen = |pov| case.set.reference(position.board(), pov);
+    let active = |pov| case.set.reference(position.board(), pov);
     let bucket = case.net.shape.buckets.of(position.board().occupied().count());
-    forward_integer(&case.net, bucket, &seen(stm), &seen(stm.other()))
+    forward_integer(&case.net, bucket, &active(stm), &active(stm.other()))
 }
 
-/// Scores of all buckets, each in its own order of rounding.
-/// Seventeen blocks of fifteen contexts each: too many together for a number of 64 bits. The kings' squares differ for the
-/// first block only.
+/// Seventeen blocks of fifteen contexts each: the number of combinations does not fit 64 bits. The kings' squares change the
+/// context of the first block only.
 #[test]
-fn contexts_of_many_blocks_have_cache_entries_of_their_own() {
+fn the_cache_separates_contexts_of_many_blocks() {
     let table = |number: &dyn Fn(usize) -> usize| (0..64).map(number).collect::<Vec<usize>>();
     let (first, other) = (table(&|square| square % 15), table(&|square| if square < 16 { 0 } else { square % 15 }));
     let block = |bucket: &str| format!("bucket(K, {bucket}) * role(P) * color(P) for P in pieces");
@@ -229,8 +227,9 @@ fn contexts_of_many_blocks_have_cache_entries_of_their_own() {
     }
 }
 
+/// Each bucket's scores are rounded one by one.
 #[test]
-fn evaluations_tell_all_buckets() {
+fn evaluations_list_all_buckets() {
     for case in &cases() {
         let mut evaluator = Evaluator::new(&case.set, &case.model, Strategy::Lazy, BackEnd::best()).expect("belongs");
         let mut position = Chess::default();
@@ -238,23 +237,23 @@ fn evaluations_tell_all_buckets() {
             position.play_unchecked(mv);
         }
         evaluator.set(position.board());
-        let found = evaluator.evaluate(position.turn());
+        let evaluation = evaluator.evaluate(position.turn());
         let internal = |raw| case.net.scheme.internal_score(raw);
-        assert_eq!(found.score_internal, internal(reference(case, &position).sum()));
-        assert_eq!(found.buckets.len(), case.net.shape.buckets.count);
+        assert_eq!(evaluation.score_internal, internal(reference(case, &position).sum()));
+        assert_eq!(evaluation.buckets.len(), case.net.shape.buckets.count);
         let stm = Perspective::of(position.turn());
-        let seen = |pov| case.set.reference(position.board(), pov);
-        for (bucket, part) in found.buckets.iter().enumerate() {
-            let raw = forward_integer(&case.net, bucket, &seen(stm), &seen(stm.other()));
+        let active = |pov| case.set.reference(position.board(), pov);
+        for (bucket, score) in evaluation.buckets.iter().enumerate() {
+            let raw = forward_integer(&case.net, bucket, &active(stm), &active(stm.other()));
             let expected = (internal(raw.psqt), internal(raw.positional));
-            assert_eq!((part.psqt, part.positional), expected, "{}", case.set.name());
+            assert_eq!((score.psqt, score.positional), expected, "{}", case.set.name());
         }
     }
 }
 
-/// A search's walk: moves made and taken back in any order, scores asked for now and then.
+/// Like a search, plays and undoes random moves and asks for a score now and then.
 #[test]
-fn moves_are_taken_back() {
+fn moves_are_undone() {
     let cases = cases();
     for case in cases.iter().take(9).chain(&cases[cases.len() - 2..]) {
         for strategy in [Strategy::Lazy, Strategy::LazyCached] {
@@ -286,9 +285,9 @@ fn moves_are_taken_back() {
     }
 }
 
-/// Neurons in another order score the same, and leave out no fewer groups of four inputs.
+/// Permuted networks give the same scores and have no more non-zero groups of four inputs.
 #[test]
-fn arranged_networks_score_the_same() {
+fn permuted_networks_score_the_same() {
     let cases = cases();
     let mut positions = Vec::new();
     for game in 0..20 {
@@ -299,20 +298,20 @@ fn arranged_networks_score_the_same() {
         }
     }
     let boards = || positions.iter().map(|(board, turn)| (board, *turn));
-    let mut moved = 0;
+    let mut changed = 0;
     for Case { set, net, model } in cases.iter().take(shapes().len()) {
-        let arranged = ft_permute(set, net, boards()).expect("belongs to the set");
-        assert_eq!(arranged, ft_permute(set, net, boards()).expect("belongs to the set"));
-        moved += usize::from(arranged != *net);
-        let arranged = Model::new(&arranged);
-        let [(scores, groups), (expected, before)] = [&arranged, model].map(|model| scores(set, model, boards()));
+        let permuted = ft_permute(set, net, boards()).expect("belongs to the set");
+        assert_eq!(permuted, ft_permute(set, net, boards()).expect("belongs to the set"));
+        changed += usize::from(permuted != *net);
+        let permuted = Model::new(&permuted);
+        let [(scores, groups), (expected, before)] = [&permuted, model].map(|model| scores(set, model, boards()));
         assert_eq!(scores, expected, "{}", set.name());
         assert!(groups <= before, "{}: {groups} groups, {before} before", set.name());
     }
-    assert!(moved > 5, "{moved}");
+    assert!(changed > 5, "{changed}");
 }
 
-/// Raw scores, and how many groups of four inputs of the first dense layer are not all zero.
+/// Raw scores, and the number of non-zero groups of four inputs of the first dense layer.
 fn scores<'a>(
     set: &FeatureSet,
     model: &Model,
@@ -331,8 +330,8 @@ fn scores<'a>(
 }
 
 #[test]
-#[should_panic(expected = "every unit once")]
-fn an_order_names_every_unit_once() {
+#[should_panic(expected = "not a permutation of the units")]
+fn an_order_is_a_permutation() {
     let _ = cases()[0].net.permute_ft(&[0; 32]);
 }
 

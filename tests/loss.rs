@@ -1,4 +1,4 @@
-//! `measure loss` against a direct computation: the reference encoder, the plain integer pass, sums over games by hand.
+//! Compares `measure loss` with a direct computation from the reference encoder and the reference forward pass.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -22,10 +22,10 @@ use shakmaty::Position;
 use shakmaty::fen::Fen;
 
 const GAMES: u64 = 12;
-/// 97.5% quantile of Student's t with 11 degrees of freedom, from any table.
+/// The 97.5% quantile of Student's t with 11 degrees of freedom, from a table.
 const T11: f64 = 2.200_985;
 
-/// Positions of random games with drawn scores and results; every seventh has no score, every fifth no result.
+/// Positions of random games with random scores and results; every seventh has no score, every fifth no result.
 fn samples() -> Vec<Sample> {
     let draws = Seed(4).draws("scores");
     let mut samples = Vec::new();
@@ -66,7 +66,7 @@ fn integer(set: &str, seed: u64, pawn_value: i32) -> NetFile {
     NetFile { origin, net: quantise(&float, &scheme).unwrap() }
 }
 
-/// Centipawns, side to move's view, by the definitions.
+/// The score in centipawns from the side to move's view, by definition.
 fn centipawns(network: &Network, position: &Chess) -> f64 {
     let stm = Perspective::of(position.turn());
     let seen = |set: &FeatureSet| [stm, stm.other()].map(|pov| set.reference(position.board(), pov));
@@ -87,7 +87,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// A loss by its formula; none without a target.
+/// The loss by its formula; `None` without a target.
 fn one_loss(options: &EvalLoss, out: f64, score: Option<f64>, sample: &Sample) -> Option<f64> {
     let result = sample.result.map(|result| [0.0, 0.5, 1.0][result as usize]);
     if options.form == LossForm::Epsilon {
@@ -103,8 +103,8 @@ fn one_loss(options: &EvalLoss, out: f64, score: Option<f64>, sample: &Sample) -
     Some((sigmoid(out / options.output_scale) - target).abs().powf(options.power))
 }
 
-/// The parts of a position by its FEN's letters: pieces left, ply, material, king, kings.
-fn parts(sample: &Sample) -> [String; 5] {
+/// The classes of a position, from the letters of its FEN: pieces left, ply, material, king, kings.
+fn classes(sample: &Sample) -> [String; 5] {
     let board = Fen::from_position(&sample.position, shakmaty::EnPassantMode::Legal).to_string();
     let board = board.split(' ').next().unwrap().to_owned();
     let pieces = board.chars().filter(char::is_ascii_alphabetic).count();
@@ -133,7 +133,7 @@ fn parts(sample: &Sample) -> [String; 5] {
         3..=5 => "3 to 5",
         _ => "6 and more",
     };
-    // (file, rank) from 0, ranks from White's side.
+    // (file, rank), from 0.
     let king = |letter: char| {
         let (row, text) = board.split('/').enumerate().find(|(_, row)| row.contains(letter)).unwrap();
         let before = text.chars().take_while(|found| *found != letter);
@@ -152,7 +152,7 @@ fn parts(sample: &Sample) -> [String; 5] {
     [pieces, ply, material.into(), place.into(), kings.into()]
 }
 
-/// Mean, and variance of the mean with whole games as units.
+/// The mean, and its variance with games as clusters.
 fn by_game(values: &[(u32, f64)]) -> (f64, f64) {
     let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
     let mut games: BTreeMap<u32, f64> = BTreeMap::new();
@@ -162,16 +162,16 @@ fn by_game(values: &[(u32, f64)]) -> (f64, f64) {
     (mean, count / (count - 1.0) * squares / (values.len() as f64).powi(2))
 }
 
-/// `unit`: what is large for such a loss. Sums in f32 depend on their order a little.
+/// `unit` is a large value of the loss. Sums in f32 depend slightly on their order.
 fn close(found: f64, expected: f64, unit: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-6 * expected.abs().max(unit), "{what}: {found} against {expected}");
 }
 
-fn check_parts(found: [(&str, &[PartLoss]); 5], samples: &[&Sample], values: &[f64], unit: f64) {
+fn check_classes(found: [(&str, &[PartLoss]); 5], samples: &[&Sample], values: &[f64], unit: f64) {
     for (division, (heading, list)) in found.into_iter().enumerate() {
         let mut expected: BTreeMap<String, (u64, f64)> = BTreeMap::new();
         for (sample, value) in samples.iter().zip(values) {
-            let (count, sum) = expected.entry(parts(sample)[division].clone()).or_default();
+            let (count, sum) = expected.entry(classes(sample)[division].clone()).or_default();
             (*count, *sum) = (*count + 1, *sum + value);
         }
         assert_eq!(list.len(), expected.len(), "{heading}: {list:?}");
@@ -210,7 +210,7 @@ fn losses_equal_a_direct_computation() {
     for (options, unit) in cases {
         let path = write(folder.path(), &samples, unit);
         let score = |sample: &Sample| {
-            // Halves of a centipawn are rounded away from zero.
+            // Half centipawns are rounded away from zero.
             let halved = |score: i16| {
                 if unit == ScoreUnit::Centipawns { score.into() } else { (f64::from(score) / 2.0).round() }
             };
@@ -239,7 +239,7 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&values));
             close(network.loss, mean, large, "loss");
             close(network.interval.unwrap(), T11 * variance.sqrt(), large, "interval");
-            check_parts(network.by.divisions(), &judged, &values, large);
+            check_classes(network.by.divisions(), &judged, &values, large);
         }
         assert_eq!(
             record.pairs.iter().map(|pair| (pair.first, pair.second)).collect::<Vec<_>>(),
@@ -251,18 +251,18 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&differences));
             close(pair.difference, mean, large, "difference");
             close(pair.interval.unwrap(), T11 * variance.sqrt(), large, "interval of the difference");
-            check_parts(pair.by.divisions(), &judged, &differences, large);
+            check_classes(pair.by.divisions(), &judged, &differences, large);
         }
-        // Positions of a game are alike: by sample the interval would be another.
+        // Positions of a game are correlated: with samples as clusters the interval would differ.
         let alone: Vec<(u32, f64)> = (0..).zip(values(0)).collect();
         assert!((by_game(&alone).1.sqrt() * T11 - record.networks[0].interval.unwrap()).abs() > 1e-6);
         assert_eq!(loss(&networks, &path, &all, &mut |_| {}).unwrap().0, record, "the same again");
     }
 }
 
-/// Without games samples count as independent, and there are no plies.
+/// In formats without games, samples count as independent and there are no plies.
 #[test]
-fn formats_without_games_are_judged_by_sample() {
+fn formats_without_games_use_samples_as_clusters() {
     let folder = tempfile::tempdir().unwrap();
     let mut samples = samples();
     samples.retain(|sample| sample.score.is_some() && sample.result.is_some());
@@ -321,7 +321,7 @@ fn the_command_takes_networks_of_every_kind() {
     let record: LossRecord = serde_json::from_slice(&output.stdout).unwrap();
     let found: Vec<&str> = record.networks.iter().map(|network| network.network.as_str()).collect();
     assert_eq!(found, nets.each_ref().map(String::as_str));
-    // Quantisation moves the loss a little; the float network is the same one otherwise.
+    // Quantisation changes the loss only slightly.
     let pair = &record.pairs[0];
     assert!(pair.difference != 0.0 && pair.difference.abs() < 0.01 * record.networks[0].loss, "{pair:?}");
     let judged = [("n".to_owned(), Network::Integer(simple))];

@@ -1,4 +1,4 @@
-//! The measures against independent counts over random games.
+//! Compares the measures with independent counts over random games.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -31,7 +31,7 @@ fn write_pgn(folder: &Path, games: &[Vec<Move>]) -> PathBuf {
     path
 }
 
-/// The definitions of the measures, read directly: sets of (feature, occurrence) from the reference encoder.
+/// The measures computed by definition, from the reference encoder: sets of (feature, occurrence).
 #[derive(Default)]
 struct Direct {
     moves: f64,
@@ -43,10 +43,10 @@ struct Direct {
 }
 
 type Active = BTreeSet<(u32, usize)>;
-/// By perspective, block and context.
+/// Keyed by perspective, block and context.
 type Cache = HashMap<(usize, usize, Option<u32>), Active>;
 
-/// A block's active features; repeats of a bag get numbers.
+/// The active features of a block; repeated features of a bag are numbered.
 fn block_set(set: &FeatureSet, block: usize, board: &Board, pov: Perspective) -> Active {
     let block = &set.blocks()[block];
     let inside: BTreeSet<u32> = block.indices().collect();
@@ -101,7 +101,7 @@ impl Direct {
     }
 }
 
-/// added, removed, refreshes, rows_update, rows_refresh, rows_cache
+/// Returns added, removed, refreshes, rows_update, rows_refresh, rows_cache.
 fn compare(set: &FeatureSet, before: &Chess, after: &Chess, pov: Perspective, cache: &mut Cache) -> [f64; 6] {
     let mut counts = [0.0; 6];
     for block in 0..set.blocks().len() {
@@ -142,7 +142,7 @@ fn updates_equal_a_direct_count() {
     let inputs = [WeightedInput::file(&path)];
     build(&BuildJob::new(&inputs, &fsd, &options), &mut |_| {}).unwrap();
     for (n, set) in common::sets().iter().enumerate() {
-        // Every legal move with the slow reference takes its time: for some sets and games.
+        // All legal moves are slow with the reference encoder: only for some sets and games.
         let legal = n % 3 == 0;
         let count = if legal { 3 } else { GAMES as usize };
         let (record, reading) = updates(set, &path, Some(count as u64), legal).unwrap();
@@ -170,7 +170,7 @@ fn updates_equal_a_direct_count() {
 }
 
 #[test]
-fn refreshes_happen_where_a_set_looks_at_the_king() {
+fn only_sets_that_read_the_king_refresh() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let check = |set: &str, looks: bool| {
@@ -209,7 +209,7 @@ fn activity_equals_a_direct_count() {
     let games = games();
     let path = write_pgn(folder.path(), &games);
     let Nets { mut file, .. } = nets("piece", &[8]);
-    // A neuron that never wakes and one that is always full.
+    // One neuron is never positive, one always saturated.
     file.net.ft_biases[..2].copy_from_slice(&[-20_000, 20_000]);
     let set = file.origin.feature_set().unwrap();
     let (record, _) = activity(&file, &path, None).unwrap();
@@ -242,9 +242,9 @@ fn activity_equals_a_direct_count() {
     assert!(record.buckets.is_empty());
 }
 
-/// Buckets' counts add up to those of all, and a bucket's own dead neuron is found there alone.
+/// The counts of the buckets add up to the total, and a neuron that is dead in one bucket is reported only there.
 #[test]
-fn activity_is_told_by_bucket() {
+fn activity_is_counted_by_bucket() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { mut file, .. } = nets("piece", &[8]);
@@ -263,7 +263,7 @@ fn activity_is_told_by_bucket() {
     assert!(record.buckets[7].positions > 100 && never(7) > record.layers[1].never_active);
 }
 
-/// Values of relu have no upper bound: none is saturated.
+/// Values of relu have no upper bound and are never saturated.
 #[test]
 fn relu_is_never_saturated() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn relu_is_never_saturated() {
 }
 
 #[test]
-fn errors_are_small_and_partners_are_checked() {
+fn errors_are_small_and_networks_must_match() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, float, checkpoint } = nets("piece", &[8]);
@@ -313,15 +313,15 @@ fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, Re
     speed(file, path, options, &mut |_| {}).unwrap()
 }
 
-/// The file is timed as it is; arranged it is timed by positions of other games, where there are some.
+/// The network is timed as in the file, and with neurons permuted by positions of other games if there are any.
 #[test]
-fn speed_is_the_files_own_and_arranged_by_other_games() {
+fn speed_is_measured_with_and_without_permuted_neurons() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let Nets { file, .. } = nets("piece", &[8]);
     let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(2), positions: 200 };
-    let mut seen = Vec::new();
-    let (record, _) = speed(&file, &path, options, &mut |step| seen.push(step.clone())).unwrap();
+    let mut reports = Vec::new();
+    let (record, _) = speed(&file, &path, options, &mut |report| reports.push(report.clone())).unwrap();
     let all: usize = games().iter().map(Vec::len).sum();
     let cut = games()
         .iter()
@@ -333,7 +333,7 @@ fn speed_is_the_files_own_and_arranged_by_other_games() {
         .find(|sum| *sum >= 200)
         .unwrap();
     let arranged = record.arranged.unwrap();
-    assert_eq!(arranged.positions as usize, all - cut, "of the games that are not timed");
+    assert_eq!(arranged.positions as usize, all - cut, "positions of the games that are not timed");
     assert_eq!(arranged.entries.len(), Strategy::ALL.len());
     assert!(arranged.entries.iter().all(|entry| entry.back_end == BackEnd::best().name()));
     let best = record.best.unwrap();
@@ -342,33 +342,33 @@ fn speed_is_the_files_own_and_arranged_by_other_games() {
     for entry in record.entries.iter().chain(&arranged.entries) {
         let parts = entry.nanoseconds.unwrap();
         assert!(parts.features > 0.0 && parts.rows >= 0.0 && parts.forward >= 0.0, "{entry:?}");
-        let whole = 1e9 / entry.evaluations_per_second;
-        assert!((parts.features + parts.rows + parts.forward - whole).abs() < 1e-6 * whole, "{entry:?}");
+        let total = 1e9 / entry.evaluations_per_second;
+        assert!((parts.features + parts.rows + parts.forward - total).abs() < 1e-6 * total, "{entry:?}");
         assert_eq!(entry.noisy, entry.interval > 0.1 * entry.evaluations_per_second);
     }
-    let steps = seen.iter().filter_map(|step| step.repetitions);
-    let ways = (record.entries.len() + arranged.entries.len()) as u32;
-    assert!(steps.eq((0..2 * ways).map(|done| (done, 2 * ways))));
+    let repetitions = reports.iter().filter_map(|report| report.repetitions);
+    let timings = (record.entries.len() + arranged.entries.len()) as u32;
+    assert!(repetitions.eq((0..2 * timings).map(|done| (done, 2 * timings))));
     let machine = record.machine.unwrap();
     assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
 
-    let (all_of_it, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
-    assert!(all_of_it.arranged.is_none(), "nothing is left to arrange by");
-    // Another order of neurons is another file, and is told apart.
+    let (without_others, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
+    assert!(without_others.arranged.is_none(), "no other games are left");
+    // A permuted network has another digest.
     let (other, _) = ft_permute(file.clone(), &path).unwrap();
     assert_ne!(timed(&other, &path, options).0.digest, record.digest);
-    assert_eq!(all_of_it.digest, record.digest);
+    assert_eq!(without_others.digest, record.digest);
 }
 
-/// An evaluator on a model without neurons does everything else: it counts the same rows.
+/// An evaluator with a model without neurons counts the same rows.
 #[test]
-fn hollow_models_find_the_same_rows() {
+fn models_without_neurons_count_the_same_rows() {
     let games = games();
     for set in ["piece + half-ka-v2-hm", "mobility-count"] {
         let Nets { file, .. } = nets(set, &[]);
         let set = file.origin.feature_set().unwrap();
         let model = Model::new(&file.net);
-        let hollow = model.without_neurons();
+        let without_neurons = model.without_neurons();
         for strategy in Strategy::ALL {
             let rows = |model: &Model| {
                 let mut evaluator = Evaluator::new(&set, model, strategy, BackEnd::best()).unwrap();
@@ -387,7 +387,7 @@ fn hollow_models_find_the_same_rows() {
                 }
                 evaluator.rows()
             };
-            assert!(rows(&model) > 0 && rows(&model) == rows(&hollow), "{}", strategy.name());
+            assert!(rows(&model) > 0 && rows(&model) == rows(&without_neurons), "{}", strategy.name());
         }
     }
 }
@@ -412,9 +412,9 @@ fn speed_covers_every_strategy_and_back_end() {
     assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
 }
 
-/// A king's move recomputes the block that looks at it and leaves the other alone.
+/// A king move recomputes the king-dependent block only.
 #[test]
-fn refreshes_are_partial_where_they_can_be() {
+fn refreshes_are_partial() {
     let folder = tempfile::tempdir().unwrap();
     let path = write_pgn(folder.path(), &games());
     let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(1), positions: 1_000 };
@@ -424,7 +424,7 @@ fn refreshes_are_partial_where_they_can_be() {
     };
     for strategy in ["eager", "lazy", "eager + cache", "lazy + cache"] {
         let (mixed, alone) = (rows("piece + half-ka-v2-hm", strategy), rows("half-ka-v2-hm", strategy));
-        // Beside the other block's rows, the still one's changes, twice, and its start in every game.
+        // Besides the rows of the other block: the king-independent changes, twice, and its rows at the start of each game.
         assert!(mixed > alone && mixed - alone < 11.0, "{strategy}: {mixed} {alone}");
     }
 }
@@ -439,7 +439,6 @@ fn data_without_moves_are_an_error() {
     assert!(updates(&set, &folder.path().join("missing"), None, false).is_err());
 }
 
-/// `fsbench eval` prints the reference's score, a document a line.
 /// `net convert --arrange` writes another file with the same scores.
 #[test]
 fn the_command_arranges_networks() {
@@ -467,6 +466,7 @@ fn the_command_arranges_networks() {
     assert_eq!(score("net"), score("arranged"));
 }
 
+/// `fsbench eval` prints the reference's score, one document per line.
 #[test]
 fn the_command_scores_positions() {
     let folder = tempfile::tempdir().unwrap();
@@ -489,8 +489,8 @@ fn the_command_scores_positions() {
         let position: Chess =
             fen.parse::<shakmaty::fen::Fen>().unwrap().into_position(shakmaty::CastlingMode::Standard).unwrap();
         let stm = Perspective::of(position.turn());
-        let seen = |pov| set.reference(position.board(), pov);
-        let internal = forward_integer(&file.net, 0, &seen(stm), &seen(stm.other())).sum() / 16;
+        let active = |pov| set.reference(position.board(), pov);
+        let internal = forward_integer(&file.net, 0, &active(stm), &active(stm.other())).sum() / 16;
         let expected = serde_json::json!({
             "fen": fen, "score_internal": internal, "score_cp": internal, "bucket": 0,
             "buckets": [{ "psqt": 0, "positional": internal }],

@@ -1,31 +1,31 @@
-//! `fsbench bench`: the search's signature and speed.
+//! `fsbench bench`: the signature and speed of the search.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::Serialize;
 
-use super::net::FormatHints;
+use super::net::{FormatHints, load_for_engine};
 use super::{Failure, Format, print_json};
-use crate::engine::{BackEnd, Model};
-use crate::search::{BENCH_DEPTH, BENCH_FENS, Searcher, TranspositionTable, bench};
+use crate::engine::BackEnd;
+use crate::search::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
 
 /// Search fixed positions to a fixed depth: the node count is a signature, the same on every CPU
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
     hints: FormatHints,
-    /// Depth of every search
+    /// Depth of each search
     #[arg(long, default_value_t = BENCH_DEPTH, value_parser = clap::value_parser!(u32).range(1..=30))]
     depth: u32,
     /// Size of the transposition table in megabytes; the signature depends on it
     #[arg(long, value_name = "MB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
         value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MOST_MEGABYTES as i64))]
     hash: u32,
-    /// Run on every back end this CPU has, one after the other, and fail where signatures differ
+    /// Run on every back end that this CPU supports, and fail if signatures differ
     #[arg(long)]
     all_back_ends: bool,
     /// How to print the result
@@ -37,7 +37,7 @@ pub struct Arguments {
 struct Document {
     nodes: u64,
     nps: u64,
-    /// The node count, as text that can be compared.
+    /// The node count, as text.
     signature: String,
     back_end: &'static str,
     depth: u32,
@@ -47,15 +47,12 @@ struct Document {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = super::net::load(&arguments.net, &arguments.hints)?.file;
-    let place = || format!("{}", arguments.net.display());
-    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
-    let model = Model::new(&file.net);
+    let PlayingNetwork { set, model } = load_for_engine(&arguments.net, &arguments.hints)?;
     let back_ends = if arguments.all_back_ends { BackEnd::available() } else { vec![BackEnd::best()] };
     let mut documents = Vec::new();
     for back_end in back_ends {
         let searcher = Searcher::new(&set, &model, back_end, arguments.hash as usize);
-        let mut searcher = searcher.with_context(place).map_err(Failure::Request)?;
+        let mut searcher = searcher.with_context(|| arguments.net.display().to_string()).map_err(Failure::Request)?;
         let result = bench(&mut searcher, arguments.depth);
         let document = Document {
             nodes: result.nodes,

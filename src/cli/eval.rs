@@ -1,4 +1,4 @@
-//! `fsbench eval`: a network's score of given positions.
+//! `fsbench eval`: scores positions with a network.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,22 +8,23 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{for_each_line, parse_fen};
-use super::net::FormatHints;
+use super::net::{FormatHints, load_for_engine};
 use super::{Failure, Format, print_json, print_json_line};
-use crate::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
+use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
+use crate::search::PlayingNetwork;
 
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, a run's folder, a checkpoint, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
     hints: FormatHints,
-    /// The position
+    /// The position, as a FEN
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
-    /// A file with a FEN a line (`-` = standard input); as JSON, a document a line out
+    /// A file with one FEN per line (`-` for standard input); JSON output is one document per line
     #[arg(long, value_name = "FILE")]
     fens: Option<String>,
     /// How to print the result
@@ -32,12 +33,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = super::net::load(&arguments.net, &arguments.hints)?.file;
-    let place = || format!("{}", arguments.net.display());
-    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
-    let model = Model::new(&file.net);
+    let PlayingNetwork { set, model } = load_for_engine(&arguments.net, &arguments.hints)?;
     let evaluator = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best());
-    let mut evaluator = evaluator.with_context(place).map_err(Failure::Request)?;
+    let mut evaluator = evaluator.with_context(|| arguments.net.display().to_string()).map_err(Failure::Request)?;
     let mut score = |text: &str| -> anyhow::Result<Evaluation> {
         let position = parse_fen(text)?;
         evaluator.set(position.board());
@@ -45,21 +43,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if let Some(file) = &arguments.fens {
         return for_each_line(file, |line| match arguments.format {
-            Format::Json => print_json_line(&Scored { fen: line.trim(), evaluation: &score(line)? }),
+            Format::Json => print_json_line(&ScoredPosition { fen: line.trim(), evaluation: &score(line)? }),
             Format::Text => Ok(outln!("{}", text(line, &score(line)?))?),
         });
     }
-    let given = arguments.fen.as_deref().unwrap_or_default();
-    let evaluation = score(given).map_err(Failure::Request)?;
+    let fen = arguments.fen.as_deref().unwrap_or_default();
+    let evaluation = score(fen).map_err(Failure::Request)?;
     match arguments.format {
-        Format::Json => print_json(&Scored { fen: given, evaluation: &evaluation }),
-        Format::Text => Ok(outln!("{}", text(given, &evaluation))?),
+        Format::Json => print_json(&ScoredPosition { fen, evaluation: &evaluation }),
+        Format::Text => Ok(outln!("{}", text(fen, &evaluation))?),
     }
 }
 
-/// A position and its score.
 #[derive(Serialize)]
-struct Scored<'a> {
+struct ScoredPosition<'a> {
     fen: &'a str,
     #[serde(flatten)]
     evaluation: &'a Evaluation,
@@ -69,9 +66,9 @@ fn text(fen: &str, evaluation: &Evaluation) -> String {
     let Evaluation { score_internal, score_cp, bucket, buckets } = evaluation;
     let mut out = format!("{fen}\n  score {} cp ({score_internal} internal units), side to move's view", score_cp.0);
     if buckets.len() > 1 {
-        for (index, part) in buckets.iter().enumerate() {
+        for (index, score) in buckets.iter().enumerate() {
             let used = if index == *bucket { "  <- used" } else { "" };
-            let _ = write!(out, "\n  bucket {index}: psqt {:>6}, positional {:>6}{used}", part.psqt, part.positional);
+            let _ = write!(out, "\n  bucket {index}: psqt {:>6}, positional {:>6}{used}", score.psqt, score.positional);
         }
     }
     out

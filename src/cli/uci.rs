@@ -4,9 +4,8 @@ use std::io::{BufReader, stdin, stdout};
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use super::net::FormatHints;
-use crate::engine::Model;
-use crate::search::{PlayingNetwork, uci};
+use super::net::{FormatHints, load_for_engine};
+use crate::search::uci;
 
 /// Play as a UCI engine
 ///
@@ -22,13 +21,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let load = |path: &Path| -> Result<PlayingNetwork, String> {
-        let file = match super::net::load(path, &arguments.hints) {
-            Ok(loaded) => loaded.file,
-            Err(Failure::Request(error) | Failure::Work(error)) => return Err(super::error_text(&error)),
-        };
-        let set = file.origin.feature_set().map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(PlayingNetwork { set, model: Model::new(&file.net) })
+    let load = |path: &Path| {
+        load_for_engine(path, &arguments.hints).map_err(|failure| match failure {
+            Failure::Request(error) | Failure::Work(error) => super::error_text(&error),
+        })
     };
     if let Some(path) = &arguments.net {
         // A wrong file on the command line ends the program; a wrong file in the option EvalFile does not.

@@ -1,16 +1,15 @@
-//! How busy a network's neurons are on real positions.
+//! Neuron activity of a network on real positions.
 
 use std::path::Path;
 
 use super::MeasureError;
-use super::lines::{Line, ReadSummary, fold, follow};
+use super::lines::{Line, ReadSummary, advance, fold_lines};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::net::{Activation, NetFile};
 use crate::record::{ActivityRecord, BucketActivity, LayerActivity};
 
-/// Activity of every layer but the output, over the positions of the data's first `limit` games. `l1` counts both
-/// perspectives' accumulators; an L1 neuron is one neuron, whichever perspective it looks from. The values of relu are
-/// never saturated.
+/// Counts how often neurons are positive and saturated, in every layer but the output, over the positions of the first
+/// `limit` games. Both perspectives' values of an L1 neuron count for that neuron. Values of relu are never saturated.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt or the data cannot be read.
@@ -25,45 +24,46 @@ pub fn activity(
     let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
 
     let layer = |(index, width): (usize, &usize)| {
-        let full = (shape.input_activation(index) != Activation::Relu).then_some(one);
-        Layer { full, outputs: 0, saturated: 0, positive: vec![0; *width] }
+        let maximum = (shape.input_activation(index) != Activation::Relu).then_some(one);
+        LayerCounts { maximum, outputs: 0, saturated: 0, positive: vec![0; *width] }
     };
-    let bucket = || Totals { positions: 0, layers: shape.activation_widths().iter().enumerate().map(layer).collect() };
+    let bucket =
+        || BucketCounts { positions: 0, layers: shape.activation_widths().iter().enumerate().map(layer).collect() };
     let empty = || (0..shape.buckets.count).map(|_| bucket()).collect::<Vec<_>>();
-    let work = |buckets: &mut Vec<Totals>, line: &Line| {
+    let add = |buckets: &mut Vec<BucketCounts>, line: &Line| {
         let mut evaluator = evaluator.clone();
-        line.positions(|board, turn, step| {
-            follow(&mut evaluator, board, step);
-            let totals = &mut buckets[evaluator.bucket()];
-            totals.positions += 1;
-            evaluator.observe(turn, |layer, values| totals.layers[layer].add(values));
+        line.for_each_position(|board, turn, played| {
+            advance(&mut evaluator, board, played);
+            let counts = &mut buckets[evaluator.bucket()];
+            counts.positions += 1;
+            evaluator.observe(turn, |layer, values| counts.layers[layer].add(values));
         });
     };
-    let merge = |a: Vec<Totals>, b: Vec<Totals>| a.into_iter().zip(&b).map(|(a, b)| a.plus(b)).collect();
-    let (totals, reading) = fold(data, limit, empty, work, merge)?;
-    let whole = totals.iter().fold(bucket(), Totals::plus);
-    let of_bucket = |(bucket, totals): (usize, &Totals)| BucketActivity {
+    let merge = |a: Vec<BucketCounts>, b: Vec<BucketCounts>| a.into_iter().zip(&b).map(|(a, b)| a.plus(b)).collect();
+    let (buckets, summary) = fold_lines(data, limit, empty, add, merge)?;
+    let total = buckets.iter().fold(bucket(), BucketCounts::plus);
+    let bucket_record = |(bucket, counts): (usize, &BucketCounts)| BucketActivity {
         bucket,
-        positions: totals.positions,
-        layers: totals.records(),
+        positions: counts.positions,
+        layers: counts.records(),
     };
     let record = ActivityRecord {
         name: file.origin.name.clone(),
         identity: file.origin.identity.clone(),
-        positions: whole.positions,
-        layers: whole.records(),
-        buckets: if totals.len() > 1 { totals.iter().enumerate().map(of_bucket).collect() } else { Vec::new() },
+        positions: total.positions,
+        layers: total.records(),
+        buckets: if buckets.len() > 1 { buckets.iter().enumerate().map(bucket_record).collect() } else { Vec::new() },
     };
-    Ok((record, reading))
+    Ok((record, summary))
 }
 
-struct Totals {
+struct BucketCounts {
     positions: u64,
-    layers: Vec<Layer>,
+    layers: Vec<LayerCounts>,
 }
 
-impl Totals {
-    fn plus(mut self, other: &Totals) -> Totals {
+impl BucketCounts {
+    fn plus(mut self, other: &BucketCounts) -> BucketCounts {
         self.positions += other.positions;
         for (layer, more) in self.layers.iter_mut().zip(&other.layers) {
             layer.outputs += more.outputs;
@@ -78,19 +78,19 @@ impl Totals {
     }
 }
 
-struct Layer {
-    /// A saturated output.
-    full: Option<u8>,
+struct LayerCounts {
+    /// The saturated output; `None` if the activation has no maximum.
+    maximum: Option<u8>,
     outputs: u64,
     saturated: u64,
-    /// How often each neuron was positive.
+    /// Positive outputs of each neuron.
     positive: Vec<u64>,
 }
 
-impl Layer {
+impl LayerCounts {
     fn add(&mut self, values: &[u8]) {
         self.outputs += values.len() as u64;
-        self.saturated += values.iter().filter(|value| Some(**value) == self.full).count() as u64;
+        self.saturated += values.iter().filter(|value| Some(**value) == self.maximum).count() as u64;
         self.positive.iter_mut().zip(values).for_each(|(count, value)| *count += u64::from(*value > 0));
     }
 

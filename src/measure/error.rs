@@ -1,9 +1,9 @@
-//! What quantisation costs: the float network's expected result against the integer network's, position by position.
+//! Quantisation error: the difference between the float and the integer network's expected result, per position.
 
 use std::path::Path;
 
 use super::MeasureError;
-use super::lines::{Line, ReadSummary, fold, follow};
+use super::lines::{Line, ReadSummary, advance, fold_lines};
 use crate::chess::Perspective;
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
@@ -12,14 +12,14 @@ use crate::record::ErrorRecord;
 use crate::train::EvalLoss;
 use crate::units::Wdl;
 
-/// How differences are judged.
+/// Options of [`error`].
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct ErrorOptions {
     /// Centipawns at which the expected result is σ(1).
     pub scale: f32,
-    /// Differences in expected result up to this count as within tolerance.
+    /// The largest difference in expected result that is within tolerance.
     pub tolerance: f64,
-    /// Games looked at; none = all.
+    /// The number of games to read; `None` reads all.
     pub limit: Option<u64>,
 }
 
@@ -29,11 +29,11 @@ impl Default for ErrorOptions {
     }
 }
 
-/// |WDL(float) − WDL(integer)| over the positions of the data, side to move's view. The float network is the one that
-/// training evaluates: its dense weights are rounded to the scheme's grid.
+/// Measures |WDL(float) − WDL(integer)| over the positions of the data, from the side to move's view. The dense weights of
+/// the float network are rounded to the scheme's grid, as in training.
 ///
 /// # Errors
-/// When network and checkpoint do not belong together or the data cannot be read.
+/// When network and checkpoint have different feature sets or shapes, or the data cannot be read.
 pub fn error(
     file: &NetFile,
     float: &FloatNet,
@@ -41,16 +41,16 @@ pub fn error(
     data: &Path,
     options: ErrorOptions,
 ) -> Result<(ErrorRecord, ReadSummary), MeasureError> {
-    check_partners(file, float, checkpoint)?;
+    check_compatible(file, float, checkpoint)?;
     let set = file.origin.feature_set()?;
     let model = Model::new(&file.net);
     let evaluator = Evaluator::new(&set, &model, Strategy::EagerCached, BackEnd::best())?;
     let float = float.on_grid(&file.net.scheme);
-    let pair = Pair { set: &set, file, float: &float, scale: options.scale };
-    let work = |found: &mut Found, line: &Line| pair.compare(evaluator.clone(), line, found);
-    let (mut found, reading) = fold(data, options.limit, Found::default, work, Found::plus)?;
-    found.differences.sort_unstable_by(f32::total_cmp);
-    let differences = &found.differences;
+    let pair = NetworkPair { set: &set, file, float: &float, scale: options.scale };
+    let add = |comparison: &mut Comparison, line: &Line| pair.compare(evaluator.clone(), line, comparison);
+    let (comparison, summary) = fold_lines(data, options.limit, Comparison::default, add, Comparison::plus)?;
+    let Comparison { mut differences, overflows } = comparison;
+    differences.sort_unstable_by(f32::total_cmp);
     let count = differences.len();
     let within = differences.partition_point(|difference| f64::from(*difference) <= options.tolerance);
     // The smallest difference that at least 99% of the positions do not exceed.
@@ -64,28 +64,29 @@ pub fn error(
         max: f64::from(differences.last().copied().unwrap_or_default()),
         within_tolerance: within as f64 / count.max(1) as f64,
         tolerance: options.tolerance,
-        accumulator_overflows: found.overflows,
+        accumulator_overflows: overflows,
     };
-    Ok((record, reading))
+    Ok((record, summary))
 }
 
+/// The differences between two networks, and the positions in which an accumulator overflows.
 #[derive(Default)]
-struct Found {
+struct Comparison {
     differences: Vec<f32>,
     overflows: u64,
 }
 
-impl Found {
-    fn plus(mut self, mut other: Found) -> Found {
+impl Comparison {
+    fn plus(mut self, mut other: Comparison) -> Comparison {
         self.differences.append(&mut other.differences);
         self.overflows += other.overflows;
         self
     }
 }
 
-fn check_partners(file: &NetFile, float: &FloatNet, checkpoint: &Checkpoint) -> Result<(), MeasureError> {
+fn check_compatible(file: &NetFile, float: &FloatNet, checkpoint: &Checkpoint) -> Result<(), MeasureError> {
     if file.origin.identity != checkpoint.origin.identity {
-        return Err(MeasureError::Partners {
+        return Err(MeasureError::FeatureSets {
             net: file.origin.name.clone(),
             net_identity: file.origin.identity.clone(),
             checkpoint: checkpoint.origin.name.clone(),
@@ -98,32 +99,32 @@ fn check_partners(file: &NetFile, float: &FloatNet, checkpoint: &Checkpoint) -> 
     }
 }
 
-/// Both networks.
-struct Pair<'a> {
+/// The two networks to compare.
+struct NetworkPair<'a> {
     set: &'a FeatureSet,
     file: &'a NetFile,
     float: &'a FloatNet,
     scale: f32,
 }
 
-impl Pair<'_> {
-    fn compare(&self, mut evaluator: Evaluator<'_>, line: &Line, found: &mut Found) {
+impl NetworkPair<'_> {
+    fn compare(&self, mut evaluator: Evaluator<'_>, line: &Line, comparison: &mut Comparison) {
         let scheme = &self.file.net.scheme;
         let centipawns = scheme.nnue2score as f32 * 100.0 / scheme.pawn_value as f32;
         let (mut stm, mut nstm) = (Vec::new(), Vec::new());
-        line.positions(|board, turn, step| {
-            follow(&mut evaluator, board, step);
+        line.for_each_position(|board, turn, played| {
+            advance(&mut evaluator, board, played);
             let pov = Perspective::of(turn);
             self.set.encoder().encode(board, pov, &mut stm);
             self.set.encoder().encode(board, pov.other(), &mut nstm);
             let bucket = self.file.net.shape.buckets.of(board.occupied().count());
             let output = forward(self.float, scheme, bucket, &stm, &nstm);
-            let exact = Wdl::from_score(output * centipawns, self.scale);
+            let float = Wdl::from_score(output * centipawns, self.scale);
             let integer = Wdl::from_score(scheme.centipawns(evaluator.score(turn)) as f32, self.scale);
-            found.differences.push((exact.0 - integer.0).abs());
+            comparison.differences.push((float.0 - integer.0).abs());
             let outside = |sum: &i32| i16::try_from(*sum).is_err();
             let overflows = |active: &[u32]| self.file.net.accumulate(active).iter().any(outside);
-            found.overflows += u64::from(overflows(&stm) || overflows(&nstm));
+            comparison.overflows += u64::from(overflows(&stm) || overflows(&nstm));
         });
     }
 }

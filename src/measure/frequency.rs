@@ -1,23 +1,23 @@
-//! How often each feature is active on real positions.
+//! Feature frequencies on real positions.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::MeasureError;
-use super::lines::{Line, ReadSummary, fold};
+use super::lines::{Line, ReadSummary, fold_lines};
 use crate::chess::Perspective;
 use crate::features::FeatureSet;
 
-/// Activations over the positions of some games, each position seen by both perspectives.
+/// Activations of each feature over the positions of some games, from both perspectives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frequencies {
     pub positions: u64,
-    /// Of each feature.
+    /// Activations per feature.
     pub counts: Vec<u64>,
 }
 
-/// Counts activations over the data's first `limit` games. A feature that several bindings yield counts once (under
-/// `bag`: once a binding).
+/// Counts activations over the first `limit` games. A feature that several bindings yield counts once, under `bag` once per
+/// binding.
 ///
 /// # Errors
 /// When the data cannot be read or hold no position.
@@ -28,9 +28,9 @@ pub fn frequencies(
 ) -> Result<(Frequencies, ReadSummary), MeasureError> {
     // One table for all threads: sets have up to millions of features.
     let counts: Vec<AtomicU64> = (0..set.num_features()).map(|_| AtomicU64::new(0)).collect();
-    let work = |positions: &mut u64, line: &Line| {
+    let add = |positions: &mut u64, line: &Line| {
         let mut active = Vec::new();
-        line.positions(|board, _, _| {
+        line.for_each_position(|board, _, _| {
             *positions += 1;
             for pov in Perspective::ALL {
                 set.encoder().encode(board, pov, &mut active);
@@ -40,13 +40,13 @@ pub fn frequencies(
             }
         });
     };
-    let (positions, reading) = fold(data, limit, || 0, work, |a, b| a + b)?;
+    let (positions, summary) = fold_lines(data, limit, || 0, add, |a, b| a + b)?;
     let counts = counts.into_iter().map(AtomicU64::into_inner).collect();
-    Ok((Frequencies { positions, counts }, reading))
+    Ok((Frequencies { positions, counts }, summary))
 }
 
 impl Frequencies {
-    /// The `k` most frequent features, most frequent first, the lower index first where two are equal.
+    /// The `k` most frequent features, most frequent first; ties go to the lower index.
     #[must_use]
     pub fn top(&self, k: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();

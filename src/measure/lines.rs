@@ -1,5 +1,5 @@
-//! Lines of play in a file of any format: the games of PGN, or samples that follow on each other. A sample that nothing
-//! follows on is a line of its own, with its move where it has one.
+//! Reads lines of play from a file of any format: the games of PGN, or consecutive samples of one game. A sample without a
+//! successor is a line of its own, with its move if it has one.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::data::formats::{Format, SampleReader, SkippedSamples, detect};
 use crate::data::{DataError, Fsd, Game, Games, Record, Skipped, games};
 use crate::engine::Evaluator;
 
-/// A position and moves played from it.
+/// A position and the moves played from it.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub start: Chess,
     pub moves: Vec<Move>,
-    /// Whether the position after the last move counts, too: a record without a move.
-    pub last: bool,
+    /// Whether the position after the last move counts too: it comes from a sample without a move.
+    pub includes_end: bool,
 }
 
-/// A move on the board.
-pub struct Step<'a> {
+/// A move of a line.
+pub struct PlayedMove<'a> {
     pub before: &'a Chess,
     pub mv: Move,
     pub change: &'a BoardChange,
@@ -32,34 +32,34 @@ pub struct Step<'a> {
 
 impl Line {
     /// Visits the moves in order.
-    pub fn walk(&self, mut visit: impl FnMut(&Step<'_>)) {
+    pub fn for_each_move(&self, mut visit: impl FnMut(&PlayedMove<'_>)) {
         let mut position = self.start.clone();
         for mv in &self.moves {
             let change = BoardChange::of(*mv, position.turn());
             let after = change.applied_to(position.board());
-            visit(&Step { before: &position, mv: *mv, change: &change, after: &after });
+            visit(&PlayedMove { before: &position, mv: *mv, change: &change, after: &after });
             position.play_unchecked(*mv);
         }
     }
 
-    /// Visits the positions a move was played from (and the last where it counts), each with the move that led to it.
-    pub fn positions(&self, mut visit: impl FnMut(&Board, Color, Option<&Step<'_>>)) {
-        let mut left = self.len();
-        if left > 0 {
+    /// Visits the positions of the line ([`Line::len`]), each with its side to move and the move that led to it.
+    pub fn for_each_position(&self, mut visit: impl FnMut(&Board, Color, Option<&PlayedMove<'_>>)) {
+        let mut remaining = self.len();
+        if remaining > 0 {
             visit(self.start.board(), self.start.turn(), None);
         }
-        self.walk(|step| {
-            left -= 1;
-            if left > 0 {
-                visit(step.after, step.before.turn().other(), Some(step));
+        self.for_each_move(|played| {
+            remaining -= 1;
+            if remaining > 0 {
+                visit(played.after, played.before.turn().other(), Some(played));
             }
         });
     }
 
-    /// How many positions [`Line::positions`] visits.
+    /// The number of positions that a move was played from, plus the last position if it counts.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.moves.len() + usize::from(self.last)
+        self.moves.len() + usize::from(self.includes_end)
     }
 
     #[must_use]
@@ -67,214 +67,223 @@ impl Line {
         self.len() == 0
     }
 
-    /// The line cut to its first `positions`.
+    /// The first `positions` of the line.
     fn truncated(mut self, positions: usize) -> Line {
-        self.last &= self.len() <= positions;
+        self.includes_end &= self.len() <= positions;
         self.moves.truncate(positions);
         self
     }
 }
 
-/// Brings an evaluator to the position [`Line::positions`] visits.
-pub(super) fn follow(evaluator: &mut Evaluator<'_>, board: &Board, step: Option<&Step<'_>>) {
-    match step {
+/// Brings an evaluator to the next position of [`Line::for_each_position`].
+pub(super) fn advance(evaluator: &mut Evaluator<'_>, board: &Board, played: Option<&PlayedMove<'_>>) {
+    match played {
         None => evaluator.set(board),
-        Some(step) => evaluator.play(step.before.board(), step.change, step.after),
+        Some(played) => evaluator.play(played.before.board(), played.change, played.after),
     }
 }
 
-/// How the reading went.
+/// The numbers of games read and skipped.
 #[derive(Clone, Debug, Default)]
 pub struct ReadSummary {
     pub games: u64,
-    /// Broken games that were passed over.
+    /// Broken games.
     pub skipped: Skipped,
-    /// Broken samples, of formats without games.
+    /// Broken samples, in formats of samples.
     pub skipped_samples: SkippedSamples,
 }
 
 impl ReadSummary {
-    /// What was passed over.
+    /// Broken games and samples together.
     #[must_use]
     pub fn skipped_total(&self) -> u64 {
         self.skipped.total() + self.skipped_samples.total()
     }
 }
 
-/// Folds every line of a file with all cores; `work` sees each line once, `merge` must not care about order.
+/// Folds all lines of a file in parallel: `add` is called once per line, and `merge` must not depend on the order.
 ///
 /// # Errors
 /// When the file cannot be read, is damaged, or holds no position.
-pub(super) fn fold<T: Send>(
+pub(super) fn fold_lines<T: Send>(
     path: &Path,
     limit: Option<u64>,
     empty: impl Fn() -> T + Sync,
-    work: impl Fn(&mut T, &Line) + Sync,
+    add: impl Fn(&mut T, &Line) + Sync,
     merge: impl Fn(T, T) -> T + Sync,
 ) -> Result<(T, ReadSummary), MeasureError> {
-    let mut source = Source::open(path, limit.unwrap_or(u64::MAX))?;
+    let mut reader = GameReader::open(path, limit.unwrap_or(u64::MAX))?;
     let mut total = empty();
-    let mut lines_seen = false;
+    let mut is_empty = true;
     loop {
-        let batch = source.batch()?;
+        let batch = reader.next_batch()?;
         if batch.is_empty() {
             break;
         }
-        lines_seen = true;
-        let fold = |mut sum: T, item: Item<'_>| {
-            item.lines(path)?.iter().for_each(|line| work(&mut sum, line));
+        is_empty = false;
+        let fold = |mut sum: T, game: PackedGame<'_>| {
+            game.lines(path)?.iter().for_each(|line| add(&mut sum, line));
             Ok::<T, MeasureError>(sum)
         };
         let sums = batch.into_par_iter().with_min_len(8).try_fold(&empty, fold);
         let sum = sums.try_reduce(&empty, |a, b| Ok(merge(a, b)))?;
         total = merge(total, sum);
     }
-    let reading = source.reading();
-    match lines_seen {
-        true => Ok((total, reading)),
-        false => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped_total() }),
+    let summary = reader.finish();
+    match is_empty {
+        false => Ok((total, summary)),
+        true => Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() }),
     }
 }
 
-/// The first lines of a file, in order, until they hold `positions` positions.
+/// The first lines of a file, in order, with `positions` positions in all.
 ///
 /// # Errors
-/// As [`fold`].
-pub(super) fn first(path: &Path, positions: u64) -> Result<(Vec<Line>, ReadSummary), MeasureError> {
-    first_two(path, [positions, 0]).map(|([lines, _], reading)| (lines, reading))
+/// As [`fold_lines`].
+pub(super) fn first_lines(path: &Path, positions: u64) -> Result<(Vec<Line>, ReadSummary), MeasureError> {
+    first_lines_and_next(path, [positions, 0]).map(|([lines, _], summary)| (lines, summary))
 }
 
-/// The first lines of a file, in order, until they hold so many positions, and then those of the games behind until they
-/// hold so many: no game is in both parts.
+/// The first lines of a file, with `positions[0]` positions in all, and those of the next games, with `positions[1]`. No
+/// game is in both lists.
 ///
 /// # Errors
-/// As [`fold`].
-pub(super) fn first_two(path: &Path, positions: [u64; 2]) -> Result<([Vec<Line>; 2], ReadSummary), MeasureError> {
-    let mut source = Source::open(path, u64::MAX)?;
-    let mut parts = [Vec::new(), Vec::new()];
-    let mut left = positions.map(|positions| positions as usize);
-    while left != [0, 0] {
-        let batch = source.batch()?;
+/// As [`fold_lines`].
+pub(super) fn first_lines_and_next(
+    path: &Path,
+    positions: [u64; 2],
+) -> Result<([Vec<Line>; 2], ReadSummary), MeasureError> {
+    let mut reader = GameReader::open(path, u64::MAX)?;
+    let mut lists = [Vec::new(), Vec::new()];
+    let mut remaining = positions.map(|positions| positions as usize);
+    while remaining != [0, 0] {
+        let batch = reader.next_batch()?;
         if batch.is_empty() {
             break;
         }
-        for item in batch {
-            let part = usize::from(left[0] == 0);
-            if left[part] == 0 {
+        for game in batch {
+            let list = usize::from(remaining[0] == 0);
+            if remaining[list] == 0 {
                 break;
             }
-            for line in item.lines(path)? {
-                let line = line.truncated(left[part]);
+            for line in game.lines(path)? {
+                let line = line.truncated(remaining[list]);
                 if !line.is_empty() {
-                    left[part] -= line.len();
-                    parts[part].push(line);
+                    remaining[list] -= line.len();
+                    lists[list].push(line);
                 }
             }
         }
     }
-    let reading = source.reading();
-    match parts[0].is_empty() {
-        true => Err(MeasureError::Nothing { path: path.into(), skipped: reading.skipped_total() }),
-        false => Ok((parts, reading)),
+    let summary = reader.finish();
+    match lists[0].is_empty() {
+        true => Err(MeasureError::NoPositions { path: path.into(), skipped: summary.skipped_total() }),
+        false => Ok((lists, summary)),
     }
 }
 
-/// Games taken at once.
+/// Games per batch.
 const BATCH: usize = 1024;
 
-struct Source {
-    content: Content,
-    /// Games still wanted.
-    left: u64,
+/// Reads the games of a file in batches.
+struct GameReader {
+    format: GameFormat,
+    /// Games still to read.
+    remaining: u64,
     games: u64,
 }
 
-enum Content {
+enum GameFormat {
     Games(Games),
     Records { file: Fsd, next: usize },
-    Samples(Samples),
+    Samples(SampleGames),
 }
 
-/// One game, not yet unpacked.
-enum Item<'a> {
+/// A game whose positions are not yet unpacked.
+enum PackedGame<'a> {
     Game(Game),
-    Records { first: usize, records: Cow<'a, [Record]> },
+    /// `first`: the number of the first record in the file.
+    Records {
+        first: usize,
+        records: Cow<'a, [Record]>,
+    },
 }
 
-impl Source {
-    fn open(path: &Path, limit: u64) -> Result<Source, MeasureError> {
-        let content = match detect(path)? {
-            Format::Fsd => Content::Records { file: Fsd::open(path)?, next: 0 },
-            Format::Pgn => Content::Games(games(path)?),
-            format => Content::Samples(Samples::open(path, format)?),
+impl GameReader {
+    fn open(path: &Path, limit: u64) -> Result<GameReader, MeasureError> {
+        let format = match detect(path)? {
+            Format::Fsd => GameFormat::Records { file: Fsd::open(path)?, next: 0 },
+            Format::Pgn => GameFormat::Games(games(path)?),
+            format => GameFormat::Samples(SampleGames::open(path, format)?),
         };
-        Ok(Source { content, left: limit, games: 0 })
+        Ok(GameReader { format, remaining: limit, games: 0 })
     }
 
-    /// The next games that hold positions; none at the end.
-    fn batch(&mut self) -> Result<Vec<Item<'_>>, MeasureError> {
-        let wanted = (BATCH as u64).min(self.left) as usize;
-        let mut batch = Vec::with_capacity(wanted);
-        match &mut self.content {
-            Content::Games(games) => {
-                while batch.len() < wanted {
+    /// The next games that hold positions; empty at the end.
+    fn next_batch(&mut self) -> Result<Vec<PackedGame<'_>>, MeasureError> {
+        let size = (BATCH as u64).min(self.remaining) as usize;
+        let mut batch = Vec::with_capacity(size);
+        match &mut self.format {
+            GameFormat::Games(games) => {
+                while batch.len() < size {
                     match games.next().transpose()? {
                         Some(game) if game.moves.is_empty() => {}
-                        Some(game) => batch.push(Item::Game(game)),
+                        Some(game) => batch.push(PackedGame::Game(game)),
                         None => break,
                     }
                 }
             }
-            Content::Records { file, next } => {
+            GameFormat::Records { file, next } => {
                 let records = file.records();
-                while batch.len() < wanted && *next < records.len() {
+                while batch.len() < size && *next < records.len() {
                     let rest = &records[*next..];
                     let game = rest[0].game();
                     let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
-                    batch.push(Item::Records { first: *next, records: Cow::Borrowed(&rest[..count]) });
+                    batch.push(PackedGame::Records { first: *next, records: Cow::Borrowed(&rest[..count]) });
                     *next += count;
                 }
             }
-            Content::Samples(samples) => {
-                while batch.len() < wanted
-                    && let Some((first, records)) = samples.game()?
+            GameFormat::Samples(samples) => {
+                while batch.len() < size
+                    && let Some((first, records)) = samples.next_game()?
                 {
-                    batch.push(Item::Records { first, records: Cow::Owned(records) });
+                    batch.push(PackedGame::Records { first, records: Cow::Owned(records) });
                 }
             }
         }
-        self.left -= batch.len() as u64;
+        self.remaining -= batch.len() as u64;
         self.games += batch.len() as u64;
         Ok(batch)
     }
 
-    fn reading(self) -> ReadSummary {
-        let (skipped, skipped_samples) = match self.content {
-            Content::Games(games) => (games.skipped().clone(), SkippedSamples::default()),
-            Content::Records { .. } => Default::default(),
-            Content::Samples(samples) => (Skipped::default(), samples.reader.skipped()),
+    fn finish(self) -> ReadSummary {
+        let (skipped, skipped_samples) = match self.format {
+            GameFormat::Games(games) => (games.skipped().clone(), SkippedSamples::default()),
+            GameFormat::Records { .. } => Default::default(),
+            GameFormat::Samples(samples) => (Skipped::default(), samples.reader.skipped()),
         };
         ReadSummary { games: self.games, skipped, skipped_samples }
     }
 }
 
-/// Samples of a format that is read block by block.
-struct Samples {
+/// Reads the games of a sample format, which is read block by block.
+struct SampleGames {
     reader: SampleReader,
     block: Vec<Record>,
-    /// Of the block's records, the first that was not handed out; and its number in the file.
+    /// The next record, as an index into the block.
     next: usize,
+    /// The next record's number in the file.
     number: usize,
 }
 
-impl Samples {
-    fn open(path: &Path, format: Format) -> Result<Samples, DataError> {
+impl SampleGames {
+    fn open(path: &Path, format: Format) -> Result<SampleGames, DataError> {
         let reader = SampleReader::open(path, Some(format), None)?;
-        Ok(Samples { reader, block: Vec::new(), next: 0, number: 0 })
+        Ok(SampleGames { reader, block: Vec::new(), next: 0, number: 0 })
     }
 
-    /// The next game's records with the number of the first; none at the end.
-    fn game(&mut self) -> Result<Option<(usize, Vec<Record>)>, DataError> {
+    /// The records of the next game, with the number of the first; `None` at the end.
+    fn next_game(&mut self) -> Result<Option<(usize, Vec<Record>)>, DataError> {
         let (first, mut records) = (self.number, Vec::new());
         loop {
             if self.next == self.block.len() {
@@ -286,7 +295,7 @@ impl Samples {
             let count = rest.iter().position(|record| record.game() != game).unwrap_or(rest.len());
             records.extend_from_slice(&rest[..count]);
             (self.next, self.number) = (self.next + count, self.number + count);
-            // A game may go on in the next block.
+            // A game may continue in the next block.
             if self.next < self.block.len() {
                 break;
             }
@@ -295,38 +304,38 @@ impl Samples {
     }
 }
 
-impl Item<'_> {
+impl PackedGame<'_> {
     fn lines(self, path: &Path) -> Result<Vec<Line>, MeasureError> {
         match self {
-            Item::Game(game) => {
+            PackedGame::Game(game) => {
                 let moves = game.moves.iter().map(|played| played.mv).collect();
-                Ok(vec![Line { start: game.start, moves, last: false }])
+                Ok(vec![Line { start: game.start, moves, includes_end: false }])
             }
-            Item::Records { first, records } => chain(path, first, &records),
+            PackedGame::Records { first, records } => lines_of_records(path, first, &records),
         }
     }
 }
 
-/// Lines of one game's records: a line goes on while a record's move leads to the next record's position. Where samples
-/// were left out a new line begins, counted as a game's start is.
-fn chain(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, MeasureError> {
+/// Joins the records of a game to lines. A line continues while a record's move leads to the next record's position; after
+/// a missing sample a new line starts.
+fn lines_of_records(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, MeasureError> {
     let mut lines: Vec<Line> = Vec::new();
-    let mut reached: Option<Chess> = None;
+    let mut after_move: Option<Chess> = None;
     for (offset, record) in records.iter().enumerate() {
         let at = |reason| MeasureError::Record { path: path.into(), number: (first + offset) as u64, reason };
         let sample = record.unpack().map_err(at)?;
-        let follows =
+        let is_here =
             |position: &Chess| position.board() == sample.position.board() && position.turn() == sample.position.turn();
-        if !reached.as_ref().is_some_and(follows) {
-            lines.push(Line { start: sample.position.clone(), moves: Vec::new(), last: false });
+        if !after_move.as_ref().is_some_and(is_here) {
+            lines.push(Line { start: sample.position.clone(), moves: Vec::new(), includes_end: false });
         }
         if let Some(line) = lines.last_mut() {
             match sample.mv {
                 Some(mv) => line.moves.push(mv),
-                None => line.last = true,
+                None => line.includes_end = true,
             }
         }
-        reached = sample.mv.map(|mv| {
+        after_move = sample.mv.map(|mv| {
             let mut after = sample.position;
             after.play_unchecked(mv);
             after
@@ -342,7 +351,7 @@ mod tests {
     use crate::units::Ply;
     use shakmaty::uci::UciMove;
 
-    /// Records of `moves` from the initial position; `kept` says which stand in the file, and with their move or not.
+    /// Records of `moves` from the initial position. `kept` gives for each whether it has its move; `None` omits it.
     fn records(moves: &str, kept: &[Option<bool>]) -> Vec<Record> {
         let mut position = Chess::default();
         let mut records = Vec::new();
@@ -361,15 +370,16 @@ mod tests {
     }
 
     #[test]
-    fn records_that_follow_on_each_other_make_a_line() {
+    fn consecutive_records_make_a_line() {
         let check = |kept: [Option<bool>; 5], expected: &[(usize, bool)]| {
-            let lines = chain(Path::new("file"), 0, &records("e2e4 e7e5 e1e2 d8h4 a2a3", &kept)).expect("sound");
-            let found: Vec<_> = lines.iter().map(|line| (line.moves.len(), line.last)).collect();
-            assert_eq!(found, expected, "{kept:?}");
+            let lines =
+                lines_of_records(Path::new("file"), 0, &records("e2e4 e7e5 e1e2 d8h4 a2a3", &kept)).expect("sound");
+            let actual: Vec<_> = lines.iter().map(|line| (line.moves.len(), line.includes_end)).collect();
+            assert_eq!(actual, expected, "{kept:?}");
             for line in &lines {
                 let mut visited = 0;
-                line.positions(|_, _, step| {
-                    assert_eq!(step.is_none(), visited == 0);
+                line.for_each_position(|_, _, played| {
+                    assert_eq!(played.is_none(), visited == 0);
                     visited += 1;
                 });
                 assert_eq!(visited, line.len());
@@ -385,18 +395,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_cut_to_a_number_of_positions() {
+    fn lines_are_truncated_to_a_number_of_positions() {
         let kept = [Some(true), Some(true), Some(false)];
-        let lines = chain(Path::new("file"), 0, &records("e2e4 e7e5 e1e2", &kept)).expect("sound");
+        let lines = lines_of_records(Path::new("file"), 0, &records("e2e4 e7e5 e1e2", &kept)).expect("sound");
         let lengths = |positions| lines[0].clone().truncated(positions).len();
         assert_eq!([0, 1, 2, 3, 9].map(lengths), [0, 1, 2, 3, 3]);
     }
 
     #[test]
-    fn a_damaged_record_is_named() {
+    fn errors_name_the_damaged_record() {
         let mut damaged = records("e2e4", &[Some(true)]);
         bytemuck::cast_slice_mut::<Record, u8>(&mut damaged)[37] = 9;
-        let error = chain(Path::new("file"), 41, &damaged).expect_err("damaged");
+        let error = lines_of_records(Path::new("file"), 41, &damaged).expect_err("damaged");
         assert_eq!(error.to_string(), "record 41 of file: byte 37 of the record is 9, which stands for nothing");
     }
 }

@@ -1,7 +1,15 @@
-//! What a feature set or network does on real games: rows a move, neuron activity, quantisation error, loss,
-//! speed.
+//! Measures a feature set or network on real games: rows per move, neuron activity, quantisation error, loss, speed.
 //!
-//! Counts over games run in parallel and are sums of integers, so that thread numbers change nothing.
+//! Games are counted in parallel. All counts are sums of integers, so the number of threads does not change a result.
+//!
+//! ```no_run
+//! use fsbench::{features::FeatureSet, measure};
+//!
+//! let set = FeatureSet::resolve("half-ka-v2-hm")?;
+//! let (record, _) = measure::updates(&set, "games.pgn.zst".as_ref(), Some(1000), false)?;
+//! println!("{:.2} rows per move and perspective", record.mean.rows_cache);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod activity;
 mod error;
@@ -34,23 +42,27 @@ pub enum MeasureError {
     Data(#[from] DataError),
     #[error("record {number} of {path}: {reason}")]
     Record { path: std::path::PathBuf, number: u64, reason: RecordError },
-    #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were passed over") } else { String::new() })]
-    Nothing { path: std::path::PathBuf, skipped: u64 },
-    #[error("{path} holds positions, but no move: rows per move are counted over games, or samples with moves")]
+    #[error("{path} holds no position to measure{}", if *skipped > 0 { format!("; {skipped} broken games were skipped") } else { String::new() })]
+    NoPositions { path: std::path::PathBuf, skipped: u64 },
+    #[error("{path} holds positions, but no moves; rows per move need games, or samples with moves")]
     NoMoves { path: std::path::PathBuf },
     #[error(transparent)]
     Net(#[from] NetError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error("the network is of `{net}` ({net_identity}), the checkpoint of `{checkpoint}` ({checkpoint_identity})")]
-    Partners { net: String, net_identity: Identity, checkpoint: String, checkpoint_identity: Identity },
-    #[error("network and checkpoint differ in shape: {net} against {checkpoint}")]
+    #[error(
+        "the network has feature set `{net}` ({net_identity}), the checkpoint has `{checkpoint}` ({checkpoint_identity})"
+    )]
+    FeatureSets { net: String, net_identity: Identity, checkpoint: String, checkpoint_identity: Identity },
+    #[error("the network has shape {net}, the checkpoint has {checkpoint}")]
     Shapes { net: String, checkpoint: String },
     #[error(
-        "{path}: none of its {samples} samples has what the loss is held against (λ = {lambda}: at 1 a score, at 0 a game \
-         result, between either); choose another --lambda or other data"
+        "{path}: none of its {samples} samples has a target (λ = {lambda}: 1 needs a score, 0 a game result, values between \
+         need both); choose another --lambda or other data"
     )]
     NoTarget { path: std::path::PathBuf, samples: u64, lambda: f64 },
-    #[error("{strategy} on {back_end} gives other scores than the first run: a defect of fsbench, please report it")]
+    #[error(
+        "{strategy} on {back_end} gives different scores than the first strategy; this is a bug in fsbench, please report it"
+    )]
     Disagreement { strategy: &'static str, back_end: &'static str },
 }

@@ -1,4 +1,4 @@
-//! Evaluations per second: one thread, games in order, accumulators following the moves, every position evaluated.
+//! Evaluations per second of one thread that follows games move by move and evaluates every position.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use shakmaty::Position;
 
 use super::MeasureError;
-use super::ft_permute::{READ, by_lines};
-use super::lines::{Line, ReadSummary, first_two};
+use super::ft_permute::{POSITIONS, ft_permute_by_lines};
+use super::lines::{Line, ReadSummary, first_lines_and_next};
 use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
@@ -16,14 +16,14 @@ use crate::net::{NetFile, QuantNet};
 use crate::record::{ArrangedSpeed, Machine, Nanoseconds, SpeedEntry, SpeedRecord, Way};
 use crate::statistics::Estimate;
 
-/// How long and on how much.
+/// Options of [`speed`].
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct SpeedOptions {
-    /// Times each strategy and back end is measured, in turns; at least 2.
+    /// Repetitions per strategy and back end, in turns; at least 2.
     pub repetitions: u32,
-    /// A repetition lasts at least this long.
+    /// The least duration of a repetition.
     pub duration: Duration,
-    /// Positions taken from the start of the data and run through again and again.
+    /// Positions to read from the start of the data; every repetition evaluates them again and again.
     pub positions: u64,
 }
 
@@ -33,57 +33,61 @@ impl Default for SpeedOptions {
     }
 }
 
-/// How far a measure is.
+/// The progress of [`speed`].
 #[derive(Clone, Debug)]
 pub struct SpeedProgress {
-    /// Repetitions done and to do; none while something else is prepared.
+    /// Repetitions done and in total; `None` during preparation.
     pub repetitions: Option<(u32, u32)>,
-    /// What comes next.
-    pub what: String,
+    /// The next activity, for the user.
+    pub activity: String,
 }
 
-/// Every strategy on every back end this CPU has, with the network as its file has it; and every strategy on the widest
-/// back end with its neurons arranged by positions of other games ([`super::ft_permute()`]). What is timed is following the
-/// move (features and accumulators) and the forward pass; boards are made beforehand.
+/// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy on the
+/// best back end with neurons permuted by positions of other games ([`super::ft_permute()`]). The time includes the update
+/// of features and accumulators and the forward pass, but not the moves on the board.
 ///
 /// # Errors
-/// When the network's feature set cannot be rebuilt, the data cannot be read, or two ways give different scores.
+/// When the network's feature set cannot be rebuilt, the data cannot be read, or two strategies give different scores.
 pub fn speed(
     file: &NetFile,
     data: &Path,
     options: SpeedOptions,
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(SpeedRecord, ReadSummary), MeasureError> {
-    let mut prepare = |what: &str| progress(&SpeedProgress { repetitions: None, what: what.into() });
+    let mut prepare = |activity: &str| progress(&SpeedProgress { repetitions: None, activity: activity.into() });
     prepare("rebuilding the feature set");
     let set = file.origin.feature_set()?;
     prepare("reading positions");
-    let ([lines, others], reading) = first_two(data, [options.positions, READ])?;
-    let track: Vec<Event> = lines.iter().flat_map(events).collect();
+    let ([lines, others], summary) = first_lines_and_next(data, [options.positions, POSITIONS])?;
+    let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
     let model = Model::new(&file.net);
-    let arranged = match others.is_empty() {
+    let permuted = match others.is_empty() {
         true => None,
         false => {
             prepare("arranging neurons");
-            Some(Model::new(&by_lines(&set, &file.net, &others)?))
+            Some(Model::new(&ft_permute_by_lines(&set, &file.net, &others)?))
         }
     };
-    let hollow = model.without_neurons();
-    let mut runs = Vec::new();
+    let features_only = model.without_neurons();
+    let mut timings = Vec::new();
     for strategy in Strategy::ALL {
         for back_end in BackEnd::available() {
-            runs.push(Run::new(&set, [&model, &hollow], strategy, back_end, false)?);
+            timings.push(Timing::new(&set, [&model, &features_only], strategy, back_end, false)?);
         }
     }
-    if let Some(arranged) = &arranged {
+    if let Some(permuted) = &permuted {
         for strategy in Strategy::ALL {
-            runs.push(Run::new(&set, [arranged, &hollow], strategy, BackEnd::best(), true)?);
+            timings.push(Timing::new(&set, [permuted, &features_only], strategy, BackEnd::best(), true)?);
         }
     }
-    repeat(&mut runs, &track, options, progress)?;
+    repeat(&mut timings, &track, options, progress)?;
 
-    let entries = |arranged: bool| -> Vec<SpeedEntry> {
-        runs.iter().filter(|run| run.arranged == arranged).map(|run| run.entry(model.row_bytes())).collect()
+    let entries = |permuted: bool| -> Vec<SpeedEntry> {
+        timings
+            .iter()
+            .filter(|timing| timing.permuted == permuted)
+            .map(|timing| timing.entry(model.row_bytes()))
+            .collect()
     };
     let mut record = SpeedRecord {
         name: file.origin.name.clone(),
@@ -93,7 +97,7 @@ pub fn speed(
         positions: track.len() as u64,
         entries: entries(false),
         best: None,
-        arranged: arranged.is_some().then(|| ArrangedSpeed {
+        arranged: permuted.is_some().then(|| ArrangedSpeed {
             positions: others.iter().map(|line| line.len() as u64).sum(),
             entries: entries(true),
         }),
@@ -101,31 +105,31 @@ pub fn speed(
     };
     let way = |entry: &SpeedEntry| Way { strategy: entry.strategy.clone(), back_end: entry.back_end.clone() };
     record.best = record.fastest().map(way);
-    Ok((record, reading))
+    Ok((record, summary))
 }
 
-/// Times every run in turns, so that what else the machine does touches all alike.
+/// Repeats all timings in turns, so that other load on the machine affects all alike.
 fn repeat(
-    runs: &mut [Run<'_>],
-    track: &[Event],
+    timings: &mut [Timing<'_>],
+    track: &[TrackPosition],
     options: SpeedOptions,
     progress: &mut dyn FnMut(&SpeedProgress),
 ) -> Result<(), MeasureError> {
-    let (repetitions, count) = (options.repetitions.max(2), runs.len());
+    let (repetitions, count) = (options.repetitions.max(2), timings.len());
     let total = repetitions * count as u32;
     let mut expected = None;
     for repetition in 0..repetitions {
         for turn in 0..count {
-            // There and back again, so that a drift of the clock rate touches all alike.
+            // Every other repetition in reverse, so that a drift of the clock rate affects all alike.
             let at = if repetition % 2 == 0 { turn } else { count - 1 - turn };
-            let run = &mut runs[at];
+            let timing = &mut timings[at];
             let done = repetition * count as u32 + turn as u32;
-            let order = if run.arranged { ", arranged" } else { "" };
-            let what = format!("{} on {}{order}", run.strategy.name(), run.back_end.name());
-            progress(&SpeedProgress { repetitions: Some((done, total)), what });
-            let checksum = run.measure(track, options.duration);
+            let arranged = if timing.permuted { ", arranged" } else { "" };
+            let activity = format!("{} on {}{arranged}", timing.strategy.name(), timing.back_end.name());
+            progress(&SpeedProgress { repetitions: Some((done, total)), activity });
+            let checksum = timing.measure(track, options.duration);
             if *expected.get_or_insert(checksum) != checksum {
-                let (strategy, back_end) = (run.strategy.name(), run.back_end.name());
+                let (strategy, back_end) = (timing.strategy.name(), timing.back_end.name());
                 return Err(MeasureError::Disagreement { strategy, back_end });
             }
         }
@@ -133,7 +137,7 @@ fn repeat(
     Ok(())
 }
 
-/// The first 16 hexadecimal digits of the blake3 of a network's numbers.
+/// The first 16 hexadecimal digits of the blake3 hash of a network's numbers.
 fn digest(net: &QuantNet) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(format!("{:?} {:?}", net.shape, net.scheme).as_bytes());
@@ -145,66 +149,68 @@ fn digest(net: &QuantNet) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// What happens on the way through the data.
-struct Event {
-    /// Board before and the change; none where a line starts.
+/// A position to evaluate.
+struct TrackPosition {
+    /// The board before and the move's change; `None` at the start of a line.
     played: Option<(Board, BoardChange)>,
     board: Board,
     turn: Color,
 }
 
-fn events(line: &Line) -> Vec<Event> {
-    let mut events = Vec::with_capacity(line.len());
-    line.positions(|board, turn, step| {
-        let played = step.map(|step| (step.before.board().clone(), *step.change));
-        events.push(Event { played, board: board.clone(), turn });
+fn track_positions(line: &Line) -> Vec<TrackPosition> {
+    let mut track = Vec::with_capacity(line.len());
+    line.for_each_position(|board, turn, played| {
+        let played = played.map(|played| (played.before.board().clone(), *played.change));
+        track.push(TrackPosition { played, board: board.clone(), turn });
     });
-    events
+    track
 }
 
-/// How much of an evaluation is done.
+/// The part of an evaluation that is timed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Extent {
-    /// Score and all.
-    Whole,
-    /// Without the forward pass.
+enum TimedPart {
+    /// Features, rows and forward pass.
+    Evaluation,
+    /// Features and rows.
     Accumulators,
-    /// Without adding rows either.
+    /// Finding the changed features.
     Features,
 }
 
-/// Two extents that take so much of a repetition's time each, beside the whole.
+/// The timings of accumulators and of features last this fraction of a repetition each.
 const PART_OF_TIME: u32 = 3;
 
-struct Run<'a> {
+/// The timings of a strategy on a back end.
+struct Timing<'a> {
     strategy: Strategy,
     back_end: BackEnd,
-    arranged: bool,
+    /// Whether the network's neurons are permuted.
+    permuted: bool,
     evaluator: Evaluator<'a>,
-    /// On a model without neurons.
-    hollow: Evaluator<'a>,
-    /// Evaluations per second, one per repetition.
+    /// With a model without neurons.
+    features_only: Evaluator<'a>,
+    /// Evaluations per second of each repetition.
     rates: Vec<f64>,
-    /// Nanoseconds per position without the forward pass, and without adding rows either; one per repetition.
+    /// Nanoseconds per position of accumulators and of features, in each repetition.
     parts: [Vec<f64>; 2],
     evaluations: u64,
     rows: u64,
 }
 
-impl<'a> Run<'a> {
+impl<'a> Timing<'a> {
     fn new(
         set: &'a FeatureSet,
-        [model, hollow]: [&'a Model; 2],
+        [model, features_only]: [&'a Model; 2],
         strategy: Strategy,
         back_end: BackEnd,
-        arranged: bool,
-    ) -> Result<Run<'a>, MeasureError> {
-        Ok(Run {
+        permuted: bool,
+    ) -> Result<Timing<'a>, MeasureError> {
+        Ok(Timing {
             strategy,
             back_end,
-            arranged,
+            permuted,
             evaluator: Evaluator::new(set, model, strategy, back_end)?,
-            hollow: Evaluator::new(set, hollow, strategy, back_end)?,
+            features_only: Evaluator::new(set, features_only, strategy, back_end)?,
             rates: Vec::new(),
             parts: [Vec::new(), Vec::new()],
             evaluations: 0,
@@ -212,30 +218,30 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Times the whole for `duration` and its parts for a part of it each; gives one pass's checksum.
-    fn measure(&mut self, track: &[Event], duration: Duration) -> u64 {
+    /// Times evaluations for `duration` and their parts for a fraction of it each. Returns the checksum of a pass.
+    fn measure(&mut self, track: &[TrackPosition], duration: Duration) -> u64 {
         let rows = self.evaluator.rows();
-        let (checksum, passes, seconds) = self.timed(track, duration, Extent::Whole);
+        let (checksum, passes, seconds) = self.time(track, duration, TimedPart::Evaluation);
         self.rows += self.evaluator.rows() - rows;
         let evaluations = passes * track.len() as u64;
         self.evaluations += evaluations;
         self.rates.push(evaluations as f64 / seconds);
-        for (part, extent) in [Extent::Accumulators, Extent::Features].into_iter().enumerate() {
-            let (_, passes, seconds) = self.timed(track, duration / PART_OF_TIME, extent);
-            self.parts[part].push(1e9 * seconds / (passes * track.len() as u64) as f64);
+        for (times, part) in [TimedPart::Accumulators, TimedPart::Features].into_iter().enumerate() {
+            let (_, passes, seconds) = self.time(track, duration / PART_OF_TIME, part);
+            self.parts[times].push(1e9 * seconds / (passes * track.len() as u64) as f64);
         }
         checksum
     }
 
-    /// Runs through `track` until `duration` is over: one pass's checksum, passes and seconds.
-    fn timed(&mut self, track: &[Event], duration: Duration, extent: Extent) -> (u64, u64, f64) {
+    /// Repeats passes over `track` for `duration`. Returns the checksum of a pass, the number of passes and the seconds.
+    fn time(&mut self, track: &[TrackPosition], duration: Duration, part: TimedPart) -> (u64, u64, f64) {
         let start = Instant::now();
         let mut passes = 0;
         loop {
-            let checksum = match extent {
-                Extent::Whole => scores(&mut self.evaluator, track),
-                Extent::Accumulators => accumulators(&mut self.evaluator, track),
-                Extent::Features => accumulators(&mut self.hollow, track),
+            let checksum = match part {
+                TimedPart::Evaluation => scores(&mut self.evaluator, track),
+                TimedPart::Accumulators => accumulators(&mut self.evaluator, track),
+                TimedPart::Features => accumulators(&mut self.features_only, track),
             };
             passes += 1;
             let elapsed = start.elapsed();
@@ -249,10 +255,12 @@ impl<'a> Run<'a> {
         let estimate = Estimate::over(&self.rates);
         let mean = estimate.map_or(f64::NAN, |estimate| estimate.mean);
         let interval = estimate.and_then(|estimate| estimate.interval).unwrap_or_default();
-        // Shares of the fastest repetitions: what else the machine does only adds time.
-        let whole = 1e9 / self.rates.iter().copied().fold(f64::NAN, f64::max);
-        let [accumulators, features] =
-            self.parts.each_ref().map(|times| times.iter().copied().fold(f64::NAN, f64::min).min(whole) / whole);
+        // Shares from the fastest repetitions: other load on the machine only adds time.
+        let evaluation = 1e9 / self.rates.iter().copied().fold(f64::NAN, f64::max);
+        let [accumulators, features] = self
+            .parts
+            .each_ref()
+            .map(|times| times.iter().copied().fold(f64::NAN, f64::min).min(evaluation) / evaluation);
         let accumulators = accumulators.max(features);
         let nanoseconds = Nanoseconds {
             features: features / mean * 1e9,
@@ -273,20 +281,20 @@ impl<'a> Run<'a> {
     }
 }
 
-/// One pass with all scores; their checksum.
-fn scores(evaluator: &mut Evaluator<'_>, track: &[Event]) -> u64 {
+/// Evaluates all positions once. Returns the checksum of the scores.
+fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
     let mut checksum = 0u64;
-    for event in track {
-        follow(evaluator, event);
-        checksum = checksum.wrapping_mul(31).wrapping_add(evaluator.raw(event.turn) as u64);
+    for position in track {
+        advance(evaluator, position);
+        checksum = checksum.wrapping_mul(31).wrapping_add(evaluator.raw(position.turn) as u64);
     }
     checksum
 }
 
-/// One pass that makes all accumulators.
-fn accumulators(evaluator: &mut Evaluator<'_>, track: &[Event]) -> u64 {
-    for event in track {
-        follow(evaluator, event);
+/// Computes the accumulators of all positions once.
+fn accumulators(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
+    for position in track {
+        advance(evaluator, position);
         for pov in Perspective::ALL {
             black_box(evaluator.accumulator(pov));
         }
@@ -294,9 +302,9 @@ fn accumulators(evaluator: &mut Evaluator<'_>, track: &[Event]) -> u64 {
     0
 }
 
-fn follow(evaluator: &mut Evaluator<'_>, event: &Event) {
-    match &event.played {
-        None => evaluator.set(&event.board),
-        Some((before, change)) => evaluator.play(before, change, &event.board),
+fn advance(evaluator: &mut Evaluator<'_>, position: &TrackPosition) {
+    match &position.played {
+        None => evaluator.set(&position.board),
+        Some((before, change)) => evaluator.play(before, change, &position.board),
     }
 }

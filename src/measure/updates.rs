@@ -1,10 +1,9 @@
-//! Rows a move touches, by strategy, for the mover's perspective and the other's.
+//! Rows per move of each strategy, for the mover's perspective and the other one.
 //!
-//! For a move, a perspective, and its active sets A before and B after: added = |B∖A|, removed = |A∖B|. A block costs
-//! `rows_update` its delta, or its |B| where its context changed; `rows_cache` likewise, but a block whose context
-//! changed is brought from what the refresh cache holds for (perspective, block, context). The cache is empty when a
-//! game starts, and written by the game's first position and by every refresh into it; legal moves that are not played
-//! read it and leave it.
+//! For a move, a perspective, and its active sets A before and B after: added = |B∖A|, removed = |A∖B|. `rows_update` of a
+//! block is the size of its delta, or its |B| if its context changed. `rows_cache` differs in blocks whose context changed:
+//! they are updated from the refresh cache's entry for (perspective, block, context). The cache is empty at the start of a
+//! game. The game's first position and every refresh write to it; legal moves that are not played only read it.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -13,24 +12,24 @@ use std::path::Path;
 use shakmaty::Position;
 
 use super::MeasureError;
-use super::lines::{Line, ReadSummary, Step, fold};
-use crate::chess::{Board, BoardChange, ByPerspective, Perspective};
+use super::lines::{Line, PlayedMove, ReadSummary, fold_lines};
+use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective};
 use crate::features::{Delta, FeatureSet};
 use crate::record::{LegalCounts, MoveCounts, UpdatesRecord};
 
-/// Counts over every move of the data's first `limit` games (all without a limit); with `legal`, over every legal move
-/// of each position as well.
+/// Counts rows over the moves of the first `limit` games; `None` reads all games. With `legal`, counts over every legal move of
+/// each position as well.
 ///
 /// # Errors
-/// When the data cannot be read or hold no move.
+/// When the data cannot be read or hold no moves.
 pub fn updates(
     set: &FeatureSet,
     data: &Path,
     limit: Option<u64>,
     legal: bool,
 ) -> Result<(UpdatesRecord, ReadSummary), MeasureError> {
-    let work = |totals: &mut Totals, line: &Line| Counter::new(set, line.start.board()).line(line, legal, totals);
-    let (totals, reading) = fold(data, limit, Totals::default, work, Totals::plus)?;
+    let add = |totals: &mut Totals, line: &Line| RowCounter::new(set, line.start.board()).count(line, legal, totals);
+    let (totals, summary) = fold_lines(data, limit, Totals::default, add, Totals::plus)?;
     if totals.played.moves == 0 {
         return Err(MeasureError::NoMoves { path: data.into() });
     }
@@ -44,7 +43,7 @@ pub fn updates(
         name: set.name().into(),
         identity: set.identity().clone(),
         num_features: set.num_features(),
-        games: reading.games,
+        games: summary.games,
         positions: totals.played.moves,
         moves: totals.played.moves,
         active_mean,
@@ -55,12 +54,12 @@ pub fn updates(
         mean,
         legal,
     };
-    Ok((record, reading))
+    Ok((record, summary))
 }
 
-/// Sums over moves for one perspective.
+/// Sums over moves, for one perspective.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-struct Rows {
+struct RowCounts {
     added: u64,
     removed: u64,
     refreshes: u64,
@@ -69,8 +68,8 @@ struct Rows {
     cache: u64,
 }
 
-impl AddAssign for Rows {
-    fn add_assign(&mut self, other: Rows) {
+impl AddAssign for RowCounts {
+    fn add_assign(&mut self, other: RowCounts) {
         self.added += other.added;
         self.removed += other.removed;
         self.refreshes += other.refreshes;
@@ -80,7 +79,7 @@ impl AddAssign for Rows {
     }
 }
 
-impl Rows {
+impl RowCounts {
     fn mean(self, moves: u64) -> MoveCounts {
         let mean = |sum: u64| sum as f64 / moves.max(1) as f64;
         MoveCounts {
@@ -95,25 +94,25 @@ impl Rows {
 }
 
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct MoveSums {
     moves: u64,
-    mover: Rows,
-    other: Rows,
+    mover: RowCounts,
+    other: RowCounts,
 }
 
-impl Sums {
-    fn plus(mut self, other: Sums) -> Sums {
+impl MoveSums {
+    fn plus(mut self, other: MoveSums) -> MoveSums {
         self.moves += other.moves;
         self.mover += other.mover;
         self.other += other.other;
         self
     }
 
-    fn side(&mut self, of_mover: bool) -> &mut Rows {
+    fn side(&mut self, of_mover: bool) -> &mut RowCounts {
         if of_mover { &mut self.mover } else { &mut self.other }
     }
 
-    /// Mover, other, and (mover + other) / 2.
+    /// The means of mover, other, and (mover + other) / 2.
     fn means(self) -> [MoveCounts; 3] {
         let mut both = self.mover;
         both += self.other;
@@ -123,8 +122,8 @@ impl Sums {
 
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 struct Totals {
-    played: Sums,
-    legal: Sums,
+    played: MoveSums,
+    legal: MoveSums,
     active: u64,
     active_max: u64,
 }
@@ -140,108 +139,108 @@ impl Totals {
     }
 }
 
-/// Follows a game.
-struct Counter<'a> {
+/// Counts the rows of a line of play.
+struct RowCounter<'a> {
     set: &'a FeatureSet,
-    views: ByPerspective<View>,
+    states: ByPerspective<PerspectiveState>,
     delta: Delta,
     active: Vec<u32>,
 }
 
-/// What one perspective remembers.
-struct View {
-    /// Active features of each block.
-    sizes: Vec<usize>,
+/// The state of a perspective.
+struct PerspectiveState {
+    /// Number of active features of each block.
+    active_counts: Vec<usize>,
     /// The refresh cache: sorted active features by block and context.
     cache: HashMap<(usize, Option<u32>), Vec<u32>>,
 }
 
-impl<'a> Counter<'a> {
-    fn new(set: &'a FeatureSet, start: &Board) -> Counter<'a> {
-        let view = |pov| {
-            let mut view = View { sizes: Vec::new(), cache: HashMap::new() };
+impl<'a> RowCounter<'a> {
+    fn new(set: &'a FeatureSet, start: &Board) -> RowCounter<'a> {
+        let state = |pov| {
+            let mut state = PerspectiveState { active_counts: Vec::new(), cache: HashMap::new() };
             for block in 0..set.blocks().len() {
                 let active = sorted_block(set, block, start, pov);
-                view.sizes.push(active.len());
-                view.cache.insert((block, set.encoder().context(block, start, pov)), active);
+                state.active_counts.push(active.len());
+                state.cache.insert((block, set.encoder().context(block, start, pov)), active);
             }
-            view
+            state
         };
-        Counter { set, views: ByPerspective::new_with(view), delta: Delta::default(), active: Vec::new() }
+        RowCounter { set, states: ByPerspective::new_with(state), delta: Delta::default(), active: Vec::new() }
     }
 
-    fn line(&mut self, line: &Line, legal: bool, totals: &mut Totals) {
-        line.walk(|step| {
+    fn count(&mut self, line: &Line, legal: bool, totals: &mut Totals) {
+        line.for_each_move(|played| {
             for pov in Perspective::ALL {
-                let active = self.views[pov].sizes.iter().sum::<usize>() as u64;
+                let active = self.states[pov].active_counts.iter().sum::<usize>() as u64;
                 totals.active += active;
                 totals.active_max = totals.active_max.max(active);
             }
             if legal {
-                self.legal_moves(step, &mut totals.legal);
+                self.count_legal_moves(played.before, &mut totals.legal);
             }
-            self.played(step, &mut totals.played);
+            self.count_played_move(played, &mut totals.played);
         });
     }
 
-    fn played(&mut self, step: &Step<'_>, sums: &mut Sums) {
+    fn count_played_move(&mut self, played: &PlayedMove<'_>, sums: &mut MoveSums) {
         sums.moves += 1;
-        let turn = step.before.turn();
+        let (before, turn) = (played.before.board(), played.before.turn());
         for pov in Perspective::ALL {
-            let mut rows = self.changes(step.before.board(), step.change, step.after, pov);
-            rows.cache = self.through_cache(step.before.board(), step.after, pov, true);
+            let mut rows = self.count_uncached(before, played.change, played.after, pov);
+            rows.cache = self.count_cached(before, played.after, pov, true);
             *sums.side(pov.own() == turn) += rows;
         }
     }
 
-    fn legal_moves(&mut self, step: &Step<'_>, sums: &mut Sums) {
-        let before = step.before.board();
-        let turn = step.before.turn();
-        for mv in step.before.legal_moves() {
+    fn count_legal_moves(&mut self, position: &Chess, sums: &mut MoveSums) {
+        let (before, turn) = (position.board(), position.turn());
+        for mv in position.legal_moves() {
             let change = BoardChange::of(mv, turn);
             let after = change.applied_to(before);
             sums.moves += 1;
             for pov in Perspective::ALL {
-                let mut rows = self.changes(before, &change, &after, pov);
-                rows.cache = self.through_cache(before, &after, pov, false);
+                let mut rows = self.count_uncached(before, &change, &after, pov);
+                rows.cache = self.count_cached(before, &after, pov, false);
                 *sums.side(pov.own() == turn) += rows;
             }
         }
     }
 
-    /// Everything but the cache. Leaves the change in `self.delta`.
-    fn changes(&mut self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> Rows {
+    /// Counts everything but `cache`, and writes the move's delta to `self.delta`.
+    fn count_uncached(&mut self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> RowCounts {
         let set = self.set;
         set.encoder().diff(before, change, after, pov, &mut self.delta);
         let (added, removed) = (self.delta.added.len(), self.delta.removed.len());
-        let mut rows = Rows {
+        let mut rows = RowCounts {
             added: added as u64,
             removed: removed as u64,
             refreshes: u64::from(self.delta.refresh),
-            ..Rows::default()
+            ..RowCounts::default()
         };
-        for (block, size) in self.views[pov].sizes.iter().enumerate() {
+        for (block, active_count) in self.states[pov].active_counts.iter().enumerate() {
             let (added, removed) = block_delta(set, block, &self.delta);
-            let after_size = size + added - removed;
-            rows.refresh += after_size as u64;
+            let active_after = active_count + added - removed;
+            rows.refresh += active_after as u64;
             rows.update += match set.encoder().context(block, before, pov) == set.encoder().context(block, after, pov) {
                 true => added + removed,
-                false => after_size,
+                false => active_after,
             } as u64;
         }
         rows
     }
 
-    /// Rows with the cache for the change in `self.delta`. `played`: moves the view to `after` and writes the cache.
-    fn through_cache(&mut self, before: &Board, after: &Board, pov: Perspective, played: bool) -> u64 {
+    /// Counts the rows with a refresh cache for the delta in `self.delta`. With `played`, brings the state to `after` and writes
+    /// the cache.
+    fn count_cached(&mut self, before: &Board, after: &Board, pov: Perspective, played: bool) -> u64 {
         let set = self.set;
-        let view = &mut self.views[pov];
+        let state = &mut self.states[pov];
         let mut rows = 0;
-        for (block, kept_size) in view.sizes.iter_mut().enumerate() {
+        for (block, active_count) in state.active_counts.iter_mut().enumerate() {
             let (added, removed) = block_delta(set, block, &self.delta);
-            let size = *kept_size + added - removed;
+            let active_after = *active_count + added - removed;
             if played {
-                *kept_size = size;
+                *active_count = active_after;
             }
             let context = set.encoder().context(block, after, pov);
             if set.encoder().context(block, before, pov) == context {
@@ -251,10 +250,10 @@ impl<'a> Counter<'a> {
             self.active.clear();
             set.encoder().append_block(block, after, pov, &mut self.active);
             self.active.sort_unstable();
-            let cached = view.cache.get(&(block, context));
-            rows += cached.map_or(size, |cached| difference(cached, &self.active).min(size));
+            let cached = state.cache.get(&(block, context));
+            rows += cached.map_or(active_after, |cached| difference(cached, &self.active).min(active_after));
             if played {
-                view.cache.entry((block, context)).or_default().clone_from(&self.active);
+                state.cache.entry((block, context)).or_default().clone_from(&self.active);
             }
         }
         rows as u64
@@ -268,14 +267,14 @@ fn sorted_block(set: &FeatureSet, block: usize, board: &Board, pov: Perspective)
     active
 }
 
-/// How many of a delta's added and removed features belong to a block.
+/// The numbers of a delta's added and removed features that belong to a block.
 fn block_delta(set: &FeatureSet, block: usize, delta: &Delta) -> (usize, usize) {
     let block = &set.blocks()[block];
     let inside = |features: &[u32]| features.iter().filter(|index| block.contains(**index)).count();
     (inside(&delta.added), inside(&delta.removed))
 }
 
-/// Size of the symmetric difference of two sorted lists; repeated features count repeatedly.
+/// The size of the symmetric difference of two sorted lists. Repeated features count repeatedly.
 fn difference(a: &[u32], b: &[u32]) -> usize {
     let (mut i, mut j, mut different) = (0, 0, 0);
     while i < a.len() && j < b.len() {

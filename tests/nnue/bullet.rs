@@ -1,4 +1,4 @@
-//! bullet's raw files by the commands: there and back, scored, damaged.
+//! Raw bullet files on the command line: round trips, scores, damaged files.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ fn succeed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// chess768, 24 wide, squared, with four buckets: weights as bullet's clipping leaves them.
+/// A chess768 network, 24 wide, screlu, with four buckets and weights within bullet's limits.
 fn network() -> NetFile {
     let set = FeatureSet::resolve("chess768").unwrap();
     let buckets = OutputBuckets { count: 4, rule: BucketRule::Cpw };
@@ -46,7 +46,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn raw_networks_go_there_and_back_and_score_alike() {
+fn raw_networks_round_trip_and_score_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let [own, raw, back] =
         ["net.safetensors", "quantised.bin", "back.safetensors"].map(|name| folder.path().join(name));
@@ -55,11 +55,11 @@ fn raw_networks_go_there_and_back_and_score_alike() {
     succeed(&["net", "convert", text(&own), text(&raw), "--to", "bullet"]);
     let bytes = std::fs::read(&raw).unwrap();
     assert_eq!(bytes.len(), (2usize * (769 * 24 + 4 * 49)).next_multiple_of(64));
-    let hints = ["--bullet", "chess768", "--buckets", "4"];
-    succeed(&[&["net", "convert", text(&raw), text(&back)][..], &hints].concat());
+    let options = ["--bullet", "chess768", "--buckets", "4"];
+    succeed(&[&["net", "convert", text(&raw), text(&back)][..], &options].concat());
     assert_eq!(std::fs::read(&own).unwrap(), std::fs::read(&back).unwrap());
 
-    let info = succeed(&[&["net", "info", text(&raw), "--format", "json"][..], &hints].concat());
+    let info = succeed(&[&["net", "info", text(&raw), "--format", "json"][..], &options].concat());
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!((info["format"].as_str(), info["shape"]["l1"].as_u64()), (Some("bullet"), Some(24)));
 
@@ -67,9 +67,9 @@ fn raw_networks_go_there_and_back_and_score_alike() {
         let scored = succeed(&[&["eval", "--net", text(path), "--fen", FEN, "--format", "json"][..], hints].concat());
         serde_json::from_str::<serde_json::Value>(&scored).unwrap()
     };
-    let found = score(&raw, &hints);
+    let found = score(&raw, &options);
     assert_eq!(found, score(&own, &[]));
-    // As bullet's example evaluates: (Σ v²·w / QA + bias) · 400 / (QA·QB), bucket (32 − 2) / 8.
+    // The formula of bullet's example: (Σ v²·w / QA + bias) · 400 / (QA·QB), bucket (32 − 2) / 8.
     let set = FeatureSet::resolve("chess768").unwrap();
     let position: shakmaty::Chess =
         FEN.parse::<shakmaty::fen::Fen>().unwrap().into_position(shakmaty::CastlingMode::Standard).unwrap();
@@ -107,7 +107,7 @@ fn broken_raw_networks_are_bad_requests() {
     stockfish.net.scheme = Scheme::stockfish();
     stockfish.save(&own).unwrap();
     let again = ["net", "convert", text(&own), text(&raw), "--to", "bullet", "--force"];
-    refused(&again, "of scheme `simple`, not of `stockfish`");
+    refused(&again, "is of scheme `simple`; the network is of `stockfish`");
     std::fs::write(&raw, &whole[..whole.len() - 64]).unwrap();
     refused(&["net", "info", text(&raw), "--bullet", "chess768", "--buckets", "4"], "is the file complete");
 }

@@ -1,4 +1,4 @@
-//! The engines and their networks: Debian's, and those of the npm package, kept in fsbench's cache.
+//! Stockfish builds with their networks: Debian's, and those of the npm package in fsbench's cache folder.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -6,15 +6,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A running engine's command and its network.
+/// An engine's command and its network.
 pub struct Engine {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub folder: PathBuf,
     pub net: PathBuf,
-    /// It loads its network when told to use it.
+    /// Whether the engine reports that it has loaded the network.
     pub asks: bool,
-    /// What else it is told first.
+    /// UCI commands to send first.
     pub options: String,
 }
 
@@ -23,7 +23,7 @@ fn skip<T>(need: &str, why: &str) -> Option<T> {
     None
 }
 
-/// `$FSBENCH_CACHE`, else as fsbench has it.
+/// The cache folder: `$FSBENCH_CACHE`, else fsbench's default.
 fn cache() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = variable("FSBENCH_CACHE")
@@ -50,7 +50,7 @@ fn talk(mut command: Command, script: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&child.wait_with_output()?.stdout).into_owned())
 }
 
-/// The npm package of Stockfish, fetched once.
+/// The npm package of Stockfish, downloaded once.
 pub fn npm(version: &str, net: &str) -> Option<Engine> {
     let Some(cache) = cache() else { return skip("npm", "no cache folder: set FSBENCH_CACHE") };
     let package = cache.join(format!("stockfish-{version}"));
@@ -87,7 +87,7 @@ fn fetch(cache: &Path, version: &str, package: &Path) -> Option<()> {
 }
 
 impl Engine {
-    /// What `eval` prints for each position, all lines of it; `end` begins the last one.
+    /// The lines that `eval` prints for each position; the last one starts with `end`.
     pub fn evaluate(&self, fens: &[String], end: &str) -> Vec<Vec<String>> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder);

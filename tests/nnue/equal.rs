@@ -1,4 +1,4 @@
-//! Our evaluation is the engine's own, bucket by bucket, as it prints it.
+//! Compares fsbench's evaluation with the one that the engine prints, bucket by bucket.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use fsbench::chess::{Chess, Color};
@@ -10,12 +10,12 @@ use shakmaty::Position;
 use super::engines::{self, Engine};
 use super::positions::{fen, positions};
 
-/// Our evaluations with the engine's network, which comes back from our own writing the same.
+/// Evaluates positions with the engine's network. Also checks that the network's file round-trips.
 fn evaluate(engine: &Engine, architecture: Architecture, positions: &[Chess]) -> Vec<Evaluation> {
     let bytes = std::fs::read(&engine.net).unwrap();
     let nnue = Nnue::load(&engine.net, None).unwrap();
     assert_eq!(nnue.architecture, architecture);
-    assert!(nnue.to_bytes() == bytes, "{architecture}: written otherwise than read");
+    assert!(nnue.to_bytes() == bytes, "{architecture}: the written file differs");
     evaluate_with(&nnue.into_file().unwrap(), positions)
 }
 
@@ -38,7 +38,7 @@ pub fn evaluate_with(file: &NetFile, positions: &[Chess]) -> Vec<Evaluation> {
     positions.iter().map(one).collect()
 }
 
-/// A printed table's rows: (PSQT, layers, total) a bucket, and the bucket used.
+/// The rows of the printed table, (PSQT, layers, total) per bucket, and the bucket used.
 fn table(answer: &[String]) -> (Vec<[String; 3]>, usize) {
     let start = answer.iter().position(|line| line.contains("NNUE network contributions")).unwrap();
     let rows = answer[start..].iter().filter(|line| line.matches('|').count() == 5 && line.contains('.'));
@@ -51,7 +51,7 @@ fn table(answer: &[String]) -> (Vec<[String; 3]>, usize) {
     (rows.into_iter().map(cells).collect(), used)
 }
 
-/// A score in pawns as an engine's table has it: sign first, none at 0.
+/// A score in pawns as in the engine's table: the sign first, no sign for 0.
 fn signed(score: i32, digits: &str) -> String {
     let sign = match score.signum() {
         -1 => "-",
@@ -67,7 +67,7 @@ fn check(engine: &Engine, architecture: Architecture, print: fn(i32) -> String) 
     compare(engine, &positions, &ours, print);
 }
 
-/// All buckets' rows as the engine prints them.
+/// Compares the rows of all buckets with those that the engine prints.
 pub fn compare(engine: &Engine, positions: &[Chess], ours: &[Evaluation], print: fn(i32) -> String) {
     let fens: Vec<String> = positions.iter().map(fen).collect();
     let theirs = engine.evaluate(&fens, "Final evaluation");
@@ -107,7 +107,7 @@ fn stockfish_12() {
     compare_12(&engine, &positions, &ours);
 }
 
-/// It prints one number, White's view.
+/// Stockfish 12 prints one number, from White's view.
 pub fn compare_12(engine: &Engine, positions: &[Chess], ours: &[Evaluation]) {
     let fens: Vec<String> = positions.iter().map(fen).collect();
     let theirs = engine.evaluate(&fens, "Final evaluation");

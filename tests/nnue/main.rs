@@ -1,4 +1,4 @@
-//! Stockfish's own networks: our integers against what each engine prints, and our files in its hands.
+//! Compares evaluations with Stockfish: its own networks here, and fsbench networks in Stockfish.
 
 mod bullet;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! `fsbench net` and `eval` on files that are no networks: status 2 and a line that says why.
+//! `fsbench net` and `eval` on malformed files: status 2 and one line with the reason.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::{Command, Output};
@@ -24,9 +24,9 @@ fn broken_files_are_bad_requests() {
     let header = |hash: u32, length: u32| [0x7AF3_2F20u32, hash, length].map(u32::to_le_bytes).concat();
     check(&header(0x1C10_2EF2, u32::MAX), "the description needs 4294967295 bytes from byte 12");
     check(&header(0x1C10_2EF2, 0), "the file ends at byte 12");
-    check(&header(0x1234_5678, 0), "hash 12345678 belongs to no architecture");
+    check(&header(0x1234_5678, 0), "hash 12345678 belongs to no known architecture");
     check(b"", "is not a complete safetensors file");
     let output = fsbench(&["net", "info", name, "--arch", "stockfish-11"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there are stockfish-12, stockfish-14"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("known are stockfish-12, stockfish-14"));
 }

@@ -1,4 +1,4 @@
-//! Networks of ours in Stockfish's hands: it loads them and prints our evaluation.
+//! Stockfish loads networks of fsbench and prints the same evaluation.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::engines::{self, Engine};
 use super::equal::{compare, compare_12, evaluate_with};
 use super::positions::positions;
 
-/// Saves as `fsbench train` does, reads back and converts as `fsbench net convert` does.
+/// Saves the network as `fsbench train`, loads it and converts it as `fsbench net convert`.
 fn convert(file: &NetFile, folder: &Path, architecture: Architecture) -> PathBuf {
     let (own, nnue) = (folder.join("net.safetensors"), folder.join("net.nnue"));
     file.save(&own).unwrap();
@@ -24,7 +24,7 @@ fn convert(file: &NetFile, folder: &Path, architecture: Architecture) -> PathBuf
     nnue
 }
 
-/// The npm build has no option for the network: ours stands in the place of its own.
+/// The npm build has no option for the network, so its file is replaced.
 #[test]
 fn half_kp_plays_in_stockfish_12() {
     let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
@@ -63,7 +63,7 @@ fn plays_in_15_1(mut engine: Engine, file: &NetFile, folder: &Path) {
     compare(&engine, &positions, &ours, |score| format!("{:.2}", f64::from(score.abs()) / 361.0));
 }
 
-/// A network trained for a moment on the sample games, in the shape of `architecture`.
+/// A network in the shape of `architecture`, trained briefly on the sample games.
 #[cfg(feature = "train")]
 fn trained(architecture: Architecture, folder: &Path) -> NetFile {
     use fsbench::train::{TrainOutcome, run_dir::NETWORK};
@@ -82,7 +82,7 @@ fn trained(architecture: Architecture, folder: &Path) -> NetFile {
 
 #[cfg(feature = "train")]
 #[test]
-fn what_was_trained_plays_in_stockfish_12() {
+fn a_trained_network_plays_in_stockfish_12() {
     let Some(engine) = engines::npm("12.0.0", "nn-82215d0fd0df.nnue") else { return };
     let folder = tempfile::tempdir().unwrap();
     plays_in_12(engine, &trained(Architecture::Sf12, folder.path()), folder.path());
@@ -90,13 +90,13 @@ fn what_was_trained_plays_in_stockfish_12() {
 
 #[cfg(feature = "train")]
 #[test]
-fn what_was_trained_plays_in_stockfish_15_1() {
+fn a_trained_network_plays_in_stockfish_15_1() {
     let folder = tempfile::tempdir().unwrap();
     let Some(engine) = engines::debian(folder.path()) else { return };
     plays_in_15_1(engine, &trained(Architecture::Sf15_1, folder.path()), folder.path());
 }
 
-/// Numbers that leave activations and scores in their usual range.
+/// A random network with activations and scores in their usual range.
 pub fn random_integers(architecture: Architecture) -> QuantNet {
     let mut rng = Seed(15).stream("integers", 0);
     let shape = architecture.shape();

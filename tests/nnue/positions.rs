@@ -10,7 +10,7 @@ use super::common::random_game;
 
 const WANTED: usize = 1200;
 
-/// At least 1,000 positions not in check, from random games and, where there are data, from played ones.
+/// At least 1,000 positions not in check, from random games and, if there are data, from played games.
 pub fn positions() -> Vec<Chess> {
     let mut found = Vec::new();
     for game in 0.. {
@@ -26,7 +26,7 @@ pub fn positions() -> Vec<Chess> {
         }
     }
     match super::common::skip::shared_data("lichess-plain.pgn.zst") {
-        // Random ones will do.
+        // Random games are enough.
         None => {}
         Some(path) => {
             for game in games(&path).unwrap().take(100) {
@@ -53,7 +53,7 @@ fn near_promotion(position: &Chess) -> bool {
     (pawns(Color::White, Rank::Seventh) | pawns(Color::Black, Rank::Second)).any()
 }
 
-/// What formulas are easily wrong on must be among them.
+/// Checks that the positions cover the cases that formulas get wrong easily.
 fn check_variety(positions: &[Chess]) {
     assert!(positions.len() >= 1000);
     let count = |holds: &dyn Fn(&Chess) -> bool| positions.iter().filter(|position| holds(position)).count();

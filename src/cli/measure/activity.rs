@@ -1,4 +1,4 @@
-//! `fsbench measure activity`: how busy a network's neurons are.
+//! `fsbench measure activity`: counts active, saturated and dead neurons.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use crate::record::{ActivityRecord, LayerActivity};
 /// Count active, saturated and dead neurons
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
     data: Data,
-    /// Take the first so many games only
+    /// Read only the first N games
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
     /// How to print the result
@@ -26,8 +26,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = load(&arguments.net, &arguments.hints)?.file;
-    let (record, reading) = activity(&file, &arguments.data.path()?, arguments.games).map_err(failure)?;
-    print(arguments.format, &record, &reading, text)
+    let (record, summary) = activity(&file, &arguments.data.path()?, arguments.games).map_err(failure)?;
+    print(arguments.format, &record, &summary, text)
 }
 
 fn text(record: &ActivityRecord) -> String {

@@ -1,4 +1,4 @@
-//! `fsbench measure error`: what quantisation costs.
+//! `fsbench measure error`: measures the quantisation error.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::measure::{ErrorOptions, error};
 use crate::net::{NetFile, load_float};
 use crate::record::ErrorRecord;
 
-/// Compare a network with the float model it was made from
+/// Measure the quantisation error: compare a network with its float checkpoint
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network file
@@ -18,10 +18,10 @@ pub struct Arguments {
     checkpoint: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// Take the first so many games only
+    /// Read only the first N games
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
-    /// Centipawns at which the expected result is that of the logistic at 1
+    /// Scale of the expected result σ(score/CP)
     #[arg(long, value_name = "CP", default_value_t = ErrorOptions::default().scale)]
     scale: f32,
     /// How to print the result
@@ -36,11 +36,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = NetFile::load(&arguments.net).map_err(Failure::request)?;
     let (float, checkpoint) = load_float(&arguments.checkpoint).map_err(Failure::request)?;
     let options = ErrorOptions { scale: arguments.scale, limit: arguments.games, ..ErrorOptions::default() };
-    let (record, reading) = error(&file, &float, &checkpoint, &arguments.data.path()?, options).map_err(failure)?;
+    let (record, summary) = error(&file, &float, &checkpoint, &arguments.data.path()?, options).map_err(failure)?;
     if record.accumulator_overflows > 0 {
         note!("warning: an accumulator overflows in {} positions", record.accumulator_overflows);
     }
-    print(arguments.format, &record, &reading, text)
+    print(arguments.format, &record, &summary, text)
 }
 
 fn text(record: &ErrorRecord) -> String {

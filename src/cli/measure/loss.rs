@@ -1,11 +1,11 @@
-//! `fsbench measure loss`: existing networks on data.
+//! `fsbench measure loss`: measures the loss of networks on samples.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::progress::Progress;
+use super::progress::MeasureProgress;
 use super::{Data, Failure, Format, FormatHints, failure, table};
-use crate::cli::net::load_or_float;
+use crate::cli::net::load_unquantised;
 use crate::cli::print_json;
 use crate::cli::score_unit::note_assumed;
 use crate::data::ScoreUnit;
@@ -14,47 +14,46 @@ use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, PartLoss};
 use crate::train::{EvalLoss, LossForm};
 
-/// The loss of existing networks on samples, by pieces left, ply, material and kings; every two of them compared
+/// Measure the loss of networks on samples, in total and by pieces, ply, material and kings; compare each pair of networks
 ///
-/// The target is each sample's score, its game's result, or a mix (--lambda), the loss that of `train --method eval`. What
-/// is held against it is a network's integer score in centipawns, by its own value of a pawn; of a checkpoint
-/// (checkpoint.safetensors, best.safetensors) its float output. Intervals (95%) take games as independent, or samples where
-/// the format has no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
+/// The loss is that of `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda). A
+/// network's output is its integer score in centipawns, by its own pawn value; a checkpoint (checkpoint.safetensors,
+/// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has no
+/// games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
 /// clusters (game or sample), networks[{network, arithmetic, name, identity, loss, interval, by{pieces, ply, material,
 /// king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}] in
 /// `by`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Network files of fsbench's, .nnue files of Stockfish's, checkpoints, or with --bullet raw files of bullet's
+    /// Network files, run folders, checkpoints or Stockfish .nnue files; with --bullet, also raw bullet files
     #[arg(value_name = "NET", required = true)]
     nets: Vec<PathBuf>,
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
     data: Data,
-    /// The data's format, where it cannot be told from its content and name
+    /// Format of the data [default: detected by content and name]
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the scores where the file does not say it: cp, or internal:PAWN [default: internal:208 of a binpack, else
-    /// cp]
+    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
-    /// Take the first so many samples only
+    /// Read only the first N samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     positions: Option<u64>,
-    /// power: of the difference of expected results; epsilon: centipawns beyond a tolerance
+    /// power: a power of the difference in expected result; epsilon: centipawns beyond a tolerance
     #[arg(long, value_enum, default_value_t)]
     loss: LossForm,
-    /// Loss power: weight of the score in the target; the rest is the game's result [default: 1]
+    /// Loss power: weight of the score in the target; the result has the rest [default: 1]
     #[arg(long)]
     lambda: Option<f64>,
-    /// Loss power: power of the error [default: 2.6]
+    /// Loss power: the exponent [default: 2.6]
     #[arg(long)]
     power: Option<f64>,
-    /// Loss power: centipawns a unit of the logistic that maps scores to expected results [default: 410]
+    /// Loss power: scale of the expected result σ(score/CP) [default: 410]
     #[arg(long, value_name = "CP")]
     score_scale: Option<f64>,
-    /// Loss power: centipawns a unit of the logistic that maps networks' outputs to expected results [default: 361]
+    /// Loss power: scale of the expected result σ(output/CP) [default: 361]
     #[arg(long, value_name = "CP")]
     output_scale: Option<f64>,
     /// Loss epsilon: the tolerance in centipawns [default: 10]
@@ -73,8 +72,8 @@ impl Arguments {
             LossForm::Power => (vec![("--epsilon", self.epsilon)], "power"),
             LossForm::Epsilon => ([power, scales].concat(), "epsilon"),
         };
-        if let Some((name, _)) = others.into_iter().find(|(_, given)| given.is_some()) {
-            return Err(Failure::Request(anyhow::anyhow!("{name} has no effect on the loss {other}; leave it out")));
+        if let Some((name, _)) = others.into_iter().find(|(_, value)| value.is_some()) {
+            return Err(Failure::Request(anyhow::anyhow!("{name} has no effect on the loss {other}; remove it")));
         }
         let default = EvalLoss::default();
         let loss = EvalLoss {
@@ -99,9 +98,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         unit: arguments.from_unit,
         limit: arguments.positions,
     };
-    let mut progress = Progress::new();
+    let mut progress = MeasureProgress::new();
     progress.show(None, "reading the networks");
-    let named = |path: &PathBuf| Ok((path.display().to_string(), load_or_float(path, &arguments.hints)?));
+    let named = |path: &PathBuf| Ok((path.display().to_string(), load_unquantised(path, &arguments.hints)?));
     let networks = arguments.nets.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
     let mut show = |done: LossProgress| {
         let counts = match (arguments.positions, done.length) {
@@ -113,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (record, skipped) = loss(&networks, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
     if skipped.total() > 0 {
-        note!("note: passed over {} broken samples", skipped.total());
+        note!("note: skipped {} broken samples", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
     match arguments.format {
@@ -127,20 +126,20 @@ fn text(record: &LossRecord) -> String {
     let (samples, without) = (data.samples, data.without_target);
     let mut out = format!("{}: {samples} samples ({})", data.path, data.format);
     if without > 0 {
-        let _ = write!(out, "; {without} others have no target");
+        let _ = write!(out, "; {without} more have no target");
     }
-    let _ = write!(out, "\nloss {}; ± 95%, {}\n\n", formula(&record.loss), independent(record));
+    let _ = write!(out, "\nloss {}; ± 95%, {}\n\n", formula(&record.loss), independence(record));
     let rows = record.networks.iter().enumerate().map(|(index, network)| {
         let arithmetic = format!("{:?}", network.arithmetic).to_lowercase();
-        let named = Path::new(&network.network).display().to_string();
-        vec![label(index), value(network.loss, network.interval), network.name.clone(), arithmetic, named]
+        let file = Path::new(&network.network).display().to_string();
+        vec![label(index), value(network.loss, network.interval), network.name.clone(), arithmetic, file]
     });
     out += &table(&["network", "loss", "features", "numbers", "file"], rows);
     for (division, heading) in record.networks[0].by.divisions().iter().map(|(heading, _)| *heading).enumerate() {
         let lists: Vec<&[PartLoss]> =
             record.networks.iter().map(|network| network.by.divisions()[division].1).collect();
         if lists[0].is_empty() {
-            let _ = write!(out, "\n\nby {heading}: the format does not say");
+            let _ = write!(out, "\n\nby {heading}: not in this format");
             continue;
         }
         let rows = lists[0].iter().enumerate().map(|(part, first)| {
@@ -174,15 +173,15 @@ fn verdict(pair: &LossPair) -> String {
         Some(interval) if pair.difference.abs() > interval => {
             label(if pair.difference < 0.0 { pair.first } else { pair.second })
         }
-        _ => "cannot be told".into(),
+        _ => "not significant".into(),
     }
 }
 
-fn independent(record: &LossRecord) -> String {
+fn independence(record: &LossRecord) -> String {
     match (record.clusters, record.data.games) {
         (Cluster::Game, Some(games)) => format!("{games} games independent"),
         (Cluster::Game, None) => "games independent".into(),
-        (Cluster::Sample, _) => "samples taken as independent, for the format has no games".into(),
+        (Cluster::Sample, _) => "samples taken as independent: the format has no games".into(),
     }
 }
 

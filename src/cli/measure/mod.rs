@@ -1,4 +1,4 @@
-//! `fsbench measure`: what a feature set or a network does on real games.
+//! `fsbench measure`: measures feature sets and networks on real games.
 
 mod activity;
 mod error;
@@ -18,13 +18,13 @@ use crate::measure::{MeasureError, ReadSummary};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    command: Command,
     #[command(flatten)]
     threads: Threads,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Command {
     Updates(updates::Arguments),
     Activity(activity::Arguments),
     Error(error::Arguments),
@@ -34,16 +34,16 @@ enum What {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
-    match &arguments.what {
-        What::Updates(arguments) => updates::run(arguments),
-        What::Activity(arguments) => activity::run(arguments),
-        What::Error(arguments) => error::run(arguments),
-        What::Loss(arguments) => loss::run(arguments),
-        What::Speed(arguments) => speed::run(arguments),
+    match &arguments.command {
+        Command::Updates(arguments) => updates::run(arguments),
+        Command::Activity(arguments) => activity::run(arguments),
+        Command::Error(arguments) => error::run(arguments),
+        Command::Loss(arguments) => loss::run(arguments),
+        Command::Speed(arguments) => speed::run(arguments),
     }
 }
 
-/// Bad files are bad requests; what goes wrong in the measuring itself is failed work.
+/// Errors in files are failures of the request; a defect found while measuring is failed work.
 pub(super) fn failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::Disagreement { .. } => Failure::work(error),
@@ -51,28 +51,28 @@ pub(super) fn failure(error: MeasureError) -> Failure {
     }
 }
 
-/// Says on stderr what was passed over.
-pub(super) fn note_skipped(reading: &ReadSummary) {
-    let skipped = &reading.skipped;
+/// Reports skipped games and samples on stderr.
+pub(super) fn note_skipped(summary: &ReadSummary) {
+    let skipped = &summary.skipped;
     if skipped.total() > 0 {
-        note!("note: passed over {} broken games", skipped.total());
+        note!("note: skipped {} broken games", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
-    let skipped = &reading.skipped_samples;
+    let skipped = &summary.skipped_samples;
     if skipped.total() > 0 {
-        note!("note: passed over {} broken samples", skipped.total());
+        note!("note: skipped {} broken samples", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
 }
 
-/// Prints a result, and to stderr what was passed over.
+/// Prints a result, and reports skipped games on stderr.
 fn print<T: serde::Serialize>(
     format: Format,
     record: &T,
-    reading: &ReadSummary,
+    summary: &ReadSummary,
     text: impl Fn(&T) -> String,
 ) -> Result<(), Failure> {
-    note_skipped(reading);
+    note_skipped(summary);
     match format {
         Format::Text => Ok(outln!("{}", text(record))?),
         Format::Json => print_json(record),

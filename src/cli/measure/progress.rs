@@ -1,31 +1,32 @@
-//! How far a measure is, on stderr: a bar on a terminal, plain lines elsewhere.
+//! The progress of a measurement on stderr: a bar on a terminal, else plain lines.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Between two plain lines.
-const QUIET: Duration = Duration::from_secs(10);
+/// The least time between two plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-pub struct Progress {
+/// Clears the bar when dropped.
+pub struct MeasureProgress {
     bar: Option<ProgressBar>,
     last_line: Instant,
 }
 
-impl Progress {
-    pub fn new() -> Progress {
+impl MeasureProgress {
+    pub fn new() -> MeasureProgress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Progress { bar, last_line: Instant::now() }
+        MeasureProgress { bar, last_line: Instant::now() }
     }
 
-    /// `done` of `total` are done, where that is known; `what` comes next.
-    pub fn show(&mut self, counts: Option<(u64, u64)>, what: &str) {
-        let Some(bar) = &self.bar else { return self.line(counts, what) };
+    /// Shows the current activity, and (done, total) if known.
+    pub fn show(&mut self, counts: Option<(u64, u64)>, activity: &str) {
+        let Some(bar) = &self.bar else { return self.print_line(counts, activity) };
         if let Some((done, total)) = counts {
             if bar.length() != Some(total) {
                 bar.set_length(total);
@@ -34,22 +35,22 @@ impl Progress {
             }
             bar.set_position(done);
         }
-        bar.set_message(what.to_owned());
+        bar.set_message(activity.to_owned());
     }
 
-    fn line(&mut self, counts: Option<(u64, u64)>, what: &str) {
-        if self.last_line.elapsed() < QUIET {
+    fn print_line(&mut self, counts: Option<(u64, u64)>, activity: &str) {
+        if self.last_line.elapsed() < LINE_INTERVAL {
             return;
         }
         self.last_line = Instant::now();
         match counts {
-            Some((done, total)) => note!("{done} of {total}: {what}"),
-            None => note!("{what}"),
+            Some((done, total)) => note!("{done} of {total}: {activity}"),
+            None => note!("{activity}"),
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for MeasureProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

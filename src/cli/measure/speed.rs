@@ -1,37 +1,36 @@
-//! `fsbench measure speed`: evaluations per second.
+//! `fsbench measure speed`: measures evaluations per second.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::progress::Progress;
+use super::progress::MeasureProgress;
 use super::{Data, Failure, Format, FormatHints, failure, load, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
 use crate::record::{Nanoseconds, SpeedEntry, SpeedRecord};
 
-/// Time evaluations along games, on one thread: every strategy on every back end, with the network as its file has it
+/// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
-/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table times the
-/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; the scores are the
-/// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end, evaluations_per_second,
+/// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table shows the
+/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; scores stay the same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end, evaluations_per_second,
 /// interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy, back_end},
 /// arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, a .nnue file of Stockfish's, or with --bullet a raw file of bullet's
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(long, value_name = "FILE")]
     net: PathBuf,
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
     data: Data,
-    /// Times each way is measured, in turns
+    /// Repetitions per strategy and back end
     #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().repetitions, value_parser = clap::value_parser!(u32).range(2..))]
     repetitions: u32,
-    /// Seconds a repetition lasts at least
+    /// Minimum seconds per repetition
     #[arg(long, value_name = "S", default_value_t = SpeedOptions::default().duration.as_secs_f64())]
     seconds: f64,
-    /// Positions to run through, from the start of the data
+    /// Read only the first N positions
     #[arg(long, value_name = "N", default_value_t = SpeedOptions::default().positions, value_parser = clap::value_parser!(u64).range(1..))]
     positions: u64,
     /// How to print the result
@@ -41,17 +40,17 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
-    let mut progress = Progress::new();
+    let mut progress = MeasureProgress::new();
     progress.show(None, "reading the network");
     let file = load(&arguments.net, &arguments.hints)?.file;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
-    let mut show = |step: &SpeedProgress| {
-        progress.show(step.repetitions.map(|(done, total)| (done.into(), total.into())), &step.what);
+    let mut show = |now: &SpeedProgress| {
+        progress.show(now.repetitions.map(|(done, total)| (done.into(), total.into())), &now.activity);
     };
-    let (mut record, reading) = speed(&file, &arguments.data.path()?, options, &mut show).map_err(failure)?;
+    let (mut record, summary) = speed(&file, &arguments.data.path()?, options, &mut show).map_err(failure)?;
     drop(progress);
     record.network = Some(arguments.net.display().to_string());
-    print(arguments.format, &record, &reading, text)
+    print(arguments.format, &record, &summary, text)
 }
 
 fn text(record: &SpeedRecord) -> String {
@@ -59,7 +58,7 @@ fn text(record: &SpeedRecord) -> String {
     if let Some(machine) = &record.machine {
         let _ = write!(out, "; {}, {} cores", machine.cpu, machine.cores);
     }
-    let _ = write!(out, "\n\nas the file has it\n{}", entries(&record.entries));
+    let _ = write!(out, "\n\nas in the file\n{}", entries(&record.entries));
     if let Some(best) = record.fastest() {
         let rate = best.evaluations_per_second;
         let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
@@ -70,13 +69,13 @@ fn text(record: &SpeedRecord) -> String {
             let positions = arranged.positions;
             let _ = write!(
                 out,
-                "\n\nneurons arranged by {positions} positions of other games (as `net convert --arrange` writes it)\n{entries}"
+                "\n\nwith neurons arranged by {positions} positions of other games (see `net convert --arrange`)\n{entries}"
             );
         }
-        None => out.push_str("\n\nnot timed with arranged neurons: the data hold no other games to arrange them by"),
+        None => out.push_str("\n\nnot measured with arranged neurons: that needs more games"),
     }
     if record.entries.iter().any(|entry| entry.noisy) {
-        out.push_str("\n\nnoisy: the repetitions differ too much to rely on; measure again on a quiet machine");
+        out.push_str("\n\nnoisy: the repetitions differ too much; measure again on an idle machine");
     }
     out
 }
@@ -84,16 +83,16 @@ fn text(record: &SpeedRecord) -> String {
 fn entries(entries: &[SpeedEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         let noisy = if entry.noisy { " noisy" } else { "" };
-        let part = |part: fn(&Nanoseconds) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
+        let time = |part: fn(&Nanoseconds) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
         vec![
             entry.strategy.clone(),
             entry.back_end.clone(),
             format!("{:.0}", entry.evaluations_per_second),
             format!("± {:.0}{noisy}", entry.interval),
             format!("{:.0}", 1e9 / entry.evaluations_per_second),
-            format!("{:.0}", part(|parts| parts.features)),
-            format!("{:.0}", part(|parts| parts.rows)),
-            format!("{:.0}", part(|parts| parts.forward)),
+            format!("{:.0}", time(|times| times.features)),
+            format!("{:.0}", time(|times| times.rows)),
+            format!("{:.0}", time(|times| times.forward)),
             format!("{:.2}", entry.rows),
             format!("{:.0}", entry.rows * entry.row_bytes as f64),
         ]

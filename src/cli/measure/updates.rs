@@ -1,21 +1,21 @@
-//! `fsbench measure updates`: rows a move.
+//! `fsbench measure updates`: counts feature transformer rows per move.
 
 use super::{Data, Failure, Format, failure, percent, print, table};
 use crate::features::FeatureSet;
 use crate::measure::updates;
 use crate::record::{MoveCounts, UpdatesRecord};
 
-/// Count the rows that moves add, remove and refresh
+/// Count the feature transformer rows that moves add, remove and refresh
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression
     set: String,
     #[command(flatten)]
     data: Data,
-    /// Take the first so many games only
+    /// Read only the first N games
     #[arg(long, value_name = "N", alias = "limit")]
     games: Option<u64>,
-    /// Count every legal move of each position as well
+    /// Also count every legal move of each position
     #[arg(long)]
     legal: bool,
     /// How to print the result
@@ -25,9 +25,9 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let (record, reading) =
+    let (record, summary) =
         updates(&set, &arguments.data.path()?, arguments.games, arguments.legal).map_err(failure)?;
-    print(arguments.format, &record, &reading, text)
+    print(arguments.format, &record, &summary, text)
 }
 
 fn text(record: &UpdatesRecord) -> String {

@@ -1,4 +1,4 @@
-//! `fsbench net info`: what a network file holds.
+//! `fsbench net info`: shows the contents of a network file.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::features::Identity;
 use crate::net::nnue::Architecture;
 use crate::net::{QuantNet, Scheme, Shape};
 
-/// What a network file holds
+/// Show the contents of a network file
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network of fsbench's, a run's folder, a checkpoint, a .nnue file, or with --bullet a raw file of bullet's
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -24,13 +24,13 @@ pub struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Info {
+struct NetworkInfo {
     /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
     format: &'static str,
-    /// As its engine calls it; .nnue files only.
+    /// Only of .nnue files.
     architecture: Option<&'static str>,
     description: Option<String>,
-    /// Of the feature set.
+    /// The feature set's name.
     name: String,
     identity: Identity,
     text: String,
@@ -42,7 +42,7 @@ struct Info {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = load(&arguments.file, &arguments.hints)?;
     let net = &loaded.file.net;
-    let info = Info {
+    let info = NetworkInfo {
         format: loaded.format,
         architecture: loaded.architecture.map(Architecture::name),
         description: loaded.description,
@@ -64,7 +64,7 @@ fn parameters(net: &QuantNet) -> u64 {
     (net.ft_weights.len() + net.ft_biases.len() + net.psqt_weights.len() + layers) as u64
 }
 
-fn text(info: &Info) -> String {
+fn text(info: &NetworkInfo) -> String {
     let Scheme { name, one, hidden, nnue2score, divisor, pawn_value, .. } = &info.scheme;
     let divided = divisor.map_or_else(String::new, |divisor| format!(" / {divisor}"));
     let scales = format!("{name}: 1.0 is {one}, hidden weights × {hidden}, score × {nnue2score}{divided}");

@@ -1,4 +1,4 @@
-//! The loss of existing networks on samples: as a whole, by where in a game they stand, and network against network.
+//! The loss of existing networks on samples: over all samples, by class of sample, and between networks.
 
 mod breakdown;
 mod tally;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use self::breakdown::Place;
+use self::breakdown::SampleContext;
 use self::tally::{Mean, Tally};
 use super::MeasureError;
 use crate::chess::{Board, Color, Perspective};
@@ -19,10 +19,10 @@ use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
 use crate::record::{Arithmetic, Cluster, LossData, LossPair, LossRecord, NetworkLoss};
 use crate::train::EvalLoss;
 
-/// A network to be judged.
+/// A network to measure.
 pub enum Network {
     Integer(NetFile),
-    /// Evaluated as training does: dense weights rounded to the scheme's grid.
+    /// A checkpoint, evaluated as in training: with dense weights rounded to the scheme's grid.
     Float {
         net: FloatNet,
         origin: Origin,
@@ -39,39 +39,40 @@ impl Network {
     }
 }
 
-/// How losses are computed, and of what.
+/// Options of [`loss`].
 #[derive(Clone, Debug, Default)]
 pub struct LossOptions {
     pub loss: EvalLoss,
-    /// The data's format, where it cannot be told from content and name.
+    /// The format of the data; `None` detects it by content and name.
     pub format: Option<Format>,
-    /// The unit of its scores, where the file does not say.
+    /// The unit of the scores, if the file does not tell.
     pub unit: Option<ScoreUnit>,
-    /// Samples read, from the start; none = all.
+    /// The number of samples to read; `None` reads all.
     pub limit: Option<u64>,
 }
 
-/// How far a measure is.
+/// The progress of [`loss`].
 #[derive(Copy, Clone, Debug)]
 pub struct LossProgress {
-    /// Read so far.
+    /// Samples read so far.
     pub samples: u64,
-    /// Of the file, read so far and in all.
+    /// Bytes read so far.
     pub bytes: u64,
+    /// Bytes of the file.
     pub length: Option<u64>,
 }
 
-/// Samples judged by one task.
+/// Samples per parallel task.
 const CHUNK: usize = 2048;
 
-/// Every network's mean loss over the samples that have a target, side to move's view; each with its name.
+/// Measures the mean loss of each network, given with its name, over the samples that have a target.
 ///
-/// A network's output is its integer score times 100 over its pawn value (of a float network, the unrounded output), in
-/// centipawns; the target is the sample's score in centipawns and its result, as in training ([`EvalLoss`]). Intervals
-/// take games as independent, or samples where the format has no games. The same for any number of threads.
+/// A network's output is its integer score in centipawns (for a float network, the unrounded output), from the side to
+/// move's view. The target is made from the sample's score and result, as in training ([`EvalLoss`]). Intervals take games
+/// as independent, or samples if the format has no games. The number of threads does not change the result.
 ///
 /// # Errors
-/// When the data cannot be read, hold no sample with a target or a damaged one, or a feature set cannot be rebuilt.
+/// When the data cannot be read, contain a damaged sample or no sample with a target, or a feature set cannot be rebuilt.
 pub fn loss(
     networks: &[(String, Network)],
     data: &Path,
@@ -79,36 +80,37 @@ pub fn loss(
     progress: &mut dyn FnMut(LossProgress),
 ) -> Result<(LossRecord, SkippedSamples), MeasureError> {
     let sets: Vec<FeatureSet> = networks.iter().map(|(_, net)| net.origin().feature_set()).collect::<Result<_, _>>()?;
-    let ready: Vec<Ready<'_>> = networks.iter().map(|(_, network)| Ready::of(network)).collect();
-    let judges = ready.iter().zip(&sets).map(|(network, set)| network.judge(set)).collect::<Result<Vec<_>, _>>()?;
+    let prepared: Vec<PreparedNetwork<'_>> =
+        networks.iter().map(|(_, network)| PreparedNetwork::new(network)).collect();
+    let scorers =
+        prepared.iter().zip(&sets).map(|(network, set)| network.scorer(set)).collect::<Result<Vec<_>, _>>()?;
 
     let mut reader = SampleReader::open(data, options.format, options.unit)?;
     let (format, score_unit) = (reader.format(), reader.score_unit());
-    let samples = Samples {
+    let sample_losses = SampleLosses {
         path: data,
         units: Rescale { from: score_unit, to: ScoreUnit::Centipawns },
         loss: options.loss,
-        // A board alone: neither games nor plies.
-        bare: !format.has_ply(),
+        has_games: format.has_ply(),
     };
     let mut tally = Tally::new(networks.len());
-    let (mut read, mut judged, mut without_target) = (0, 0, 0);
-    let mut games = Numbers::default();
+    let (mut read, mut measured, mut without_target) = (0, 0, 0);
+    let mut games = NumberSet::default();
     while let Some(mut block) = reader.next_block()? {
         block.truncate(usize::try_from(options.limit.unwrap_or(u64::MAX) - read).unwrap_or(usize::MAX));
         let chunks = block.par_chunks(CHUNK).enumerate();
         let first = |chunk: usize| read + (chunk * CHUNK) as u64;
-        let judge = |(chunk, records)| samples.judge(&judges, first(chunk), records);
-        // In order, so that sums do not depend on the threads.
-        for judged_chunk in chunks.map(judge).collect::<Vec<_>>() {
-            for sample in judged_chunk? {
-                let Some((cluster, parts, losses)) = sample else {
+        let compute = |(chunk, records)| sample_losses.compute(&scorers, first(chunk), records);
+        // Sums are added in file order, so that they do not depend on the number of threads.
+        for chunk in chunks.map(compute).collect::<Vec<_>>() {
+            for sample in chunk? {
+                let Some(SampleLoss { cluster, classes, losses }) = sample else {
                     without_target += 1;
                     continue;
                 };
-                parts.into_iter().for_each(|part| tally.add(cluster, part, &losses));
-                games.add(cluster);
-                judged += 1;
+                classes.into_iter().for_each(|class| tally.add(cluster, class, &losses));
+                games.insert(cluster);
+                measured += 1;
             }
         }
         read += block.len() as u64;
@@ -117,7 +119,7 @@ pub fn loss(
             break;
         }
     }
-    if judged == 0 {
+    if measured == 0 {
         return Err(MeasureError::NoTarget { path: data.into(), samples: read, lambda: options.loss.lambda });
     }
     let record = LossRecord {
@@ -125,12 +127,12 @@ pub fn loss(
             path: data.display().to_string(),
             format: format.name().into(),
             score_unit,
-            samples: judged,
+            samples: measured,
             without_target,
-            games: (!samples.bare).then(|| games.count()),
+            games: sample_losses.has_games.then(|| games.count()),
         },
         loss: options.loss,
-        clusters: if samples.bare { Cluster::Sample } else { Cluster::Game },
+        clusters: if sample_losses.has_games { Cluster::Game } else { Cluster::Sample },
         networks: (0..networks.len()).map(|index| network_loss(&networks[index], index, &tally)).collect(),
         pairs: pairs(networks.len(), &tally),
     };
@@ -149,7 +151,7 @@ fn network_loss((name, network): &(String, Network), index: usize, tally: &Tally
         identity: network.origin().identity.clone(),
         loss: mean,
         interval,
-        by: tally.by_place(|losses| losses[index]),
+        by: tally.by_class(|losses| losses[index]),
     }
 }
 
@@ -158,17 +160,17 @@ fn pairs(networks: usize, tally: &Tally) -> Vec<LossPair> {
     let pair = |(first, second): (usize, usize)| {
         let difference = |losses: &[f64]| losses[first] - losses[second];
         let Mean { mean, interval, .. } = tally.mean(difference);
-        LossPair { first, second, difference: mean, interval, by: tally.by_place(difference) }
+        LossPair { first, second, difference: mean, interval, by: tally.by_class(difference) }
     };
     each.map(pair).collect()
 }
 
-/// Which numbers were seen: a bit each.
+/// A set of numbers, as a bit set.
 #[derive(Default)]
-struct Numbers(Vec<u64>);
+struct NumberSet(Vec<u64>);
 
-impl Numbers {
-    fn add(&mut self, number: u64) {
+impl NumberSet {
+    fn insert(&mut self, number: u64) {
         let word = (number / 64) as usize;
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
@@ -181,27 +183,37 @@ impl Numbers {
     }
 }
 
-/// A sample's cluster, parts and losses; none without a target.
-type Judged = Option<(u64, Vec<usize>, Vec<f64>)>;
+/// A sample's cluster, its classes and each network's loss.
+struct SampleLoss {
+    cluster: u64,
+    classes: Vec<usize>,
+    losses: Vec<f64>,
+}
 
-/// How samples are looked at.
-struct Samples<'a> {
+/// Computes the losses of samples.
+struct SampleLosses<'a> {
     path: &'a Path,
     units: Rescale,
     loss: EvalLoss,
-    bare: bool,
+    /// Whether the format has games and plies.
+    has_games: bool,
 }
 
-impl Samples<'_> {
-    /// `first`: the number of the first record.
-    fn judge(&self, judges: &[Judge<'_>], first: u64, records: &[Record]) -> Result<Vec<Judged>, MeasureError> {
-        let mut judges = judges.to_vec();
-        let mut judged = Vec::with_capacity(records.len());
+impl SampleLosses<'_> {
+    /// The losses of records, of which the first has number `first`; `None` for records without a target.
+    fn compute(
+        &self,
+        scorers: &[Scorer<'_>],
+        first: u64,
+        records: &[Record],
+    ) -> Result<Vec<Option<SampleLoss>>, MeasureError> {
+        let mut scorers = scorers.to_vec();
+        let mut samples = Vec::with_capacity(records.len());
         for (number, record) in (first..).zip(records) {
             let score = record.score().map(|score| f32::from(convert_score(score, self.units).0));
             let result = record.result().map(GameResult::points);
             let Some(target) = self.loss.target(score, result) else {
-                judged.push(None);
+                samples.push(None);
                 continue;
             };
             let board = record.board().unpack().map_err(|reason| {
@@ -209,57 +221,57 @@ impl Samples<'_> {
                 MeasureError::Record { path: self.path.into(), number, reason }
             })?;
             let turn = record.turn();
-            let mut loss = |judge: &mut Judge<'_>| self.loss.of(judge.centipawns(&board, turn), f64::from(target));
-            let losses = judges.iter_mut().map(&mut loss).collect();
-            let place = Place { board: &board, turn, ply: (!self.bare).then(|| record.ply().0) };
-            let cluster = if self.bare { number } else { u64::from(record.game()) };
-            judged.push(Some((cluster, Tally::parts(&place).collect(), losses)));
+            let mut loss = |scorer: &mut Scorer<'_>| self.loss.of(scorer.centipawns(&board, turn), f64::from(target));
+            let losses = scorers.iter_mut().map(&mut loss).collect();
+            let context = SampleContext { board: &board, turn, ply: self.has_games.then(|| record.ply().0) };
+            let cluster = if self.has_games { u64::from(record.game()) } else { number };
+            samples.push(Some(SampleLoss { cluster, classes: Tally::classes(&context).collect(), losses }));
         }
-        Ok(judged)
+        Ok(samples)
     }
 }
 
-/// A network as it is evaluated.
-enum Ready<'a> {
+/// A network in the form that a [`Scorer`] borrows.
+enum PreparedNetwork<'a> {
     Integer(Box<Model>, &'a Scheme),
     Float(Box<FloatNet>, &'a Scheme),
 }
 
-impl Ready<'_> {
-    fn of(network: &Network) -> Ready<'_> {
+impl PreparedNetwork<'_> {
+    fn new(network: &Network) -> PreparedNetwork<'_> {
         match network {
-            Network::Integer(file) => Ready::Integer(Box::new(Model::new(&file.net)), &file.net.scheme),
-            Network::Float { net, scheme, .. } => Ready::Float(Box::new(net.on_grid(scheme)), scheme),
+            Network::Integer(file) => PreparedNetwork::Integer(Box::new(Model::new(&file.net)), &file.net.scheme),
+            Network::Float { net, scheme, .. } => PreparedNetwork::Float(Box::new(net.on_grid(scheme)), scheme),
         }
     }
 
-    fn judge<'a>(&'a self, set: &'a FeatureSet) -> Result<Judge<'a>, MeasureError> {
+    fn scorer<'a>(&'a self, set: &'a FeatureSet) -> Result<Scorer<'a>, MeasureError> {
         Ok(match self {
-            Ready::Integer(model, scheme) => {
+            PreparedNetwork::Integer(model, scheme) => {
                 let evaluator = Evaluator::new(set, model, Strategy::EagerCached, BackEnd::best())?;
-                Judge::Integer { evaluator: Box::new(evaluator), scheme }
+                Scorer::Integer { evaluator: Box::new(evaluator), scheme }
             }
-            Ready::Float(net, scheme) => Judge::Float { net, scheme, set, active: Default::default() },
+            PreparedNetwork::Float(net, scheme) => Scorer::Float { net, scheme, set, active: Default::default() },
         })
     }
 }
 
-/// A network at work.
+/// Scores positions with a network.
 #[derive(Clone)]
-enum Judge<'a> {
+enum Scorer<'a> {
     Integer { evaluator: Box<Evaluator<'a>>, scheme: &'a Scheme },
     Float { net: &'a FloatNet, scheme: &'a Scheme, set: &'a FeatureSet, active: [Vec<u32>; 2] },
 }
 
-impl Judge<'_> {
-    /// Side to move's view.
+impl Scorer<'_> {
+    /// The score in centipawns, from the side to move's view.
     fn centipawns(&mut self, board: &Board, turn: Color) -> f64 {
         match self {
-            Judge::Integer { evaluator, scheme } => {
+            Scorer::Integer { evaluator, scheme } => {
                 evaluator.set(board);
                 f64::from(evaluator.score(turn)) * 100.0 / f64::from(scheme.pawn_value)
             }
-            Judge::Float { net, scheme, set, active: [stm, nstm] } => {
+            Scorer::Float { net, scheme, set, active: [stm, nstm] } => {
                 let pov = Perspective::of(turn);
                 set.encoder().encode(board, pov, stm);
                 set.encoder().encode(board, pov.other(), nstm);

@@ -1,15 +1,15 @@
-//! Sums of losses by part and cluster, and what follows from them.
+//! Sums of losses by class and cluster, and their means with intervals.
 
-use super::breakdown::{DIVISIONS, Place};
+use super::breakdown::{BREAKDOWNS, SampleContext};
 use crate::record::{ByPlace, Cluster, PartLoss};
 use crate::statistics::{CONFIDENCE, student_t_quantile};
 
-/// Sums of several networks' losses over the samples: of each part (the first is all of them), by cluster, the number of
-/// samples and each network's sum. Clusters are taken together in [`Cluster::GROUPS`] groups: groups of whole clusters are
-/// as independent as the clusters are (random groups; Wolter, Introduction to Variance Estimation, chapter 2).
+/// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum of
+/// each network. Clusters are merged into [`Cluster::GROUPS`] groups, which are independent if the clusters are (random
+/// groups; Wolter, Introduction to Variance Estimation, chapter 2).
 pub(super) struct Tally {
     networks: usize,
-    /// [part][group][1 + networks]
+    /// [class][group][1 + networks]
     sums: Vec<f64>,
 }
 
@@ -22,60 +22,59 @@ pub(super) struct Mean {
 
 impl Tally {
     pub(super) fn new(networks: usize) -> Tally {
-        let parts = 1 + DIVISIONS.iter().map(|division| division.parts.len()).sum::<usize>();
-        Tally { networks, sums: vec![0.0; parts * Cluster::GROUPS * (1 + networks)] }
+        let classes = 1 + BREAKDOWNS.iter().map(|breakdown| breakdown.classes.len()).sum::<usize>();
+        Tally { networks, sums: vec![0.0; classes * Cluster::GROUPS * (1 + networks)] }
     }
 
-    /// The parts of a sample, all of them first.
-    pub(super) fn parts(place: &Place<'_>) -> impl Iterator<Item = usize> {
+    /// The classes of a sample, starting with class 0.
+    pub(super) fn classes(sample: &SampleContext<'_>) -> impl Iterator<Item = usize> {
         let mut first = 1;
-        let parts = DIVISIONS.iter().filter_map(move |division| {
-            let part = (division.of)(place).map(|part| first + part);
-            first += division.parts.len();
-            part
+        let classes = BREAKDOWNS.iter().filter_map(move |breakdown| {
+            let class = (breakdown.classify)(sample).map(|class| first + class);
+            first += breakdown.classes.len();
+            class
         });
-        std::iter::once(0).chain(parts)
+        std::iter::once(0).chain(classes)
     }
 
-    /// Adds a sample: its cluster's number, one of its parts, and each network's loss.
-    pub(super) fn add(&mut self, cluster: u64, part: usize, losses: &[f64]) {
+    /// Adds a sample to one of its classes: its cluster's number and each network's loss.
+    pub(super) fn add(&mut self, cluster: u64, class: usize, losses: &[f64]) {
         let group = (cluster % Cluster::GROUPS as u64) as usize;
         let width = 1 + self.networks;
-        let sums = &mut self.sums[(part * Cluster::GROUPS + group) * width..][..width];
+        let sums = &mut self.sums[(class * Cluster::GROUPS + group) * width..][..width];
         sums[0] += 1.0;
         sums[1..].iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss);
     }
 
-    /// Of all samples, what `value` makes of the networks' losses; it must be linear.
+    /// The mean over all samples of `value`, a linear function of the networks' losses.
     pub(super) fn mean(&self, value: impl Fn(&[f64]) -> f64) -> Mean {
-        self.mean_of(0, value)
+        self.mean_of_class(0, value)
     }
 
-    /// As [`Tally::mean`], by part.
-    pub(super) fn by_place(&self, value: impl Fn(&[f64]) -> f64) -> ByPlace {
+    /// [`Tally::mean`] by class.
+    pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> ByPlace {
         let mut first = 1;
-        let [pieces, ply, material, king, kings] = DIVISIONS.each_ref().map(|division| {
-            let parts =
-                division.parts.iter().enumerate().map(|(part, name)| (*name, self.mean_of(first + part, &value)));
-            let parts = parts.filter(|(_, mean)| mean.samples > 0);
-            let part = |(name, Mean { samples, mean, interval }): (&str, Mean)| PartLoss {
+        let [pieces, ply, material, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {
+            let classes = breakdown.classes.iter().enumerate();
+            let means = classes.map(|(class, name)| (*name, self.mean_of_class(first + class, &value)));
+            let record = |(name, Mean { samples, mean, interval }): (&str, Mean)| PartLoss {
                 part: name.into(),
                 samples,
                 loss: mean,
                 interval,
             };
-            let found = parts.map(part).collect();
-            first += division.parts.len();
-            found
+            let records = means.filter(|(_, mean)| mean.samples > 0).map(record).collect();
+            first += breakdown.classes.len();
+            records
         });
         ByPlace { pieces, ply, material, king, kings }
     }
 
-    /// The ratio estimator and its variance, linearised: with n samples and the sum D of a group, G groups and N samples in
-    /// all, mean = ΣD/N and variance = G/(G−1) · Σ(D − mean·n)² / N² (Cochran, Sampling Techniques, 6.3).
-    fn mean_of(&self, part: usize, value: impl Fn(&[f64]) -> f64) -> Mean {
+    /// The ratio estimator and its linearised variance. With n samples and sum D per group, G groups and N samples in all:
+    /// mean = ΣD/N, variance = G/(G−1) · Σ(D − mean·n)² / N² (Cochran, Sampling Techniques, 6.3).
+    fn mean_of_class(&self, class: usize, value: impl Fn(&[f64]) -> f64) -> Mean {
         let width = 1 + self.networks;
-        let all = &self.sums[part * Cluster::GROUPS * width..][..Cluster::GROUPS * width];
+        let all = &self.sums[class * Cluster::GROUPS * width..][..Cluster::GROUPS * width];
         let groups = || all.chunks_exact(width).filter(|sums| sums[0] > 0.0).map(|sums| (sums[0], value(&sums[1..])));
         let (samples, total) = groups().fold((0.0, 0.0), |(n, sum), (more, value)| (n + more, sum + value));
         let mean = total / samples;
