@@ -12,6 +12,7 @@ use super::print::print_bytes;
 ///   bash  fsbench completions bash > ~/.local/share/bash-completion/completions/fsbench
 ///   zsh   fsbench completions zsh > ~/.zfunc/_fsbench  (with ~/.zfunc in $fpath)
 ///   fish  fsbench completions fish > ~/.config/fish/completions/fsbench.fish
+///
 /// `fsbench man` writes man pages.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
