@@ -1,4 +1,4 @@
-//! What a move changes on the board, piece by piece.
+//! The change that a move makes on the board, piece by piece.
 
 use shakmaty::{Board, CastlingSide, Color, Move, Piece, Role, Square};
 
@@ -7,7 +7,18 @@ use super::PieceCode;
 /// A piece standing on a square.
 pub type Placed = (Square, Piece);
 
-/// The pieces a move takes off the board and puts on it: at most two of each (castling moves king and rook).
+/// The pieces that a move takes off the board and puts on it, at most two of each (castling moves king and rook).
+///
+/// ```
+/// use fsbench::chess::{BoardChange, Chess, Move, Role, Square};
+/// use shakmaty::Position;
+///
+/// let start = Chess::default();
+/// let mv = Move::Normal { role: Role::Pawn, from: Square::E2, capture: None, to: Square::E4, promotion: None };
+/// let change = BoardChange::of(mv, start.turn());
+/// assert_eq!(change.counts(), [1, 1]);
+/// assert!(change.applied_to(start.board()).piece_at(Square::E4).is_some());
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct BoardChange {
     /// [`PieceCode`] · 64 + square, or [`BoardChange::NO_PIECE`].
@@ -16,7 +27,7 @@ pub struct BoardChange {
 }
 
 impl BoardChange {
-    /// What stands for no piece: the greatest of all states, with a code no piece has.
+    /// The state that stands for no piece: the greatest one, whose code belongs to no piece.
     pub const NO_PIECE: u16 = 1023;
 
     pub const EMPTY: BoardChange =
@@ -27,15 +38,15 @@ impl BoardChange {
     pub fn of(mv: Move, turn: Color) -> BoardChange {
         let own = |role: Role, square: Square| state(Piece { color: turn, role }, square);
         let their = |role: Role, square: Square| state(Piece { color: turn.other(), role }, square);
-        let nobody = BoardChange::NO_PIECE;
+        let no_piece = BoardChange::NO_PIECE;
         match mv {
             Move::Normal { role, from, capture, to, promotion } => BoardChange {
-                removed: [own(role, from), capture.map_or(nobody, |taken| their(taken, to))],
-                added: [own(promotion.unwrap_or(role), to), nobody],
+                removed: [own(role, from), capture.map_or(no_piece, |taken| their(taken, to))],
+                added: [own(promotion.unwrap_or(role), to), no_piece],
             },
             Move::EnPassant { from, to } => BoardChange {
                 removed: [own(Role::Pawn, from), their(Role::Pawn, Square::from_coords(to.file(), from.rank()))],
-                added: [own(Role::Pawn, to), nobody],
+                added: [own(Role::Pawn, to), no_piece],
             },
             Move::Castle { king, rook } => {
                 let side = CastlingSide::from_king_side(king < rook);
@@ -44,7 +55,7 @@ impl BoardChange {
                     added: [own(Role::King, side.king_to(turn)), own(Role::Rook, side.rook_to(turn))],
                 }
             }
-            Move::Put { role, to } => BoardChange { added: [own(role, to), nobody], ..BoardChange::EMPTY },
+            Move::Put { role, to } => BoardChange { added: [own(role, to), no_piece], ..BoardChange::EMPTY },
         }
     }
 
@@ -56,14 +67,14 @@ impl BoardChange {
         self.added.iter().filter_map(|state| placed(*state))
     }
 
-    /// What is removed and what is added as it is kept, for loops that must not branch: each [`PieceCode`] · 64 + square,
-    /// or [`BoardChange::NO_PIECE`].
+    /// The states removed and added, for loops that must not branch: each is [`PieceCode`] · 64 + square or
+    /// [`BoardChange::NO_PIECE`].
     #[must_use]
     pub const fn states(&self) -> [[u16; 2]; 2] {
         [self.removed, self.added]
     }
 
-    /// How many pieces are removed and how many added.
+    /// The numbers of pieces removed and added.
     #[must_use]
     pub fn counts(&self) -> [usize; 2] {
         self.states().map(|states| states.iter().filter(|state| **state != BoardChange::NO_PIECE).count())
@@ -101,7 +112,7 @@ mod tests {
     /// Over random games, applying the change gives shakmaty's board after the move.
     #[test]
     fn equals_playing_the_move() {
-        let mut kinds = [0u32; 4];
+        let mut moves_by_kind = [0u32; 4];
         for game in 0..300 {
             let mut rng = Seed(11).stream("change", game);
             let mut position = Chess::default();
@@ -111,7 +122,7 @@ mod tests {
                     break;
                 }
                 let mv = moves[rng.random_range(0..moves.len())];
-                kinds[match mv {
+                moves_by_kind[match mv {
                     Move::Castle { .. } => 0,
                     Move::EnPassant { .. } => 1,
                     _ if mv.is_promotion() => 2,
@@ -123,6 +134,6 @@ mod tests {
                 position.play_unchecked(mv);
             }
         }
-        assert!(kinds.iter().all(|&n| n > 0), "{kinds:?}");
+        assert!(moves_by_kind.iter().all(|&count| count > 0), "{moves_by_kind:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! How far a piece reaches.
+//! The squares that a piece could move to.
 
 use shakmaty::{Bitboard, Board, Piece, Rank, Role, Square, attacks};
 
-/// Squares a piece could move to were it its turn, ignoring checks and pins: attacked squares not held by its own side;
-/// for pawns pushes onto empty squares and captures of what is there. No castling, no en passant.
+/// The squares that a piece could move to if it were its turn, ignoring checks and pins: attacked squares without a piece
+/// of its own side; for pawns, pushes and captures of the pieces on the board. No castling, no en passant.
 #[must_use]
 pub fn mobility(board: &Board, square: Square, piece: Piece) -> Bitboard {
     let (color, occupied) = (piece.color, board.occupied());
@@ -25,7 +25,7 @@ mod tests {
     use shakmaty::fen::Fen;
 
     #[test]
-    fn where_pieces_could_go() {
+    fn moves_on_several_boards() {
         let check = |fen: &str, square: Square, expected: u64| {
             let board = fen.parse::<Fen>().expect("FEN").into_setup().board;
             let piece = board.piece_at(square).expect("a piece");

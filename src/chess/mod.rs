@@ -1,5 +1,5 @@
-//! The rules come from shakmaty; what NNUE needs on top lives here: perspectives, oriented boards, packed boards and
-//! what a move changes on the board.
+//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards and the change that a move makes
+//! on the board.
 
 mod change;
 mod mobility;
@@ -12,7 +12,7 @@ pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 
-/// Whether two squares are one, or side by side: kings never stand so.
+/// Whether two squares are equal or adjacent; kings never stand so.
 #[must_use]
 pub const fn too_close(a: u32, b: u32) -> bool {
     (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1

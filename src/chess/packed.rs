@@ -1,4 +1,4 @@
-//! A board in 24 bytes: an occupancy bitboard and one nibble a piece.
+//! A board in 24 bytes: an occupancy bitboard and one nibble per piece.
 
 use bytemuck::{Pod, Zeroable};
 use shakmaty::{Board, Color, Piece, Role, Square};
@@ -14,7 +14,7 @@ impl PieceCode {
         PieceCode((piece.color.is_black() as u8) << 3 | (piece.role as u8 - 1))
     }
 
-    /// The code of the lower four bits.
+    /// The code in the lower four bits.
     #[must_use]
     pub const fn new(bits: u8) -> PieceCode {
         PieceCode(bits & 15)
@@ -26,7 +26,7 @@ impl PieceCode {
         self.0 as usize
     }
 
-    /// The piece, or none where the code stands for no piece.
+    /// The piece; `None` for codes that stand for no piece.
     #[must_use]
     pub const fn piece(self) -> Option<Piece> {
         let role = match self.0 & 7 {
@@ -44,7 +44,15 @@ impl PieceCode {
 }
 
 /// Bytes 0–7: occupancy, little-endian, bit = square (a1 = 0 … h8 = 63). Bytes 8–23: a [`PieceCode`] for each occupied
-/// square in square order, two a byte, the lower nibble first; unused nibbles are zero. At most 32 pieces.
+/// square in square order, two per byte, the lower nibble first; unused nibbles are zero. At most 32 pieces.
+///
+/// ```
+/// use fsbench::chess::{Board, PackedBoard};
+///
+/// let packed = PackedBoard::pack(&Board::default())?;
+/// assert_eq!((packed.count(), packed.unpack()?), (32, Board::default()));
+/// # Ok::<(), fsbench::chess::PackedBoardError>(())
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct PackedBoard {
@@ -52,7 +60,7 @@ pub struct PackedBoard {
     codes: [u8; 16],
 }
 
-/// Why bytes are no board, or a board does not fit.
+/// Why bytes are not a board, or a board does not fit.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PackedBoardError {
     #[error("{0} pieces on the board; a packed board holds at most 32")]
@@ -77,7 +85,7 @@ impl PackedBoard {
         }
     }
 
-    /// A board that [`fits`](PackedBoard::fits); of others the codes of some pieces are missing.
+    /// Packs a board that [`fits`](PackedBoard::fits); of other boards it drops the codes of some pieces.
     #[must_use]
     #[inline]
     pub fn of(board: &Board) -> PackedBoard {
@@ -88,7 +96,7 @@ impl PackedBoard {
         PackedBoard::of_planes(board.occupied().0, [low, middle, high, black])
     }
 
-    /// As [`PackedBoard::of`], from the occupied squares and those that have each bit of a piece code, the lowest first.
+    /// [`PackedBoard::of`] from bitboards: the occupied squares, and those whose piece code has each bit, lowest bit first.
     #[must_use]
     #[inline]
     pub fn of_planes(occupied: u64, [low, middle, high, black]: [u64; 4]) -> PackedBoard {
@@ -98,7 +106,7 @@ impl PackedBoard {
             let nibbles = spread(low) | spread(middle) << 1 | spread(high) << 2 | spread(black) << 3;
             (squeeze(nibbles, byte(occupied)), NIBBLE_BITS[usize::from(byte(occupied))])
         };
-        // Two ranks fill 64 bits at most.
+        // Two ranks fill at most 64 bits.
         let ranks = |lower: usize| {
             let ((below, bits), (above, more)) = (rank(lower), rank(lower + 1));
             (u64::from(below) | u64::from(above) << bits, bits + more)
@@ -107,7 +115,7 @@ impl PackedBoard {
         let mut filled = 0;
         for lower in [0, 2, 4, 6] {
             let (nibbles, bits) = ranks(lower);
-            // Nothing is left to be put where all 128 bits are filled.
+            // Once all 128 bits are filled, the remaining nibbles are zero.
             codes |= u128::from(nibbles).wrapping_shl(filled);
             filled += bits;
         }
@@ -128,8 +136,8 @@ impl PackedBoard {
         Ok(board)
     }
 
-    /// Whether every occupied square has a nibble that stands for a piece, and there are 32 at most: what
-    /// [`PackedBoard::unpack`] asks for, without unpacking.
+    /// Whether [`PackedBoard::unpack`] would succeed: at most 32 squares are occupied and all their nibbles stand for
+    /// pieces.
     #[must_use]
     pub const fn is_sound(&self) -> bool {
         const ONES: u128 = u128::MAX / 15;
@@ -139,11 +147,12 @@ impl PackedBoard {
             32 => u128::MAX,
             _ => return false,
         };
-        // Roles 6 and 7 are none.
+        // 6 and 7 are no roles.
         codes & codes << 1 & (ONES << 2) & used == 0
     }
 
-    /// The board of an occupancy and the nibbles of its squares, lowest first, as they are: [`PackedBoard::unpack`] checks.
+    /// The board of an occupancy and the nibbles of its squares, the first square's lowest. Unchecked;
+    /// [`PackedBoard::unpack`] checks.
     #[must_use]
     pub const fn from_bits(occupancy: u64, codes: u128) -> PackedBoard {
         PackedBoard { occupancy: occupancy.to_le_bytes(), codes: codes.to_le_bytes() }
@@ -166,7 +175,7 @@ impl PackedBoard {
         self.occupancy().count_ones()
     }
 
-    /// The pieces in square order; at most the first 32 occupied squares.
+    /// The pieces in square order, at most 32.
     pub fn pieces(&self) -> impl Iterator<Item = (Square, PieceCode)> + '_ {
         let mut left = self.occupancy();
         let codes = u128::from_le_bytes(self.codes);
@@ -189,7 +198,7 @@ impl PackedBoard {
     }
 }
 
-/// A byte's bits, each as the lowest bit of a nibble.
+/// The bits of every byte, each spread to the lowest bit of a nibble.
 static SPREAD: [u32; 256] = {
     let mut spread = [0; 256];
     let mut byte = 0;
@@ -204,7 +213,7 @@ static SPREAD: [u32; 256] = {
     spread
 };
 
-/// For each byte, how many bits the nibbles of its set bits take.
+/// For every byte, the number of bits in the nibbles of its set bits.
 static NIBBLE_BITS: [u32; 256] = {
     let mut bits = [0; 256];
     let mut byte = 0;
@@ -215,21 +224,21 @@ static NIBBLE_BITS: [u32; 256] = {
     bits
 };
 
-/// For each byte, the nibbles that move down by 1, 2 and 4 places when those of its clear bits are squeezed out.
-static MOVES: [[u32; 3]; 256] = {
-    let mut moves = [[0; 3]; 256];
+/// For every byte, the nibbles that shift down by 1, 2 and 4 positions when those of its clear bits are squeezed out.
+static SHIFTS: [[u32; 3]; 256] = {
+    let mut shifts = [[0; 3]; 256];
     let mut byte = 0usize;
     while byte < 256 {
         let (mut bit, mut gap) = (0usize, 0usize);
         while bit < 8 {
             if byte >> bit & 1 == 1 {
                 let mut step = 0;
-                // Where the nibble stands before each step.
-                let mut place = bit;
+                // The nibble's position before each step.
+                let mut position = bit;
                 while step < 3 {
                     if gap >> step & 1 == 1 {
-                        moves[byte][step] |= 15 << (4 * place);
-                        place -= 1 << step;
+                        shifts[byte][step] |= 15 << (4 * position);
+                        position -= 1 << step;
                     }
                     step += 1;
                 }
@@ -240,14 +249,14 @@ static MOVES: [[u32; 3]; 256] = {
         }
         byte += 1;
     }
-    moves
+    shifts
 };
 
-/// The nibbles that stand at the set bits of `kept`, together at the low end (Hacker's Delight, 7-4).
+/// Compresses the nibbles at the set bits of `kept` to the low end (Hacker's Delight, 7-4).
 #[inline]
 fn squeeze(nibbles: u32, kept: u8) -> u32 {
-    let [by_one, by_two, by_four] = MOVES[usize::from(kept)];
-    let step = |x: u32, moved: u32, places: u32| (x & !moved) | (x & moved) >> (4 * places);
+    let [by_one, by_two, by_four] = SHIFTS[usize::from(kept)];
+    let step = |x: u32, moved: u32, positions: u32| (x & !moved) | (x & moved) >> (4 * positions);
     step(step(step(nibbles, by_one, 1), by_two, 2), by_four, 4)
 }
 
@@ -256,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn soundness_is_what_unpacking_asks_for() {
+    fn a_board_is_sound_if_it_can_be_unpacked() {
         let check = |occupancy: u64, codes: u128| {
             let board = PackedBoard::from_bits(occupancy, codes);
             assert_eq!(board.is_sound(), board.unpack().is_ok(), "{occupancy:x} {codes:x}");

@@ -1,11 +1,20 @@
-//! Whose view is encoded, and how the board is turned for it.
+//! Perspectives, and how the board is oriented for them.
 
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Serialize};
 use shakmaty::{Color, File, Square};
 
-/// The colour whose view of a position is encoded. Not the side to move: each position is encoded for both.
+/// The colour whose view of a position is encoded. It is not the side to move: each position is encoded for both colours.
+///
+/// ```
+/// use fsbench::chess::{Orientation, Perspective, Square};
+///
+/// let black = Perspective::Black;
+/// assert_eq!((black.own(), black.other()), (shakmaty::Color::Black, Perspective::White));
+/// // Black's own king on e8 has the index of e1.
+/// assert_eq!(60 ^ Orientation::default().mask(Square::E8, black), 4);
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Perspective {
@@ -16,7 +25,7 @@ pub enum Perspective {
 impl Perspective {
     pub const ALL: [Perspective; 2] = [Perspective::White, Perspective::Black];
 
-    /// The view of the player of `color`.
+    /// The perspective of the player of `color`.
     #[must_use]
     pub const fn of(color: Color) -> Perspective {
         match color {
@@ -25,7 +34,7 @@ impl Perspective {
         }
     }
 
-    /// The colour called *own* in this view.
+    /// The colour called *own* in this perspective.
     #[must_use]
     pub const fn own(self) -> Color {
         match self {
@@ -48,7 +57,7 @@ impl Perspective {
     }
 }
 
-/// One value a perspective.
+/// One value per perspective.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByPerspective<T> {
     pub white: T,
@@ -81,18 +90,18 @@ impl<T> IndexMut<Perspective> for ByPerspective<T> {
     }
 }
 
-/// How Black's view turns the board so that Black, too, plays upwards.
+/// How the board is turned for Black, so that Black plays upwards too.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlackOrientation {
-    /// Ranks are exchanged, files stay: `square ^ 56`.
+    /// Exchanges ranks and keeps files: `square ^ 56`.
     #[default]
     Flip,
-    /// The board is turned round: `square ^ 63` (as in Stockfish 12's half-kp).
+    /// Rotates the board by 180 degrees: `square ^ 63` (as in Stockfish 12's half-kp).
     Rotate,
 }
 
-/// Whether a view is mirrored left to right so that the own king stays on one half of the board.
+/// Whether the board is mirrored left to right so that the own king stands on one half of it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mirror {
@@ -104,7 +113,7 @@ pub enum Mirror {
     KingRight,
 }
 
-/// The rule that turns a board into a perspective's view of it.
+/// How boards are oriented for a perspective.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Orientation {
     pub black: BlackOrientation,
@@ -112,7 +121,7 @@ pub struct Orientation {
 }
 
 impl Orientation {
-    /// The mask every square index is XORed with to give its index on the oriented board.
+    /// The mask whose exclusive or with a square's index gives its index on the oriented board.
     #[must_use]
     pub const fn mask(self, own_king: Square, pov: Perspective) -> u32 {
         let turned = match (pov, self.black) {

@@ -1,4 +1,5 @@
-//! Bucket tables as people write them: 64 numbers, eight rows of them, a board drawn in strings, or one half of it.
+//! Bucket tables as written in a definition: 64 numbers, eight rows of eight, a board drawn in strings, or 32 numbers for
+//! one half of the board.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +16,26 @@ use super::spec::Bucket;
 /// Largest number a table may hold.
 const MAX_BUCKET: i64 = 1 << 24;
 
-/// A table in one of its spellings.
+/// A table in one of its notations.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
     expecting = "expected 64 numbers, eight rows of eight numbers, eight strings, or 32 numbers of a mirrored set"
 )]
 pub enum BucketTable {
-    /// a1, b1, … h8; in a mirrored set also the 32 squares of the own king's half in that order.
+    /// a1, b1, … h8; in a mirrored set also the 32 squares of the own king's half, in the same order.
     Numbers(Vec<i64>),
     /// Ranks 1 to 8, each from a to h.
     Rows(Vec<Vec<i64>>),
-    /// Ranks 8 to 1, as one looks at a board, each from a to h: eight digits, or numbers with blanks between; `.` is
+    /// Ranks 8 to 1 as on a diagram, each from a to h: eight digits, or numbers separated by spaces; `.` leaves a square
     /// outside.
     Drawn(Vec<String>),
 }
 
-/// The tables of a definition, ready to look squares up.
+/// The tables of a definition by name, a number for every square.
 ///
 /// # Errors
-/// When a table has another length, a number below −1 or above 2^24, or no square inside.
+/// When a table has another length, a number below −1 or above 2^24, or leaves every square outside.
 pub fn read(
     tables: &BTreeMap<String, Spanned<BucketTable>>,
     mirror: Mirror,
@@ -52,7 +53,7 @@ pub fn read(
 /// A number for every square, a1, b1, … h8.
 fn squares(table: &BucketTable, mirror: Mirror) -> Result<Vec<i64>, String> {
     match table {
-        BucketTable::Numbers(numbers) if numbers.len() == 32 => half(numbers, mirror),
+        BucketTable::Numbers(numbers) if numbers.len() == 32 => expand_half(numbers, mirror),
         BucketTable::Numbers(numbers) if numbers.len() == 64 => Ok(numbers.clone()),
         BucketTable::Numbers(numbers) => Err(format!("has {} numbers; it needs 64", numbers.len())),
         BucketTable::Rows(rows) => {
@@ -66,15 +67,15 @@ fn squares(table: &BucketTable, mirror: Mirror) -> Result<Vec<i64>, String> {
             if ranks.len() != 8 {
                 return Err(format!("has {} strings; it needs eight, rank 8 first", ranks.len()));
             }
-            let ranks = ranks.iter().rev().map(|rank| drawn(rank)).collect::<Result<Vec<_>, _>>()?;
+            let ranks = ranks.iter().rev().map(|rank| read_rank(rank)).collect::<Result<Vec<_>, _>>()?;
             Ok(ranks.concat())
         }
     }
 }
 
-/// The own king's half, rank by rank; squares of the other half are outside.
-fn half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
-    let first = match mirror {
+/// Expands the own king's half to 64 squares; those of the other half are outside.
+fn expand_half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
+    let first_file = match mirror {
         Mirror::KingLeft => 0,
         Mirror::KingRight => 4,
         Mirror::None => {
@@ -84,12 +85,12 @@ fn half(numbers: &[i64], mirror: Mirror) -> Result<Vec<i64>, String> {
         }
     };
     let number =
-        |square: usize| (square % 8).checked_sub(first).filter(|file| *file < 4).map(|file| square / 8 * 4 + file);
-    Ok((0..64).map(|square| number(square).map_or(-1, |at| numbers[at])).collect())
+        |square: usize| (square % 8).checked_sub(first_file).filter(|file| *file < 4).map(|file| square / 8 * 4 + file);
+    Ok((0..64).map(|square| number(square).map_or(-1, |index| numbers[index])).collect())
 }
 
-/// The eight numbers of a rank.
-fn drawn(rank: &str) -> Result<Vec<i64>, String> {
+/// The eight numbers of a drawn rank.
+fn read_rank(rank: &str) -> Result<Vec<i64>, String> {
     let words: Vec<String> = match rank.trim().contains(char::is_whitespace) {
         true => rank.split_whitespace().map(str::to_owned).collect(),
         false => rank.trim().chars().map(String::from).collect(),
@@ -103,7 +104,7 @@ fn drawn(rank: &str) -> Result<Vec<i64>, String> {
     match words.len() {
         8 => words.iter().map(number).collect(),
         length => Err(format!(
-            "has {length} squares in \"{rank}\"; a rank has eight: as many digits, or numbers with blanks between"
+            "has {length} squares in \"{rank}\"; a rank has eight: write eight digits, or numbers with spaces between"
         )),
     }
 }

@@ -57,7 +57,7 @@ pub fn explain(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<Explai
         Some(ExplainedFeature { index: block.index_of(element)?, values: values(&block.product, element), squares })
     };
     let mut features: Vec<ExplainedFeature> =
-        reference::bound(block, board, pov).into_iter().filter_map(explained).collect();
+        reference::elements_by_binding(block, board, pov).into_iter().filter_map(explained).collect();
     features.sort_by(|a, b| (a.index, &a.squares).cmp(&(b.index, &b.squares)));
     features
 }

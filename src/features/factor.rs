@@ -1,4 +1,4 @@
-//! Factors: coarser features that share what rows have in common. While training, each is a virtual input beside the
+//! Factors: coarser features whose rows several features share. During training each factor is a virtual input beside the
 //! real ones; on export a real row receives the sum of its virtual rows.
 
 use std::ops::ControlFlow;
@@ -9,14 +9,15 @@ use super::reference;
 use super::set::FeatureSet;
 use super::spec::BlockFactor;
 
-/// Steps of the search for a set's bindings, where they must be known and where the answer may be left open.
-const BUDGET: u64 = 1 << 32;
-const LIMITED: u64 = 1 << 26;
+/// Most search steps for a set's bindings, where training needs the answer.
+const MAX_STEPS: u64 = 1 << 32;
+/// The same where the answer may stay open.
+const MAX_LIMITED_STEPS: u64 = 1 << 26;
 
-/// What is known of a set's factors.
+/// The result of a check of a set's factors.
 #[derive(Debug)]
 pub enum FactorCheck {
-    /// No block has one.
+    /// No block has a factor.
     None,
     /// Every feature determines its virtual inputs.
     Determined(Factors),
@@ -24,16 +25,26 @@ pub enum FactorCheck {
     Undecided { size: u32, error: FeatureError },
 }
 
-/// Why a feature has no virtual inputs.
-enum Wrong {
-    TooMany,
-    SaysMore(String),
+/// Why a feature's virtual inputs are not determined.
+enum Undetermined {
+    OutOfSteps,
+    /// Different bindings give the feature different inputs.
+    Ambiguous(String),
 }
 
-/// Which virtual inputs every feature of a set has.
+/// The virtual inputs of every feature of a set.
+///
+/// ```
+/// use fsbench::features::{Factors, FeatureSet};
+///
+/// let text = "features = \"file(K) * square(P) for P in pieces\"\nfactor = \"square(P)\"";
+/// let factors = Factors::of(&FeatureSet::from_definition(text)?)?.expect("the block has a factor");
+/// assert_eq!((factors.size, factors.inputs(2 * 64 + 12)), (64, &[12][..]));
+/// # Ok::<(), fsbench::features::FeatureError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factors {
-    /// Number of virtual inputs: the blocks' factors side by side.
+    /// Number of virtual inputs, with the blocks' factors side by side.
     pub size: u32,
     /// Feature i has `inputs[starts[i]..starts[i + 1]]`, ascending.
     starts: Vec<u32>,
@@ -41,25 +52,24 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// None when no block has a factor.
+    /// `None` when no block has a factor.
     ///
     /// # Errors
-    /// When two bindings yield the same feature and different virtual inputs: the factor then says more than the
-    /// feature does.
+    /// When two bindings yield the same feature and different virtual inputs.
     pub fn of(set: &FeatureSet) -> Result<Option<Factors>, FeatureError> {
-        match Factors::check(set, Budget::THOROUGH, BUDGET)? {
+        match Factors::check(set, Budget::THOROUGH, MAX_STEPS)? {
             FactorCheck::None => Ok(None),
             FactorCheck::Determined(factors) => Ok(Some(factors)),
             FactorCheck::Undecided { error, .. } => Err(error),
         }
     }
 
-    /// As [`Factors::of`], as far as the budget allows.
+    /// [`Factors::of`] as far as the budget allows.
     ///
     /// # Errors
-    /// When a factor is known to say more than the feature does.
+    /// When some feature is known not to determine its virtual inputs.
     pub fn within(set: &FeatureSet, budget: Budget) -> Result<FactorCheck, FeatureError> {
-        Factors::check(set, budget, if budget.limited() { LIMITED } else { u64::MAX })
+        Factors::check(set, budget, if budget.limited() { MAX_LIMITED_STEPS } else { u64::MAX })
     }
 
     fn check(set: &FeatureSet, budget: Budget, mut steps: u64) -> Result<FactorCheck, FeatureError> {
@@ -76,13 +86,13 @@ impl Factors {
         for block in set.blocks() {
             let spec = block.spec();
             let Some(factor) = &spec.factor else { continue };
-            let frame = BindingSearch::new(spec, budget);
+            let search = BindingSearch::new(spec, budget);
             for element in 0..spec.product.size {
                 let Some(index) = spec.index_of(element) else { continue };
-                match inputs(&frame, factor, element, &mut steps) {
+                match inputs(&search, factor, element, &mut steps) {
                     Ok(own) => rows[index as usize] = own.into_iter().map(|input| input + first).collect(),
-                    Err(Wrong::SaysMore(why)) => return Err(factor.error(why)),
-                    Err(Wrong::TooMany) => {
+                    Err(Undetermined::Ambiguous(why)) => return Err(factor.error(why)),
+                    Err(Undetermined::OutOfSteps) => {
                         let why = "the block has too many bindings to tell whether its features determine this factor";
                         return Ok(FactorCheck::Undecided { size, error: factor.error(why.into()) });
                     }
@@ -99,7 +109,7 @@ impl Factors {
         Ok(FactorCheck::Determined(Factors { size, starts, inputs: all }))
     }
 
-    /// Of which feature has which virtual inputs.
+    /// A hash of all features' virtual inputs.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -112,7 +122,7 @@ impl Factors {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// The virtual inputs of a feature; none for features that are never active and in blocks without a factor.
+    /// The virtual inputs of a feature; empty for features that are never active and in blocks without a factor.
     #[must_use]
     pub fn inputs(&self, feature: u32) -> &[u32] {
         let [start, end] = [feature, feature + 1].map(|at| self.starts[at as usize] as usize);
@@ -126,14 +136,18 @@ impl BlockFactor {
     }
 }
 
-/// The factor's elements for one element of the block, over every binding that can yield it.
-fn inputs(frame: &BindingSearch<'_>, factor: &BlockFactor, element: u32, budget: &mut u64) -> Result<Vec<u32>, Wrong> {
-    let reading = frame.decoding_steps();
-    *budget = budget.checked_sub(reading).ok_or(Wrong::TooMany)?;
-    let Some(goal) = frame.constraints(element) else { return Ok(Vec::new()) };
+/// The factor's elements for one element of the block, which must be the same for every binding that yields it.
+fn inputs(
+    search: &BindingSearch<'_>,
+    factor: &BlockFactor,
+    element: u32,
+    budget: &mut u64,
+) -> Result<Vec<u32>, Undetermined> {
+    *budget = budget.checked_sub(search.decoding_steps()).ok_or(Undetermined::OutOfSteps)?;
+    let Some(constraints) = search.constraints(element) else { return Ok(Vec::new()) };
     let mut found: Option<Vec<u32>> = None;
     let mut other = None;
-    let ended = frame.bindings(&goal, budget, &mut |_, entities| {
+    let ended = search.bindings(&constraints, budget, &mut |_, entities| {
         let mut values = reference::elements(&factor.product, entities);
         values.sort_unstable();
         match &found {
@@ -147,8 +161,8 @@ fn inputs(frame: &BindingSearch<'_>, factor: &BlockFactor, element: u32, budget:
     });
     let known = found.unwrap_or_default();
     match (ended, other) {
-        (SearchEnd::OutOfBudget, _) => Err(Wrong::TooMany),
-        (_, Some(other)) => Err(Wrong::SaysMore(format!(
+        (SearchEnd::OutOfBudget, _) => Err(Undetermined::OutOfSteps),
+        (_, Some(other)) => Err(Undetermined::Ambiguous(format!(
             "feature {element} of the block does not determine this factor: different positions give it the values {known:?} and {other:?}"
         ))),
         _ => Ok(known),
@@ -197,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_says_more_than_the_feature_is_refused() {
+    fn a_factor_that_the_feature_does_not_determine_is_refused() {
         let check = |features: &str, factor: &str, expected: &str| {
             let text = format!("features = \"{features}\"\nfactor = \"{factor}\"\n");
-            let error = factors(&text).expect_err("says more");
+            let error = factors(&text).expect_err("not determined");
             assert!(error.contains(expected), "{error}");
         };
         check(

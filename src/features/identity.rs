@@ -25,12 +25,13 @@ impl Identity {
     }
 }
 
-/// The text that a block contributes to the hash.
+/// The text that a block contributes to the hash. It contains the `Debug` forms of [`crate::chess::Orientation`] and
+/// [`super::Multiplicity`], so names of their fields and variants must not change.
 fn canonical_line(block: &BlockSpec) -> String {
     let tables: String = block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
-    let selected = block.renumbering.as_ref().map_or_else(String::new, |kept| {
-        let kept = kept.iter().enumerate().filter(|(_, index)| **index != DROPPED);
-        format!(" selected {} {:?}", block.offset, kept.collect::<Vec<_>>())
+    let selected = block.renumbering.as_ref().map_or_else(String::new, |renumbering| {
+        let selected = renumbering.iter().enumerate().filter(|(_, index)| **index != DROPPED);
+        format!(" selected {} {:?}", block.offset, selected.collect::<Vec<_>>())
     });
     format!("{:?} {:?} {}{tables}{selected}\n", block.orientation, block.multiplicity, block.canonical)
 }

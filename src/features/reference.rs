@@ -1,7 +1,7 @@
-//! The reference encoder: a direct, slow reading of the language's meaning, and the oracle for everything faster.
+//! The reference encoder: a direct and slow implementation of the language, and the oracle for all faster ones.
 //!
-//! It turns the board square by square, walks every ray step by step and evaluates products recursively, sharing no code
-//! with the compiled encoder.
+//! It orients the board square by square, follows every ray step by step and evaluates products recursively. It shares no
+//! code with the compiled encoder.
 
 use crate::chess::{Board, Perspective, Role, Square};
 
@@ -10,11 +10,10 @@ use super::spec::{
     Multiplicity, OWN_KING, ProductSpec, SourceSpec,
 };
 
-/// The active elements of one block, ascending, from 0 to the block's size; repeats under `bag`.
-///
-/// A board without both kings has none.
+/// The active elements of one block, ascending, from 0 to the product's size; repeated under `bag`. A board without both
+/// kings has none.
 pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
-    let mut out: Vec<u32> = bound(block, board, pov).into_iter().map(|(element, _)| element).collect();
+    let mut out: Vec<u32> = elements_by_binding(block, board, pov).into_iter().map(|(element, _)| element).collect();
     out.sort_unstable();
     if block.multiplicity == Multiplicity::Set {
         out.dedup();
@@ -22,18 +21,18 @@ pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
     out
 }
 
-/// The elements each binding yields, with the oriented squares of its variables in the order they are bound.
-pub fn bound(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Vec<u32>)> {
-    let Some(view) = View::of(board, pov, block) else { return Vec::new() };
+/// Every element of every binding, with the oriented squares of the binding's variables in the order they are bound.
+pub fn elements_by_binding(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Vec<u32>)> {
+    let Some(board) = ReferenceBoard::of(board, pov, block) else { return Vec::new() };
     let mut entities = vec![Entity::bare(0); block.variables.len()];
-    entities[OWN_KING] = view.king(0);
-    entities[ENEMY_KING] = view.king(1);
+    entities[OWN_KING] = board.king(0);
+    entities[ENEMY_KING] = board.king(1);
     let mut out = Vec::new();
-    bindings(&view, &block.binders, &mut entities, &mut |entities| {
-        if holds(&view, block.condition.as_ref(), &block.guards, entities) {
+    each_binding(&board, &block.binders, &mut entities, &mut |entities| {
+        if holds(&board, block.condition.as_ref(), &block.guards, entities) {
             let squares: Vec<u32> = block.binders.iter().map(|binder| entities[binder.slot].square).collect();
             let mut elements = Vec::new();
-            product(&view, &block.product, entities, &mut elements);
+            evaluate(&board, &block.product, entities, &mut elements);
             out.extend(elements.into_iter().map(|element| (element, squares.clone())));
         }
     });
@@ -44,17 +43,17 @@ pub fn bound(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<(u32, Ve
 pub fn elements(of: &ProductSpec, entities: &[Entity]) -> Vec<u32> {
     let mut entities = entities.to_vec();
     let mut out = Vec::new();
-    product(&View { squares: [None; 64] }, of, &mut entities, &mut out);
+    evaluate(&ReferenceBoard { squares: [None; 64] }, of, &mut entities, &mut out);
     out
 }
 
-/// The oriented board: what stands on each square, colours relative to the perspective.
-struct View {
+/// The oriented board: the piece on each square, with its colour relative to the perspective.
+struct ReferenceBoard {
     squares: [Option<Entity>; 64],
 }
 
-impl View {
-    fn of(board: &Board, pov: Perspective, block: &BlockSpec) -> Option<View> {
+impl ReferenceBoard {
+    fn of(board: &Board, pov: Perspective, block: &BlockSpec) -> Option<ReferenceBoard> {
         board.king_of(pov.other().own())?;
         let mask = block.orientation.mask(board.king_of(pov.own())?, pov);
         let mut squares = [None; 64];
@@ -65,7 +64,7 @@ impl View {
                 squares[oriented as usize] = Some(Entity { square: oriented, role: piece.role as u32 - 1, color });
             }
         }
-        Some(View { squares })
+        Some(ReferenceBoard { squares })
     }
 
     fn pieces(&self) -> impl Iterator<Item = Entity> + '_ {
@@ -74,14 +73,14 @@ impl View {
 
     fn king(&self, color: u32) -> Entity {
         let mut kings = self.pieces().filter(|piece| piece.role == Role::King as u32 - 1 && piece.color == color);
-        kings.next().expect("`of` refuses boards without kings")
+        kings.next().expect("`of` returns no board without kings")
     }
 
     fn at(&self, square: u32) -> Option<Entity> {
         self.squares[square as usize]
     }
 
-    /// Squares attacked by a piece, own-held ones included.
+    /// The squares that a piece attacks, including those of its own side.
     fn attacks(&self, piece: Entity) -> Vec<u32> {
         const ROOK: [(i32, i32); 4] = [(1, 0), (-1, 0), (0, 1), (0, -1)];
         const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, 1), (-1, -1)];
@@ -89,22 +88,22 @@ impl View {
         let up = forward(piece.color);
         let both = || ROOK.into_iter().chain(BISHOP);
         match piece.role {
-            0 => self.walk(piece, [(-1, up), (1, up)], 1),
-            1 => self.walk(piece, KNIGHT, 1),
-            2 => self.walk(piece, BISHOP, 7),
-            3 => self.walk(piece, ROOK, 7),
-            4 => self.walk(piece, both(), 7),
-            _ => self.walk(piece, both(), 1),
+            0 => self.rays(piece, [(-1, up), (1, up)], 1),
+            1 => self.rays(piece, KNIGHT, 1),
+            2 => self.rays(piece, BISHOP, 7),
+            3 => self.rays(piece, ROOK, 7),
+            4 => self.rays(piece, both(), 7),
+            _ => self.rays(piece, both(), 1),
         }
     }
 
-    /// Squares met on the way in each direction, up to and with the first held one.
-    fn walk(&self, from: Entity, steps: impl IntoIterator<Item = (i32, i32)>, reach: u32) -> Vec<u32> {
+    /// The squares in each direction, up to and including the first occupied one.
+    fn rays(&self, from: Entity, steps: impl IntoIterator<Item = (i32, i32)>, reach: u32) -> Vec<u32> {
         let mut squares = Vec::new();
         for step in steps {
             let mut at = from.square;
             for _ in 0..reach {
-                let Some(next) = stepped(at, step) else { break };
+                let Some(next) = step_from(at, step) else { break };
                 squares.push(next);
                 at = next;
                 if self.at(at).is_some() {
@@ -115,19 +114,20 @@ impl View {
         squares
     }
 
-    /// Squares a piece could move to were it its turn, ignoring checks and pins.
+    /// The squares that a piece could move to if it were its turn, ignoring checks and pins.
     fn moves(&self, piece: Entity) -> Vec<u32> {
         let attacks = self.attacks(piece);
-        let held_by = |square: u32, color: u32| self.at(square).is_some_and(|other| other.color == color);
+        let occupied_by = |square: u32, color: u32| self.at(square).is_some_and(|other| other.color == color);
         if piece.role != 0 {
-            return attacks.into_iter().filter(|square| !held_by(*square, piece.color)).collect();
+            return attacks.into_iter().filter(|square| !occupied_by(*square, piece.color)).collect();
         }
-        let mut squares: Vec<u32> = attacks.into_iter().filter(|square| held_by(*square, 1 - piece.color)).collect();
+        let mut squares: Vec<u32> =
+            attacks.into_iter().filter(|square| occupied_by(*square, 1 - piece.color)).collect();
         let start_rank = if piece.color == 0 { 1 } else { 6 };
         let pushes = if piece.square / 8 == start_rank { 2 } else { 1 };
         let mut at = piece.square;
         for _ in 0..pushes {
-            match stepped(at, (0, forward(piece.color))) {
+            match step_from(at, (0, forward(piece.color))) {
                 Some(next) if self.at(next).is_none() => {
                     squares.push(next);
                     at = next;
@@ -139,60 +139,70 @@ impl View {
     }
 }
 
-/// Own pawns play upwards, theirs downwards.
+/// The rank step of a side's pawns: own pawns play upwards.
 fn forward(color: u32) -> i32 {
     if color == 0 { 1 } else { -1 }
 }
 
-fn stepped(square: u32, (files, ranks): (i32, i32)) -> Option<u32> {
+fn step_from(square: u32, (files, ranks): (i32, i32)) -> Option<u32> {
     let (file, rank) = (square as i32 % 8 + files, square as i32 / 8 + ranks);
     ((0..8).contains(&file) && (0..8).contains(&rank)).then_some((file + 8 * rank) as u32)
 }
 
-fn holds(view: &View, condition: Option<&ConditionSpec>, guards: &[GuardSpec], entities: &mut [Entity]) -> bool {
+fn holds(
+    board: &ReferenceBoard,
+    condition: Option<&ConditionSpec>,
+    guards: &[GuardSpec],
+    entities: &mut [Entity],
+) -> bool {
     condition.is_none_or(|condition| condition.holds(&|slot| entities[slot]))
         && guards.iter().all(|guard| {
-            let counts: Vec<u32> = guard.counts.iter().map(|spec| count(view, spec, entities)).collect();
+            let counts: Vec<u32> = guard.counts.iter().map(|spec| count(board, spec, entities)).collect();
             guard.condition.holds_with(&|slot| entities[slot], &counts)
         })
 }
 
-/// Every binding of the variables, in turn.
-fn bindings(view: &View, binders: &[BinderSpec], entities: &mut [Entity], each: &mut dyn FnMut(&mut [Entity])) {
-    let Some((binder, rest)) = binders.split_first() else { return each(entities) };
-    for entity in candidates(view, binder.source, entities) {
+/// Calls `visit` with every binding of the variables.
+fn each_binding(
+    board: &ReferenceBoard,
+    binders: &[BinderSpec],
+    entities: &mut [Entity],
+    visit: &mut dyn FnMut(&mut [Entity]),
+) {
+    let Some((binder, rest)) = binders.split_first() else { return visit(entities) };
+    for entity in candidates(board, binder.source, entities) {
         entities[binder.slot] = entity;
-        bindings(view, rest, entities, each);
+        each_binding(board, rest, entities, visit);
     }
 }
 
-fn candidates(view: &View, source: SourceSpec, entities: &[Entity]) -> Vec<Entity> {
+fn candidates(board: &ReferenceBoard, source: SourceSpec, entities: &[Entity]) -> Vec<Entity> {
     let squares = |squares: Vec<u32>| squares.into_iter().map(Entity::bare).collect();
     match source {
-        SourceSpec::Pieces => view.pieces().collect(),
-        SourceSpec::Moves(of) => squares(view.moves(entities[of])),
-        SourceSpec::Attacks(of) => squares(view.attacks(entities[of])),
+        SourceSpec::Pieces => board.pieces().collect(),
+        SourceSpec::Moves(of) => squares(board.moves(entities[of])),
+        SourceSpec::Attacks(of) => squares(board.attacks(entities[of])),
         SourceSpec::Targets(of) => {
-            view.attacks(entities[of]).into_iter().filter_map(|square| view.at(square)).collect()
+            board.attacks(entities[of]).into_iter().filter_map(|square| board.at(square)).collect()
         }
         SourceSpec::Next(of, direction) => {
-            let way = view.walk(entities[of], [direction.step()], 7);
-            way.last().and_then(|square| view.at(*square)).into_iter().collect()
+            let ray = board.rays(entities[of], [direction.step()], 7);
+            ray.last().and_then(|square| board.at(*square)).into_iter().collect()
         }
     }
 }
 
-/// Appends the product's active elements for one binding.
-fn product(view: &View, product: &ProductSpec, entities: &mut [Entity], out: &mut Vec<u32>) {
+/// Appends the product's elements for one binding.
+fn evaluate(board: &ReferenceBoard, product: &ProductSpec, entities: &mut [Entity], out: &mut Vec<u32>) {
     let mut elements = vec![0u32];
     for spec in &product.factors {
-        let right = factor(view, spec, entities);
+        let right = factor(board, spec, entities);
         elements = elements.iter().flat_map(|a| right.iter().map(move |b| a * spec.size + b)).collect();
     }
     out.extend(elements);
 }
 
-fn factor(view: &View, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32> {
+fn factor(board: &ReferenceBoard, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32> {
     match &factor.kind {
         FactorKind::Axis(axis) => axis.index(entities[axis.slot]).into_iter().collect(),
         FactorKind::Difference(left, right) => {
@@ -200,14 +210,14 @@ fn factor(view: &View, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32>
             vec![(a - b + left.size() as i32 - 1) as u32]
         }
         FactorKind::Reserved => Vec::new(),
-        FactorKind::Count(spec) => vec![count(view, spec, entities)],
+        FactorKind::Count(spec) => vec![count(board, spec, entities)],
         FactorKind::Sum(products) => {
             let mut elements = Vec::new();
             let mut offset = 0;
             for summand in products {
-                let mut own = Vec::new();
-                product(view, summand, entities, &mut own);
-                elements.extend(own.into_iter().map(|element| element + offset));
+                let mut inner = Vec::new();
+                evaluate(board, summand, entities, &mut inner);
+                elements.extend(inner.into_iter().map(|element| element + offset));
                 offset += summand.size;
             }
             elements
@@ -215,11 +225,11 @@ fn factor(view: &View, factor: &FactorSpec, entities: &mut [Entity]) -> Vec<u32>
     }
 }
 
-/// Number of bindings that satisfy the condition, clamped.
-fn count(view: &View, spec: &CountSpec, entities: &mut [Entity]) -> u32 {
+/// The number of bindings that satisfy the condition, clamped to the maximum.
+fn count(board: &ReferenceBoard, spec: &CountSpec, entities: &mut [Entity]) -> u32 {
     let mut number = 0u32;
-    bindings(view, &spec.binders, entities, &mut |entities| {
-        number += u32::from(holds(view, spec.condition.as_ref(), &spec.guards, entities));
+    each_binding(board, &spec.binders, entities, &mut |entities| {
+        number += u32::from(holds(board, spec.condition.as_ref(), &spec.guards, entities));
     });
     number.min(spec.max)
 }

@@ -106,10 +106,10 @@ impl Block {
 
     /// Turns the block's elements in `rows[from..]` into indices by the selection, if there is one.
     pub(super) fn select(&self, rows: &mut Vec<u32>, from: usize) {
-        let Some(kept) = &self.spec().renumbering else { return };
+        let Some(renumbering) = &self.spec().renumbering else { return };
         let mut end = from;
         for at in from..rows.len() {
-            let index = kept[rows[at] as usize];
+            let index = renumbering[rows[at] as usize];
             rows[end] = index.wrapping_add(self.spec().offset);
             end += usize::from(index != DROPPED);
         }

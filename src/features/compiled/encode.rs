@@ -122,7 +122,7 @@ impl CompiledBlock {
         for term in &self.terms {
             let base = self.base(term, kings);
             if base != NONE {
-                let mut search = BindingSearch { block: self, term, board, bindings: &mut bindings, out };
+                let mut search = RowSearch { block: self, term, board, bindings: &mut bindings, out };
                 search.bind(0, base + offset);
             }
         }
@@ -215,8 +215,8 @@ impl Term {
     }
 }
 
-/// A search for all bindings of a term.
-struct BindingSearch<'a> {
+/// A search for the rows of all bindings of a term.
+struct RowSearch<'a> {
     block: &'a CompiledBlock,
     term: &'a Term,
     board: &'a OrientedBoard<'a>,
@@ -224,7 +224,7 @@ struct BindingSearch<'a> {
     out: &'a mut Vec<u32>,
 }
 
-impl BindingSearch<'_> {
+impl RowSearch<'_> {
     /// Binds the variables from `depth` on in every way; `sum` is the row so far.
     fn bind(&mut self, depth: usize, sum: u32) {
         let Some(binder) = self.block.binders.get(depth) else {
