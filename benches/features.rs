@@ -1,8 +1,8 @@
 //! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
 //!
-//! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements) a
-//! second for `encode` and `append`, in moves a second for `delta`; `compile` gives the time of one whole set.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first surprise")]
+//! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements) per
+//! second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first error")]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -17,7 +17,7 @@ use shakmaty::Position;
 /// Positions taken from the start of the games.
 const POSITIONS: usize = 20_000;
 
-/// Definitions that need not be shipped: name and text.
+/// Name and text of definitions that may not be shipped.
 fn definitions() -> Vec<(&'static str, String)> {
     let inline = |features: &str| format!("features = \"{features}\"\n");
     let halves: Vec<String> = (0..64i32)
@@ -55,16 +55,16 @@ fn sets() -> Vec<(&'static str, FeatureSet)> {
     definitions().into_iter().map(|(name, text)| (name, parse(&text))).collect()
 }
 
-/// A move and the boards on either side of it.
-struct Step {
+/// A move with the boards before and after it.
+struct PlayedMove {
     before: Board,
     change: BoardChange,
     after: Board,
 }
 
-fn steps() -> Vec<Step> {
+fn played_moves() -> Vec<PlayedMove> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart/games.pgn.zst");
-    let mut steps = Vec::with_capacity(POSITIONS);
+    let mut played_moves = Vec::with_capacity(POSITIONS);
     for game in games(&path).unwrap() {
         let game = game.unwrap();
         let mut position = game.start;
@@ -72,17 +72,18 @@ fn steps() -> Vec<Step> {
             let before = position.board().clone();
             let change = BoardChange::of(played.mv, position.turn());
             position.play_unchecked(played.mv);
-            steps.push(Step { before, change, after: position.board().clone() });
-            if steps.len() == POSITIONS {
-                return steps;
+            played_moves.push(PlayedMove { before, change, after: position.board().clone() });
+            if played_moves.len() == POSITIONS {
+                return played_moves;
             }
         }
     }
-    steps
+    played_moves
 }
 
 fn encode(criterion: &mut Criterion) {
-    let boards: Vec<PackedBoard> = steps().iter().map(|step| PackedBoard::pack(&step.before).unwrap()).collect();
+    let boards: Vec<PackedBoard> =
+        played_moves().iter().map(|played| PackedBoard::pack(&played.before).unwrap()).collect();
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
@@ -98,9 +99,10 @@ fn encode(criterion: &mut Criterion) {
     }
 }
 
-/// As batches are made: row after row, the side to move first.
+/// Batches as training streams them, the side to move first.
 fn append(criterion: &mut Criterion) {
-    let boards: Vec<PackedBoard> = steps().iter().map(|step| PackedBoard::pack(&step.before).unwrap()).collect();
+    let boards: Vec<PackedBoard> =
+        played_moves().iter().map(|played| PackedBoard::pack(&played.before).unwrap()).collect();
     let mut group = criterion.benchmark_group("append");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
@@ -119,15 +121,15 @@ fn append(criterion: &mut Criterion) {
 }
 
 fn delta(criterion: &mut Criterion) {
-    let steps = steps();
+    let played_moves = played_moves();
     let mut group = criterion.benchmark_group("delta");
-    group.throughput(Throughput::Elements(steps.len() as u64));
+    group.throughput(Throughput::Elements(played_moves.len() as u64));
     for (name, set) in sets() {
         let mut delta = ByPerspective::<Delta>::default();
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                for step in &steps {
-                    set.encoder().diff_both(&step.before, &step.change, &step.after, &mut delta);
+                for played in &played_moves {
+                    set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
                     black_box(&delta);
                 }
             });

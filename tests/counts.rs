@@ -1,4 +1,4 @@
-//! Counts in conditions: what they mean, held against counting by hand.
+//! Counts in conditions against counts made directly on the board.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use fsbench::chess::{Board, Chess, Color, Perspective, Role, Square};
@@ -8,7 +8,7 @@ use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
 
-/// Own and enemy pawns that no enemy pawn on their file or beside it can stop or take.
+/// Passed pawns of both sides: no enemy pawn ahead of them on their own or an adjacent file.
 const PASSED: &str = "square(P) * color(P) for P in pieces if role(P) == pawn and \
     count(1 for Q in pieces if role(Q) == pawn and color(Q) != color(P) and abs(file(Q) - file(P)) <= 1 \
     and (color(P) == own and rank(Q) > rank(P) or color(P) == their and rank(Q) < rank(P))) == 0";
@@ -43,12 +43,12 @@ fn boards(games: u64) -> Vec<Board> {
     boards
 }
 
-/// White's active features of `text` and those found by hand, on many boards; gives how many there were.
-fn compare(text: &str, by_hand: impl Fn(&Board) -> Vec<u32>) -> usize {
+/// Asserts that White's active features of `text` on many boards are those of `directly`; returns their number.
+fn compare(text: &str, directly: impl Fn(&Board) -> Vec<u32>) -> usize {
     let set = set(text);
     let mut found = 0;
     for board in boards(20) {
-        let mut expected = by_hand(&board);
+        let mut expected = directly(&board);
         expected.sort_unstable();
         let mut active = Vec::new();
         set.encoder().encode(&board, Perspective::White, &mut active);
@@ -93,7 +93,7 @@ fn rooks_on_open_files() {
     assert!(compare(OPEN_FILES, open) > 300);
 }
 
-/// A count is clamped: more than MAX bindings are MAX; and may stand in sums and in other counts.
+/// A count is clamped to its maximum, and may stand in sums and in other counts.
 #[test]
 fn clamped_summed_and_nested() {
     let queens = |max: u32, is: u32| format!("reserved(1) + file(K) if count({max} for Q in pieces) == {is}");
@@ -104,7 +104,7 @@ fn clamped_summed_and_nested() {
     assert_eq!(king(&queens(5, 32)), [] as [u32; 0]);
     assert_eq!(king("file(K) if (count(9 for P in pieces if role(P) == knight) + 1) == 5"), [4]);
     assert_eq!(king("file(K) if -(count(9 for M in moves(K))) == 0"), [4]);
-    // Knights that attack one piece fewer than there are kings: all four.
+    // All four knights attack one piece, one fewer than there are kings.
     let nested = "file(K) if count(9 for N in pieces if role(N) == knight and \
         count(9 for T in targets(N)) == (count(2 for A in pieces if role(A) == king) - 1)) == 4";
     assert_eq!(king(nested), [4]);
@@ -125,7 +125,7 @@ fn outer_variables_are_read_and_never_rebound() {
     assert!(message.contains("expected `for`, found `)`"), "{message}");
 }
 
-/// Identity does not depend on letters, and does on what is counted.
+/// Identity depends on the count, not on the letters.
 #[test]
 fn letters_do_not_matter() {
     let text = |p: char, q: char, max: u32| {
@@ -136,9 +136,9 @@ fn letters_do_not_matter() {
     assert_ne!(identity(text('P', 'Q', 3)), identity(text('P', 'Q', 2)));
 }
 
-/// What a count can never be makes features dead; what it can be does not.
+/// A value that a count can never have makes features dead; other values do not.
 #[test]
-fn features_are_dead_where_no_count_fits() {
+fn features_are_dead_where_a_count_is_impossible() {
     let statuses = |text: &str| {
         let set = set(text);
         let analysis = Analysis::of(&set, |_, _| {});
@@ -151,7 +151,7 @@ fn features_are_dead_where_no_count_fits() {
     all("file(K) if count(9 for M in moves(K)) == 9", Status::Dead);
     assert!(!statuses("file(K) if count(9 for M in moves(K)) == 3").contains(&Status::Dead));
     all("file(K) if count(30 for P in pieces if role(P) == queen) == 2", Status::Live);
-    // A passed pawn may stand anywhere but on the first rank and the last; a rook on an open file anywhere.
+    // A passed pawn can stand on all ranks but the first and the last, a rook on an open file on all squares.
     let passed = statuses(PASSED);
     for (index, status) in passed.iter().enumerate() {
         let end = index / 2 < 8 || index / 2 >= 56;

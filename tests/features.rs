@@ -1,4 +1,5 @@
-//! The compiled encoder, deltas and contexts against the reference encoder, over random games.
+//! The encoder against the reference encoder over random games: active features, deltas, refreshes and contexts, for
+//! definitions that together use every strategy of `features::compiled`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -12,8 +13,8 @@ use fsbench::units::Seed;
 use rand::RngExt;
 use shakmaty::Position;
 
-/// Sets nobody ships, for what the shipped ones leave out of the language.
-const OTHERS: [&str; 27] = [
+/// Definitions for the parts of the language that shipped sets do not use.
+const DEFINITIONS: [&str; 27] = [
     "square(K) * role(P) * color(P) * square(P) for P in pieces",
     "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
     "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
@@ -48,8 +49,8 @@ const OTHERS: [&str; 27] = [
 fn all_sets() -> Vec<FeatureSet> {
     let shipped = available_names();
     assert!(shipped.len() >= 7, "{shipped:?}");
-    let others = OTHERS.iter().map(|text| text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3"));
-    let oriented = OTHERS.iter().enumerate().flat_map(|(at, text)| {
+    let others = DEFINITIONS.iter().map(|text| text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3"));
+    let oriented = DEFINITIONS.iter().enumerate().flat_map(|(at, text)| {
         let features = text.replace("P_IS_NEAR", "abs(file(P) - file(K)) < 3");
         let black = ["flip", "rotate"][at % 2];
         let mirror = ["king-left", "king-right"][at / 2 % 2];
@@ -67,8 +68,8 @@ fn all_sets() -> Vec<FeatureSet> {
     resolved.chain(parsed).map(|set| set.unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Calls `visit` with each position and move of random games; captures and promotions are preferred now and then so
-/// that games reach endings.
+/// Calls `visit` with every position and move of random games, which prefer captures, promotions and castling now and
+/// then, so that they reach endings.
 fn random_games(name: &str, games: u64, mut visit: impl FnMut(u64, &Chess, Move, &Chess)) {
     for game in 0..games {
         let mut rng = Seed(5).stream(name, game);
@@ -90,7 +91,7 @@ fn random_games(name: &str, games: u64, mut visit: impl FnMut(u64, &Chess, Move,
 }
 
 #[test]
-fn compiled_equals_reference() {
+fn encodings_equal_the_reference() {
     let sets = all_sets();
     let mut out = Vec::new();
     let mut packed = ByPerspective::default();
@@ -106,7 +107,7 @@ fn compiled_equals_reference() {
                 set.encoder().encode_packed(&PackedBoard::pack(position.board()).unwrap(), &mut packed);
                 packed[pov].sort_unstable();
                 assert_eq!(packed[pov], expected, "packed {}", set.name());
-                // Side to move first, behind what stands there already.
+                // A batch puts the side to move first and appends behind earlier rows.
                 let mut sides = [RowBuffer::default(), RowBuffer::default()];
                 sides[0].extend(&[7, 7]);
                 let board = PackedBoard::pack(position.board()).unwrap();
@@ -123,7 +124,7 @@ fn compiled_equals_reference() {
 }
 
 #[test]
-fn deltas_are_the_difference_and_apply_to_every_move() {
+fn deltas_are_the_difference_of_the_encodings() {
     let sets = all_sets();
     let mut delta = Delta::default();
     let mut kinds: HashMap<&str, u32> = HashMap::new();
@@ -155,9 +156,9 @@ fn deltas_are_the_difference_and_apply_to_every_move() {
     assert_eq!(kinds.len(), 4, "{kinds:?}");
 }
 
-/// What a refresh cache asks for: the last board of the same contexts against this one, moves or whole games apart.
+/// As a refresh cache does: this board against the last one of the same contexts, moves or whole games apart.
 #[test]
-fn boards_of_one_context_are_told_apart() {
+fn differences_between_boards_of_one_context() {
     let sets = all_sets();
     let mut known: HashMap<(usize, usize, Vec<Option<u32>>), Board> = HashMap::new();
     let (mut delta, mut compared, mut ply) = (Delta::default(), vec![0; sets.len()], 0);
@@ -185,7 +186,7 @@ fn boards_of_one_context_are_told_apart() {
     assert!(compared.iter().all(|count| *count > 50), "{compared:?}");
 }
 
-/// White's view of a position is Black's view of the position with colours exchanged and the board turned.
+/// White sees a position as Black sees it with colours exchanged and the board turned.
 #[test]
 fn both_perspectives_agree() {
     let sets = all_sets();
@@ -247,7 +248,7 @@ fn contexts() {
     assert_eq!(shipped("relative-king-h"), 8);
     assert_eq!(shipped("relative-king-v"), 8);
     assert_eq!(shipped("relative-king-hv"), 64);
-    // Mirrored, a block that tells left from right has one context a half; one that cannot tell has one in all.
+    // In a mirrored set, a block that reads files has one context per half, and a block that does not has one in all.
     check("features = \"square(P) * role(P) * color(P) for P in pieces\"\nmirror = \"king-right\"", 2);
     check("features = \"rank(P) * role(P) * color(P) for P in pieces\"\nmirror = \"king-right\"", 1);
     check("features = \"square(K) * square(P) for P in pieces\"\nmirror = \"king-left\"", 64);
@@ -258,7 +259,7 @@ fn contexts() {
 }
 
 #[test]
-fn identity_is_what_a_set_means() {
+fn identity_depends_on_the_meaning_alone() {
     let identity = |text: &str| FeatureSet::resolve(text).unwrap().identity().to_string();
     let piece = identity("piece");
     assert_eq!(piece, identity("square(P)*role(P)*color(P) for P in pieces"));

@@ -1,5 +1,5 @@
-//! What must hold for every feature set the language can say, tried on generated definitions, over random play and (where
-//! `FSBENCH_DATA` is set) real games: compiled = reference, deltas, refreshes, perspectives, the algebra, the printer.
+//! Properties of all feature sets, tested on generated definitions over random play and (where `FSBENCH_DATA` is set) real
+//! games: encodings equal the reference, deltas, refreshes, perspectives, the algebra, the printer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;
@@ -17,9 +17,9 @@ use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
 
-/// Definitions generated.
+/// Number of generated definitions.
 const DEFINITIONS: u64 = 400;
-/// Positions wanted over all definitions.
+/// Positions over all definitions.
 const POSITIONS: u64 = 100_000;
 
 fn generated(name: &str, number: u64, taste: Taste) -> Generated {
@@ -30,7 +30,7 @@ fn parse(text: &str) -> FeatureSet {
     FeatureSet::from_definition(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Positions tried and moves by kind.
+/// Numbers of tested positions, and of moves by kind.
 #[derive(Default, Debug)]
 struct Tally {
     positions: u64,
@@ -49,11 +49,11 @@ impl Tally {
     }
 }
 
-/// Follows a set along lines of play and checks every position and move.
-struct Follower<'a> {
+/// Checks every position and move along lines of play.
+struct LineChecker<'a> {
     set: &'a FeatureSet,
-    /// The reference encodings of the position last reached.
-    known: Option<ByPerspective<Vec<u32>>>,
+    /// The reference encodings of the last position.
+    last: Option<ByPerspective<Vec<u32>>>,
     delta: Delta,
     deltas: ByPerspective<Delta>,
     updates: ByPerspective<Delta>,
@@ -62,11 +62,11 @@ struct Follower<'a> {
     tally: Tally,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> LineChecker<'a> {
     fn new(set: &'a FeatureSet) -> Self {
-        Follower {
+        LineChecker {
             set,
-            known: None,
+            last: None,
             delta: Delta::default(),
             deltas: ByPerspective::default(),
             updates: ByPerspective::default(),
@@ -77,10 +77,10 @@ impl<'a> Follower<'a> {
     }
 
     fn start(&mut self, board: &Board) {
-        self.known = Some(self.encodings(board));
+        self.last = Some(self.encodings(board));
     }
 
-    /// The reference encodings, equal to the compiled ones.
+    /// The reference encodings, after a check that the encoder gives the same.
     fn encodings(&mut self, board: &Board) -> ByPerspective<Vec<u32>> {
         let set = self.set;
         self.tally.positions += 1;
@@ -115,7 +115,7 @@ impl<'a> Follower<'a> {
             _ => "other",
         };
         *self.tally.kinds.entry(kind).or_default() += 1;
-        let old = self.known.take().unwrap();
+        let old = self.last.take().unwrap();
         let new = self.encodings(after);
         set.encoder().diff_both(before, change, after, &mut self.deltas);
         set.encoder().diff_or_refresh(before, change, after, &mut self.updates);
@@ -136,13 +136,13 @@ impl<'a> Follower<'a> {
             self.tally.refreshes += u64::from(self.delta.refresh);
             self.tally.changes += u64::from(!self.delta.added.is_empty());
         }
-        self.known = Some(new);
+        self.last = Some(new);
     }
 
-    /// White's view of a position is Black's view of it with colours exchanged, seen from the other side.
-    fn both_views(&self, board: &Board) {
+    /// White sees a position as Black sees it with colours exchanged and the board turned.
+    fn check_perspectives(&self, board: &Board) {
         let set = self.set;
-        let turned = seen_from_the_other_side(board, set);
+        let turned = exchanged(board, set);
         for pov in Perspective::ALL {
             let context = || format!("{pov:?} {board:?}\n{}", set.definition());
             assert_eq!(set.reference(board, pov), set.reference(&turned, pov.other()), "{}", context());
@@ -153,7 +153,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-fn seen_from_the_other_side(board: &Board, set: &FeatureSet) -> Board {
+fn exchanged(board: &Board, set: &FeatureSet) -> Board {
     let mut turned = board.clone();
     match set.blocks()[0].spec().orientation.black {
         BlackOrientation::Flip => turned.flip_vertical(),
@@ -163,7 +163,7 @@ fn seen_from_the_other_side(board: &Board, set: &FeatureSet) -> Board {
     turned
 }
 
-/// Random games with a liking for captures, promotions and castling, up to so many positions.
+/// Random games of `positions` moves in all, which prefer captures, promotions and castling now and then.
 fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&Chess, Option<(Move, &Chess)>)) {
     let mut rng = Seed(23).stream(name, number);
     let mut left = positions;
@@ -191,7 +191,7 @@ fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&C
     }
 }
 
-/// How many positions a definition gets: the dear ones few, the cheap ones more.
+/// The number of positions for each definition: the more expensive, the fewer.
 fn shares() -> Vec<(Generated, u64)> {
     let all: Vec<Generated> = (0..DEFINITIONS).map(|number| generated("definition", number, Taste::ALL)).collect();
     let weight = |generated: &Generated| 1.0 / (100 + generated.cost()) as f64;
@@ -207,18 +207,18 @@ fn shares() -> Vec<(Generated, u64)> {
 fn encodings_deltas_and_refreshes_over_random_play() {
     let follow = |(number, (generated, positions)): (usize, (Generated, u64))| {
         let set = parse(&generated.text());
-        let mut follower = Follower::new(&set);
+        let mut checker = LineChecker::new(&set);
         random_play("play", number as u64, positions, |before, step| match step {
-            None => follower.start(before.board()),
+            None => checker.start(before.board()),
             Some((mv, after)) => {
                 let change = BoardChange::of(mv, before.turn());
-                follower.play(before.board(), mv, &change, after.board());
-                if follower.tally.positions.is_multiple_of(8) {
-                    follower.both_views(after.board());
+                checker.play(before.board(), mv, &change, after.board());
+                if checker.tally.positions.is_multiple_of(8) {
+                    checker.check_perspectives(after.board());
                 }
             }
         });
-        follower.tally
+        checker.tally
     };
     let tally = shares().into_par_iter().enumerate().map(follow).reduce(Tally::default, Tally::plus);
     println!("{tally:?}");
@@ -226,7 +226,7 @@ fn encodings_deltas_and_refreshes_over_random_play() {
     for kind in ["castling", "en passant", "promotion", "other"] {
         assert!(tally.kinds.get(kind).is_some_and(|count| *count >= 100), "{tally:?}");
     }
-    // Neither everything nor nothing refreshes, and many moves change something.
+    // Some moves refresh and some do not, and many change the active features.
     assert!(tally.refreshes * 50 > tally.positions && tally.refreshes < tally.positions, "{tally:?}");
     assert!(tally.changes > tally.positions / 3, "{tally:?}");
 }
@@ -238,22 +238,22 @@ fn encodings_deltas_and_refreshes_over_real_games() {
     let follow = |(number, game): (usize, &fsbench::data::Game)| {
         let generated = generated("real games", number as u64, Taste { binders: 2, ..Taste::ALL });
         let set = parse(&generated.text());
-        let mut follower = Follower::new(&set);
+        let mut checker = LineChecker::new(&set);
         let mut position = game.start.clone();
-        follower.start(position.board());
+        checker.start(position.board());
         for played in &game.moves {
             let after = position.clone().play(played.mv).unwrap();
-            follower.play(position.board(), played.mv, &BoardChange::of(played.mv, position.turn()), after.board());
+            checker.play(position.board(), played.mv, &BoardChange::of(played.mv, position.turn()), after.board());
             position = after;
         }
-        follower.tally
+        checker.tally
     };
     let tally = games.par_iter().enumerate().map(follow).reduce(Tally::default, Tally::plus);
     println!("{tally:?}");
     assert!(tally.kinds.len() >= 3 && tally.positions > 5_000, "{tally:?}");
 }
 
-/// The strides of a product are those of mixed radix, so that elements and indices are one to one.
+/// A product's elements map one to one to a block's indices.
 #[test]
 fn strides_are_bijective() {
     for number in 0..DEFINITIONS {
@@ -286,7 +286,7 @@ fn printing_and_parsing_again_gives_the_same_set() {
     }
 }
 
-/// Two definitions with the same numbering, by both encoders.
+/// Asserts that two definitions number their features the same way, by both encoders.
 fn same_features(left: &FeatureSet, right: &FeatureSet, number: u64) {
     assert_eq!(left.num_features(), right.num_features(), "{}\n{}", left.definition(), right.definition());
     random_play("laws", number, 12, |position, _| {
@@ -310,10 +310,10 @@ fn laws_of_the_algebra() {
         let check = |left: &str, right: &str| {
             same_features(&parse(&generated.with(left)), &parse(&generated.with(right)), number);
         };
-        // Distribution from the right keeps the numbering; inside brackets as well as over blocks.
+        // Distribution from the right keeps the numbering, in brackets and over blocks.
         check(&format!("({a} + {b}) * {c}{tail}"), &format!("{a} * {c}{tail} + {b} * {c}{tail}"));
         check(&format!("({a} + {b}) * {c}{tail}"), &format!("({a} * {c} + {b} * {c}){tail}"));
-        // Both operations are associative, and a sum in brackets is a sum of blocks.
+        // Sums and products are associative, and a sum in brackets equals a sum of blocks.
         check(&format!("({a} * {b}) * {c}{tail}"), &format!("{a} * ({b} * {c}){tail}"));
         check(&format!("(({a} + {b}) + {c}){tail}"), &format!("({a} + ({b} + {c})){tail}"));
         check(&format!("({a} + {b} + {c}){tail}"), &format!("{a}{tail} + {b}{tail} + {c}{tail}"));

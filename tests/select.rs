@@ -1,4 +1,4 @@
-//! Selections: what `fsbench select` writes, and what a definition with `select` means.
+//! Selections: the output of `fsbench select`, and the meaning of `select` in a definition.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -27,10 +27,10 @@ fn definition(folder: &Path, name: &str, features: &str, kept: &[u32], more: &st
     FeatureSet::resolve(path.to_str().unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A random choice in random order.
-fn choice(of: u32, seed: u64) -> Vec<u32> {
+/// Some 40% of the indices in random order.
+fn random_indices(size: u32, seed: u64) -> Vec<u32> {
     let mut rng = fsbench::units::Seed(seed).stream("choice", 0);
-    let mut kept: Vec<u32> = (0..of).filter(|_| rng.random_bool(0.4)).collect();
+    let mut kept: Vec<u32> = (0..size).filter(|_| rng.random_bool(0.4)).collect();
     for at in (1..kept.len()).rev() {
         kept.swap(at, rng.random_range(0..=at));
     }
@@ -57,7 +57,7 @@ fn a_selection_renumbers_the_block_sum() {
         let path = folder.path().join(format!("base{number}.toml"));
         fs::write(&path, format!("features = \"{features}\"\n{more}")).unwrap();
         let base = FeatureSet::resolve(path.to_str().unwrap()).unwrap();
-        let kept = choice(base.num_features(), number as u64);
+        let kept = random_indices(base.num_features(), number as u64);
         let set = definition(folder.path(), &format!("set{number}"), features, &kept, more);
         assert_eq!(set.num_features() as usize, kept.len());
         assert_ne!(set.identity(), base.identity());
@@ -110,10 +110,10 @@ fn squares_then_file(board: &Board, pov: Perspective) -> BTreeSet<u32> {
     board.occupied().into_iter().map(turned).chain([64 + turned(king) % 8]).collect()
 }
 
-/// A selection that moves the second block's features before the first's: every number against a count that asks the
-/// set for nothing.
+/// A selection that moves the second block's features before the first's. Every measure is compared with one computed
+/// without the set.
 #[test]
-fn blocks_exchange_places_under_a_selection() {
+fn a_selection_reorders_blocks() {
     let folder = TempDir::new().unwrap();
     let games: Vec<_> = (0..20).map(|game| common::random_game(game, 80)).collect();
     let path = folder.path().join("games.pgn");
@@ -137,8 +137,8 @@ fn blocks_exchange_places_under_a_selection() {
                 active_sum += old.len() as f64;
                 let changed = old.symmetric_difference(&new).count() as f64;
                 let refreshes = old.range(64..).ne(new.range(64..));
-                // A refresh writes one row in the place of two changes. The cache has it already where the king has
-                // been on that file.
+                // A refresh writes one row instead of two changes. The cache holds that row already if the king has been
+                // on that file before.
                 let seen = !files[pov.index()].insert(*new.last().unwrap());
                 let side = &mut sides[usize::from(pov.own() != before.turn())];
                 let counts = [
@@ -172,7 +172,7 @@ fn described(folder: &Path, set: &str) -> serde_json::Value {
 }
 
 #[test]
-fn define_tells_which_indices_are_a_blocks() {
+fn define_lists_the_indices_of_a_block() {
     let folder = TempDir::new().unwrap();
     let features = "file(K) + square(P) for P in pieces";
     let turned: Vec<u32> = (8..72).chain(0..8).collect();
@@ -194,7 +194,7 @@ fn define_tells_which_indices_are_a_blocks() {
 }
 
 #[test]
-fn the_command_keeps_the_most_frequent_features() {
+fn the_command_selects_the_most_frequent_features() {
     let folder = TempDir::new().unwrap();
     let games: Vec<_> = (0..20).map(|game| common::random_game(game, 80)).collect();
     fs::write(folder.path().join("games.pgn"), common::pgn(&games)).unwrap();
@@ -231,7 +231,7 @@ fn the_command_keeps_the_most_frequent_features() {
 }
 
 #[test]
-fn show_draws_a_board_for_each_block_and_perspective() {
+fn show_draws_a_board_per_block_and_perspective() {
     let folder = TempDir::new().unwrap();
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let arguments = ["show", "piece-move", "--fen", start, "--move", "g1f3", "--out", "board.svg", "--format", "json"];
@@ -240,12 +240,12 @@ fn show_draws_a_board_for_each_block_and_perspective() {
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let boards = shown["boards"].as_array().unwrap();
     let counts: Vec<_> = boards.iter().map(|board| (&board["active"], &board["added"], &board["removed"])).collect();
-    // The knight's square; its moves: from f3 to d4, e5, g5, h4, g1 in place of f3 and h3; f2's pawn loses two, h1's
-    // rook gains g1.
+    // The first block has the knight's square. In the second, the knight moves to d4, e5, g5, h4 and g1 instead of f3 and
+    // h3, the pawn on f2 loses two moves and the rook on h1 gains g1.
     assert_eq!(counts[0], (&32.into(), &1.into(), &1.into()));
     assert_eq!(counts[1], (&42.into(), &6.into(), &4.into()));
     assert_eq!(counts[2..], counts[..2], "both perspectives");
     let svg = fs::read_to_string(folder.path().join("board.svg")).unwrap();
     assert_eq!(svg.matches("(black's view)").count(), 2);
-    assert_eq!(svg.matches("<circle cx").count() - 3, 2 * (33 + 46), "a circle a binding, and the legend");
+    assert_eq!(svg.matches("<circle cx").count() - 3, 2 * (33 + 46), "a circle per binding, and three in the legend");
 }

@@ -166,8 +166,8 @@ impl Encoder {
 
     /// Whether a move changes some block's context.
     pub fn refreshes(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective) -> bool {
-        let transition = Transition::new(before, change, after).seen_by(pov);
-        self.blocks.iter().any(|block| block.compiled.refreshes(&transition))
+        let mv = Transition::new(before, change, after).seen_by(pov);
+        self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
     }
 
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
@@ -177,10 +177,10 @@ impl Encoder {
 
     /// [`Encoder::diff`] for both perspectives.
     pub fn diff_both(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
-        let transition = Transition::new(before, change, after);
-        if !self.follow_pieces(change, transition.kings_staying(), out) {
+        let mv = Transition::new(before, change, after);
+        if !self.follow_pieces(change, mv.kings_staying(), out) {
             for pov in Perspective::ALL {
-                self.follow(&transition.seen_by(pov), &mut out[pov]);
+                self.follow(&mv.seen_by(pov), &mut out[pov]);
             }
         }
     }
@@ -188,17 +188,17 @@ impl Encoder {
     /// [`Encoder::diff_both`] for callers that recompute a perspective on a refresh: the lists stay empty where the
     /// contexts of all blocks change.
     pub fn diff_or_refresh(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
-        let transition = Transition::new(before, change, after);
-        if self.follow_pieces(change, transition.kings_staying(), out) {
+        let mv = Transition::new(before, change, after);
+        if self.follow_pieces(change, mv.kings_staying(), out) {
             return;
         }
         for pov in Perspective::ALL {
-            let (transition, out) = (transition.seen_by(pov), &mut out[pov]);
-            if self.blocks.iter().all(|block| block.compiled.refreshes(&transition)) {
+            let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
+            if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
                 out.clear();
                 out.refresh = true;
             } else {
-                self.follow(&transition, out);
+                self.follow(&mv, out);
             }
         }
     }
@@ -212,7 +212,8 @@ impl Encoder {
         for block in blocks {
             let block = &self.blocks[*block];
             let from = [removed.len(), added.len()];
-            block.compiled.diff_boards(&boards, block.first_element(), &mut RowChanges { removed, added });
+            let mut rows = RowChanges { removed, added, offset: block.first_element() };
+            block.compiled.diff_boards(&boards, &mut rows);
             block.select(removed, from[0]);
             block.select(added, from[1]);
         }
@@ -234,28 +235,23 @@ impl Encoder {
         out.clear();
         let Delta { added, removed, .. } = out;
         for block in &self.blocks {
-            block.compiled.piece_table_delta(change, pov, kings, block.offset, &mut RowChanges { removed, added });
+            let mut rows = RowChanges { removed, added, offset: block.offset };
+            block.compiled.piece_table_delta(change, pov, kings, &mut rows);
         }
     }
 
-    fn follow(&self, transition: &Transition<'_>, out: &mut Delta) {
+    fn follow(&self, mv: &Transition<'_>, out: &mut Delta) {
         out.clear();
         let Delta { added, removed, refresh } = out;
         let mut boards = None;
         for block in &self.blocks {
-            *refresh |= block.compiled.refreshes(transition);
+            *refresh |= block.compiled.refreshes(mv);
+            let from = [removed.len(), added.len()];
+            let offset = if self.has_selection { block.first_element() } else { block.offset };
+            block.compiled.delta(mv, &mut boards, &mut RowChanges { removed, added, offset });
             if self.has_selection {
-                let from = [removed.len(), added.len()];
-                block.compiled.delta(
-                    transition,
-                    &mut boards,
-                    block.first_element(),
-                    &mut RowChanges { removed, added },
-                );
                 block.select(removed, from[0]);
                 block.select(added, from[1]);
-            } else {
-                block.compiled.delta(transition, &mut boards, block.offset, &mut RowChanges { removed, added });
             }
         }
         if self.has_selection {

@@ -279,7 +279,7 @@ impl<'a> KingSignatures<'a> {
             let (value, diagram) = match self.known.get(&key) {
                 Some(known) => *known,
                 None => {
-                    let found = self.diagrams.term(&self.terms[number], &placement, &key.3, key.2);
+                    let found = self.diagrams.term(&self.terms[number], placement, &key.3, key.2);
                     if self.diagrams.exhausted() {
                         return None;
                     }

@@ -11,7 +11,7 @@ use super::tables::{NONE, Term, plus};
 use super::{CompiledBlock, Shape};
 
 /// The squares of the kings on the oriented board, and the mask that oriented it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kings {
     pub own: u32,
     pub enemy: u32,

@@ -78,7 +78,7 @@ pub struct TermAssignments<'a> {
 }
 
 /// A placement of the kings.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, Default)]
 pub struct KingPlacement {
     pub kings: Kings,
     /// Equal for equal mask and equal squares of the kings that are sources.
@@ -116,9 +116,9 @@ impl Variable {
     }
 }
 
-/// What a term's diagram depends on: number of the assignments, depth, placement, sum so far, remaining expressions.
+/// What a term's diagram depends on: number of the assignments, depth, sum so far, remaining expressions.
 type TermKey = (u32, usize, u32, u32, Vec<ExpressionId>);
-/// The same for a count: number of the assignments, depth, placement, remaining expressions.
+/// The same for a count: number of the assignments, depth, remaining expressions.
 type CountKey = (u32, usize, u32, Vec<ExpressionId>);
 
 /// The diagrams of one block.
@@ -127,6 +127,8 @@ pub struct Diagrams<'a> {
     pub expressions: Expressions,
     /// Under a selection: the index of every element of the product, or [`DROPPED`]. Rows are then these indices.
     selection: Option<&'a [u32]>,
+    /// The placement that diagrams are made for.
+    placement: KingPlacement,
     /// Steps that remain of the budget.
     budget: u64,
     terms: HashMap<TermKey, (i64, u32)>,
@@ -139,6 +141,7 @@ impl<'a> Diagrams<'a> {
         Diagrams {
             expressions: Expressions::new(),
             selection,
+            placement: KingPlacement::default(),
             budget: BUDGET,
             terms: HashMap::new(),
             counts: HashMap::new(),
@@ -151,20 +154,21 @@ impl<'a> Diagrams<'a> {
         self.budget == 0
     }
 
-    /// A term's diagram: a value common to all rows, and the diagram's number. `base`: the kings' part of the rows under a
-    /// selection, else 0.
+    /// A term's diagram for a placement: a value common to all rows, and the diagram's number. `base`: the kings' part of
+    /// the rows under a selection, else 0.
     pub fn term(
         &mut self,
         term: &TermAssignments,
-        placement: &KingPlacement,
+        placement: KingPlacement,
         expressions: &[ExpressionId],
         base: u32,
     ) -> (i64, u32) {
+        self.placement = placement;
         if expressions[term.assignments.condition] == ExpressionId::FALSE {
             return (0, DEAD);
         }
-        let (value, number) = self.term_from(term, 0, placement, expressions, base);
-        (value, self.mark_direction(&term.assignments, placement, number))
+        let (value, number) = self.term_from(term, 0, expressions, base);
+        (value, self.mark_direction(&term.assignments, number))
     }
 
     /// The contribution of a state on a board mirrored by `mask`, less its contribution on the unmirrored board; `None`
@@ -184,24 +188,23 @@ impl<'a> Diagrams<'a> {
         &mut self,
         term: &TermAssignments,
         depth: usize,
-        placement: &KingPlacement,
         expressions: &[ExpressionId],
         sum: u32,
     ) -> (i64, u32) {
         let Some(variable) = term.assignments.variables.get(depth) else {
-            return self.row(term, placement, expressions, sum);
+            return self.row(term, expressions, sum);
         };
-        let key = (term.assignments.number, depth, placement.number, sum, expressions.to_vec());
+        let key = (term.assignments.number, depth, self.placement.number, sum, expressions.to_vec());
         if let Some(known) = self.terms.get(&key) {
             return *known;
         }
-        let reach = variable.reach(&placement.kings);
+        let reach = variable.reach(&self.placement.kings);
         let table = &term.tables[variable.slot];
         let mut first = None;
         let mut branches = Vec::new();
         for (branch, (state, entity)) in variable.states.iter().enumerate() {
-            let entity = Entity { square: entity.square ^ placement.kings.mask, ..*entity };
-            let Some(contribution) = self.contribution(table, *state, placement.kings.mask) else { continue };
+            let entity = Entity { square: entity.square ^ self.placement.kings.mask, ..*entity };
+            let Some(contribution) = self.contribution(table, *state, self.placement.kings.mask) else { continue };
             if reach >> entity.square & 1 == 0 {
                 continue;
             }
@@ -214,7 +217,7 @@ impl<'a> Diagrams<'a> {
             }
             let (sum, contribution) =
                 if self.selection.is_some() { (sum + contribution as u32, 0) } else { (0, contribution) };
-            let (value, number) = self.term_from(term, depth + 1, placement, &bound, sum);
+            let (value, number) = self.term_from(term, depth + 1, &bound, sum);
             if number != DEAD {
                 let value = value + contribution;
                 let relative = value - *first.get_or_insert(value);
@@ -229,18 +232,12 @@ impl<'a> Diagrams<'a> {
     }
 
     /// The row of one assignment: the diagrams of its counts, and the features it can be.
-    fn row(
-        &mut self,
-        term: &TermAssignments,
-        placement: &KingPlacement,
-        expressions: &[ExpressionId],
-        sum: u32,
-    ) -> (i64, u32) {
+    fn row(&mut self, term: &TermAssignments, expressions: &[ExpressionId], sum: u32) -> (i64, u32) {
         let mut counts = Vec::with_capacity(term.counts.len());
         for count in &term.counts {
-            counts.push(self.count(count, placement, expressions));
+            counts.push(self.count(count, expressions));
         }
-        let guards = self.guards(&term.assignments, placement, expressions);
+        let guards = self.guards(&term.assignments, expressions);
         if guards == DEAD {
             return (0, DEAD);
         }
@@ -271,34 +268,28 @@ impl<'a> Diagrams<'a> {
     }
 
     /// The diagram of the assignments that a count counts.
-    fn count(&mut self, count: &CountAssignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+    fn count(&mut self, count: &CountAssignments, expressions: &[ExpressionId]) -> u32 {
         if count.max == 0 || expressions[count.assignments.condition] == ExpressionId::FALSE {
             return DEAD;
         }
-        let number = self.count_from(&count.assignments, 0, placement, expressions);
-        self.mark_direction(&count.assignments, placement, number)
+        let number = self.count_from(&count.assignments, 0, expressions);
+        self.mark_direction(&count.assignments, number)
     }
 
     /// The diagram of a count's variables from `depth` on.
-    fn count_from(
-        &mut self,
-        assignments: &Assignments,
-        depth: usize,
-        placement: &KingPlacement,
-        expressions: &[ExpressionId],
-    ) -> u32 {
+    fn count_from(&mut self, assignments: &Assignments, depth: usize, expressions: &[ExpressionId]) -> u32 {
         let Some(variable) = assignments.variables.get(depth) else {
-            return self.guards(assignments, placement, expressions);
+            return self.guards(assignments, expressions);
         };
         let own_expressions = assignments.condition..assignments.end;
-        let key = (assignments.number, depth, placement.number, expressions[own_expressions.clone()].to_vec());
+        let key = (assignments.number, depth, self.placement.number, expressions[own_expressions.clone()].to_vec());
         if let Some(known) = self.counts.get(&key) {
             return *known;
         }
-        let reach = variable.reach(&placement.kings);
+        let reach = variable.reach(&self.placement.kings);
         let mut branches = Vec::new();
         for (branch, (_, entity)) in variable.states.iter().enumerate() {
-            let entity = Entity { square: entity.square ^ placement.kings.mask, ..*entity };
+            let entity = Entity { square: entity.square ^ self.placement.kings.mask, ..*entity };
             if reach >> entity.square & 1 == 0 {
                 continue;
             }
@@ -309,7 +300,7 @@ impl<'a> Diagrams<'a> {
             if bound[assignments.condition] == ExpressionId::FALSE {
                 continue;
             }
-            let number = self.count_from(assignments, depth + 1, placement, &bound);
+            let number = self.count_from(assignments, depth + 1, &bound);
             if number != DEAD {
                 branches.extend_from_slice(&(branch as u32).to_le_bytes());
                 branches.extend_from_slice(&number.to_le_bytes());
@@ -321,10 +312,10 @@ impl<'a> Diagrams<'a> {
     }
 
     /// The diagram of all guards, the variables being bound.
-    fn guards(&mut self, assignments: &Assignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+    fn guards(&mut self, assignments: &Assignments, expressions: &[ExpressionId]) -> u32 {
         let mut undecided = Vec::new();
         for guard in &assignments.guards {
-            match self.guard(guard, placement, expressions) {
+            match self.guard(guard, expressions) {
                 DEAD => return DEAD,
                 LIVE => {}
                 number => undecided.push(number),
@@ -334,7 +325,7 @@ impl<'a> Diagrams<'a> {
     }
 
     /// The diagram of a guard: the combinations of counts for which it holds, and the diagrams of these counts.
-    fn guard(&mut self, guard: &GuardAssignments, placement: &KingPlacement, expressions: &[ExpressionId]) -> u32 {
+    fn guard(&mut self, guard: &GuardAssignments, expressions: &[ExpressionId]) -> u32 {
         /// Most combinations of counts to try; beyond them, the condition stands for itself.
         const MAX_COMBINATIONS: usize = 1 << 12;
         let mut outcomes = vec![expressions[guard.condition]];
@@ -343,7 +334,7 @@ impl<'a> Diagrams<'a> {
             if !outcomes.iter().any(|outcome| self.expressions.may_count(*outcome, number)) {
                 continue;
             }
-            let diagram = self.count(count, placement, expressions);
+            let diagram = self.count(count, expressions);
             let max = if diagram == DEAD { 0 } else { count.max };
             if diagram != DEAD {
                 counts.push(diagram);
@@ -369,9 +360,9 @@ impl<'a> Diagrams<'a> {
     }
 
     /// Adds the mirrored half to a diagram where it changes the direction of a source.
-    fn mark_direction(&mut self, assignments: &Assignments, placement: &KingPlacement, number: u32) -> u32 {
+    fn mark_direction(&mut self, assignments: &Assignments, number: u32) -> u32 {
         match number != DEAD && assignments.sideways {
-            true => self.list(b't', &[number, placement.kings.mask]),
+            true => self.list(b't', &[number, self.placement.kings.mask]),
             false => number,
         }
     }

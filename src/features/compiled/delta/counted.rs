@@ -11,7 +11,7 @@ use super::{OrientedPair, RowChanges};
 
 impl CompiledBlock {
     /// The rows before and after the move of every piece that moves or whose counts may change.
-    pub(super) fn counted_delta(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+    pub(super) fn counted_delta(&self, boards: &OrientedPair, kings: &Kings, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
         let binder = &self.binders[0];
         let mut bindings = self.bindings(kings);
@@ -29,7 +29,7 @@ impl CompiledBlock {
                         bindings[binder.slot] = Binding { code, square };
                         if binder.residual_holds(&bindings) {
                             let entry = term.tables[binder.slot][code << 6 | square as usize];
-                            out.push(base + offset + entry + term.count_sum(board, &mut bindings));
+                            out.push(base + rows.offset + entry + term.count_sum(board, &mut bindings));
                         }
                     }
                 }

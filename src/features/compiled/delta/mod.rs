@@ -149,18 +149,18 @@ impl OrientedPair {
 impl CompiledBlock {
     /// Whether the block's context changes.
     #[inline(always)]
-    pub fn refreshes(&self, transition: &Transition<'_>) -> bool {
-        !transition.kings_stay && self.changes_context(transition)
+    pub fn refreshes(&self, mv: &Transition<'_>) -> bool {
+        !mv.kings_stay && self.changes_context(mv)
     }
 
     #[inline(never)]
-    fn changes_context(&self, transition: &Transition<'_>) -> bool {
-        match transition.kings {
-            Some([before, after]) => self.context(before, transition.pov) != self.context(after, transition.pov),
+    fn changes_context(&self, mv: &Transition<'_>) -> bool {
+        match mv.kings {
+            Some([before, after]) => self.context(before, mv.pov) != self.context(after, mv.pov),
             None => {
                 let has_kings =
                     |board: &Board| board.king_of(Color::White).is_some() && board.king_of(Color::Black).is_some();
-                has_kings(transition.before) != has_kings(transition.after)
+                has_kings(mv.before) != has_kings(mv.after)
             }
         }
     }
@@ -173,59 +173,42 @@ impl CompiledBlock {
 
     /// Appends the rows that a move removes and adds, shifted by `offset`.
     #[inline]
-    pub fn delta(
-        &self,
-        transition: &Transition<'_>,
-        boards: &mut Option<OrientedPair>,
-        offset: u32,
-        rows: &mut RowChanges<'_>,
-    ) {
-        if let (Some(table), Some([kings, _])) = (&self.piece_table, transition.kings)
-            && (transition.kings_stay || table.king_independent)
+    pub fn delta(&self, mv: &Transition<'_>, boards: &mut Option<OrientedPair>, rows: &mut RowChanges<'_>) {
+        if let (Some(table), Some([kings, _])) = (&self.piece_table, mv.kings)
+            && (mv.kings_stay || table.king_independent)
         {
-            return self.delta_of_moved_pieces(table, transition.change, (transition.pov, kings), offset, rows);
+            return self.piece_table_delta(mv.change, mv.pov, kings, rows);
         }
-        self.delta_by_shape(transition, boards, offset, rows);
+        self.delta_by_shape(mv, boards, rows);
     }
 
     #[inline(never)]
-    fn delta_by_shape(
-        &self,
-        transition: &Transition<'_>,
-        boards: &mut Option<OrientedPair>,
-        offset: u32,
-        rows: &mut RowChanges<'_>,
-    ) {
-        let Some([before, after]) = transition.kings else { return self.reencode(transition, offset, rows) };
-        let kings = self.kings(before[0], before[1], transition.pov);
+    fn delta_by_shape(&self, mv: &Transition<'_>, boards: &mut Option<OrientedPair>, rows: &mut RowChanges<'_>) {
+        let Some([before, after]) = mv.kings else { return self.reencode(mv, rows) };
+        let kings = self.kings(before[0], before[1], mv.pov);
         if before != after {
-            let moved = self.kings(after[0], after[1], transition.pov);
+            let moved = self.kings(after[0], after[1], mv.pov);
             match (self.same_rows_for(&kings, &moved), &self.piece_table) {
-                (true, Some(table)) => {
-                    let seen = (transition.pov, before);
-                    return self.delta_of_moved_pieces(table, transition.change, seen, offset, rows);
-                }
+                (true, Some(_)) => return self.piece_table_delta(mv.change, mv.pov, before, rows),
                 (true, None) => {}
-                (false, Some(table)) if table.small => {
-                    return self.reencode_small_table(table, transition, [&kings, &moved], offset, rows);
-                }
-                (false, _) => return self.reencode(transition, offset, rows),
+                (false, Some(table)) if table.small => return self.reencode_small_table(mv, [kings, moved], rows),
+                (false, _) => return self.reencode(mv, rows),
             }
         }
         match self.shape {
-            Shape::Piece => self.piece_delta(transition, &kings, offset, rows),
+            Shape::Piece => self.piece_delta(mv, &kings, rows),
             Shape::Pair if self.square_independent => {
-                self.delta_by_code(transition.oriented(kings.mask, boards), &kings, offset, rows);
+                self.delta_by_code(mv.oriented(kings.mask, boards), &kings, rows);
             }
             Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
-                self.pair_delta(transition.oriented(kings.mask, boards), &kings, offset, rows);
+                self.pair_delta(mv.oriented(kings.mask, boards), &kings, rows);
             }
-            Shape::Counts if !self.counts_may_change(transition.oriented(kings.mask, boards)) => {}
+            Shape::Counts if !self.counts_may_change(mv.oriented(kings.mask, boards)) => {}
             Shape::Counted if !self.shares_rows() => {
-                self.counted_delta(transition.oriented(kings.mask, boards), &kings, offset, rows);
+                self.counted_delta(mv.oriented(kings.mask, boards), &kings, rows);
             }
             Shape::Pair | Shape::Counts | Shape::Counted | Shape::Other => {
-                self.search_both(transition.oriented(kings.mask, boards), &kings, offset, rows);
+                self.search_both(mv.oriented(kings.mask, boards), &kings, rows);
             }
         }
     }
@@ -246,18 +229,18 @@ impl CompiledBlock {
     }
 
     /// Encodes both boards and cancels the common rows.
-    fn reencode(&self, transition: &Transition<'_>, offset: u32, rows: &mut RowChanges<'_>) {
+    fn reencode(&self, mv: &Transition<'_>, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
-        let kings = transition.kings.map_or([None; 2], |kings| kings.map(Some));
-        let sides = [(transition.before, kings[0], &mut *rows.removed), (transition.after, kings[1], &mut *rows.added)];
+        let kings = mv.kings.map_or([None; 2], |kings| kings.map(Some));
+        let sides = [(mv.before, kings[0], &mut *rows.removed), (mv.after, kings[1], &mut *rows.added)];
         for (board, kings, out) in sides {
             match (self.shape, kings) {
                 (Shape::Piece, _) | (_, None) => {
-                    self.encode(&Placement::of(board, self.needs()), transition.pov, offset, out);
+                    self.encode(&Placement::of(board, self.needs()), mv.pov, rows.offset, out);
                 }
                 (_, Some([own, enemy])) => {
-                    let kings = self.kings(own, enemy, transition.pov);
-                    self.search(&OrientedBoard::of(board, transition.pov, kings.mask), &kings, offset, out);
+                    let kings = self.kings(own, enemy, mv.pov);
+                    self.search(&OrientedBoard::of(board, mv.pov, kings.mask), &kings, rows.offset, out);
                 }
             }
         }
@@ -265,10 +248,10 @@ impl CompiledBlock {
     }
 
     /// [`CompiledBlock::reencode`] for boards that are oriented already, with the same kings.
-    fn search_both(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+    fn search_both(&self, boards: &OrientedPair, kings: &Kings, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
-        self.search(&boards.before, kings, offset, rows.removed);
-        self.search(&boards.after, kings, offset, rows.added);
+        self.search(&boards.before, kings, rows.offset, rows.removed);
+        self.search(&boards.after, kings, rows.offset, rows.added);
         self.dedup_and_cancel(from, rows);
     }
 
@@ -284,7 +267,7 @@ impl CompiledBlock {
     }
 
     /// Blocks of one piece variable: the rows of the pieces that move.
-    fn piece_delta(&self, transition: &Transition<'_>, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+    fn piece_delta(&self, mv: &Transition<'_>, kings: &Kings, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
         let binder = &self.binders[0];
         let shares_rows = self.shares_rows();
@@ -302,12 +285,12 @@ impl CompiledBlock {
                 if entry == NONE || !(binder.is_unconditional() || admits()) {
                     return;
                 }
-                if !(shares_rows && self.piece_yields(term, piece, other, transition.pov, kings)) {
-                    out.push(base + entry + offset);
+                if !(shares_rows && self.piece_yields(term, piece, other, mv.pov, kings)) {
+                    out.push(base + entry + rows.offset);
                 }
             };
-            transition.removed().for_each(|state| push_row(state, transition.after, rows.removed));
-            transition.added().for_each(|state| push_row(state, transition.before, rows.added));
+            mv.removed().for_each(|state| push_row(state, mv.after, rows.removed));
+            mv.added().for_each(|state| push_row(state, mv.before, rows.added));
         }
         self.dedup_and_cancel(from, rows);
     }
@@ -342,14 +325,14 @@ impl CompiledBlock {
     }
 
     /// Blocks of pairs: the pairs of pieces that move or whose reach contains a changed square.
-    fn pair_delta(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+    fn pair_delta(&self, boards: &OrientedPair, kings: &Kings, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
         let mut bindings = self.bindings(kings);
         for term in &self.terms {
             let base = self.base(term, kings);
             if base != NONE {
                 let starts = rows.lengths();
-                let pairs = PairDelta { block: self, term, base: base + offset, shares_rows: self.shares_rows() };
+                let pairs = PairDelta { block: self, term, base: base + rows.offset, shares_rows: self.shares_rows() };
                 pairs.append(boards, &mut bindings, [&mut *rows.removed, &mut *rows.added], starts);
             }
         }
@@ -358,7 +341,7 @@ impl CompiledBlock {
 
     /// Square-independent blocks: compares the union of the reaches of a code's pieces, for every code with an affected
     /// piece.
-    fn delta_by_code(&self, boards: &OrientedPair, kings: &Kings, offset: u32, rows: &mut RowChanges<'_>) {
+    fn delta_by_code(&self, boards: &OrientedPair, kings: &Kings, rows: &mut RowChanges<'_>) {
         let from = rows.lengths();
         let [first, second] = &self.binders[..] else { return };
         let affected = boards.affected(second.source) | boards.changed;
@@ -376,7 +359,7 @@ impl CompiledBlock {
                 };
                 if (boards.before.by_code(*code) | boards.after.by_code(*code)) & allowed & affected != 0 {
                     let [before, after] = [reached(&boards.before), reached(&boards.after)];
-                    let row = |square: u32| base + offset + entry + term.tables[second.slot][square as usize];
+                    let row = |square: u32| base + rows.offset + entry + term.tables[second.slot][square as usize];
                     rows.removed.extend(squares(before & !after).map(row));
                     rows.added.extend(squares(after & !before).map(row));
                 }

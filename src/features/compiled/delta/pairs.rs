@@ -8,6 +8,9 @@ use crate::features::spec::VariableKind;
 
 use super::OrientedPair;
 
+/// Called with every binding found.
+type Visit<'a> = &'a mut dyn FnMut(&mut [Binding]);
+
 /// The delta of one term of a block of pairs.
 pub struct PairDelta<'a> {
     pub block: &'a CompiledBlock,
@@ -56,13 +59,7 @@ impl PairDelta<'_> {
     }
 
     /// Binds the first variable to each piece on the squares `among`. A first variable that is a king is bound already.
-    fn each_first(
-        &self,
-        board: &OrientedBoard,
-        among: u64,
-        bindings: &mut [Binding],
-        visit: &mut dyn FnMut(&mut [Binding]),
-    ) {
+    fn each_first(&self, board: &OrientedBoard, among: u64, bindings: &mut [Binding], visit: Visit<'_>) {
         let Some(first) = self.first() else { return visit(bindings) };
         self.each(first, board, &self.term.masks[first.slot], among, bindings, visit);
     }
@@ -74,7 +71,7 @@ impl PairDelta<'_> {
         mask: &Mask,
         among: u64,
         bindings: &mut [Binding],
-        visit: &mut dyn FnMut(&mut [Binding]),
+        visit: Visit<'_>,
     ) {
         let mut buffer = None;
         for (code, bits) in binder.candidates(board, bindings, mask, &mut buffer) {

@@ -26,30 +26,23 @@ impl<'a> Transition<'a> {
 }
 
 impl CompiledBlock {
-    /// Appends the difference between two boards of one context, shifted by `offset`.
-    pub fn diff_boards(&self, boards: &Transition<'_>, offset: u32, rows: &mut RowChanges<'_>) {
+    /// Appends the difference between two boards of one context.
+    pub fn diff_boards(&self, boards: &Transition<'_>, rows: &mut RowChanges<'_>) {
         match (&self.piece_table, boards.kings) {
-            (Some(table), Some([_, kings])) => self.diff_pieces(table, boards, kings, offset, rows),
-            _ => self.reencode(boards, offset, rows),
+            (Some(table), Some([_, kings])) => self.diff_pieces(table, boards, kings, rows),
+            _ => self.reencode(boards, rows),
         }
     }
 
     /// The entries of the pieces that stand on one board only.
-    fn diff_pieces(
-        &self,
-        table: &PieceTable,
-        boards: &Transition<'_>,
-        kings: [u32; 2],
-        offset: u32,
-        rows: &mut RowChanges<'_>,
-    ) {
+    fn diff_pieces(&self, table: &PieceTable, boards: &Transition<'_>, kings: [u32; 2], rows: &mut RowChanges<'_>) {
         let kings = self.kings(kings[0], kings[1], boards.pov);
         let base = self.base(&self.terms[0], &kings);
         if base == NONE {
             return;
         }
         let from = rows.lengths();
-        let (first, xor) = (base.wrapping_add(offset), boards.pov.index() << 9 | kings.mask as usize);
+        let (first, xor) = (base.wrapping_add(rows.offset), boards.pov.index() << 9 | kings.mask as usize);
         for color in Color::ALL {
             for role in Role::ALL {
                 let piece = Piece { color, role };
@@ -67,34 +60,19 @@ impl CompiledBlock {
         }
     }
 
-    /// For a piece table: the change of a move that leaves both kings. `kings`: squares of the own and the enemy king on
-    /// the board as it stands.
+    /// For a piece table: the entries of the pieces that move, while both kings stay. `kings`: squares of the own and the
+    /// enemy king on the board as it stands.
     #[inline(always)]
     pub fn piece_table_delta(
         &self,
         change: &BoardChange,
         pov: Perspective,
-        kings: [u32; 2],
-        offset: u32,
+        [own, enemy]: [u32; 2],
         rows: &mut RowChanges<'_>,
     ) {
-        if let Some(table) = &self.piece_table {
-            self.delta_of_moved_pieces(table, change, (pov, kings), offset, rows);
-        }
-    }
-
-    /// The entries of the pieces that move.
-    #[inline(always)]
-    pub(super) fn delta_of_moved_pieces(
-        &self,
-        table: &PieceTable,
-        change: &BoardChange,
-        (pov, [own, enemy]): (Perspective, [u32; 2]),
-        offset: u32,
-        rows: &mut RowChanges<'_>,
-    ) {
+        let Some(table) = &self.piece_table else { return };
         let Some((base, number)) = self.base_and_table(own, enemy, pov) else { return };
-        let first = base.wrapping_add(offset);
+        let first = base.wrapping_add(rows.offset);
         let from = rows.lengths();
         let [old, new] = change.states().map(|states| sorted_entries(states, &table.entries, orientation_xor(number)));
         for (entries, out) in [(old, &mut *rows.removed), (new, &mut *rows.added)] {
@@ -112,23 +90,17 @@ impl CompiledBlock {
 
     /// [`CompiledBlock::reencode`] for a small table: bitsets sort the entries, and usually the bases differ by so much
     /// that the two sides have no row in common.
-    pub(super) fn reencode_small_table(
-        &self,
-        table: &PieceTable,
-        transition: &Transition<'_>,
-        kings: [&Kings; 2],
-        offset: u32,
-        rows: &mut RowChanges<'_>,
-    ) {
+    pub(super) fn reencode_small_table(&self, mv: &Transition<'_>, kings: [Kings; 2], rows: &mut RowChanges<'_>) {
+        let Some(table) = &self.piece_table else { return };
         let from = rows.lengths();
         let term = &self.terms[0];
-        let bases = kings.map(|kings| self.base(term, kings));
-        let sides = [(transition.before, &mut *rows.removed), (transition.after, &mut *rows.added)];
+        let bases = kings.map(|kings| self.base(term, &kings));
+        let sides = [(mv.before, &mut *rows.removed), (mv.after, &mut *rows.added)];
         for ((board, out), (kings, base)) in sides.into_iter().zip(kings.into_iter().zip(bases)) {
             if base == NONE {
                 continue;
             }
-            let xor = (transition.pov.index() << 9) as u16 | kings.mask as u16;
+            let xor = (mv.pov.index() << 9) as u16 | kings.mask as u16;
             let mut present = [0u64; 16];
             for state in Placement::of(board, Needs::default()).pieces() {
                 let entry = table.entries[usize::from(state ^ xor) & 1023];
@@ -137,7 +109,7 @@ impl CompiledBlock {
                 }
             }
             for (word, bits) in (0u32..).zip(present) {
-                out.extend(squares(bits).map(|bit| base + offset + word * 64 + bit));
+                out.extend(squares(bits).map(|bit| base + rows.offset + word * 64 + bit));
             }
         }
         let disjoint = bases[0].abs_diff(bases[1]) >= 1024;

@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 
-/// Where a delta appends its changes; each block's are ascending.
+/// The lists to which a block appends its changes, in ascending order.
 pub struct RowChanges<'a> {
     pub removed: &'a mut Vec<u32>,
     pub added: &'a mut Vec<u32>,
+    /// The index of the block's first row.
+    pub offset: u32,
 }
 
 impl RowChanges<'_> {
