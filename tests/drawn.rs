@@ -14,7 +14,7 @@ use fsbench::chess::{Board, BoardChange, Chess, Perspective};
 use fsbench::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Status};
 use fsbench::features::{Delta, Factors, FeatureSet};
 use fsbench::units::Seed;
-use generator::{Generated, Taste};
+use generator::{Generated, Limits};
 
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Position};
@@ -29,7 +29,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 const SQUARES: &str = "count(12 for A in pieces, N in pieces) * square(C) * role(C) for C in pieces";
 
 fn drawn(number: u64) -> Generated {
-    generator::definition(&mut Seed(2026).stream("drawn", number), Taste::ALL)
+    generator::definition(&mut Seed(2026).stream("drawn", number), Limits::FULL)
 }
 
 fn parse(text: &str) -> FeatureSet {

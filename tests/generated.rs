@@ -12,7 +12,7 @@ use fsbench::chess::{BlackOrientation, Board, BoardChange, ByPerspective, Chess,
 use fsbench::data::games;
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer};
 use fsbench::units::Seed;
-use generator::{Generated, Taste};
+use generator::{Generated, Limits};
 use rand::RngExt;
 use rayon::prelude::*;
 use shakmaty::Position;
@@ -22,8 +22,8 @@ const DEFINITIONS: u64 = 400;
 /// Positions over all definitions.
 const POSITIONS: u64 = 100_000;
 
-fn generated(name: &str, number: u64, taste: Taste) -> Generated {
-    generator::definition(&mut Seed(17).stream(name, number), taste)
+fn generated(name: &str, number: u64, limits: Limits) -> Generated {
+    generator::definition(&mut Seed(17).stream(name, number), limits)
 }
 
 fn parse(text: &str) -> FeatureSet {
@@ -193,7 +193,7 @@ fn random_play(name: &str, number: u64, positions: u64, mut visit: impl FnMut(&C
 
 /// The number of positions for each definition: the more expensive, the fewer.
 fn shares() -> Vec<(Generated, u64)> {
-    let all: Vec<Generated> = (0..DEFINITIONS).map(|number| generated("definition", number, Taste::ALL)).collect();
+    let all: Vec<Generated> = (0..DEFINITIONS).map(|number| generated("definition", number, Limits::FULL)).collect();
     let weight = |generated: &Generated| 1.0 / (100 + generated.cost()) as f64;
     let total: f64 = all.iter().map(weight).sum();
     let share = |generated: &Generated| 12 + (POSITIONS as f64 * weight(generated) / total) as u64;
@@ -236,7 +236,7 @@ fn encodings_deltas_and_refreshes_over_real_games() {
     let Some(data) = common::skip::shared_data("lichess-plain.pgn.zst") else { return };
     let games: Vec<_> = games(&data).unwrap().take(200).map(Result::unwrap).collect();
     let follow = |(number, game): (usize, &fsbench::data::Game)| {
-        let generated = generated("real games", number as u64, Taste { binders: 2, ..Taste::ALL });
+        let generated = generated("real games", number as u64, Limits { binders: 2, ..Limits::FULL });
         let set = parse(&generated.text());
         let mut checker = LineChecker::new(&set);
         let mut position = game.start.clone();
@@ -257,7 +257,7 @@ fn encodings_deltas_and_refreshes_over_real_games() {
 #[test]
 fn strides_are_bijective() {
     for number in 0..DEFINITIONS {
-        let text = generated("definition", number, Taste::ALL).text();
+        let text = generated("definition", number, Limits::FULL).text();
         let set = parse(&text);
         let mut offset = 0;
         for block in set.blocks() {
@@ -272,7 +272,7 @@ fn strides_are_bijective() {
 #[test]
 fn printing_and_parsing_again_gives_the_same_set() {
     for number in 0..2 * DEFINITIONS {
-        let generated = generated("printed", number, Taste::ALL);
+        let generated = generated("printed", number, Limits::FULL);
         let set = parse(&generated.text());
         let carried = parse(set.definition());
         assert_eq!(set.identity(), carried.identity(), "{}", set.definition());

@@ -1,15 +1,15 @@
-//! Random definitions over the whole grammar: valid by construction, small enough to encode by the book.
+//! Random definitions over the complete grammar: valid by construction, and small enough for the reference encoder.
 
 use std::fmt::Write;
 
 use rand::{Rng, RngExt};
 
-/// How large a product may grow.
+/// Most elements of a product.
 const MAX_SIZE: u64 = 1 << 24;
 
-/// What a generated definition may contain.
+/// What a generated definition may contain, and how much of it.
 #[derive(Copy, Clone, Debug)]
-pub struct Taste {
+pub struct Limits {
     pub blocks: usize,
     pub binders: usize,
     pub counts: bool,
@@ -17,26 +17,27 @@ pub struct Taste {
     pub king_sources: bool,
 }
 
-impl Taste {
-    pub const ALL: Taste = Taste { blocks: 3, binders: 3, counts: true, king_sources: true };
+impl Limits {
+    pub const FULL: Limits = Limits { blocks: 3, binders: 3, counts: true, king_sources: true };
 }
 
-/// A definition in its parts.
+/// A definition, split so that tests can exchange its features.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// Every key but `features`.
     pub keys: String,
-    /// The tables `keys` is followed by.
+    /// The tables that follow `keys`.
     pub buckets: String,
     pub blocks: Vec<Block>,
 }
 
-/// `product tail`, the tail with its binders and condition.
+/// A block, written as product and tail.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub product: String,
+    /// Binders and condition.
     pub tail: String,
-    /// Roughly how many bindings a position has.
+    /// An estimate of the bindings in a position.
     pub cost: u64,
 }
 
@@ -49,7 +50,7 @@ impl Generated {
         self.with(&self.features())
     }
 
-    /// Other features under the same keys.
+    /// Other features with the same keys.
     pub fn with(&self, features: &str) -> String {
         format!("features = \"\"\"\n{features}\"\"\"\n{}{}", self.keys, self.buckets)
     }
@@ -59,8 +60,8 @@ impl Generated {
     }
 }
 
-/// A definition to `taste`.
-pub fn definition(rng: &mut impl Rng, taste: Taste) -> Generated {
+/// A random definition within `limits`.
+pub fn definition(rng: &mut impl Rng, limits: Limits) -> Generated {
     let keys = format!(
         "black = \"{}\"\nmirror = \"{}\"\nmultiplicity = \"{}\"\n",
         pick(rng, &["flip", "rotate"]),
@@ -76,16 +77,16 @@ pub fn definition(rng: &mut impl Rng, taste: Taste) -> Generated {
         *size = most as u64 + 1;
         writeln!(buckets, "{name} = {table:?}").unwrap();
     }
-    let count = rng.random_range(1..=taste.blocks);
-    let blocks = (0..count).map(|_| Writer::new(rng, taste, bucket_sizes).block()).collect();
+    let count = rng.random_range(1..=limits.blocks);
+    let blocks = (0..count).map(|_| Writer::new(rng, limits, bucket_sizes).block()).collect();
     Generated { keys, buckets, blocks }
 }
 
 /// Three products over the same variables, and the tail that binds them.
 pub fn three_products(rng: &mut impl Rng) -> (Generated, [String; 3], String) {
-    let mut generated = definition(rng, Taste { blocks: 1, binders: 2, ..Taste::ALL });
+    let mut generated = definition(rng, Limits { blocks: 1, binders: 2, ..Limits::FULL });
     let sizes = bucket_sizes(&generated.buckets);
-    let mut writer = Writer::new(rng, Taste { counts: false, ..Taste::ALL }, sizes);
+    let mut writer = Writer::new(rng, Limits { counts: false, ..Limits::FULL }, sizes);
     let (binders, cost) = writer.binders(2);
     let condition = writer.tail_condition();
     let products = [(); 3].map(|()| writer.product(2, 256).0);
@@ -116,28 +117,28 @@ struct Variable {
 
 struct Writer<'a, R> {
     rng: &'a mut R,
-    taste: Taste,
+    limits: Limits,
     bucket_sizes: [u64; 2],
     scope: Vec<Variable>,
     letters: Vec<char>,
-    /// Counts that what is being written stands in.
-    counting: usize,
+    /// How many counts enclose the text being written.
+    depth_in_counts: usize,
 }
 
 impl<'a, R: Rng> Writer<'a, R> {
-    fn new(rng: &'a mut R, taste: Taste, bucket_sizes: [u64; 2]) -> Self {
+    fn new(rng: &'a mut R, limits: Limits, bucket_sizes: [u64; 2]) -> Self {
         let mut letters: Vec<char> = ('A'..='Z').filter(|letter| !['K', 'E'].contains(letter)).collect();
         for at in (1..letters.len()).rev() {
             letters.swap(at, rng.random_range(0..=at));
         }
         let scope = ['K', 'E'].map(|letter| Variable { letter, piece: true }).to_vec();
-        Writer { rng, taste, bucket_sizes, scope, letters, counting: 0 }
+        Writer { rng, limits, bucket_sizes, scope, letters, depth_in_counts: 0 }
     }
 
     fn block(&mut self) -> Block {
-        let most = self.taste.binders;
-        let wanted = *[0, 1, 1, 1, 1, 2, 2, 2, 3].map(|count: usize| count.min(most)).get(self.below(9)).unwrap();
-        let (binders, cost) = self.binders(wanted);
+        let most = self.limits.binders;
+        let binders = *[0, 1, 1, 1, 1, 2, 2, 2, 3].map(|count: usize| count.min(most)).get(self.below(9)).unwrap();
+        let (binders, cost) = self.binders(binders);
         let product = self.product(3, MAX_SIZE).0;
         let condition = self.tail_condition();
         let counts = [&product, &condition].map(|text| text.matches("count(").count() as u64);
@@ -153,13 +154,13 @@ impl<'a, R: Rng> Writer<'a, R> {
         self.rng.random_ratio(percent, 100)
     }
 
-    /// ` for …` and roughly how many bindings there are.
+    /// ` for …` and an estimate of the bindings.
     fn binders(&mut self, count: usize) -> (String, u64) {
         let mut text = String::new();
         let mut cost = 1;
         for at in 0..count {
             let pieces: Vec<char> = {
-                let kings = if self.taste.king_sources { 0 } else { 2 };
+                let kings = if self.limits.king_sources { 0 } else { 2 };
                 self.scope[kings..].iter().filter(|variable| variable.piece).map(|variable| variable.letter).collect()
             };
             let (source, piece, bindings) =
@@ -167,7 +168,7 @@ impl<'a, R: Rng> Writer<'a, R> {
                     if pieces.is_empty() {
                         break;
                     }
-                    // The piece bound last comes up most often.
+                    // The piece bound last is the most frequent source.
                     let of = if self.chance(60) { pieces[pieces.len() - 1] } else { pieces[self.below(pieces.len())] };
                     match self.below(4) {
                         0 => (format!("moves({of})"), false, 4),
@@ -190,13 +191,13 @@ impl<'a, R: Rng> Writer<'a, R> {
         (text, cost)
     }
 
-    /// A product and its size, at most `room` (or one factor).
-    fn product(&mut self, depth: usize, room: u64) -> (String, u64) {
+    /// A product and its size: at most `max_size`, unless it has one factor.
+    fn product(&mut self, depth: usize, max_size: u64) -> (String, u64) {
         let mut factors = Vec::new();
         let mut size = 1;
         for _ in 0..=self.below(4) {
-            let (text, factor) = self.factor(depth, (room / size).max(1));
-            if size * factor > room && !factors.is_empty() {
+            let (text, factor) = self.factor(depth, (max_size / size).max(1));
+            if size * factor > max_size && !factors.is_empty() {
                 break;
             }
             size *= factor;
@@ -205,11 +206,11 @@ impl<'a, R: Rng> Writer<'a, R> {
         (factors.join(" * "), size)
     }
 
-    fn factor(&mut self, depth: usize, room: u64) -> (String, u64) {
+    fn factor(&mut self, depth: usize, max_size: u64) -> (String, u64) {
         match self.below(20) {
             0..=2 if depth > 0 => {
                 let products: Vec<(String, u64)> =
-                    (0..2 + self.below(2)).map(|_| self.product(depth - 1, (room / 4).max(1))).collect();
+                    (0..2 + self.below(2)).map(|_| self.product(depth - 1, (max_size / 4).max(1))).collect();
                 let size = products.iter().map(|(_, size)| size).sum();
                 let texts: Vec<String> = products.into_iter().map(|(text, _)| text).collect();
                 (format!("({})", texts.join(" + ")), size)
@@ -219,13 +220,13 @@ impl<'a, R: Rng> Writer<'a, R> {
                 (format!("reserved({size})"), size)
             }
             4..=6 => self.difference(),
-            7 if self.taste.counts => self.count(),
+            7 if self.limits.counts => self.count(),
             _ => self.axis(),
         }
     }
 
     fn variable(&mut self) -> Variable {
-        // The variables bound here come up more often than the kings.
+        // The block's own variables are more frequent than the kings.
         let from = if self.scope.len() > 2 && self.chance(70) { 2 } else { 0 };
         let at = from + self.below(self.scope.len() - from);
         self.scope[at]
@@ -248,7 +249,7 @@ impl<'a, R: Rng> Writer<'a, R> {
         (format!("{axis}({letter}, {domain})"), size)
     }
 
-    /// Some of the values: ranges and single ones, in any order.
+    /// Some of the values, as ranges and single ones in any order.
     fn domain(&mut self, values: &[String]) -> (String, u64) {
         let mut items = Vec::new();
         let (mut at, mut size) = (self.below(values.len().min(4)), 0);
@@ -284,21 +285,21 @@ impl<'a, R: Rng> Writer<'a, R> {
         let most = self.below(10) as u64;
         let wanted = 1 + self.below(2);
         match self.counted(most, wanted) {
-            // Without any binder there is nothing to count.
+            // Without a binder there is nothing to count.
             None => self.axis(),
             Some(text) => (text, most + 1),
         }
     }
 
-    /// A count of at most so many of these binders; none when no binder can be written.
-    fn counted(&mut self, most: u64, wanted: usize) -> Option<String> {
+    /// A count up to `max`; `None` when no binder can be written.
+    fn counted(&mut self, max: u64, binders: usize) -> Option<String> {
         let outer = self.scope.len();
-        let (binders, _) = self.binders(wanted);
-        self.counting += 1;
+        let (binders, _) = self.binders(binders);
+        self.depth_in_counts += 1;
         let condition = self.tail_condition();
-        self.counting -= 1;
+        self.depth_in_counts -= 1;
         self.scope.truncate(outer);
-        (!binders.is_empty()).then(|| format!("count({most}{binders}{condition})"))
+        (!binders.is_empty()).then(|| format!("count({max}{binders}{condition})"))
     }
 
     fn tail_condition(&mut self) -> String {
@@ -331,8 +332,8 @@ impl<'a, R: Rng> Writer<'a, R> {
     fn term(&mut self, depth: usize) -> String {
         match self.below(if depth > 0 { 10 } else { 6 }) {
             0 => self.below(12).to_string(),
-            // Counts inside counts inside counts take too long by the book.
-            1 if self.taste.counts && self.counting < 2 && self.letters.len() > 12 && self.chance(50) => {
+            // Deeper nested counts take the reference encoder too long.
+            1 if self.limits.counts && self.depth_in_counts < 2 && self.letters.len() > 12 && self.chance(50) => {
                 let most = 1 + self.below(4) as u64;
                 self.counted(most, 1).unwrap_or_else(|| "1".to_owned())
             }
@@ -352,7 +353,7 @@ impl<'a, R: Rng> Writer<'a, R> {
     }
 }
 
-/// The names of an axis's values, from 0.
+/// The names of an axis's values, in order.
 fn values(axis: &str) -> Vec<String> {
     let names = |of: &[&str]| of.iter().map(|name| (*name).to_owned()).collect();
     match axis {

@@ -3,8 +3,7 @@
 //!
 //! [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
 //! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`] and
-//! [`avx512`] are faster strategies for simple blocks. All equal [`super::reference`] on every position
-//! (`tests/features.rs`, `tests/generated.rs`).
+//! [`avx512`] are faster strategies for simple blocks. Each is tested against [`super::reference`] (`tests.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -20,6 +19,8 @@ mod oriented_board;
 mod piece_table;
 mod row_classes;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::sync::OnceLock;
 

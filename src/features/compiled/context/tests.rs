@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rand::RngExt;
 
 use super::*;
-use crate::features::compiled::generator::{self, Taste};
+use crate::features::compiled::generator::{self, Limits};
 use crate::features::definition;
 use crate::features::spec::{CountSpec, DROPPED, FactorKind, ProductSpec};
 use crate::features::{Block, FeatureSet};
@@ -142,12 +142,12 @@ fn all_question_variables(spec: &BlockSpec, counts: &[&CountSpec]) -> Vec<Questi
 
 /// Placements share a context exactly when no assignment distinguishes them. Returns how many definitions have several
 /// contexts, how many pairs of contexts were distinguished and how many contexts are bounds.
-fn check_generated(name: &str, taste: Taste, select: bool, definitions: u64) -> [usize; 3] {
+fn check_generated(name: &str, limits: Limits, select: bool, definitions: u64) -> [usize; 3] {
     const SAMPLE: usize = 300;
     let (mut several, mut pairs, mut bounds) = (0, 0, 0);
     for number in 0..definitions {
         let mut rng = Seed(31).stream(name, number);
-        let text = generator::definition(&mut rng, taste).text();
+        let text = generator::definition(&mut rng, limits).text();
         let mut spec = definition::parse(&text).expect("generated definitions are valid").blocks.swap_remove(0);
         if select {
             if spec.product.size > 1 << 20 {
@@ -231,22 +231,22 @@ fn check_generated(name: &str, taste: Taste, select: bool, definitions: u64) -> 
 
 #[test]
 fn contexts_of_plain_blocks() {
-    let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: false };
-    let [several, pairs, bounds] = check_generated("contexts", taste, false, 90);
+    let limits = Limits { blocks: 1, binders: 2, counts: false, king_sources: false };
+    let [several, pairs, bounds] = check_generated("contexts", limits, false, 90);
     assert!(several > 30 && pairs > 4_000 && bounds < 3, "{several} {pairs} {bounds}");
 }
 
 #[test]
 fn contexts_of_counts_and_sources_over_kings() {
-    let taste = Taste { blocks: 1, binders: 3, ..Taste::ALL };
-    let [several, pairs, bounds] = check_generated("counted contexts", taste, false, 100);
+    let limits = Limits { blocks: 1, binders: 3, ..Limits::FULL };
+    let [several, pairs, bounds] = check_generated("counted contexts", limits, false, 100);
     assert!(several > 30 && pairs > 2_000 && bounds < 10, "{several} {pairs} {bounds}");
 }
 
 #[test]
 fn contexts_of_selections() {
-    let taste = Taste { blocks: 1, binders: 2, counts: false, king_sources: true };
-    let [several, pairs, bounds] = check_generated("selected contexts", taste, true, 60);
+    let limits = Limits { blocks: 1, binders: 2, counts: false, king_sources: true };
+    let [several, pairs, bounds] = check_generated("selected contexts", limits, true, 60);
     assert!(several > 12 && pairs > 1_000 && bounds < 10, "{several} {pairs} {bounds}");
 }
 
