@@ -12,7 +12,7 @@ pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 
-/// Whether two squares are equal or adjacent; kings never stand so.
+/// Whether two squares are equal or adjacent, so that the kings cannot occupy them.
 #[must_use]
 pub const fn too_close(a: u32, b: u32) -> bool {
     (a & 7).abs_diff(b & 7) <= 1 && (a >> 3).abs_diff(b >> 3) <= 1

@@ -1,4 +1,4 @@
-//! The encoder of a feature set: the active features of a board, and what changes between two boards.
+//! The encoder of a feature set: the active features of a board, and the changes between two boards.
 //!
 //! [`Encoder`] is the one surface; how a block is encoded or followed is decided in [`super::compiled`]. Every method
 //! agrees with [`FeatureSet::reference`](super::FeatureSet::reference) (`tests/features.rs`, `tests/generated.rs`).
@@ -101,8 +101,8 @@ impl Encoder {
         self.blocks.iter().map(|block| block.compiled.table_bytes()).sum()
     }
 
-    /// Writes the active features of a board as `pov` sees it to `out`, block by block. A board without both kings has
-    /// no active features.
+    /// Clears `out` and writes the active features of a board to it as `pov` sees them, block by block. A board without
+    /// both kings has no active features.
     pub fn encode(&self, board: &Board, pov: Perspective, out: &mut Vec<u32>) {
         out.clear();
         self.append(&Placement::of(board, self.needs), pov, out);

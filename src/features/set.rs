@@ -151,7 +151,7 @@ impl FeatureSet {
         FeatureSet::compile(definition::load(request)?)
     }
 
-    /// The shipped set of a name, even where the user's folder `feature_sets` holds another: file formats refer to it.
+    /// The shipped set of a name, ignoring the user's folder `feature_sets`. File formats refer to sets by these names.
     ///
     /// # Errors
     /// When no shipped set has that name.

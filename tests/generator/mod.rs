@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 /// Most elements of a product.
 const MAX_SIZE: u64 = 1 << 24;
 
-/// What a generated definition may contain, and how much of it.
+/// Limits on the contents of a generated definition.
 #[derive(Copy, Clone, Debug)]
 pub struct Limits {
     pub blocks: usize,

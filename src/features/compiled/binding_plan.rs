@@ -334,7 +334,7 @@ impl CountPlan {
     }
 
     /// The number of bindings of a piece and a square it reaches, counted from the square back to the piece, where the
-    /// outer variables leave few squares. `None` where they leave more or the binders have another form.
+    /// outer variables allow few squares. `None` where they allow more or the binders have another form.
     fn count_backwards(&self, board: &OrientedBoard, bindings: &[Binding]) -> Option<u32> {
         /// From more squares, counting backwards visits no fewer pieces.
         const MAX_SQUARES: u32 = 3;
@@ -406,8 +406,7 @@ impl CountPlan {
         }
     }
 
-    /// What the count depends on, for a piece bound in the outer slot `outer`; `None` where on more than
-    /// [`CountDependency`] describes.
+    /// The count's dependency on a piece bound in the slot `outer`; `None` if it is not a [`CountDependency`].
     pub fn dependency(&self, outer: usize) -> Option<CountDependency> {
         match &self.binders[..] {
             _ if !self.guards.is_empty() => None,

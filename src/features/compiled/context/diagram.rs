@@ -116,9 +116,9 @@ impl Variable {
     }
 }
 
-/// What a term's diagram depends on: number of the assignments, depth, sum so far, remaining expressions.
+/// A term's diagram depends on the number of the assignments, depth, placement, sum so far and remaining expressions.
 type TermKey = (u32, usize, u32, u32, Vec<ExpressionId>);
-/// The same for a count: number of the assignments, depth, remaining expressions.
+/// A count's diagram depends on the number of the assignments, depth, placement and remaining expressions.
 type CountKey = (u32, usize, u32, Vec<ExpressionId>);
 
 /// The diagrams of one block.
@@ -171,9 +171,9 @@ impl<'a> Diagrams<'a> {
         (value, self.mark_direction(&term.assignments, number))
     }
 
-    /// The contribution of a state on a board mirrored by `mask`, less its contribution on the unmirrored board; `None`
-    /// where it has no entry. The full contribution, out of the range of differences, where only the mirrored board has
-    /// an entry; also the full contribution under a selection.
+    /// The contribution of a state on a board mirrored by `mask`, less its contribution on the unmirrored board. `None`
+    /// where it has no entry. Under a selection it is the full contribution; where only the mirrored board has an entry,
+    /// the full contribution outside the range of differences.
     pub fn contribution(&self, table: &[u32], state: usize, mask: u32) -> Option<i64> {
         match (table[state], table[state ^ mask as usize]) {
             (_, NONE) => None,
@@ -324,7 +324,7 @@ impl<'a> Diagrams<'a> {
         if undecided.is_empty() { LIVE } else { self.list(b'g', &undecided) }
     }
 
-    /// The diagram of a guard: the combinations of counts for which it holds, and the diagrams of these counts.
+    /// A guard's diagram: the combinations of counts for which the condition holds, and the counts' diagrams.
     fn guard(&mut self, guard: &GuardAssignments, expressions: &[ExpressionId]) -> u32 {
         /// Most combinations of counts to try; beyond them, the condition stands for itself.
         const MAX_COMBINATIONS: usize = 1 << 12;
