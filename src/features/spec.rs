@@ -128,7 +128,7 @@ pub struct FactorSpec {
     pub name: String,
     pub kind: FactorKind,
     pub size: u32,
-    /// An element's value of the factor is (element ÷ stride) mod size; set by [`ProductSpec::new`].
+    /// An element's value of the factor is (element ÷ stride) mod size; set by `ProductSpec::new`.
     pub stride: u32,
 }
 
