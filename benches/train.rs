@@ -98,6 +98,6 @@ mod bench {
             ..TrainSettings::default()
         };
         let config = TrainConfig::new(set, data, Method::Eval, settings);
-        TrainConfig { source: ReadMode::Auto, seed: Seed(1), ..config }
+        TrainConfig { read_mode: ReadMode::Auto, seed: Seed(1), ..config }
     }
 }

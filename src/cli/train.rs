@@ -1,5 +1,5 @@
-//! `fsbench train`: a network from a feature set and data. The options that are settings of the training itself are those of
-//! [`TrainConfig`]; here are only those that say where to begin and what to do with the result.
+//! `fsbench train`: trains a network on a feature set and data. Options that are settings of the training are fields of
+//! [`TrainConfig`]; the others are here.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,8 +48,8 @@ pub struct Arguments {
     /// Weight of the second method's loss; the first's is 1
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
-    /// Begin with the network of another run's directory or of a file, whatever it learned from: a checkpoint or a quantised
-    /// network (also .nnue)
+    /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also .nnue),
+    /// trained by any method
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Of the run's directory that --start names, take the last epoch's network instead of the best one's
@@ -91,12 +91,12 @@ impl Arguments {
     fn config(&self, seed: Seed, start: Option<PathBuf>) -> Result<TrainConfig, Failure> {
         let set = self.set.as_deref().unwrap_or_else(|| self.arch.map_or("piece", Architecture::set_name));
         let data = self.data.path()?;
-        let TrainConfig { from_unit, source, .. } = self.config;
+        let TrainConfig { from_unit, read_mode, .. } = self.config;
         let second = self.second.map(|method| SecondMethod {
             method,
             data: self.second_data.clone().unwrap_or_else(|| data.clone()),
             from_unit,
-            source,
+            read_mode,
             weight: self.second_weight,
         });
         let mut config = TrainConfig { set: set.into(), data, seed, second, start, ..self.config.clone() };

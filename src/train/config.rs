@@ -28,9 +28,9 @@ pub struct TrainConfig {
     pub from_unit: Option<ScoreUnit>,
     /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
-    #[serde(default = "built")]
-    pub source: ReadMode,
-    /// What to learn from
+    #[serde(rename = "source", default = "built")]
+    pub read_mode: ReadMode,
+    /// The method to learn by
     #[arg(long, value_enum, default_value = "eval")]
     pub method: Method,
     /// Leave out positions before this ply when the data are built [default: 20 for eval, 0 for pqr]
@@ -56,7 +56,7 @@ pub struct TrainConfig {
     pub settings: TrainSettings,
 }
 
-/// How to train, whatever the feature set, data, method and seed: the `[train]` table of an experiment.
+/// The settings that do not depend on the feature set, data, method and seed: the `[train]` table of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSettings {
@@ -152,7 +152,8 @@ pub struct SecondMethod {
     /// As [`TrainConfig::from_unit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
-    pub source: ReadMode,
+    #[serde(rename = "source")]
+    pub read_mode: ReadMode,
     pub weight: f64,
 }
 
@@ -162,7 +163,7 @@ pub struct MethodTask<'a> {
     pub method: Method,
     pub data: &'a Path,
     pub from_unit: Option<ScoreUnit>,
-    pub source: ReadMode,
+    pub read_mode: ReadMode,
     pub weight: f64,
     /// The first method's samples make the epochs; the second's repeat without end.
     pub first: bool,
@@ -221,7 +222,7 @@ impl TrainSettings {
     }
 
     /// # Errors
-    /// When there is no scheme of that name.
+    /// If there is no scheme of that name.
     pub fn scheme(&self) -> Result<Scheme, TrainError> {
         let name = self.scheme_name();
         Scheme::named(&name).ok_or_else(|| {
@@ -244,7 +245,7 @@ impl TrainConfig {
             set: set.into(),
             data: data.into(),
             from_unit: None,
-            source: built(),
+            read_mode: built(),
             method,
             min_ply: None,
             seed: Seed::default(),
@@ -258,7 +259,7 @@ impl TrainConfig {
     /// The quantisation scheme, with this run's pawn value.
     ///
     /// # Errors
-    /// When there is no scheme of that name.
+    /// If there is no scheme of that name.
     pub fn scheme(&self) -> Result<Scheme, TrainError> {
         Ok(Scheme { pawn_value: self.pawn, ..self.settings.scheme()? })
     }
@@ -266,12 +267,25 @@ impl TrainConfig {
     /// The run's methods with their data, the first method first.
     #[must_use]
     pub fn tasks(&self) -> Vec<MethodTask<'_>> {
-        let TrainConfig { method, data, from_unit, source, .. } = self;
-        let first =
-            MethodTask { method: *method, data, from_unit: *from_unit, source: *source, weight: 1.0, first: true };
+        let TrainConfig { method, data, from_unit, read_mode, .. } = self;
+        let first = MethodTask {
+            method: *method,
+            data,
+            from_unit: *from_unit,
+            read_mode: *read_mode,
+            weight: 1.0,
+            first: true,
+        };
         let second = self.second.as_ref().map(|second| {
-            let SecondMethod { method, data, from_unit, source, weight } = second;
-            MethodTask { method: *method, data, from_unit: *from_unit, source: *source, weight: *weight, first: false }
+            let SecondMethod { method, data, from_unit, read_mode, weight } = second;
+            MethodTask {
+                method: *method,
+                data,
+                from_unit: *from_unit,
+                read_mode: *read_mode,
+                weight: *weight,
+                first: false,
+            }
         });
         std::iter::once(first).chain(second).collect()
     }
@@ -285,7 +299,7 @@ impl TrainConfig {
     /// The same run with the unit of its scores determined from the data ([`TrainConfig::from_unit`]).
     ///
     /// # Errors
-    /// When the data cannot be read, or say another unit than the one asked for.
+    /// If the data cannot be read, or state another unit than the requested one.
     pub fn with_score_units(&self) -> Result<TrainConfig, DataError> {
         let determine = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
             if method == Method::Eval {
@@ -303,7 +317,7 @@ impl TrainConfig {
     }
 }
 
-/// Settings as a run recorded them. Versions without factors recorded none and trained none.
+/// Settings as a run recorded them. Versions before factors did not record `factor`.
 fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TrainSettings, D::Error> {
     let settings = TrainSettings::deserialize(deserializer)?;
     Ok(TrainSettings { factor: settings.factor.or(Some(false)), ..settings }.complete())
@@ -332,7 +346,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// What runs recorded before schemes, factors, shape options and schedules existed.
+    /// A configuration of a run before schemes, factors, shape options and schedules existed.
     #[test]
     fn old_configurations_load() {
         let old = json!({

@@ -47,7 +47,7 @@ pub struct EvalLoss {
 }
 
 impl EvalLoss {
-    /// What a sample must hold: a score unless λ is 0 throughout, a result if λ is 0 at some time.
+    /// The labels that a sample must have: a score unless λ is always 0, a result if λ is 0 in some epoch.
     #[must_use]
     pub fn needs(&self) -> Needs {
         let ends = [self.lambda, self.lambda_end.unwrap_or(self.lambda)];

@@ -1,4 +1,4 @@
-//! Training: the configuration, the run and what it leaves behind. Everything that calls libtorch is compiled only with the
+//! Training: the configuration, the run and its outcome. Everything that calls libtorch is compiled only with the
 //! feature `train`; without it a run ends with [`TrainError::NoTrainer`].
 
 mod config;
@@ -81,7 +81,7 @@ pub struct TrainingRun<'a> {
     pub config: &'a TrainConfig,
     /// The run's directory; [`run_dir`] lists its files.
     pub folder: &'a Path,
-    /// Continue the run in the directory, or begin it where none has begun.
+    /// Continue the run in the directory, or begin one if there is none.
     pub resume: bool,
     /// Replace the run in the directory.
     pub force: bool,

@@ -1,4 +1,4 @@
-//! A network in training: one step along a batch's gradient, and the loss without a step.
+//! A network in training: steps along the gradient of batches, and losses without a step.
 //!
 //! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators, runs the
 //! dense layers forward and backward in libtorch on one thread and returns the gradients of its accumulators. Shards share

@@ -73,7 +73,7 @@ impl TrainedSet {
         Ok(TrainedSet { set, selection, requested_features })
     }
 
-    /// The set as the samples service is asked for it. Without dead features it is written to a file in the run's directory.
+    /// The set as the samples service shall serve it; without dead features, by a file in the run's directory.
     ///
     /// # Errors
     /// If that file cannot be written.

@@ -17,7 +17,7 @@ const VALIDATION_SEED: Seed = Seed(0);
 /// Number of epochs that requests a stream without end.
 const ENDLESS: u32 = 0;
 
-/// The feature set as the samples service is asked for it.
+/// The feature set, as the trainer requests it from the samples service.
 #[derive(Clone, Debug)]
 pub struct ServedSet {
     /// A name, a path or an expression.
@@ -161,7 +161,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
     let threads = config.settings.threads();
     let eval = task.method == Method::Eval;
     Request {
-        read_mode: task.source,
+        read_mode: task.read_mode,
         min_ply: config.min_ply,
         from_unit: task.from_unit.filter(|_| eval),
         needs: eval.then(|| config.settings.eval_loss.needs()),

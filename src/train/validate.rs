@@ -1,4 +1,4 @@
-//! Validation of a training configuration: the one place, for the command line, experiments and the trainer.
+//! Validation of training configurations, for the command line, experiments and the trainer alike.
 
 use serde_json::Value;
 
@@ -235,7 +235,7 @@ mod tests {
             method: Method::Pqr,
             data: both.data.clone(),
             from_unit: None,
-            source: both.source,
+            read_mode: both.read_mode,
             weight: 1.0,
         });
         both.validate().expect("either method uses its settings");

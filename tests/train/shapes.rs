@@ -122,7 +122,7 @@ fn two_methods_are_learned_in_one_run() {
             method: Method::Pqr,
             data: bench.data(Method::Pqr),
             from_unit: None,
-            source: plain.source,
+            read_mode: plain.read_mode,
             weight,
         };
         let config = with(&TrainConfig { second: Some(second), ..plain }, |settings| settings.epochs = 6);

@@ -59,7 +59,7 @@ impl Learner {
     /// See [`Model::train`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Model`].
     pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         match self {
             Learner::Cpu(model) => model.train(batches, learning_rate),
@@ -70,7 +70,7 @@ impl Learner {
     /// See [`Model::evaluate`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Model`].
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         match self {
             Learner::Cpu(model) => model.evaluate(batch, activity),

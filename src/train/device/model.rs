@@ -130,7 +130,7 @@ impl DeviceModel {
     /// See [`Model::train`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Model`].
     pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         threads::use_one_thread();
         let mut all_sums = Vec::with_capacity(batches.len());
@@ -166,7 +166,7 @@ impl DeviceModel {
     /// See [`Model::evaluate`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Model`].
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
         threads::use_one_thread();
         tch::no_grad(|| {
