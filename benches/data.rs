@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::data::formats::SampleReader;
-use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Pieces, Triplet, Usable};
+use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Segments, Triplet, UsableSamples};
 use fsbench::data::{Fsd, Needs, Record};
 use fsbench::pipeline::convert::{ConvertOptions, convert};
 use fsbench::units::Seed;
@@ -55,14 +55,14 @@ fn binpack(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("binpack");
     group.throughput(Throughput::Elements(samples as u64));
     group.bench_function("decode, thread", |bencher| bencher.iter(decode));
-    let scan = || Pieces::scan(&path, Usable::Eval(Needs::Any), 1, &|_, _| {}).unwrap();
+    let scan = || Segments::scan(&path, UsableSamples::Eval(Needs::Any), 1, &|_, _| {}).unwrap();
     group.bench_function("scan, thread", |bencher| bencher.iter(scan));
-    let pieces = scan();
+    let segments = scan();
     group.bench_function("decode what was scanned, thread", |bencher| {
         let (mut bytes, mut records) = (Vec::new(), Vec::new());
         bencher.iter(|| {
-            for piece in 0..pieces.pieces().len() {
-                pieces.decode(piece, &mut bytes, &mut records).unwrap();
+            for segment in 0..segments.segments().len() {
+                segments.decode(segment, &mut bytes, &mut records).unwrap();
                 black_box(&records);
             }
         });

@@ -170,10 +170,13 @@ fn a_truncated_stream_gives_its_games_then_an_error() {
         fs::write(&path, &whole[..cut]).unwrap();
         let read: Vec<_> = games(&path).unwrap().collect();
         let (last, before) = read.split_last().unwrap();
-        assert!(matches!(last, Err(DataError::Broken { games, .. }) if *games as usize == before.len()), "{last:?}");
+        assert!(
+            matches!(last, Err(DataError::BrokenStream { games, .. }) if *games as usize == before.len()),
+            "{last:?}"
+        );
         assert!(before.len() > 100 && before.iter().all(Result::is_ok), "{}", before.len());
         let output = build(folder.path(), &["--method", "pqr"]);
-        check(&output, 1, "in the middle of its zstd stream");
+        check(&output, 1, "within its zstd stream");
         assert_eq!(names(folder.path()), ["games.pgn"]);
     }
 }
@@ -207,7 +210,7 @@ fn damage_to_a_built_file_is_found() {
     }
     assert!(matches!(open(&[&good[..], &[0]].concat()), Err(DataError::Length { .. })));
     let output = fsbench(&["dataset", "info", "x.fsd"], folder.path());
-    check(&output, 2, "bytes long where its header promises");
+    check(&output, 2, "by its header");
 }
 
 #[test]

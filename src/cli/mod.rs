@@ -42,7 +42,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::data::DataError;
 use print::{StdoutError, print_json, print_json_line, print_text};
 
-use crate::data::tell_when_cut_off;
+use crate::data::report_truncated_files;
 use crate::output::remove_unfinished;
 
 /// Why a command failed.
@@ -164,7 +164,7 @@ pub fn main() -> ExitCode {
     }
     let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
     let command = (!asks_for_language).then(|| Arguments::parse().command);
-    if let Err(error) = interrupt::listen().and_then(|()| tell_when_cut_off()) {
+    if let Err(error) = interrupt::listen().and_then(|()| report_truncated_files()) {
         note!("cannot listen to signals: {error}");
     }
     let outcome = command.map_or_else(help::print_language, |command| command.run());

@@ -8,7 +8,7 @@ use super::print::StdoutError;
 use super::sample::Data;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
-use crate::data::formats::binpack::{Pieces, Usable};
+use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::{self, detect, is_compressed, score_unit};
 use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
@@ -199,8 +199,8 @@ fn prepare_binpack(request: Request, set: FeatureSet) -> Result<PreparedStream, 
         bar.set_position(done);
     };
     let cache = default_cache().ok();
-    let usable = Usable::for_method(request.method, request.needs.unwrap_or(Needs::Any));
-    let segments = Pieces::open(&request.data, usable, request.threads, cache.as_deref(), &show);
+    let usable = UsableSamples::for_method(request.method, request.needs.unwrap_or(Needs::Any));
+    let segments = Segments::open(&request.data, usable, request.threads, cache.as_deref(), &show);
     bar.finish_and_clear();
     let unit = unit(&request)?;
     Ok(PreparedStream::from_binpack(request, set, segments.map_err(refused)?, unit)?)

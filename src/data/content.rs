@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::fsd::MAGIC;
 use super::input::{hash_file, head};
-use super::writer::MAGIC;
 use super::{DataError, Header};
 
 /// Up to this size a file is hashed whole.

@@ -1,4 +1,4 @@
-//! What can go wrong with data, said so that the reader knows what, where and what to do.
+//! Errors of the store. A message names the problem, its location and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::formats::binpack::ChunkError;
 use super::{Method, Purpose, RecordError, ScoreUnit};
 use crate::output::OutputError;
 
-/// Why data could not be read, built or written. Each message is complete: causes stand in it and are not chained.
+/// Why data could not be read or written. Each message includes its cause, so causes are not chained.
 #[derive(Debug, Error)]
 pub enum DataError {
     #[error("cannot read {}: {cause}", path.display())]
@@ -17,14 +17,14 @@ pub enum DataError {
     #[error("cannot write {}: {cause}; nothing was left behind", path.display())]
     Write { path: PathBuf, cause: io::Error },
     #[error(
-        "{} ends or breaks in the middle of its {compression} stream, after byte {at} of the decompressed text \
+        "{} is cut off or damaged within its {compression} stream, after byte {at} of the decompressed text \
          ({games} games were read before it): {cause}; fetch or compress the file again",
         path.display()
     )]
-    Broken { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
+    BrokenStream { path: PathBuf, compression: &'static str, at: u64, games: u64, cause: io::Error },
     #[error(
         "{} is {what}, which is not supported here; use PGN or text (plain, .zst, .gz or .bz2), .fsd, \
-         .binpack or bulletformat; --from says what standard input holds",
+         .binpack or bulletformat; give the format of standard input by --from",
         path.display()
     )]
     Unsupported { path: PathBuf, what: &'static str },
@@ -42,7 +42,7 @@ pub enum DataError {
     )]
     Version { path: PathBuf, found: u32, expected: u32 },
     #[error(
-        "{} is {found} bytes long where its header promises {expected}: it was cut off or added to; build it again",
+        "{} is {found} bytes long, but {expected} by its header: it was cut off or extended; build it again",
         path.display()
     )]
     Length { path: PathBuf, found: u64, expected: u64 },
@@ -58,36 +58,36 @@ pub enum DataError {
     Method { path: PathBuf, found: Purpose, wanted: Method },
     #[error("{}, chunk at byte {chunk}: {problem}", path.display())]
     Chunk { path: PathBuf, chunk: u64, problem: ChunkError },
-    #[error("{} is {bytes} bytes long, no multiple of {each}, the bytes of a position: it was cut off or is no bulletformat", path.display())]
-    Uneven { path: PathBuf, bytes: u64, each: u64 },
+    #[error("{} is {bytes} bytes long, not a multiple of the {each} bytes of a position: it was cut off, or is not bulletformat", path.display())]
+    PartialEntry { path: PathBuf, bytes: u64, each: u64 },
     #[error(
-        "{} holds no position of bulletformat among its first {entries} pieces of 32 bytes; --from says what it holds",
+        "none of the first {entries} entries of 32 bytes in {} is a bulletformat position; give its format by --from",
         path.display()
     )]
     NotBullet { path: PathBuf, entries: usize },
     #[error(
-        "cannot write {}: its sample {sample} (from 0) is broken: {problem}; `fsbench dataset verify` finds it in the \
-         source; nothing was left behind",
+        "cannot write {}: its sample {sample} (from 0) is invalid: {problem}; find it in the source with `fsbench dataset \
+         verify`; nothing was left behind",
         path.display()
     )]
-    Sample { path: PathBuf, sample: u64, problem: RecordError },
-    #[error("sample {sample} (from 0) of {} is broken: {problem}", path.display())]
+    InvalidSample { path: PathBuf, sample: u64, problem: RecordError },
+    #[error("sample {sample} (from 0) of {} is invalid: {problem}", path.display())]
     BrokenSample { path: PathBuf, sample: u64, problem: RecordError },
     #[error("{} holds no sample that {format} can hold{why}", path.display())]
     Empty { path: PathBuf, format: &'static str, why: String },
     #[error("cannot write {}: {why}; name the file .fsd, .binpack, .bullet or .txt, or give its format", path.display())]
-    Target { path: PathBuf, why: &'static str },
+    OutputFormat { path: PathBuf, why: &'static str },
     #[error("{} cannot be read as {format} from a stream; give a file, or one of binpack, bullet and text", path.display())]
     NoStream { path: PathBuf, format: &'static str },
-    #[error("{} says itself that its scores have {} units a pawn, not {}", path.display(), found.pawn(), given.pawn())]
-    Unit { path: PathBuf, found: ScoreUnit, given: ScoreUnit },
-    #[error("{} holds more than {} games, more than game numbers can tell apart", path.display(), u32::MAX)]
+    #[error("{} records {} units per pawn for its scores, not {}", path.display(), found.pawn(), given.pawn())]
+    UnitMismatch { path: PathBuf, found: ScoreUnit, given: ScoreUnit },
+    #[error("{} holds more than {} games, for which there are no more game numbers", path.display(), u32::MAX)]
     TooManyGames { path: PathBuf },
     #[error("the manifest {} cannot be used: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },
     #[error("{} exists already; give --force to replace it", path.display())]
     Exists { path: PathBuf },
-    #[error("no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
+    #[error("there is no folder for cached data: set FSBENCH_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,
 }
 
@@ -106,10 +106,9 @@ impl DataError {
         move |cause| DataError::Write { path: path.to_path_buf(), cause }
     }
 
-    /// Whether the request was wrong (a file that is missing or is not what it should be), rather than the work having
-    /// failed on the way.
+    /// Whether the request was wrong, such as a missing or unsuitable file, rather than a failure during the work.
     #[must_use]
     pub const fn is_request(&self) -> bool {
-        !matches!(self, DataError::Write { .. } | DataError::Broken { .. })
+        !matches!(self, DataError::Write { .. } | DataError::BrokenStream { .. })
     }
 }

@@ -137,7 +137,7 @@ pub fn not_text(beginning: &[u8]) -> Option<&'static str> {
         [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("xz-compressed"),
         [b'P', b'K', 3, 4, ..] => Some("a zip archive"),
         [b'7', b'z', 0xbc, 0xaf, ..] => Some("a 7z archive"),
-        bytes if bytes.starts_with(super::writer::MAGIC) => Some("a .fsd file"),
+        bytes if bytes.starts_with(super::fsd::MAGIC) => Some("a .fsd file"),
         bytes if bytes.starts_with(b"BINP") => Some("a Stockfish binpack"),
         [_, 0x2f, 0xf3, 0x7a, ..] => Some("a network (.nnue)"),
         [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a safetensors file (a network or a checkpoint)"),

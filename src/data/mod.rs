@@ -4,28 +4,27 @@
 //! labelling and generating are in [`pipeline`](crate::pipeline).
 
 mod content;
-mod cut_off;
 mod error;
 pub mod formats;
 mod fsd;
 mod input;
 mod pgn;
 mod record;
-mod writer;
+mod truncation;
 
 pub use content::content_hash;
-pub use cut_off::tell_when_cut_off;
 pub use error::DataError;
-pub use fsd::Fsd;
+pub use formats::ScoreUnit;
+pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, Origin};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
-pub use writer::{FsdWriter, Header, Provenance, ScoreUnit};
+pub use truncation::report_truncated_files;
 
+pub(crate) use fsd::VERSION as FSD_VERSION;
 pub(crate) use input::{Input, hash_file};
-pub(crate) use pgn::{Head, Reading, Scribe, first_ply};
+pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, first_ply};
 pub(crate) use record::pack_move;
-pub(crate) use writer::VERSION as FSD_VERSION;
 
 use serde::{Deserialize, Serialize};
 

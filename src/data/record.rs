@@ -135,7 +135,7 @@ impl fmt::Display for PackedMove {
 
 /// The fields of a record that are not about its game.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Situation {
+pub(super) struct PositionFields {
     pub board: PackedBoard,
     pub turn: Color,
     /// Bits 0–3: K, Q, k, q.
@@ -239,22 +239,22 @@ impl Record {
 
     /// A sample's record from its parts, without a game.
     #[inline]
-    pub(super) fn from_parts(
-        situation: Situation,
+    pub(super) fn from_fields(
+        fields: PositionFields,
         mv: Option<PackedMove>,
         score: Option<i16>,
         result: Option<GameResult>,
     ) -> Record {
         Record {
-            board: situation.board,
+            board: fields.board,
             game: [0; 4],
-            ply: situation.ply.0.to_le_bytes(),
+            ply: fields.ply.0.to_le_bytes(),
             mv: mv.map_or(0, |mv| mv.0).to_le_bytes(),
             score: score.unwrap_or(NO_SCORE).to_le_bytes(),
             result: result.map_or(NO_RESULT, |result| result as u8),
-            rule50: situation.rule50,
-            flags: u8::from(situation.turn.is_black()) | situation.castling << 1,
-            ep_file: situation.ep_file.map_or(NO_FILE, |file| file as u8),
+            rule50: fields.rule50,
+            flags: u8::from(fields.turn.is_black()) | fields.castling << 1,
+            ep_file: fields.ep_file.map_or(NO_FILE, |file| file as u8),
             zero: [0; 2],
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::build::{BuildError, BuildJob, BuildOptions, build};
 use super::inputs::WeightedInput;
-use crate::data::formats::{Format, SaidBy, detect, score_unit};
+use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
 use crate::data::{DataError, FSD_VERSION, Fsd, Header, Method, Needs, Purpose, ScoreUnit, hash_file};
 
 /// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
@@ -43,13 +43,13 @@ pub fn open_or_build_with(
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
     let method = options.method;
-    let file_unit = score_unit(path, None, unit)?;
+    let resolve_unit = score_unit(path, None, unit)?;
     // A `.fsd` file that was not built for a method is a source like any other.
     if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
         return Ok(Fsd::open_for(path, method)?);
     }
     // The unit is part of the name only where the file does not record it.
-    let unit_key = (file_unit.said_by != SaidBy::File).then(|| file_unit.unit.to_string());
+    let unit_key = (resolve_unit.origin != UnitOrigin::File).then(|| resolve_unit.unit.to_string());
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
     let cached = folder.join(cached_name(path, unit_key.as_deref(), options)?);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::{Manifest, SourceFile};
 use crate::data::formats::{
-    Account, FileUnit, Format, Rescale, SaidBy, SampleReader, SampleWriter, SkippedSamples, by_name, rescale,
+    FileUnit, Format, Omissions, SampleReader, SampleWriter, SkippedSamples, UnitConversion, UnitOrigin,
+    format_by_name, rescale_scores,
 };
 use crate::data::{DataError, Provenance, Purpose, ScoreUnit, Skipped};
 use crate::units::Seed;
@@ -30,12 +31,12 @@ pub struct ConvertOptions {
 pub struct Conversion {
     pub from: Format,
     pub to: Format,
-    pub score_units: Rescale,
+    pub score_units: UnitConversion,
     /// Where the unit of the source's scores comes from; `None` in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_said_by: Option<SaidBy>,
+    pub unit_said_by: Option<UnitOrigin>,
     #[serde(flatten)]
-    pub account: Account,
+    pub account: Omissions,
     pub skipped: SkippedSamples,
 }
 
@@ -98,12 +99,12 @@ pub fn convert_stream(
 }
 
 fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
-    let refuse = |why| DataError::Target { path: output.into(), why };
+    let refuse = |why| DataError::OutputFormat { path: output.into(), why };
     let compressed = ["zst", "gz", "bz2"].iter().any(|ending| output.extension().is_some_and(|found| found == *ending));
     if compressed {
         return Err(refuse("fsbench does not write compressed files"));
     }
-    options.to.or_else(|| by_name(output)).ok_or_else(|| refuse("its name names no known format"))
+    options.to.or_else(|| format_by_name(output)).ok_or_else(|| refuse("its name names no known format"))
 }
 
 fn run(
@@ -114,24 +115,24 @@ fn run(
     command: &[String],
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
-    let FileUnit { unit: from_unit, said_by } = reader.unit();
-    let default_unit = if to == Format::Fsd { from_unit } else { to.usual_unit() };
-    let units = Rescale { from: from_unit, to: options.to_unit.unwrap_or(default_unit) };
+    let FileUnit { unit: from_unit, origin } = reader.unit();
+    let default_unit = if to == Format::Fsd { from_unit } else { to.default_unit() };
+    let units = UnitConversion { from: from_unit, to: options.to_unit.unwrap_or(default_unit) };
     let mut writer = SampleWriter::create(output, to, options.unknown_is_draw)?;
     let (mut read, mut clamped) = (0, 0);
     while let Some(mut block) = reader.next_block()? {
         read += block.len() as u64;
-        clamped += rescale(&mut block, units);
+        clamped += rescale_scores(&mut block, units);
         writer.push(&block)?;
         progress(ConvertProgress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
     }
-    let mut account = writer.account();
+    let mut account = writer.omissions();
     account.clamped += clamped;
     let conversion = Conversion {
         from: reader.format(),
         to,
         score_units: units,
-        unit_said_by: Some(said_by),
+        unit_said_by: Some(origin),
         account,
         skipped: reader.skipped(),
     };
@@ -188,7 +189,7 @@ fn run(
 
 /// The samples left out and skipped, for an error message.
 fn describe_left_out(conversion: &Conversion) -> String {
-    let left_out = conversion.account.left_out.iter().map(|(why, count)| format!("{count} {}", why.name()));
+    let left_out = conversion.account.samples.iter().map(|(why, count)| format!("{count} {}", why.name()));
     let skipped = conversion.skipped.by_reason.iter().map(|(reason, count)| format!("{count} skipped: {reason}"));
     let counts: Vec<String> = left_out.chain(skipped).collect();
     if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Manifest;
-use crate::data::formats::{Format, SaidBy, SampleReader, SkippedSamples, all_positions, detect, score_unit};
+use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
 use crate::data::{DataError, Fsd, Header, Origin, ScoreUnit, Skipped};
 
 /// Counts and metadata of a file of games or samples.
@@ -21,7 +21,7 @@ pub struct FileInfo {
     pub with_result: u64,
     /// Unit of the scores, and where it comes from.
     pub score_unit: ScoreUnit,
-    pub unit_said_by: SaidBy,
+    pub unit_said_by: UnitOrigin,
     /// blake3 of the samples as records.
     pub hash: String,
     /// Broken games of a file of games.
@@ -43,13 +43,13 @@ pub struct FileInfo {
 /// When the file cannot be read to its end, is damaged, or records another unit than `unit`.
 pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
-    let file_unit = score_unit(path, Some(format), unit)?;
+    let resolve_unit = score_unit(path, Some(format), unit)?;
     let info = match format {
         Format::Fsd => fsd_info(path),
         Format::Pgn => games_info(path),
         format => samples_info(path, format),
     };
-    Ok(FileInfo { score_unit: file_unit.unit, unit_said_by: file_unit.said_by, ..info? })
+    Ok(FileInfo { score_unit: resolve_unit.unit, unit_said_by: resolve_unit.origin, ..info? })
 }
 
 /// Records read at once.
@@ -60,7 +60,7 @@ fn fsd_info(path: &Path) -> Result<FileInfo, DataError> {
     let (mut with_score, mut with_result) = (0, 0);
     // One bit per game number.
     let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
-    fsd.each_chunk(CHUNK, |records| {
+    fsd.for_each_chunk(CHUNK, |records| {
         for record in records {
             let game = record.game() as usize;
             games.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
@@ -82,7 +82,7 @@ fn fsd_info(path: &Path) -> Result<FileInfo, DataError> {
         with_score,
         with_result,
         score_unit: ScoreUnit::Centipawns,
-        unit_said_by: SaidBy::File,
+        unit_said_by: UnitOrigin::File,
         hash: fsd.hash(),
         skipped: None,
         skipped_samples: None,
@@ -109,7 +109,7 @@ fn samples_info(path: &Path, format: Format) -> Result<FileInfo, DataError> {
         with_score,
         with_result,
         score_unit: ScoreUnit::Centipawns,
-        unit_said_by: SaidBy::File,
+        unit_said_by: UnitOrigin::File,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: None,
         skipped_samples: Some(reader.skipped()),
@@ -140,7 +140,7 @@ fn games_info(path: &Path) -> Result<FileInfo, DataError> {
         with_score,
         with_result,
         score_unit: ScoreUnit::Centipawns,
-        unit_said_by: SaidBy::File,
+        unit_said_by: UnitOrigin::File,
         hash: hasher.finalize().to_hex().to_string(),
         skipped: Some(found.skipped),
         skipped_samples: None,

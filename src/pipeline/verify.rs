@@ -82,22 +82,22 @@ fn verify_fsd(path: &Path, problems: &mut Problems, progress: &mut dyn FnMut(u64
             return Ok((0, 0, String::new(), None));
         }
     };
-    for damage in fsd.damages() {
+    for damage in fsd.damage_errors() {
         problems.add("checksum", &damage);
     }
     let games = fsd.header().games;
     let mut hasher = blake3::Hasher::new();
     let mut first = 0;
-    fsd.each_chunk(BLOCK, |block| {
+    fsd.for_each_chunk(BLOCK, |block| {
         hasher.update(bytemuck::cast_slice(block));
         for (index, problem) in broken_records(block) {
             let record = first + index;
-            problems.add(format!("record {record} (byte {})", Fsd::offset(record)), &problem);
+            problems.add(format!("record {record} (byte {})", Fsd::record_offset(record)), &problem);
         }
         if let Some(index) = block.iter().position(|record| record.game() >= games) {
             let record = first + index;
             let problem = format!("game {} of {games}", block[index].game());
-            problems.add(format!("record {record} (byte {})", Fsd::offset(record)), &problem);
+            problems.add(format!("record {record} (byte {})", Fsd::record_offset(record)), &problem);
         }
         first += block.len();
         progress(first as u64);
@@ -162,7 +162,7 @@ fn verify_stream(
     }
     let skipped = reader.skipped();
     for example in &skipped.examples {
-        problems.add(example.place.clone(), &example.why);
+        problems.add(example.location.clone(), &example.message);
     }
     problems.count += skipped.total() - skipped.examples.len() as u64;
     Ok((samples, reader.games(), hasher.finalize().to_hex().to_string(), None))

@@ -8,7 +8,7 @@ use super::protocol::{Header, Layout, SlotLayout};
 use super::shared_memory::SlotWriter;
 use super::{PreparedStream, ServiceError};
 use crate::chess::{ByPerspective, PackedBoard, Perspective};
-use crate::data::formats::binpack::{NoTriplet, Triplet};
+use crate::data::formats::binpack::{Triplet, TripletError};
 use crate::data::{GameResult, Method, Record};
 use crate::features::{EncodeScratch, RowBuffer};
 use crate::units::Draws;
@@ -164,8 +164,8 @@ impl<'a> BatchEncoder<'a> {
             let index = record.game();
             let draw = u64::from(self.header.epoch) << 32 | u64::from(index);
             let triplet = Triplet::draw(record, self.draws, draw).map_err(|problem| match problem {
-                NoTriplet::Played => ServiceError::Record { index, source: record.no_such_move() },
-                NoTriplet::Other => ServiceError::NoOtherMove { index },
+                TripletError::NoPlayedMove => ServiceError::Record { index, source: record.no_such_move() },
+                TripletError::NoOtherMove => ServiceError::NoOtherMove { index },
             })?;
             let stm = Perspective::of(record.turn());
             boards.extend([(*record.board(), stm), (triplet.played, stm.other()), (triplet.other, stm.other())]);

@@ -11,11 +11,11 @@ use crate::data::{Fsd, Record};
 
 impl Paging for Fsd {
     fn fetch(&self, records: Range<usize>) {
-        self.will_need(records);
+        self.prefetch(records);
     }
 
     fn release(&self, records: Range<usize>) {
-        self.let_go(records);
+        self.release(records);
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::schedule::{EpochCache, EpochWindows, Schedule, WindowLimits, lock};
 use super::shuffle::{bucket_shuffle, fisher_yates};
 use super::{Request, ServiceError};
-use crate::data::formats::binpack::Pieces;
+use crate::data::formats::binpack::Segments;
 use crate::data::{Record, Split, SplitRule};
 
 const WINDOW_SAMPLES: u64 = 1 << 18;
@@ -27,7 +27,7 @@ type Location = u32;
 
 /// The batches of a stream over a binpack, numbered from 0 over all epochs.
 pub(super) struct BinpackBatches {
-    segments: Pieces,
+    segments: Segments,
     /// The segments of the split that have usable samples, in the file's order.
     eligible: Vec<u32>,
     schedule: Schedule,
@@ -64,9 +64,9 @@ impl WindowRange {
 impl BinpackBatches {
     /// # Errors
     /// When the split has no samples, or a segment has too many.
-    pub(super) fn new(request: &Request, segments: Pieces) -> Result<BinpackBatches, ServiceError> {
+    pub(super) fn new(request: &Request, segments: Segments) -> Result<BinpackBatches, ServiceError> {
         let rule = SplitRule::new(request.split_seed, request.validation);
-        let all = segments.pieces();
+        let all = segments.segments();
         let eligible: Vec<u32> = (0..all.len() as u32)
             .filter(|&segment| all[segment as usize].usable > 0 && rule.contains(segment, request.split))
             .collect();
@@ -105,7 +105,7 @@ impl BinpackBatches {
 
     /// The number of samples of the split's segments that the method cannot use.
     pub(super) fn unusable(&self) -> usize {
-        let segments = self.eligible.iter().map(|&segment| self.segments.pieces()[segment as usize]);
+        let segments = self.eligible.iter().map(|&segment| self.segments.segments()[segment as usize]);
         segments.map(|segment| (segment.samples - segment.usable) as usize).sum()
     }
 
@@ -151,7 +151,7 @@ impl BinpackBatches {
     }
 
     fn usable(&self, segment: u32) -> u32 {
-        self.segments.pieces()[segment as usize].usable
+        self.segments.segments()[segment as usize].usable
     }
 
     fn window(&self, epoch: u32, number: usize, segments: usize) -> Arc<BinpackWindow> {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::data::Method;
     use crate::data::Needs;
-    use crate::data::formats::binpack::{Usable, random_games};
+    use crate::data::formats::binpack::{UsableSamples, random_games};
     use crate::units::Seed;
 
     /// Four windows of about two segments each, in batches of 1,000; and all records in the file's order.
@@ -288,7 +288,7 @@ mod tests {
         let mut request =
             Request { batch_size: 1_000, seed: Seed(5), epochs: 2, ..Request::new("", &path, Method::Eval) };
         change(&mut request);
-        let segments = Pieces::scan(&path, Usable::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
+        let segments = Segments::scan(&path, UsableSamples::Eval(Needs::Any), 2, &|_, _| {}).expect("a good file");
         let batches = BinpackBatches::new(&request, segments).expect("samples");
         (BinpackBatches { window_samples: 6_000, ..batches }, records)
     }

@@ -77,7 +77,7 @@ pub(super) fn eligible_records(
     let mut split = SplitScan::new(request);
     let mut bits: Vec<u64> = Vec::with_capacity(records.div_ceil(64));
     let (mut in_split, mut scanned, mut unsound) = (0, 0, None);
-    file.each_chunk(SCAN_CHUNK, |chunk| {
+    file.for_each_chunk(SCAN_CHUNK, |chunk| {
         let mut words = vec![0u64; chunk.len().div_ceil(64)];
         for (number, record) in chunk.iter().enumerate() {
             words[number / 64] |= u64::from(split.contains(record.game())) << (number % 64);

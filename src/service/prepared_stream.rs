@@ -7,7 +7,7 @@ use super::mapped_batches::MappedBatches;
 use super::protocol::SlotLayout;
 use super::{Description, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
-use crate::data::formats::binpack::Pieces;
+use crate::data::formats::binpack::Segments;
 use crate::data::{Fsd, Record, ScoreUnit};
 use crate::features::FeatureSet;
 
@@ -57,7 +57,7 @@ impl PreparedStream {
     pub fn from_binpack(
         request: Request,
         set: FeatureSet,
-        segments: Pieces,
+        segments: Segments,
         score_unit: ScoreUnit,
     ) -> Result<PreparedStream, ServiceError> {
         check(&request)?;

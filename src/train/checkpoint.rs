@@ -10,7 +10,7 @@ use super::lookahead::Lookahead;
 use super::model::{Model, Sums};
 use super::validate::{as_json, differences};
 use super::{DeviceChoice, Optimiser, TrainConfig, TrainError, TrainSettings};
-use crate::data::formats::{SaidBy, score_unit};
+use crate::data::formats::{UnitOrigin, score_unit};
 use crate::data::{Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
@@ -269,7 +269,7 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
 
 /// The unit of a run's scores if the data do not state it: centipawns before there was a choice.
 fn recorded_unit(method: Method, data: &Path, recorded: Option<ScoreUnit>) -> Option<ScoreUnit> {
-    let unstated = || score_unit(data, None, None).is_ok_and(|known| known.said_by == SaidBy::Nobody);
+    let unstated = || score_unit(data, None, None).is_ok_and(|known| known.origin == UnitOrigin::FormatDefault);
     match method {
         Method::Eval => recorded.or_else(|| unstated().then_some(ScoreUnit::Centipawns)),
         Method::Pqr => None,

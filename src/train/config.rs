@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
-use crate::data::formats::{FileUnit, SaidBy, score_unit};
+use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
 use crate::data::{DataError, Method, ScoreUnit};
 use crate::net::Scheme;
 use crate::service::{ReadMode, Request};
@@ -303,8 +303,8 @@ impl TrainConfig {
     pub fn with_score_units(&self) -> Result<TrainConfig, DataError> {
         let determine = |method, data: &Path, from_unit: &mut Option<ScoreUnit>| {
             if method == Method::Eval {
-                let FileUnit { unit, said_by } = score_unit(data, None, *from_unit)?;
-                *from_unit = (said_by != SaidBy::File).then_some(unit);
+                let FileUnit { unit, origin } = score_unit(data, None, *from_unit)?;
+                *from_unit = (origin != UnitOrigin::File).then_some(unit);
             }
             Ok::<(), DataError>(())
         };

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fsbench::data::formats::{FileUnit, Format, SaidBy};
+use fsbench::data::formats::{FileUnit, Format, UnitOrigin};
 use fsbench::data::{DataError, Fsd, GameResult, Method, Purpose, Record, ScoreUnit};
 use fsbench::pipeline::Manifest;
 use serde_json::{Value, json as value};
@@ -146,7 +146,7 @@ fn scores_change_their_unit() {
     convert(folder.path(), &["x.fsd", "x.txt"]);
     assert_eq!(scores("x.txt"), [100, -1, 3, 14_423, 31_998]);
     let output = fsbench(&["dataset", "convert", "x.fsd", "y.fsd", "--from-unit", "cp"], folder.path());
-    check(&output, 2, "x.fsd says itself that its scores have 208 units a pawn, not 100");
+    check(&output, 2, "x.fsd records 208 units per pawn for its scores, not 100");
     let output = fsbench(&["dataset", "convert", "x.fsd", "y.binpack", "--to-unit", "internal:361"], folder.path());
     check(&output, 0, "binpack records no score unit: read the file with --from-unit internal:361");
     let output = fsbench(&["dataset", "convert", "x.fsd", "z.fsd", "--to-unit", "internal:0"], folder.path());
@@ -161,9 +161,9 @@ fn every_reader_takes_a_unit_and_says_which() {
     let records: Vec<Record> = samples(1, 50).into_iter().zip(scores).map(|(r, s)| r.with_score(Some(s))).collect();
     write(&folder.path().join("x.binpack"), Format::Binpack, &records);
     let stockfish = value!({ "internal": { "pawn": 208 } });
-    let check_unit = |arguments: &[&str], unit: &Value, said_by: &str| {
+    let check_unit = |arguments: &[&str], unit: &Value, origin: &str| {
         let document = json(&[&["dataset"], arguments].concat(), folder.path());
-        assert_eq!((&document["score_unit"], &document["unit_said_by"]), (unit, &said_by.into()), "{arguments:?}");
+        assert_eq!((&document["score_unit"], &document["unit_said_by"]), (unit, &origin.into()), "{arguments:?}");
         document
     };
     let document = check_unit(&["stats", "x.binpack"], &stockfish, "nobody");
@@ -186,17 +186,17 @@ fn every_reader_takes_a_unit_and_says_which() {
     };
     let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);
     assert_eq!((scores, unit), (vec![208, -104, 31_998, -3], ScoreUnit::STOCKFISH));
-    assert_eq!(source, FileUnit { unit: ScoreUnit::STOCKFISH, said_by: SaidBy::Nobody });
+    assert_eq!(source, FileUnit { unit: ScoreUnit::STOCKFISH, origin: UnitOrigin::FormatDefault });
     assert!(said.contains("the scores of x.binpack are taken as internal units, 208 a pawn"), "{said}");
     let (_, unit, source, said) = build(&["a.fsd", "x.binpack", "--from-unit", "cp"]);
-    assert_eq!((unit, source.said_by, said.as_str()), (ScoreUnit::Centipawns, SaidBy::Request, ""));
+    assert_eq!((unit, source.origin, said.as_str()), (ScoreUnit::Centipawns, UnitOrigin::Request, ""));
     // Several units become one; a unit is for the files that do not say theirs.
     let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd"]);
     assert_eq!((scores, unit), (vec![100, -50, 31_998, -1], ScoreUnit::Centipawns));
     let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd", "--from-unit", "internal:104"]);
     assert_eq!((scores, unit), (vec![200, -100, 31_998, -3], ScoreUnit::Centipawns));
     let output = fsbench(&["dataset", "info", "a.fsd", "--from-unit", "internal:104"], folder.path());
-    check(&output, 2, "a.fsd says itself that its scores have 100 units a pawn, not 104");
+    check(&output, 2, "a.fsd records 100 units per pawn for its scores, not 104");
 }
 
 /// Formats that do not say it get the unit that they are read as: nothing is to be remembered.
@@ -292,7 +292,7 @@ fn requests_that_make_no_sense_are_refused() {
     };
     check(&["missing.binpack", "x.fsd"], 2, "cannot read missing.binpack");
     check(&["x.binpack", "x.binpack"], 2, "exists already");
-    check(&["x.binpack", "x.pgn"], 2, "samples are no games");
+    check(&["x.binpack", "x.pgn"], 2, "PGN holds games, not single samples");
     check(&["x.binpack", "x"], 2, "its name names no known format");
     check(&["x.binpack", "x.txt.zst"], 2, "fsbench does not write compressed files");
     check(&["x.binpack", "."], 2, "names no file");

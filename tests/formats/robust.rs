@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use fsbench::chess::Perspective;
-use fsbench::data::formats::binpack::{Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_TEXT_BYTES, Triplet};
+use fsbench::data::formats::binpack::{
+    BrokenChunk, Chunk, ChunkError, Chunks, Decoder, Encoder, MAX_MOVETEXT_BYTES, Triplet,
+};
 use fsbench::data::formats::{Format, SampleWriter};
 use fsbench::data::{DataError, Fsd, Record};
 use fsbench::features::{EncodeScratch, FeatureSet, RowBuffer};
@@ -60,7 +62,7 @@ fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
         let broken = match chunks.next_chunk().unwrap() {
             Ok(Some(Chunk { bytes, .. })) => Decoder::new(bytes).read(usize::MAX, &mut block).is_err(),
             Ok(None) => true,
-            Err((offset, _)) => offset == 0,
+            Err(BrokenChunk { offset, .. }) => offset == 0,
         };
         errors += usize::from(broken);
         assert!(block.iter().all(|record| record.check().is_ok()), "bit {bit}");
@@ -84,7 +86,7 @@ fn known_bytes_with_a_flipped_bit_do_no_harm() {
     for bit in 0..8 * chunk.len() {
         chunk[bit / 8] ^= 1 << (bit % 8);
         let mut found = Vec::new();
-        let read = Decoder::known(chunk.to_vec(), 7).read(records.len() + 1, &mut found);
+        let read = Decoder::unchecked(chunk.to_vec(), 7).read(records.len() + 1, &mut found);
         chunk[bit / 8] ^= 1 << (bit % 8);
         errors += usize::from(read.is_err());
         assert!(found.iter().map(Record::game).eq(7..7 + found.len() as u32));
@@ -107,7 +109,7 @@ fn known_bytes_with_a_flipped_bit_do_no_harm() {
 #[test]
 fn headers_that_claim_too_much_are_refused_at_once() {
     let check = |bytes: &[u8], expected: &ChunkError| {
-        assert_eq!(&Chunks::new(bytes).next_chunk().unwrap().unwrap_err().1, expected);
+        assert_eq!(&Chunks::new(bytes).next_chunk().unwrap().unwrap_err().problem, expected);
     };
     let claim = |size: u32, rest: &[u8]| [b"BINP", &size.to_le_bytes()[..], rest].concat();
     check(&claim(u32::MAX, &[]), &ChunkError::TooLarge { size: u64::from(u32::MAX), most: 100 << 20 });
@@ -140,7 +142,7 @@ fn large_chunks_and_long_lines_come_in_blocks() {
     let mut encoder = Encoder::default();
     encoder.push(&records, &mut bytes).unwrap();
     encoder.finish(&mut bytes).unwrap();
-    assert!(bytes.len() > 3 * MAX_TEXT_BYTES, "{} bytes", bytes.len());
+    assert!(bytes.len() > 3 * MAX_MOVETEXT_BYTES, "{} bytes", bytes.len());
     let mut chunks = Chunks::new(bytes.as_slice());
     let mut found = Vec::new();
     while let Some(chunk) = chunks.next_chunk().unwrap().unwrap() {
@@ -196,7 +198,7 @@ fn broken_samples_are_not_written() {
     for (name, format) in [("x.binpack", Format::Binpack), ("x.txt", Format::Text)] {
         let mut writer = SampleWriter::create(&folder.path().join(name), format, false).unwrap();
         let end = writer.push(&records).and_then(|()| writer.finish(provenance(&records)));
-        assert!(matches!(end, Err(DataError::Sample { sample: 30, .. })), "{name}");
+        assert!(matches!(end, Err(DataError::InvalidSample { sample: 30, .. })), "{name}");
         assert!(names(folder.path()).is_empty());
     }
 }

@@ -109,7 +109,7 @@ fn bad_entries_are_told_with_their_place() {
     fs::write(&path, &bytes).unwrap();
     check_broken(folder.path(), "x.bullet", "position 7 (byte 224)", "result 3");
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    check_broken(folder.path(), "x.bullet", "after sample", "no multiple of 32");
+    check_broken(folder.path(), "x.bullet", "after sample", "not a multiple of the 32");
 
     fs::write(folder.path().join("x.pgn"), "[Event \"x\"]\n\n1. e4 e5 1-0\n\n[Event \"y\"]\n\n1. Ke3 *\n").unwrap();
     check_broken(folder.path(), "x.pgn", "game at byte", "illegal move");

@@ -68,7 +68,7 @@ fn the_unit_of_scores_can_be_given() {
     }
     let wrong = Request { from_unit: Some(ScoreUnit::STOCKFISH), ..fixture.request() };
     let error = Client::spawn(program(), &wrong).err().expect("refused").to_string();
-    assert!(error.contains("says itself that its scores have 100 units a pawn, not 208"), "{error}");
+    assert!(error.contains("records 100 units per pawn for its scores, not 208"), "{error}");
 }
 
 /// Samples that lack a required score or result are left out.

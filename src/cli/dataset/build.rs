@@ -10,7 +10,7 @@ use super::filters::Filters;
 use super::{Threads, failure, progress, style, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
-use crate::data::formats::SaidBy;
+use crate::data::formats::UnitOrigin;
 use crate::data::{DataError, Method, Origin, ScoreUnit, formats};
 use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, input_unit};
 use crate::pipeline::label::LabelSettings;
@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn set_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
     let mut lacks_unit = Vec::with_capacity(inputs.len());
     for input in &*inputs {
-        lacks_unit.push(input_unit(input)?.said_by == SaidBy::Nobody);
+        lacks_unit.push(input_unit(input)?.origin == UnitOrigin::FormatDefault);
     }
     let set_all = !lacks_unit.contains(&true);
     for (input, _) in inputs.iter_mut().zip(lacks_unit).filter(|(_, lacks_unit)| set_all || *lacks_unit) {

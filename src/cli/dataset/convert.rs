@@ -99,10 +99,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     let Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
     let to_name = to.name();
-    for (why, count) in &account.left_out {
+    for (why, count) in &account.samples {
         note!("warning: {count} samples {} were left out: {to_name} cannot store them", why.name());
     }
-    for (field, count) in &account.lost {
+    for (field, count) in &account.fields {
         note!("warning: {count} samples lose {}: {to_name} does not store it", field.name());
     }
     if account.clamped > 0 {
@@ -111,7 +111,7 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
     if account.assumed_draws > 0 {
         note!("warning: {} unknown results became draws", account.assumed_draws);
     }
-    let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.usual_unit();
+    let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.default_unit();
     if !unit_is_known {
         let unit = score_units.to;
         note!("warning: {to_name} records no score unit: read the file with --from-unit {unit}");
@@ -125,8 +125,8 @@ fn warn(converted: &ConvertSummary, arguments: &Arguments) {
 }
 
 fn units(conversion: &Conversion) -> String {
-    let formats::Rescale { from, to } = conversion.score_units;
-    let source = describe(from, conversion.unit_said_by.unwrap_or(formats::SaidBy::File));
+    let formats::UnitConversion { from, to } = conversion.score_units;
+    let source = describe(from, conversion.unit_said_by.unwrap_or(formats::UnitOrigin::File));
     if from == to { source } else { format!("{}, from {source}", to.describe()) }
 }
 

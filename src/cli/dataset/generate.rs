@@ -167,8 +167,8 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
         lines.push(format!("replayed   {} games in which an engine failed", summary.replayed));
     }
     if let Some(account) = &summary.account {
-        let left_out = account.left_out.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
-        let lost = account.lost.iter().map(|(what, count)| format!("lost       {} of {count} samples", what.name()));
+        let left_out = account.samples.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
+        let lost = account.fields.iter().map(|(what, count)| format!("lost       {} of {count} samples", what.name()));
         lines.extend(left_out.chain(lost));
     }
     if let Some(book) = summary.book.as_ref() {

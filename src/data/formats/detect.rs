@@ -1,22 +1,24 @@
-//! Which format a file is in: by its first bytes where the format has a signature, then by its name, then by its first
-//! line. The one place that tells; what it takes for text is looked at again by those who read it.
+//! Detects a file's format: by its signature, then by its name, then by its first line. Text found here is checked
+//! again when it is read.
 
 use std::fs::File;
 use std::path::Path;
 
 use super::{Format, binpack, text};
 use crate::data::DataError;
+use crate::data::fsd::MAGIC;
 use crate::data::input::{Compression, Unpacked, check_text, head, unpacked};
-use crate::data::writer::MAGIC;
 
+/// Detects the format of the file at `path`.
+///
 /// # Errors
-/// When the file cannot be read, can be read only once (a pipe), or is of a kind that is not read here.
+/// When the file cannot be read, can be read only once (a pipe), or has an unsupported format.
 pub fn detect(path: &Path) -> Result<Format, DataError> {
     let open = || File::open(path).map_err(DataError::read(path));
     let mut file = open()?;
     let about = file.metadata().map_err(DataError::read(path))?;
     if !about.is_file() && !about.is_dir() {
-        let reason = "it is no file that can be read twice; give - for standard input, and --from with its format";
+        let reason = "it cannot be read twice; give - for standard input, and --from with its format";
         return Err(DataError::Input { input: path.display().to_string(), reason: reason.into() });
     }
     let head = head(&mut file).map_err(DataError::read(path))?;
@@ -26,13 +28,13 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     if head.starts_with(binpack::MAGIC) {
         return Ok(Format::Binpack);
     }
-    let named = by_name(path);
+    let named = format_by_name(path);
     if let Some(format @ (Format::Fsd | Format::Binpack | Format::Bullet)) = named
-        && !named_compressed(path)
+        && !has_compressed_name(path)
     {
         return Ok(format);
     }
-    // Trouble is told when the file is read.
+    // Errors are reported when the file is read.
     let Ok(Unpacked { beginning, .. }) = unpacked(open()?) else { return Ok(named.unwrap_or(Format::Pgn)) };
     match named {
         _ if beginning.starts_with(MAGIC) => {
@@ -47,10 +49,10 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     }
 }
 
-/// What a file's ending says; also of a file that is still to be written.
-pub(crate) fn by_name(path: &Path) -> Option<Format> {
-    if named_compressed(path) {
-        return by_name(Path::new(path.file_stem()?));
+/// The format by a file's ending; the file need not exist.
+pub(crate) fn format_by_name(path: &Path) -> Option<Format> {
+    if has_compressed_name(path) {
+        return format_by_name(Path::new(path.file_stem()?));
     }
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     match ending.as_str() {
@@ -63,13 +65,13 @@ pub(crate) fn by_name(path: &Path) -> Option<Format> {
     }
 }
 
-/// Whether a file's name ends as compressed files' do.
-pub(super) fn named_compressed(path: &Path) -> bool {
+/// Whether a file's name has the ending of a compressed file.
+pub(super) fn has_compressed_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     ending.is_some_and(|ending| matches!(ending.as_str(), "zst" | "gz" | "bz2"))
 }
 
-/// Whether a file is compressed, whatever its name.
+/// Whether a file is compressed, by its content.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -79,8 +81,8 @@ pub fn is_compressed(path: &Path) -> Result<bool, DataError> {
     Ok(Compression::of(&head) != Compression::None)
 }
 
-/// Whether the first line that is not empty looks like a sample's.
+/// Whether the first line that is not empty looks like a sample.
 fn begins_with_sample(beginning: &[u8]) -> bool {
     let line = beginning.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
-    line.is_some_and(text::looks_like)
+    line.is_some_and(text::looks_like_sample)
 }

@@ -1,47 +1,45 @@
-//! The sample formats beside PGN: `.fsd`, Stockfish's `.binpack`, bulletformat and lines of text. One way to read them
-//! all ([`SampleReader`]), one to write them ([`SampleWriter`]).
+//! Sample formats: `.fsd`, PGN, Stockfish's `.binpack`, bulletformat and text. [`SampleReader`] reads all of them,
+//! [`SampleWriter`] writes all but PGN.
 
 pub mod binpack;
+mod block_queue;
 mod bullet;
-mod decoders;
 mod detect;
-mod losses;
-mod numbers;
+mod game_numbers;
+mod omissions;
 mod pgn;
 mod reader;
-mod sink;
+mod score_unit;
 mod skipped;
-mod stream;
 mod text;
-mod units;
 mod writer;
 
-pub(crate) use decoders::decoders;
-pub(crate) use detect::by_name;
+pub(crate) use block_queue::decoders;
+pub(crate) use detect::format_by_name;
 pub(crate) use pgn::all_positions;
-pub(crate) use units::{file_unit, rescale};
+pub(crate) use score_unit::{rescale_scores, resolve_unit};
 
 pub use detect::{detect, is_compressed};
-pub use losses::{Account, LeftOut, Lost};
-pub use numbers::GameNumbers;
+pub use game_numbers::GameNumbers;
+pub use omissions::{Omissions, OmittedField, OmittedSample};
 pub use reader::SampleReader;
+pub use score_unit::{FileUnit, ScoreUnit, UnitConversion, UnitOrigin, convert_score, score_unit};
 pub use skipped::{SkippedSample, SkippedSamples};
-pub use units::{FileUnit, Rescale, SaidBy, convert_score, score_unit};
-pub use writer::{SampleWriter, Written};
+pub use writer::{SampleWriter, WriteSummary};
 
 use serde::{Deserialize, Serialize};
 
-/// How samples are stored.
+/// A format of samples.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Games; plain, .zst, .gz or .bz2. Only read.
+    /// Games; plain, .zst, .gz or .bz2. Read only.
     Pgn,
-    /// fsbench's own.
+    /// fsbench's own format.
     Fsd,
     /// Stockfish's compressed training data.
     Binpack,
-    /// bulletformat's ChessBoard: 32 bytes a position.
+    /// bulletformat's ChessBoard: 32 bytes per position.
     Bullet,
     /// Lines FEN,score,move; plain, .zst, .gz or .bz2.
     Text,
@@ -59,8 +57,7 @@ impl Format {
         }
     }
 
-    /// Whether a sample tells how many plies were played before it. Where it does not, nothing tells which samples come
-    /// from one game, either: each counts as a game of its own.
+    /// Whether samples have a ply. Without plies games cannot be told apart either, and each sample counts as a game.
     #[must_use]
     pub const fn has_ply(self) -> bool {
         !matches!(self, Format::Bullet)

@@ -1,4 +1,4 @@
-//! Games as samples: every position a move was played from. The one place where games are read for the other formats.
+//! Reads games as samples: every position in which a move was played.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -6,55 +6,56 @@ use std::sync::PoisonError;
 
 use shakmaty::{Chess, Move, Position};
 
-use super::decoders;
-use super::sink::{BLOCK, Sink};
+use super::block_queue::{BLOCK_SAMPLES, BlockSender, decoders};
 use crate::data::input::{Input, Origin};
-use crate::data::pgn::{Eval, Head, Reading, Scribe, first_ply};
+use crate::data::pgn::{Eval, GameHeader, GameReader, GameVisitor, first_ply};
 use crate::data::{DataError, GameResult, Record, Skipped};
 use crate::units::Ply;
 
-/// Delivers the samples of a file of games.
-pub fn run(path: &Path, sink: &mut Sink) -> Result<(), DataError> {
-    let mut block = Vec::with_capacity(BLOCK);
+/// Sends the positions of a file of games.
+pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
+    let mut block = Vec::with_capacity(BLOCK_SAMPLES);
     let totals = all_positions(&Origin::of(path), |records| {
         for record in records {
             block.push(*record);
-            if block.len() == BLOCK && !sink.deliver(std::mem::replace(&mut block, Vec::with_capacity(BLOCK)))? {
+            if block.len() == BLOCK_SAMPLES
+                && !sender.send(std::mem::replace(&mut block, Vec::with_capacity(BLOCK_SAMPLES)))?
+            {
                 return Ok(false);
             }
         }
         Ok(true)
     })?;
-    sink.deliver(block)?;
-    *sink.shared.skipped.lock().unwrap_or_else(PoisonError::into_inner) = (&totals.skipped).into();
-    *sink.shared.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.compression);
-    *sink.shared.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.stored);
-    sink.games = totals.games;
+    sender.send(block)?;
+    *sender.state.skipped.lock().unwrap_or_else(PoisonError::into_inner) = (&totals.skipped).into();
+    *sender.state.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.compression);
+    *sender.state.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(totals.stored);
+    sender.games = totals.games;
     Ok(())
 }
 
-/// Counts of a file of games that was read.
+/// Totals of a file of games.
 pub struct GameTotals {
     pub games: u64,
     pub positions: u64,
     pub compression: &'static str,
     pub skipped: Skipped,
-    /// Length and blake3 of the file as far as it was read.
+    /// Length and blake3 of the file as stored, up to the last byte read.
     pub stored: (u64, blake3::Hash),
 }
 
-/// Hands all positions of a source of games to `visit`, one game per call, until `visit` returns false.
+/// Calls `visit` with the positions of each game until it returns false.
 ///
 /// # Errors
-/// When the source cannot be read to its end, or `visit` fails.
+/// When the games cannot be read to their end, or `visit` fails.
 pub fn all_positions(
     origin: &Origin,
     mut visit: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<GameTotals, DataError> {
-    let mut reading = Reading::new(Input::open(origin)?, AllPositions);
+    let mut reader = GameReader::new(Input::open(origin)?, AllPositions);
     let decoders = decoders(&origin.path())?;
     let (mut games, mut positions) = (0, 0);
-    'read: while let Some(batch) = decoders.install(|| reading.batch())? {
+    'read: while let Some(batch) = decoders.install(|| reader.next_batch())? {
         for (number, mut records) in (games..).zip(batch) {
             games += 1;
             positions += records.len() as u64;
@@ -66,35 +67,35 @@ pub fn all_positions(
             }
         }
     }
-    let meter = &reading.input().meter;
+    let meter = &reader.input().meter;
     let stored = (meter.bytes(), meter.hash());
-    Ok(GameTotals { games, positions, compression: reading.compression(), skipped: reading.skipped.clone(), stored })
+    Ok(GameTotals { games, positions, compression: reader.compression(), skipped: reader.skipped.clone(), stored })
 }
 
-/// Turns every position that a record can hold into a sample, whether it has a score or not.
+/// Collects every position that a record can hold, with or without a score.
 struct AllPositions;
 
 /// The samples of the game being read.
 struct GameSamples {
     records: Vec<Record>,
     ply: u16,
-    /// White's view of the current position.
+    /// Evaluation of the current position, from White's point of view.
     eval: Option<Eval>,
-    /// Whether the last record is the newest move's and has no score.
+    /// Whether the last record is the last move's and has no score.
     unscored: bool,
 }
 
-impl Scribe for AllPositions {
-    type Page = GameSamples;
-    type Kept = Vec<Record>;
+impl GameVisitor for AllPositions {
+    type State = GameSamples;
+    type Output = Vec<Record>;
 
-    fn open(&self, head: &Head, length: usize) -> ControlFlow<Vec<Record>, GameSamples> {
-        // With evaluations a move takes some 28 bytes; longer texts hold more than moves.
+    fn begin_game(&self, header: &GameHeader, length: usize) -> ControlFlow<Vec<Record>, GameSamples> {
+        // A move with its evaluation takes about 28 bytes; longer texts hold other comments too.
         let records = Vec::with_capacity((length / 24).min(500));
-        ControlFlow::Continue(GameSamples { records, ply: first_ply(&head.start).0, eval: None, unscored: false })
+        ControlFlow::Continue(GameSamples { records, ply: first_ply(&header.start).0, eval: None, unscored: false })
     }
 
-    fn ply(&self, samples: &mut GameSamples, before: &Chess, mv: Move) {
+    fn visit_move(&self, samples: &mut GameSamples, before: &Chess, mv: Move) {
         let ply = samples.ply;
         samples.ply = ply.saturating_add(1);
         let score = samples.eval.take().map(|eval| before.turn().fold_wb(eval, eval.reversed()).centipawns());
@@ -103,11 +104,11 @@ impl Scribe for AllPositions {
         samples.records.extend(record);
     }
 
-    fn eval(&self, samples: &mut GameSamples, eval: Eval) {
+    fn visit_eval(&self, samples: &mut GameSamples, eval: Eval) {
         samples.eval = Some(eval);
     }
 
-    fn searched(&self, samples: &mut GameSamples, eval: Eval) {
+    fn visit_search_eval(&self, samples: &mut GameSamples, eval: Eval) {
         if std::mem::take(&mut samples.unscored)
             && let Some(record) = samples.records.last_mut()
         {
@@ -115,7 +116,7 @@ impl Scribe for AllPositions {
         }
     }
 
-    fn close(&self, samples: GameSamples, _: Head, result: Option<GameResult>) -> Vec<Record> {
+    fn end_game(&self, samples: GameSamples, _: GameHeader, result: Option<GameResult>) -> Vec<Record> {
         let mut records = samples.records;
         if let Some(result) = result {
             for record in &mut records {

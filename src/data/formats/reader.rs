@@ -1,4 +1,4 @@
-//! Reading samples of any format. A thread of its own reads, the cores decode, and the blocks come in file order.
+//! Reads samples of any format: one thread reads, all cores decode, and blocks arrive in file order.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,39 +7,39 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, PoisonError};
 
-use super::numbers::GameNumbers;
-use super::sink::{BLOCK, Block, Message, Shared, Sink};
+use super::block_queue::{BLOCK_SAMPLES, BlockResult, BlockSender, HashingReader, ReaderState, SampleBlock, decoders};
+use super::game_numbers::GameNumbers;
 use super::skipped::SkippedSamples;
-use super::stream::Tee;
-use super::{FileUnit, Format, binpack, bullet, decoders, detect, file_unit, pgn, text};
+use super::{FileUnit, Format, binpack, bullet, detect, pgn, resolve_unit, text};
 use crate::data::input::hash_file;
 use crate::data::{DataError, Fsd, Header, Record, ScoreUnit};
 
-/// Blocks that wait to be taken.
-const QUEUE: usize = 4;
+/// Decoded blocks that wait for the reader.
+const QUEUE_BLOCKS: usize = 4;
 
-/// The samples of a file, in file order, in blocks of 65,536 at most. Formats without game numbers get them from the
-/// sequence of samples ([`GameNumbers`]). Every record is a legal position with a legal move, but those of a `.fsd` file
-/// are taken as its checksums warrant them.
+/// The samples of a file, in file order, in blocks of at most 65,536. In formats without game numbers they follow from
+/// the sequence of samples ([`GameNumbers`]). Every position and move is legal; the records of a `.fsd` file are not
+/// validated again, only its checksums are.
 pub struct SampleReader {
     path: PathBuf,
     format: Format,
     unit: FileUnit,
     header: Option<Header>,
     length: Option<u64>,
-    shared: Arc<Shared>,
-    queue: Option<Receiver<Message>>,
+    state: Arc<ReaderState>,
+    queue: Option<Receiver<BlockResult>>,
     games: u64,
 }
 
-type Run = Box<dyn FnOnce(&mut Sink) -> Result<(), DataError> + Send>;
+/// Reads a whole file on the reading thread.
+type ReadTask = Box<dyn FnOnce(&mut BlockSender) -> Result<(), DataError> + Send>;
 
 impl SampleReader {
-    /// Opens a file; the format is detected where none is given. The score unit is the file's own (.fsd, PGN),
-    /// else the one given, else the usual one of the format.
+    /// Opens a file; the format is detected if none is given. The score unit is the file's own (.fsd, PGN), else the
+    /// given one, else the default of the format.
     ///
     /// # Errors
-    /// When the file cannot be read, is no `.fsd` file though it should be one, or says another unit than the one given.
+    /// When the file cannot be read, is not in the given format, or has another unit than the given one.
     pub fn open(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<SampleReader, DataError> {
         let format = format.map_or_else(|| detect(path), Ok)?;
         let file = File::open(path).map_err(DataError::read(path))?;
@@ -49,15 +49,15 @@ impl SampleReader {
             Format::Fsd => {
                 let fsd = Fsd::open(path)?;
                 let header = *fsd.header();
-                let unit = file_unit(path, format, Some(header.score_unit), unit)?;
-                let run = move |_| -> Run { Box::new(move |sink| from_fsd(&fsd, sink)) };
-                let mut reader = SampleReader::start(path, format, unit, run)?;
+                let unit = resolve_unit(path, format, Some(header.score_unit), unit)?;
+                let task = move |_| -> ReadTask { Box::new(move |sender| read_fsd(&fsd, sender)) };
+                let mut reader = SampleReader::start(path, format, unit, task)?;
                 reader.header = Some(header);
                 reader
             }
             Format::Pgn => {
-                let unit = file_unit(path, format, None, unit)?;
-                SampleReader::start(path, format, unit, |_| Box::new(move |sink| pgn::run(&owned, sink)))?
+                let unit = resolve_unit(path, format, None, unit)?;
+                SampleReader::start(path, format, unit, |_| Box::new(move |sender| pgn::read(&owned, sender)))?
             }
             Format::Binpack | Format::Bullet | Format::Text => {
                 SampleReader::from_reader(Box::new(file), path, format, unit)?
@@ -67,10 +67,10 @@ impl SampleReader {
         Ok(reader)
     }
 
-    /// Reads from elsewhere, such as standard input; `name` is what messages call it.
+    /// Reads a stream such as standard input; messages call it `name`.
     ///
     /// # Errors
-    /// When the format can only be read from a file (pgn, fsd).
+    /// When the format cannot be read from a stream (pgn, fsd).
     pub fn from_reader(
         reader: Box<dyn Read + Send>,
         name: &Path,
@@ -81,13 +81,13 @@ impl SampleReader {
         if matches!(format, Format::Fsd | Format::Pgn) {
             return Err(DataError::NoStream { path, format: format.name() });
         }
-        let unit = file_unit(name, format, None, unit)?;
-        SampleReader::start(name, format, unit, |shared| {
-            let reader = Tee::new(reader, shared);
+        let unit = resolve_unit(name, format, None, unit)?;
+        SampleReader::start(name, format, unit, |state| {
+            let reader = HashingReader::new(reader, state);
             match format {
-                Format::Binpack => Box::new(move |sink| binpack::run(reader, &path, sink)),
-                Format::Bullet => Box::new(move |sink| bullet::run(reader, &path, sink)),
-                _ => Box::new(move |sink| text::run(reader, &path, sink)),
+                Format::Binpack => Box::new(move |sender| binpack::read(reader, &path, sender)),
+                Format::Bullet => Box::new(move |sender| bullet::read(reader, &path, sender)),
+                _ => Box::new(move |sender| text::read(reader, &path, sender)),
             }
         })
     }
@@ -96,18 +96,24 @@ impl SampleReader {
         path: &Path,
         format: Format,
         unit: FileUnit,
-        source: impl FnOnce(Arc<Shared>) -> Run,
+        make_task: impl FnOnce(Arc<ReaderState>) -> ReadTask,
     ) -> Result<SampleReader, DataError> {
-        let shared = Arc::new(Shared::default());
-        let (sender, queue) = sync_channel(QUEUE);
+        let state = Arc::new(ReaderState::default());
+        let (queue_sender, queue) = sync_channel(QUEUE_BLOCKS);
         let numbers = matches!(format, Format::Binpack | Format::Bullet | Format::Text).then(GameNumbers::default);
-        let run = source(Arc::clone(&shared));
-        let (decoders, sinks) = (decoders(path)?, Arc::clone(&shared));
-        let mut sink = Sink { path: path.into(), queue: sender, shared: sinks, decoders, numbers, games: 0 };
+        let task = make_task(Arc::clone(&state));
+        let mut sender = BlockSender {
+            path: path.into(),
+            queue: queue_sender,
+            state: Arc::clone(&state),
+            decoders: decoders(path)?,
+            numbers,
+            games: 0,
+        };
         std::thread::spawn(move || {
-            let end = run(&mut sink).map(|()| Block { records: Vec::new(), games: sink.games });
-            // The reader may be gone.
-            let _ = sink.queue.send(end);
+            let end = task(&mut sender).map(|()| SampleBlock { records: Vec::new(), games: sender.games });
+            // The reader may have been dropped.
+            let _ = sender.queue.send(end);
         });
         Ok(SampleReader {
             path: path.into(),
@@ -115,21 +121,21 @@ impl SampleReader {
             unit,
             header: None,
             length: None,
-            shared,
+            state,
             queue: Some(queue),
             games: 0,
         })
     }
 
-    /// The next samples; none at the end. May be called on a worker of any rayon pool: the cores decode on threads of
-    /// their own.
+    /// The next samples; none at the end. Safe to call on a worker of any rayon pool, because decoding has threads of
+    /// its own.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged; the samples before that come first. Nothing comes after an error.
+    /// When the file cannot be read or is damaged. The samples before that come first, and nothing comes after.
     pub fn next_block(&mut self) -> Result<Option<Vec<Record>>, DataError> {
         let Some(queue) = &self.queue else { return Ok(None) };
         match queue.recv() {
-            Ok(Ok(Block { records, games })) => {
+            Ok(Ok(SampleBlock { records, games })) => {
                 self.games = games;
                 if records.is_empty() {
                     self.queue = None;
@@ -164,13 +170,13 @@ impl SampleReader {
         self.unit.unit
     }
 
-    /// What the scores are measured in, and who says so.
+    /// The unit of the scores and its origin.
     #[must_use]
     pub const fn unit(&self) -> FileUnit {
         self.unit
     }
 
-    /// Of a `.fsd` file.
+    /// The header of a `.fsd` file.
     #[must_use]
     pub const fn header(&self) -> Option<&Header> {
         self.header.as_ref()
@@ -182,48 +188,48 @@ impl SampleReader {
         self.games
     }
 
-    /// Bytes of the file read so far; of a `.fsd` file those delivered, of PGN none until the end.
+    /// Bytes of the file read so far. For a `.fsd` file, bytes delivered; for PGN, zero until the end.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.shared.bytes_read.load(Ordering::Relaxed)
+        self.state.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Length of the file; none of standard input.
+    /// Length of the file; none for a stream.
     #[must_use]
     pub const fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// What was passed over so far.
+    /// The entries skipped so far.
     #[must_use]
     pub fn skipped(&self) -> SkippedSamples {
-        self.shared.skipped()
+        self.state.skipped()
     }
 
-    /// `plain`, `zstd`, `gzip` or `bzip2`; of PGN and text not known before the end.
+    /// `plain`, `zstd`, `gzip` or `bzip2`; for PGN and text known only at the end.
     #[must_use]
     pub fn compression(&self) -> &'static str {
-        self.shared.compression.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or("plain")
+        self.state.compression.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or("plain")
     }
 
-    /// Length and blake3 of the source as it is stored, once all of it was read.
+    /// Length and blake3 of the source as stored, once it is read.
     ///
     /// # Errors
-    /// When the file cannot be read again, or not all was read.
+    /// When the file must be read again and cannot be.
     pub fn source_hash(&self) -> Result<(u64, blake3::Hash), DataError> {
-        let told = *self.shared.source.lock().unwrap_or_else(PoisonError::into_inner);
-        told.map_or_else(|| hash_file(&self.path), Ok)
+        let source = *self.state.source.lock().unwrap_or_else(PoisonError::into_inner);
+        source.map_or_else(|| hash_file(&self.path), Ok)
     }
 }
 
-fn from_fsd(fsd: &Fsd, sink: &mut Sink) -> Result<(), DataError> {
-    let delivered = fsd.each_chunk(BLOCK, |block| {
-        sink.add_bytes(size_of_val(block) as u64);
-        if sink.deliver(block.to_vec()).map_err(Some)? { Ok(()) } else { Err(None) }
+fn read_fsd(fsd: &Fsd, sender: &mut BlockSender) -> Result<(), DataError> {
+    let sent = fsd.for_each_chunk(BLOCK_SAMPLES, |block| {
+        sender.add_bytes(size_of_val(block) as u64);
+        if sender.send(block.to_vec()).map_err(Some)? { Ok(()) } else { Err(None) }
     });
-    if let Err(Some(error)) = delivered {
+    if let Err(Some(error)) = sent {
         return Err(error);
     }
-    sink.games = sink.games.max(u64::from(fsd.header().games));
+    sender.games = sender.games.max(u64::from(fsd.header().games));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Entries of a file that are no samples: counted, the first few told.
+//! Counts the entries of a file that are not samples and keeps the first as examples.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,25 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Skipped;
 
-/// An entry that was passed over.
+/// An entry that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedSample {
     /// `line 3, column 7`, `position 12 (byte 384)`, `game at byte 99`.
-    pub place: String,
-    pub why: String,
+    #[serde(rename = "place")]
+    pub location: String,
+    #[serde(rename = "why")]
+    pub message: String,
 }
 
 impl fmt::Display for SkippedSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.why)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }
 
-/// What was passed over so far.
+/// The entries skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedSamples {
     pub by_reason: BTreeMap<String, u64>,
-    /// The first few.
+    /// The first ten.
     pub examples: Vec<SkippedSample>,
 }
 
@@ -51,8 +53,8 @@ impl SkippedSamples {
 impl From<&Skipped> for SkippedSamples {
     fn from(games: &Skipped) -> SkippedSamples {
         let example = |game: &crate::data::SkippedGame| SkippedSample {
-            place: format!("game at byte {}", game.game_offset),
-            why: format!("{} at byte {}", game.reason, game.offset),
+            location: format!("game at byte {}", game.game_offset),
+            message: format!("{} at byte {}", game.reason, game.offset),
         };
         SkippedSamples {
             by_reason: games.by_reason.iter().map(|(reason, count)| (reason.to_string(), *count)).collect(),

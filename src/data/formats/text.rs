@@ -1,6 +1,6 @@
-//! Lines `FEN,score,move`: the score in centipawns from the side to move's view, `#n` and `#-n` for mates, empty for
-//! none; the move in UCI notation, castling as e1g1 or king takes rook, empty for none. The ply comes from the FEN's
-//! counters. There are no results and no game numbers.
+//! Text: lines `FEN,score,move`. The score is in centipawns from the side to move's point of view, `#n` and `#-n` are
+//! mates, empty is no score. The move is in UCI notation, castling as e1g1 or king takes rook; empty is no move. The
+//! ply comes from the FEN's counters. There are no results and no game numbers.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Read};
@@ -11,53 +11,52 @@ use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Position as _};
 
-use super::sink::{BLOCK, Sink};
+use super::block_queue::{self, BLOCK_SAMPLES, BlockSender};
 use super::skipped::SkippedSample;
-use super::stream;
 use crate::data::input::check_text;
 use crate::data::{DataError, Eval, Record, RecordError, Sample};
 use crate::units::Ply;
 
-/// Text parsed at once; no line is longer.
+/// Text parsed at once; also the longest line.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Delivers the samples of a file; lines that are none are passed over and counted.
-pub fn run(reader: impl Read + Send + 'static, path: &Path, sink: &mut Sink) -> Result<(), DataError> {
-    let unpacked = stream::unpacked(reader, &sink.shared).map_err(DataError::read(path))?;
+/// Sends the samples of a file; malformed lines are skipped and counted.
+pub fn read(reader: impl Read + Send + 'static, path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
+    let unpacked = block_queue::unpacked(reader, &sender.state).map_err(DataError::read(path))?;
     check_text(&unpacked.beginning, path)?;
     let (mut text, compression) = (unpacked.reader, unpacked.compression.name());
-    let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
+    let mut lines = LineBatches { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
     loop {
-        match lines.next(&mut text) {
+        match lines.next_batch(&mut text) {
             Ok(Some((first, batch))) => {
-                if !parse_all(&batch, first, sink)? {
+                if !parse_batch(&batch, first, sender)? {
                     return Ok(());
                 }
             }
             Ok(None) => return Ok(()),
             Err(cause) if compression == "plain" => return Err(DataError::Read { path: path.into(), cause }),
             Err(cause) => {
-                let (at, games) = (lines.read, sink.games);
-                return Err(DataError::Broken { path: path.into(), compression, at, games, cause });
+                let (at, games) = (lines.read, sender.games);
+                return Err(DataError::BrokenStream { path: path.into(), compression, at, games, cause });
             }
         }
     }
 }
 
-/// Batches of whole lines.
-struct Lines {
+/// Splits text into batches of complete lines.
+struct LineBatches {
     pending: Vec<u8>,
     /// Number of the first line of `pending`, from 1.
     first: u64,
-    /// Inside a line that is longer than a batch.
+    /// Whether `pending` begins inside a line longer than a batch.
     in_long_line: bool,
     /// Bytes read so far.
     read: u64,
 }
 
-impl Lines {
-    /// The next batch and its first line's number; none at the end.
-    fn next(&mut self, text: &mut dyn BufRead) -> std::io::Result<Option<(u64, Vec<u8>)>> {
+impl LineBatches {
+    /// The next batch and the number of its first line; none at the end.
+    fn next_batch(&mut self, text: &mut dyn BufRead) -> std::io::Result<Option<(u64, Vec<u8>)>> {
         loop {
             let wanted = BATCH_BYTES - self.pending.len();
             let read = text.take(wanted as u64).read_to_end(&mut self.pending)?;
@@ -78,7 +77,7 @@ impl Lines {
                 _ if ended => self.pending.len(),
                 Some(end) => end + 1,
                 None => {
-                    // Told as a line that is too long; what follows of it is dropped.
+                    // The beginning of the line is reported as malformed; the rest is dropped.
                     self.in_long_line = true;
                     self.pending.len()
                 }
@@ -92,86 +91,87 @@ impl Lines {
     }
 }
 
-fn parse_all(batch: &[u8], first: u64, sink: &mut Sink) -> Result<bool, DataError> {
+fn parse_batch(batch: &[u8], first: u64, sender: &mut BlockSender) -> Result<bool, DataError> {
     let mut lines: Vec<&[u8]> = batch.split(|byte| *byte == b'\n').collect();
     if lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
-    let parse = || lines.par_iter().map(|line| parse(line)).collect();
-    let parsed: Vec<Result<Option<Record>, Fault>> = sink.decoders.install(parse);
-    let mut records = Vec::with_capacity(BLOCK);
+    let parse = || lines.par_iter().map(|line| parse_line(line)).collect();
+    let parsed: Vec<Result<Option<Record>, LineError>> = sender.decoders.install(parse);
+    let mut records = Vec::with_capacity(BLOCK_SAMPLES);
     for (line, number) in parsed.into_iter().zip(first..) {
         match line {
             Ok(Some(record)) => records.push(record),
             Ok(None) => {}
-            Err(Fault { column, reason, why }) => {
-                let place = format!("line {number}, column {column}");
-                sink.skip(reason, SkippedSample { place, why });
+            Err(LineError { column, reason, message }) => {
+                let location = format!("line {number}, column {column}");
+                sender.skip(reason, SkippedSample { location, message });
             }
         }
-        if records.len() == BLOCK && !sink.deliver(std::mem::take(&mut records))? {
+        if records.len() == BLOCK_SAMPLES && !sender.send(std::mem::take(&mut records))? {
             return Ok(false);
         }
     }
-    sink.deliver(records)
+    sender.send(records)
 }
 
-/// Why a line is no sample.
+/// Why a line is not a sample.
 #[derive(Debug)]
-struct Fault {
+struct LineError {
     /// From 1, in bytes.
     column: usize,
     reason: &'static str,
-    why: String,
+    message: String,
 }
 
-/// A line's sample; none of an empty line.
-fn parse(line: &[u8]) -> Result<Option<Record>, Fault> {
+/// Parses a line's sample; none for an empty line.
+fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let fault = |column: usize, reason, why: String| Fault { column: column + 1, reason, why };
+    let failure = |column: usize, reason, message: String| LineError { column: column + 1, reason, message };
     let mut commas = memchr::memchr_iter(b',', line);
     let (Some(first), Some(second), None) = (commas.next(), commas.next(), commas.next()) else {
-        return Err(fault(0, "not three fields", "not FEN,score,move: three fields with a comma between".into()));
+        return Err(failure(0, "not three fields", "not FEN,score,move: three fields separated by commas".into()));
     };
-    let position = position(&line[..first]).map_err(|why| fault(0, "position", why))?;
+    let position = parse_position(&line[..first]).map_err(|message| failure(0, "position", message))?;
     let plies =
         (position.fullmoves().get() - 1).saturating_mul(2).saturating_add(u32::from(position.turn().is_black()));
     let ply =
-        u16::try_from(plies).map_err(|_| fault(0, "position", format!("move number {}", position.fullmoves())))?;
-    let score = score(&line[first + 1..second]).map_err(|why| fault(first + 1, "score", why))?;
-    let spelt = line[second + 1..].trim_ascii();
-    let mv = match spelt {
+        u16::try_from(plies).map_err(|_| failure(0, "position", format!("move number {}", position.fullmoves())))?;
+    let score = parse_score(&line[first + 1..second]).map_err(|message| failure(first + 1, "score", message))?;
+    let uci = line[second + 1..].trim_ascii();
+    let mv = match uci {
         b"" => None,
-        _ => match UciMove::from_ascii(spelt) {
+        _ => match UciMove::from_ascii(uci) {
             Ok(UciMove::Null) => None,
             Ok(mv) => Some(mv.to_move(&position).map_err(|_| {
-                fault(second + 1, "move", format!("the move {} is illegal in the position", excerpt(spelt)))
+                failure(second + 1, "move", format!("the move {} is illegal in the position", excerpt(uci)))
             })?),
             Err(_) => {
-                let why = format!("`{}` is no move in UCI notation (such as e2e4 or e7e8q)", excerpt(spelt));
-                return Err(fault(second + 1, "move", why));
+                let message = format!("`{}` is not a move in UCI notation (such as e2e4 or e7e8q)", excerpt(uci));
+                return Err(failure(second + 1, "move", message));
             }
         },
     };
     let sample = Sample { position, game: 0, ply: Ply(ply), mv, score, result: None };
-    Record::pack(&sample).map(Some).map_err(|error| fault(0, "position", error.to_string()))
+    Record::pack(&sample).map(Some).map_err(|error| failure(0, "position", error.to_string()))
 }
 
-fn position(fen: &[u8]) -> Result<Chess, String> {
-    let parsed = Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is no FEN: {error}", excerpt(fen)))?;
+fn parse_position(fen: &[u8]) -> Result<Chess, String> {
+    let parsed =
+        Fen::from_ascii(fen.trim_ascii()).map_err(|error| format!("`{}` is not a FEN: {error}", excerpt(fen)))?;
     Chess::from_setup(parsed.into_setup(), CastlingMode::Standard).map_err(|error| error.to_string())
 }
 
-fn score(text: &[u8]) -> Result<Option<i16>, String> {
+fn parse_score(text: &[u8]) -> Result<Option<i16>, String> {
     let text = text.trim_ascii();
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = || format!("`{}` is no score: give centipawns from −32767 to 32767, #n or #-n", excerpt(text));
+    let wrong = || format!("`{}` is not a score: give centipawns from −32767 to 32767, #n or #-n", excerpt(text));
     let text = std::str::from_utf8(text).map_err(|_| wrong())?;
     if let Some(mate) = text.strip_prefix('#') {
         let moves: i32 = mate.parse().map_err(|_| wrong())?;
@@ -180,16 +180,16 @@ fn score(text: &[u8]) -> Result<Option<i16>, String> {
     text.parse().ok().filter(|score| *score != i16::MIN).map(Some).ok_or_else(wrong)
 }
 
-/// What an error quotes of a line.
+/// The part of a line that an error quotes.
 fn excerpt(text: &[u8]) -> String {
     crate::text::excerpt(text, 90)
 }
 
-/// Appends a sample's line.
+/// Appends a sample's line to `out`.
 ///
 /// # Errors
-/// When the record is no legal position and move.
-pub fn write(record: &Record, out: &mut String) -> Result<(), RecordError> {
+/// When the record's position or move is illegal.
+pub fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError> {
     let sample = record.unpack()?;
     let fen = Fen::from_position(&sample.position, EnPassantMode::Legal);
     // Writing to a string cannot fail.
@@ -208,15 +208,15 @@ pub fn write(record: &Record, out: &mut String) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// The mate that a score stands for; negative: getting mated.
+/// The moves to mate that a score stands for, negative when getting mated; none for other scores.
 fn mate_in(score: i16) -> Option<i32> {
     let score = i32::from(score);
     let moves = (Eval::MATE - score.abs()) / 2 * score.signum();
     (score.abs() > Eval::LARGEST && moves != 0 && i32::from(Eval::Mate(moves).centipawns()) == score).then_some(moves)
 }
 
-/// Whether a line looks like a sample: a FEN's eight ranks before a comma.
-pub fn looks_like(line: &[u8]) -> bool {
+/// Whether a line looks like a sample: eight ranks of a FEN before a comma.
+pub fn looks_like_sample(line: &[u8]) -> bool {
     let Some(comma) = memchr::memchr(b',', line) else { return false };
     let ranks = line[..comma].trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
     memchr::memchr_iter(b'/', ranks).count() == 7
@@ -229,15 +229,15 @@ mod tests {
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
     fn check(line: &str, expected: &str) {
-        let record = parse(line.as_bytes()).expect("a sample").expect("not empty");
+        let record = parse_line(line.as_bytes()).expect("a sample").expect("not empty");
         assert_eq!(record.check(), Ok(()));
         let mut written = String::new();
-        write(&record, &mut written).expect("legal");
+        append_line(&record, &mut written).expect("legal");
         assert_eq!(written, format!("{expected}\n"));
     }
 
     #[test]
-    fn lines_are_written_as_they_are_read() {
+    fn lines_round_trip() {
         for rest in [",35,e2e4", ",-12,", ",,e2e4", ",,", ",#3,g1f3", ",#-999,g1f3", ",32767,e2e4"] {
             check(&format!("{START}{rest}"), &format!("{START}{rest}"));
         }
@@ -250,41 +250,41 @@ mod tests {
         check(&format!("{pawn},900,e7e8q"), &format!("{pawn},900,e7e8q"));
         let ep = "4k3/8/8/8/4Pp2/8/8/4K3 b - e3 0 9";
         check(&format!("{ep},1,f4e3"), &format!("{ep},1,f4e3"));
-        assert!(parse(b" \r").expect("empty").is_none());
+        assert!(parse_line(b" \r").expect("empty").is_none());
     }
 
     #[test]
-    fn faults_have_a_column_and_a_reason() {
-        let check = |line: &str, column: usize, why: &str| {
-            let fault = parse(line.as_bytes()).expect_err("faulty");
-            assert!(fault.column == column && fault.why.contains(why), "{fault:?}");
+    fn malformed_lines_have_a_column_and_a_message() {
+        let check = |line: &str, column: usize, message: &str| {
+            let error = parse_line(line.as_bytes()).expect_err("malformed");
+            assert!(error.column == column && error.message.contains(message), "{error:?}");
         };
         check("x", 1, "three fields");
         check(&format!("{START},1,e2e4,5"), 1, "three fields");
-        check("x,1,e2e4", 1, "no FEN");
+        check("x,1,e2e4", 1, "not a FEN");
         check("8/8/8/8/8/8/8/8 w - - 0 1,1,e2e4", 1, "empty board");
-        check(&format!("{START},1.5,e2e4"), 58, "no score");
-        check(&format!("{START},-32768,e2e4"), 58, "no score");
-        check(&format!("{START},#0,e2e4"), 58, "no score");
+        check(&format!("{START},1.5,e2e4"), 58, "not a score");
+        check(&format!("{START},-32768,e2e4"), 58, "not a score");
+        check(&format!("{START},#0,e2e4"), 58, "not a score");
         check(&format!("{START},1,e2e5"), 60, "illegal");
-        check(&format!("{START},1,knight"), 60, "no move");
+        check(&format!("{START},1,knight"), 60, "not a move");
         check(&START.replace("0 1", "0 99999,,"), 1, "move number");
     }
 
     #[test]
-    fn samples_are_told_from_games() {
-        assert!(looks_like(format!("{START},1,e2e4").as_bytes()));
-        assert!(!looks_like(b"[Event \"a, b\"]"));
-        assert!(!looks_like(b"1. e4 { well, well } e5"));
+    fn samples_differ_from_games() {
+        assert!(looks_like_sample(format!("{START},1,e2e4").as_bytes()));
+        assert!(!looks_like_sample(b"[Event \"a, b\"]"));
+        assert!(!looks_like_sample(b"1. e4 { well, well } e5"));
     }
 
     #[test]
     fn long_lines_do_not_fill_the_memory() {
         let text = [&b"first\n"[..], &b"x".repeat(3 * BATCH_BYTES), b"\nlast"].concat();
         let mut reader = text.as_slice();
-        let mut lines = Lines { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
+        let mut lines = LineBatches { pending: Vec::new(), first: 1, in_long_line: false, read: 0 };
         let mut batches = Vec::new();
-        while let Some((first, batch)) = lines.next(&mut reader).expect("reads") {
+        while let Some((first, batch)) = lines.next_batch(&mut reader).expect("reads") {
             assert!(batch.len() <= BATCH_BYTES);
             batches.push((first, batch));
         }

@@ -1,147 +1,149 @@
-//! Writing samples in any format but PGN. The file appears when it is finished, whole or not at all.
+//! Writes samples in any format but PGN. The file appears only once it is complete.
 
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::binpack::{Encoder, Unfit};
-use super::losses::{Account, Boundaries, Ledger, fit};
+use super::binpack::{Encoder, InvalidSample};
+use super::omissions::{GameBoundaries, OmissionCounter, Omissions, adapt};
 use super::{Format, bullet, text};
 use crate::data::{DataError, FsdWriter, Provenance, Record};
 use crate::output::{OutputFile, SealedFile};
 
 /// Samples formatted by one task.
-const TASK: usize = 1 << 12;
+const TASK_SAMPLES: usize = 1 << 12;
 
-/// Takes samples and writes them, counting what the format cannot hold.
+/// Writes samples to a file and counts what its format cannot hold.
 pub struct SampleWriter {
     path: PathBuf,
     format: Format,
     unknown_is_draw: bool,
-    target: Target,
-    ledger: Ledger,
-    boundaries: Boundaries,
+    writer: FormatWriter,
+    counter: OmissionCounter,
+    boundaries: GameBoundaries,
     samples: u64,
 }
 
-enum Target {
+enum FormatWriter {
     Fsd(Box<FsdWriter>),
     Binpack(OutputFile, Encoder),
     Bullet(OutputFile),
     Text(OutputFile),
 }
 
-/// What was written.
+/// The totals of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     pub samples: u64,
-    pub account: Account,
-    /// blake3 of the records, in hexadecimal; of a `.fsd` file.
+    pub omissions: Omissions,
+    /// blake3 of the records of a `.fsd` file, in hexadecimal.
     pub hash: Option<String>,
 }
 
 impl SampleWriter {
-    /// `unknown_is_draw`: samples without a result go into formats that want one as draws instead of being left out.
+    /// With `unknown_is_draw`, samples without a result are written as draws in formats that need a result; otherwise
+    /// they are omitted.
     ///
     /// # Errors
     /// When the folder cannot be written to, or the format is PGN.
     pub fn create(path: &Path, format: Format, unknown_is_draw: bool) -> Result<SampleWriter, DataError> {
-        let target = match format {
+        let writer = match format {
             Format::Pgn => {
-                return Err(DataError::Target { path: path.into(), why: "samples are no games and make no PGN" });
+                return Err(DataError::OutputFormat { path: path.into(), why: "PGN holds games, not single samples" });
             }
-            Format::Fsd => Target::Fsd(Box::new(FsdWriter::create(path)?)),
-            Format::Binpack => Target::Binpack(OutputFile::create(path)?, Encoder::default()),
-            Format::Bullet => Target::Bullet(OutputFile::create(path)?),
-            Format::Text => Target::Text(OutputFile::create(path)?),
+            Format::Fsd => FormatWriter::Fsd(Box::new(FsdWriter::create(path)?)),
+            Format::Binpack => FormatWriter::Binpack(OutputFile::create(path)?, Encoder::default()),
+            Format::Bullet => FormatWriter::Bullet(OutputFile::create(path)?),
+            Format::Text => FormatWriter::Text(OutputFile::create(path)?),
         };
-        let (ledger, boundaries) = (Ledger::default(), Boundaries::default());
-        Ok(SampleWriter { path: path.into(), format, unknown_is_draw, target, ledger, boundaries, samples: 0 })
+        let (counter, boundaries) = (OmissionCounter::default(), GameBoundaries::default());
+        Ok(SampleWriter { path: path.into(), format, unknown_is_draw, writer, counter, boundaries, samples: 0 })
     }
 
     /// # Errors
-    /// When the disk is full or breaks, or a sample is no legal position and move.
+    /// When the disk is full or fails, or a sample's position or move is illegal.
     pub fn push(&mut self, records: &[Record]) -> Result<(), DataError> {
-        if let Target::Fsd(writer) = &mut self.target {
+        if let FormatWriter::Fsd(writer) = &mut self.writer {
             self.samples += records.len() as u64;
             return writer.push_all(records);
         }
-        let fitting = self.fitting(records);
-        match &mut self.target {
-            Target::Fsd(_) => {}
-            Target::Binpack(file, encoder) => {
+        let adapted = self.adapt_all(records);
+        match &mut self.writer {
+            FormatWriter::Fsd(_) => {}
+            FormatWriter::Binpack(file, encoder) => {
                 let mut chunks = Vec::new();
-                encoder.push(&fitting, &mut chunks).map_err(unfit(&self.path))?;
+                encoder.push(&adapted, &mut chunks).map_err(invalid_sample(&self.path))?;
                 file.put(&chunks)?;
             }
-            Target::Bullet(file) => {
-                let entries: Vec<_> = fitting.par_iter().with_min_len(TASK).filter_map(bullet::write).collect();
+            FormatWriter::Bullet(file) => {
+                let entries: Vec<_> =
+                    adapted.par_iter().with_min_len(TASK_SAMPLES).filter_map(bullet::encode).collect();
                 file.put(entries.as_flattened())?;
             }
-            Target::Text(file) => {
-                let lines: Vec<Result<String, Unfit>> = fitting
-                    .par_chunks(TASK)
+            FormatWriter::Text(file) => {
+                let lines: Vec<Result<String, InvalidSample>> = adapted
+                    .par_chunks(TASK_SAMPLES)
                     .enumerate()
-                    .map(|(task, records)| lines(records, self.samples + (task * TASK) as u64))
+                    .map(|(task, records)| format_lines(records, self.samples + (task * TASK_SAMPLES) as u64))
                     .collect();
                 for lines in lines {
-                    file.put(lines.map_err(unfit(&self.path))?.as_bytes())?;
+                    file.put(lines.map_err(invalid_sample(&self.path))?.as_bytes())?;
                 }
             }
         }
-        self.samples += fitting.len() as u64;
+        self.samples += adapted.len() as u64;
         Ok(())
     }
 
     /// The samples as the format holds them.
-    fn fitting(&mut self, records: &[Record]) -> Vec<Record> {
+    fn adapt_all(&mut self, records: &[Record]) -> Vec<Record> {
         let (format, unknown_is_draw) = (self.format, self.unknown_is_draw);
-        let parts: Vec<(Vec<Record>, Ledger)> = records
-            .par_chunks(TASK)
+        let parts: Vec<(Vec<Record>, OmissionCounter)> = records
+            .par_chunks(TASK_SAMPLES)
             .map(|records| {
-                let mut ledger = Ledger::default();
-                let fit = |record| fit(record, format, unknown_is_draw, &mut ledger);
-                (records.iter().filter_map(fit).collect(), ledger)
+                let mut counter = OmissionCounter::default();
+                let fit = |record| adapt(record, format, unknown_is_draw, &mut counter);
+                (records.iter().filter_map(fit).collect(), counter)
             })
             .collect();
-        let mut fitting = Vec::with_capacity(records.len());
-        for (records, ledger) in parts {
-            self.ledger.add(&ledger);
-            fitting.extend(records);
+        let mut adapted = Vec::with_capacity(records.len());
+        for (records, counter) in parts {
+            self.counter.add(&counter);
+            adapted.extend(records);
         }
-        for record in &fitting {
-            self.boundaries.add(record, format, &mut self.ledger);
+        for record in &adapted {
+            self.boundaries.add(record, format, &mut self.counter);
         }
-        fitting
+        adapted
     }
 
-    /// Puts the file in its place. `provenance` goes into a `.fsd` file's header.
+    /// Completes the file and gives it its name. `provenance` goes into a `.fsd` file's header.
     ///
     /// # Errors
-    /// When the disk is full or breaks, or a sample is no legal position and move.
-    pub fn finish(self, provenance: Provenance) -> Result<Written, DataError> {
+    /// When the disk is full or fails, or a sample's position or move is illegal.
+    pub fn finish(self, provenance: Provenance) -> Result<WriteSummary, DataError> {
         let (file, written) = self.seal(provenance)?;
         file.persist()?;
         Ok(written)
     }
 
-    /// As [`finish`](SampleWriter::finish); the file still needs its name.
-    pub(crate) fn seal(self, provenance: Provenance) -> Result<(SealedFile, Written), DataError> {
+    /// As [`finish`](SampleWriter::finish), but the file is still to be given its name.
+    pub(crate) fn seal(self, provenance: Provenance) -> Result<(SealedFile, WriteSummary), DataError> {
         let mut hash = None;
-        let file = match self.target {
-            Target::Fsd(writer) => {
+        let file = match self.writer {
+            FormatWriter::Fsd(writer) => {
                 hash = Some(blake3::Hash::from_bytes(writer.hash()).to_hex().to_string());
                 writer.seal(provenance)?
             }
-            Target::Binpack(mut file, encoder) => {
+            FormatWriter::Binpack(mut file, encoder) => {
                 let mut chunks = Vec::new();
-                encoder.finish(&mut chunks).map_err(unfit(&self.path))?;
+                encoder.finish(&mut chunks).map_err(invalid_sample(&self.path))?;
                 file.put(&chunks)?;
                 file.seal()?
             }
-            Target::Bullet(file) | Target::Text(file) => file.seal()?,
+            FormatWriter::Bullet(file) | FormatWriter::Text(file) => file.seal()?,
         };
-        Ok((file, Written { samples: self.samples, account: self.ledger.account(), hash }))
+        Ok((file, WriteSummary { samples: self.samples, omissions: self.counter.omissions(), hash }))
     }
 
     #[must_use]
@@ -149,21 +151,21 @@ impl SampleWriter {
         self.samples
     }
 
-    /// What could not be held so far.
+    /// What the format could not hold so far.
     #[must_use]
-    pub fn account(&self) -> Account {
-        self.ledger.account()
+    pub fn omissions(&self) -> Omissions {
+        self.counter.omissions()
     }
 }
 
-fn unfit(path: &Path) -> impl Fn(Unfit) -> DataError + '_ {
-    |(sample, problem)| DataError::Sample { path: path.into(), sample, problem }
+fn invalid_sample(path: &Path) -> impl Fn(InvalidSample) -> DataError + '_ {
+    |InvalidSample { sample, problem }| DataError::InvalidSample { path: path.into(), sample, problem }
 }
 
-fn lines(records: &[Record], first: u64) -> Result<String, Unfit> {
+fn format_lines(records: &[Record], first: u64) -> Result<String, InvalidSample> {
     let mut lines = String::with_capacity(80 * records.len());
     for (record, number) in records.iter().zip(first..) {
-        text::write(record, &mut lines).map_err(|problem| (number, problem))?;
+        text::append_line(record, &mut lines).map_err(|problem| InvalidSample { sample: number, problem })?;
     }
     Ok(lines)
 }

@@ -1,22 +1,22 @@
-//! Evaluations as they stand in comments: `[%eval 0.35]`, `[%eval #-3]`, and an engine's own, `+0.31/14 0.25s`.
+//! Evaluations in comments: `[%eval 0.35]`, `[%eval #-3]`, and those that engine matches record, `+0.31/14 0.25s`.
 
 use crate::units::Centipawn;
 
-/// An evaluation, from one side's view.
+/// An evaluation, from one side's point of view.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Eval {
     Score(Centipawn),
-    /// Mate in so many moves; negative: getting mated.
+    /// Moves to mate; negative when getting mated.
     Mate(i32),
 }
 
 impl Eval {
-    /// The largest score that is not a mate; larger ones are cut to it.
+    /// The largest score that is not a mate; larger ones are clamped to it.
     pub const LARGEST: i32 = 30_000;
-    /// Mate in n moves is ±(`MATE` − 2·n), n at most 999.
+    /// The score of a mate in n moves is ±(`MATE` − 2·n), n at most 999.
     pub const MATE: i32 = 32_000;
 
-    /// From the other side.
+    /// The same evaluation from the other side's point of view.
     #[must_use]
     pub const fn reversed(self) -> Eval {
         match self {
@@ -25,7 +25,7 @@ impl Eval {
         }
     }
 
-    /// As one number that orders mates beyond all scores and fits a record.
+    /// A score that fits a record; mates lie beyond all other scores.
     #[must_use]
     pub fn centipawns(self) -> i16 {
         match self {
@@ -34,7 +34,7 @@ impl Eval {
         }
     }
 
-    /// What stands in `[%eval …]`: pawns, or `#` and moves to mate; a depth may follow after a comma.
+    /// Parses the text in `[%eval …]`: pawns, or `#` and moves to mate; a depth may follow after a comma.
     fn parse(text: &[u8]) -> Option<Eval> {
         let text = std::str::from_utf8(text).ok()?;
         let value = text.split(',').next()?.trim();
@@ -47,9 +47,9 @@ impl Eval {
     }
 }
 
-/// The usual way to write pawns, without a float in between, up to the bracket: at most four digits, a point and one or
-/// two more.
-fn hundredths(text: &[u8]) -> Option<i32> {
+/// Parses pawns in the usual notation up to the bracket (at most four digits, a point, one or two digits) without a
+/// float.
+fn parse_hundredths(text: &[u8]) -> Option<i32> {
     let (sign, mut rest) = match text {
         [b'-', rest @ ..] => (-1, rest),
         rest => (1, rest),
@@ -71,10 +71,10 @@ fn hundredths(text: &[u8]) -> Option<i32> {
     (digits > 0).then_some(sign * (whole * 100 + fraction))
 }
 
-/// What the engine that moved found in its search, as cutechess and fastchess write it behind the move: pawns, a slash, the
-/// depth and more (`+0.31/14 0.25s`), or plies to mate (`+M5/20`, `-M12/20`). The mover's view of the position it moved in;
-/// none of book moves and of other comments.
-pub(super) fn of_search(comment: &[u8]) -> Option<Eval> {
+/// Parses the evaluation that cutechess and fastchess write after a move: pawns, a slash and the depth (`+0.31/14
+/// 0.25s`), or plies to mate (`+M5/20`, `-M12/20`). It is from the mover's point of view, in the position before the
+/// move. None for book moves and other comments.
+pub(super) fn parse_search_eval(comment: &[u8]) -> Option<Eval> {
     let text = comment.trim_ascii_start();
     let (sign, rest) = match text {
         [b'+', rest @ ..] => (1, rest),
@@ -99,15 +99,15 @@ pub(super) fn of_search(comment: &[u8]) -> Option<Eval> {
     (ends && eval != Eval::Mate(0)).then_some(eval)
 }
 
-/// A number of at most five digits, and what follows it.
+/// A number of at most five digits, and the text after it.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = text[..digits].iter().fold(0, |value: u32, digit| value.wrapping_mul(10) + u32::from(digit - b'0'));
     (1..=5).contains(&digits).then_some((value, &text[digits..]))
 }
 
-/// The evaluation in a comment: none where there is none, an error where it is malformed.
-pub(super) fn in_comment(comment: &[u8]) -> Option<Result<Eval, ()>> {
+/// The `[%eval …]` of a comment: none without one, an error where it is malformed.
+pub(super) fn parse_comment_eval(comment: &[u8]) -> Option<Result<Eval, ()>> {
     const MARK: &[u8] = b"[%eval ";
     let rest = match comment {
         [b' ', rest @ ..] | rest => rest,
@@ -116,7 +116,7 @@ pub(super) fn in_comment(comment: &[u8]) -> Option<Result<Eval, ()>> {
         Some(rest) => rest,
         None => &comment[memchr::memmem::find(comment, MARK)? + MARK.len()..],
     };
-    if let Some(score) = hundredths(rest) {
+    if let Some(score) = parse_hundredths(rest) {
         return Some(Ok(Eval::Score(Centipawn(score))));
     }
     let text = &rest[..memchr::memchr(b']', rest).unwrap_or(rest.len())];
@@ -128,15 +128,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_engines_say_of_their_searches() {
-        let check = |comment: &str, expected| assert_eq!(of_search(comment.as_bytes()), expected, "{comment}");
+    fn search_evals() {
+        let check = |comment: &str, expected| assert_eq!(parse_search_eval(comment.as_bytes()), expected, "{comment}");
         let score = |centipawns| Some(Eval::Score(Centipawn(centipawns)));
         check("+0.31/14 0.25s", score(31));
         check("-12.05/31 1.250s, n=12345", score(-1205));
         check("0.00/1 0s", score(0));
         check(" +0.31/14/20 0.25s", score(31));
         check("+152.00/9", score(15_200));
-        // Plies: the third move mates; mated at the opponent's sixth.
+        // Plies: mate with the third own move, mated by the opponent's sixth.
         check("+M5/18 0.1s", Some(Eval::Mate(3)));
         check("-M12/20 0.1s, Black mates", Some(Eval::Mate(-6)));
         check("+M1/2 0s", Some(Eval::Mate(1)));

@@ -1,5 +1,5 @@
-//! Reading the games of a file: cut into texts in order, parsed by all cores while the next texts are read, handed out
-//! in file order.
+//! Reads the games of a file. The file is cut into texts in order; all cores parse them while the next ones are read;
+//! games come out in file order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -9,9 +9,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Move, Position};
 
-use super::player::Scribe;
-use super::splitter::{Splitter, Texts};
-use super::{Eval, Head, Parser, SkipReason, SkippedGame};
+use super::splitter::{GameTexts, Splitter};
+use super::{Eval, GameHeader, GameVisitor, Parser, SkipReason, SkippedGame};
 use crate::data::input::{Input, Origin};
 use crate::data::{DataError, GameResult};
 use crate::units::Ply;
@@ -19,23 +18,23 @@ use crate::units::Ply;
 /// A game read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Game {
-    /// Where its text begins, in bytes of the decompressed file.
+    /// Offset of its text in the decompressed file.
     pub offset: u64,
     pub start: Chess,
     pub moves: Vec<PlayedMove>,
-    /// White's view; none for `*` or where there is no `Result` tag and no result at the end of the moves.
+    /// White's result; none for `*`, or where neither a `Result` tag nor the end of the moves gives it.
     pub result: Option<GameResult>,
 }
 
-/// A move of the game and what its comment says.
+/// A move of a game, and the evaluation in its comment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PlayedMove {
     pub mv: Move,
-    /// White's view, of the position after the move.
+    /// Evaluation of the position after the move, from White's point of view.
     pub eval: Option<Eval>,
 }
 
-/// The ply of the first move from `start`: 0, or what the move number of the position says.
+/// The ply of the first move from `start`, by the position's move number.
 #[must_use]
 pub fn first_ply(start: &Chess) -> Ply {
     let plies = (start.fullmoves().get() - 1).saturating_mul(2);
@@ -45,29 +44,28 @@ pub fn first_ply(start: &Chess) -> Ply {
 /// Opens a file of games: PGN, plain or compressed with zstd, gzip or bzip2.
 ///
 /// # Errors
-/// When the file cannot be read or is no file of games.
+/// When the file cannot be read or does not hold games.
 pub fn games(path: &Path) -> Result<Games, DataError> {
-    let reading = Reading::new(Input::open(&Origin::File(path.into()))?, Whole);
-    Ok(Games { reading, ready: VecDeque::new(), failure: None })
+    let reader = GameReader::new(Input::open(&Origin::File(path.into()))?, GameCollector);
+    Ok(Games { reader, ready: VecDeque::new() })
 }
 
-/// The games of a file, in file order. Broken games are passed over and counted. When the file itself breaks off, the
-/// games before that come first, then one error, then nothing.
+/// The games of a file, in file order. Malformed games are skipped and counted. When the file itself is cut off or
+/// damaged, the games before that come first, then one error, then nothing.
 pub struct Games {
-    reading: Reading<Whole>,
+    reader: GameReader<GameCollector>,
     ready: VecDeque<Game>,
-    failure: Option<DataError>,
 }
 
 impl Games {
     #[must_use]
     pub fn skipped(&self) -> &Skipped {
-        &self.reading.skipped
+        &self.reader.skipped
     }
 
     #[must_use]
     pub fn compression(&self) -> &'static str {
-        self.reading.compression()
+        self.reader.compression()
     }
 }
 
@@ -79,10 +77,7 @@ impl Iterator for Games {
             if let Some(game) = self.ready.pop_front() {
                 return Some(Ok(game));
             }
-            if let Some(failure) = self.failure.take() {
-                return Some(Err(failure));
-            }
-            match self.reading.batch() {
+            match self.reader.next_batch() {
                 Ok(Some(games)) => self.ready.extend(games),
                 Ok(None) => return None,
                 Err(error) => return Some(Err(error)),
@@ -91,37 +86,37 @@ impl Iterator for Games {
     }
 }
 
-/// Keeps games whole.
-pub(super) struct Whole;
+/// Collects whole games.
+pub(super) struct GameCollector;
 
-impl Scribe for Whole {
-    type Page = Vec<PlayedMove>;
-    type Kept = Game;
+impl GameVisitor for GameCollector {
+    type State = Vec<PlayedMove>;
+    type Output = Game;
 
-    fn open(&self, _: &Head, _: usize) -> ControlFlow<Game, Vec<PlayedMove>> {
+    fn begin_game(&self, _: &GameHeader, _: usize) -> ControlFlow<Game, Vec<PlayedMove>> {
         ControlFlow::Continue(Vec::with_capacity(128))
     }
 
-    fn ply(&self, moves: &mut Vec<PlayedMove>, _: &Chess, mv: Move) {
+    fn visit_move(&self, moves: &mut Vec<PlayedMove>, _: &Chess, mv: Move) {
         moves.push(PlayedMove { mv, eval: None });
     }
 
-    fn eval(&self, moves: &mut Vec<PlayedMove>, eval: Eval) {
+    fn visit_eval(&self, moves: &mut Vec<PlayedMove>, eval: Eval) {
         if let Some(played) = moves.last_mut() {
             played.eval = Some(eval);
         }
     }
 
-    fn close(&self, moves: Vec<PlayedMove>, head: Head, result: Option<GameResult>) -> Game {
-        Game { offset: head.offset, start: head.start, moves, result }
+    fn end_game(&self, moves: Vec<PlayedMove>, header: GameHeader, result: Option<GameResult>) -> Game {
+        Game { offset: header.offset, start: header.start, moves, result }
     }
 }
 
-/// What was passed over so far.
+/// The games skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     pub by_reason: BTreeMap<SkipReason, u64>,
-    /// The first few.
+    /// The first ten.
     pub examples: Vec<SkippedGame>,
 }
 
@@ -141,23 +136,23 @@ impl Skipped {
     }
 }
 
-/// The games of one input as a scribe keeps them, a batch at a time.
-pub struct Reading<S> {
-    scribe: S,
+/// Reads the games of one input through a visitor, a batch at a time.
+pub struct GameReader<V> {
+    visitor: V,
     splitter: Splitter,
-    /// Read while the batch before was parsed.
-    ahead: Option<Texts>,
-    /// Games handed out.
-    read: u64,
+    /// The texts after the current batch, read while that batch was parsed.
+    next_texts: Option<GameTexts>,
+    games_read: u64,
     pub skipped: Skipped,
 }
 
-/// Games read by one reader, one after the other.
-const GROUP: usize = 16;
+/// Games that one task parses.
+const TASK_GAMES: usize = 16;
 
-impl<S: Scribe> Reading<S> {
-    pub fn new(input: Input, scribe: S) -> Reading<S> {
-        Reading { scribe, splitter: Splitter::new(input), ahead: None, read: 0, skipped: Skipped::default() }
+impl<V: GameVisitor> GameReader<V> {
+    pub fn new(input: Input, visitor: V) -> GameReader<V> {
+        let skipped = Skipped::default();
+        GameReader { visitor, splitter: Splitter::new(input), next_texts: None, games_read: 0, skipped }
     }
 
     pub fn compression(&self) -> &'static str {
@@ -171,28 +166,27 @@ impl<S: Scribe> Reading<S> {
     /// The next games, in file order; none at the end. A batch may be empty.
     ///
     /// # Errors
-    /// When the input breaks off, after all games before that.
-    pub fn batch(&mut self) -> Result<Option<Vec<S::Kept>>, DataError> {
-        let Reading { scribe, splitter, ahead, .. } = self;
-        let scribe = &*scribe;
-        let now = ahead.take().unwrap_or_else(|| splitter.next());
-        if now.is_empty() {
-            return splitter.failure().map_or(Ok(None), |cause| Err(self.broken(cause)));
+    /// When the input is cut off or damaged; all games before that come first.
+    pub fn next_batch(&mut self) -> Result<Option<Vec<V::Output>>, DataError> {
+        let GameReader { visitor, splitter, next_texts, .. } = self;
+        let visitor = &*visitor;
+        let texts = next_texts.take().unwrap_or_else(|| splitter.next_texts());
+        if texts.is_empty() {
+            return splitter.take_failure().map_or(Ok(None), |cause| Err(self.read_error(cause)));
         }
-        let parse = |parser: &mut Parser, group: usize| {
-            let mut games = Vec::with_capacity(GROUP);
+        let parse_task = |parser: &mut Parser, task: usize| {
+            let mut games = Vec::with_capacity(TASK_GAMES);
             let mut reader = None;
-            for game in group * GROUP..now.len().min((group + 1) * GROUP) {
-                let (rest, length, offset) = now.from(game);
-                parser.parse(scribe, rest, length, offset, &mut reader, &mut games);
+            for game in task * TASK_GAMES..texts.len().min((task + 1) * TASK_GAMES) {
+                parser.parse(visitor, texts.text(game), &mut reader, &mut games);
             }
             games
         };
-        let groups = now.len().div_ceil(GROUP);
-        let parse = || (0..groups).into_par_iter().map_init(Parser::default, parse).collect::<Vec<_>>();
-        let (next, parsed) = rayon::join(|| splitter.next(), parse);
-        self.splitter.recycle(now);
-        self.ahead = Some(next);
+        let tasks = texts.len().div_ceil(TASK_GAMES);
+        let parse_all = || (0..tasks).into_par_iter().map_init(Parser::default, parse_task).collect::<Vec<_>>();
+        let (next, parsed) = rayon::join(|| splitter.next_texts(), parse_all);
+        self.splitter.recycle(texts);
+        self.next_texts = Some(next);
         let mut games = Vec::with_capacity(parsed.len());
         for game in parsed.into_iter().flatten() {
             match game {
@@ -200,17 +194,18 @@ impl<S: Scribe> Reading<S> {
                 Err(skipped) => self.skipped.add(skipped),
             }
         }
-        self.read += games.len() as u64;
+        self.games_read += games.len() as u64;
         Ok(Some(games))
     }
 
-    fn broken(&self, cause: std::io::Error) -> DataError {
+    fn read_error(&self, cause: std::io::Error) -> DataError {
         let input = self.input();
         let path = input.origin.path();
         match input.compression.name() {
             "plain" => DataError::Read { path, cause },
             compression => {
-                DataError::Broken { path, compression, at: self.splitter.bytes_read(), games: self.read, cause }
+                let (at, games) = (self.splitter.bytes_read(), self.games_read);
+                DataError::BrokenStream { path, compression, at, games, cause }
             }
         }
     }

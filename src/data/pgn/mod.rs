@@ -1,30 +1,57 @@
-//! Games in PGN. [`games`](games()) reads a file's games whole; a [`Scribe`] takes what it wants of them while they are
-//! read. Stricter than pgn-reader, which does the reading: a token that is no move, number, comment or result makes the
-//! game broken instead of being passed over, since what follows it can no longer be trusted.
+//! PGN games. [`games`](games()) reads whole games from a file; a [`GameVisitor`] is called while games are read and
+//! keeps only what it needs. Reading is stricter than pgn-reader, on which it is built: a token that is neither a move,
+//! a number, a comment nor a result makes the game malformed, because the moves after it cannot be trusted.
+//!
+//! `splitter` cuts a file into texts of single games. `fast_reader` reads the usual ones; the rest go through
+//! `tokenizer` and `strict_reader`, which also locate errors.
 
 mod eval;
-mod follower;
+mod fast_reader;
 mod games;
-mod outline;
-mod player;
 mod san;
 mod splitter;
+mod strict_reader;
 mod tags;
+mod tokenizer;
 
 use std::fmt;
+use std::ops::ControlFlow;
 
-use outline::{Mark, Outliner};
 use pgn_reader::Reader;
 use serde::{Deserialize, Serialize};
+use shakmaty::{Chess, Move};
+use splitter::GameText;
+use tokenizer::{Token, Tokenizer};
 
+use crate::data::GameResult;
 use crate::text::excerpt;
 
 pub use eval::Eval;
-pub use games::{Game, Games, PlayedMove, Reading, Skipped, first_ply, games};
-pub use player::Scribe;
-pub use tags::{Head, Speed};
+pub use games::{Game, GameReader, Games, PlayedMove, Skipped, first_ply, games};
+pub use tags::{GameHeader, Speed};
 
-/// Why a game was passed over.
+/// Receives the moves and evaluations of games while they are read.
+pub trait GameVisitor: Sync {
+    /// The state of the game being read.
+    type State;
+    /// The result of a finished game.
+    type Output: Send;
+
+    /// Called when the tags are read; the whole game has at most `length` bytes. `Break` ends the game here: its moves
+    /// are neither read nor checked.
+    fn begin_game(&self, header: &GameHeader, length: usize) -> ControlFlow<Self::Output, Self::State>;
+    /// Called with each legal move and the position before it.
+    fn visit_move(&self, state: &mut Self::State, before: &Chess, mv: Move);
+    /// Called with the evaluation of the position after the last move, from White's point of view.
+    fn visit_eval(&self, state: &mut Self::State, eval: Eval);
+    /// Called with the evaluation of the position before the last move, by the engine that played it and from its point
+    /// of view.
+    fn visit_search_eval(&self, _state: &mut Self::State, _eval: Eval) {}
+    /// Called at the end with White's result; none where neither a tag nor the end of the moves gives it.
+    fn end_game(&self, state: Self::State, header: GameHeader, result: Option<GameResult>) -> Self::Output;
+}
+
+/// Why a game was skipped.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipReason {
@@ -32,9 +59,9 @@ pub enum SkipReason {
     Variant,
     /// The `FEN` tag holds no legal standard position.
     StartPosition,
-    /// A line that begins like a tag and is none.
+    /// A line that begins like a tag but is not one.
     MalformedTag,
-    /// Something that is no move, number, comment or result.
+    /// A token that is neither a move, a number, a comment nor a result.
     Garbage,
     IllegalMove,
     MalformedEval,
@@ -42,14 +69,14 @@ pub enum SkipReason {
     Unfinished,
 }
 
-/// A game that was passed over.
+/// A game that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedGame {
     pub reason: SkipReason,
-    /// Where the game begins and where the trouble is, in bytes of the decompressed file.
+    /// Where the game begins and where the error is, in bytes of the decompressed file.
     pub game_offset: u64,
     pub offset: u64,
-    /// The offending text, shortened.
+    /// The text at the error, shortened.
     pub text: String,
 }
 
@@ -74,75 +101,72 @@ impl fmt::Display for SkippedGame {
     }
 }
 
-/// Reads the games in a text, one text after another.
+/// Reads the games of one text after another.
 #[derive(Default)]
 pub struct Parser {
-    /// Memory of the last outline.
-    marks: Vec<Mark>,
-    /// Games that had to be read thoroughly, one after the other.
-    thorough: u32,
+    /// The allocation of the last game's tokens, for reuse.
+    tokens: Vec<Token>,
+    /// Consecutive games that the fast reader could not read.
+    fast_failures: u32,
 }
 
-/// After so many games in a row that had to be read thoroughly, so many more are read so at once.
-const OFTEN: u32 = 8;
+/// After this many failures in a row the fast reader is not tried for three times as many games.
+const MAX_FAST_FAILURES: u32 = 8;
 
 impl Parser {
-    /// The games in one text: usually one; more where games without tags follow each other. The text is the beginning
-    /// of `rest`, which `reader` is left in for the text after it, where that can be.
-    pub fn parse<'a, S: Scribe>(
+    /// Appends the games of one text: usually one, more where games without tags follow each other. `reader` stands at
+    /// the beginning of the text, or is none; afterwards likewise for the next text.
+    pub fn parse<'a, V: GameVisitor>(
         &mut self,
-        scribe: &S,
-        rest: &'a [u8],
-        length: usize,
-        offset: u64,
+        visitor: &V,
+        text: GameText<'a>,
         reader: &mut Option<Reader<&'a [u8]>>,
-        out: &mut Vec<Result<S::Kept, SkippedGame>>,
+        out: &mut Vec<Result<V::Output, SkippedGame>>,
     ) {
-        let text = &rest[..length];
-        if self.thorough < OFTEN {
-            let followed = follower::follow(scribe, text, offset, reader.get_or_insert_with(|| Reader::new(rest)));
-            if let Some(game) = followed {
-                self.thorough = 0;
+        if self.fast_failures < MAX_FAST_FAILURES {
+            let game = fast_reader::read(visitor, text, reader.get_or_insert_with(|| Reader::new(text.rest)));
+            if let Some(game) = game {
+                self.fast_failures = 0;
                 return out.push(Ok(game));
             }
-            self.thorough += 1;
+            self.fast_failures += 1;
         } else {
-            self.thorough = (self.thorough + 1) % (4 * OFTEN);
+            self.fast_failures = (self.fast_failures + 1) % (4 * MAX_FAST_FAILURES);
         }
         *reader = None;
-        self.parse_thoroughly(scribe, text, offset, out);
+        self.parse_strictly(visitor, text.bytes(), text.offset, out);
     }
 
-    fn parse_thoroughly<S: Scribe>(
+    fn parse_strictly<V: GameVisitor>(
         &mut self,
-        scribe: &S,
+        visitor: &V,
         text: &[u8],
         offset: u64,
-        out: &mut Vec<Result<S::Kept, SkippedGame>>,
+        out: &mut Vec<Result<V::Output, SkippedGame>>,
     ) {
-        let mut outliner = Outliner::new(text);
-        let mut next = outliner.next_text(0);
+        let mut tokenizer = Tokenizer::new(text);
+        let mut next = tokenizer.skip_blank(0);
         while let Some(start) = next {
-            let outline = outliner.outline(start, std::mem::take(&mut self.marks));
-            let game = player::read(scribe, text, offset, &outline);
-            next = match &game {
-                Ok(_) => outliner.next_text(outline.end),
-                // What follows its tags belongs to it.
+            let game = tokenizer.tokenize_game(start, std::mem::take(&mut self.tokens));
+            let output = strict_reader::read(visitor, text, offset, &game);
+            next = match &output {
+                Ok(_) => tokenizer.skip_blank(game.end),
+                // All text after a game's tags belongs to that game.
                 Err(_) if text[start] == b'[' => None,
-                Err(_) => outliner.next_game(&outline),
+                Err(_) => tokenizer.next_game(&game),
             };
-            out.push(game.map_err(|trouble| SkippedGame {
-                reason: trouble.reason,
+            out.push(output.map_err(|error| SkippedGame {
+                reason: error.reason,
                 game_offset: offset + start as u64,
-                offset: offset + trouble.at as u64,
-                text: first_word(&text[trouble.at..]),
+                offset: offset + error.offset as u64,
+                text: first_word(&text[error.offset..]),
             }));
-            self.marks = outline.marks;
+            self.tokens = game.tokens;
         }
     }
 }
 
-/// The word that a text begins with, or its first 24 bytes.
+/// The first word of a text, at most 24 bytes of it.
 fn first_word(text: &[u8]) -> String {
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     excerpt(&text[..end], 24)

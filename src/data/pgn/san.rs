@@ -1,15 +1,15 @@
-//! From a move's notation to the move: the usual cases without making lists of moves; shakmaty for the rest.
+//! Resolves SAN to a move: the usual cases without generating moves, the rest through shakmaty.
 
 use shakmaty::san::San;
 use shakmaty::{Bitboard, Board, Chess, Color, Move, Position, Rank, Role, Square, attacks};
 
-/// The legal move that `san` stands for in `position`; none where there is none, or several.
+/// The legal move that `san` names in `position`; none if there is none or several.
 pub fn resolve(san: San, position: &Chess) -> Option<Move> {
-    quick(san, position).or_else(|| san.to_move(position).ok())
+    resolve_unambiguous(san, position).or_else(|| san.to_move(position).ok())
 }
 
-/// The move, where just one piece could make it by its way of moving and that is legal.
-fn quick(san: San, position: &Chess) -> Option<Move> {
+/// The move, if exactly one piece can make it pseudo-legally and it is legal.
+fn resolve_unambiguous(san: San, position: &Chess) -> Option<Move> {
     let San::Normal { role, file, rank, capture, to, promotion: None } = san else { return None };
     let (board, turn) = (position.board(), position.turn());
     let taken = board.role_at(to);
@@ -17,31 +17,31 @@ fn quick(san: San, position: &Chess) -> Option<Move> {
         return None;
     }
     let occupied = board.occupied();
-    let able = match role {
+    let origins = match role {
         Role::Pawn if to.rank() == turn.fold_wb(Rank::Eighth, Rank::First) => return None,
         Role::Pawn if capture => attacks::pawn_attacks(turn.other(), to),
-        Role::Pawn => pushing(turn, to, occupied),
+        Role::Pawn => pawn_push_origin(turn, to, occupied),
         Role::Knight => attacks::knight_attacks(to),
         Role::Bishop => attacks::bishop_attacks(to, occupied),
         Role::Rook => attacks::rook_attacks(to, occupied),
         Role::Queen => attacks::queen_attacks(to, occupied),
         Role::King => attacks::king_attacks(to),
     };
-    let mut able = able & position.our(role);
+    let mut origins = origins & position.our(role);
     if let Some(file) = file {
-        able &= Bitboard::from_file(file);
+        origins &= Bitboard::from_file(file);
     }
     if let Some(rank) = rank {
-        able &= Bitboard::from_rank(rank);
+        origins &= Bitboard::from_rank(rank);
     }
-    let from = able.single_square()?;
+    let from = origins.single_square()?;
     let after = occupied.without(from).with(to);
     let king = if role == Role::King { to } else { board.king_of(turn)? };
     let safe = !is_attacked(board, king, turn.other(), after, board.by_color(turn.other()).without(to));
     safe.then_some(Move::Normal { role, from, capture: taken, to, promotion: None })
 }
 
-/// Squares that a bishop and a rook reach on an empty board.
+/// Squares that a bishop and a rook attack on an empty board.
 static LINES: [(Bitboard, Bitboard); 64] = {
     let mut lines = [(Bitboard::EMPTY, Bitboard::EMPTY); 64];
     let mut square = 0;
@@ -54,7 +54,7 @@ static LINES: [(Bitboard, Bitboard); 64] = {
     lines
 };
 
-/// Whether one of `attackers`, pieces of `color`, attacks `square` when `occupied` squares stand in the way.
+/// Whether one of `attackers`, which belong to `color`, attacks `square` given the `occupied` squares.
 fn is_attacked(board: &Board, square: Square, color: Color, occupied: Bitboard, attackers: Bitboard) -> bool {
     let of = |role| board.by_role(role) & attackers;
     let near = attacks::pawn_attacks(color.other(), square) & of(Role::Pawn)
@@ -62,7 +62,7 @@ fn is_attacked(board: &Board, square: Square, color: Color, occupied: Bitboard, 
         | attacks::king_attacks(square) & of(Role::King);
     let (diagonals, straights) = LINES[usize::from(square)];
     let queens = of(Role::Queen);
-    // Mostly nothing stands on the lines.
+    // Usually no slider stands on these lines, and the lookups below are not needed.
     let by_bishop = (queens | of(Role::Bishop)) & diagonals;
     let by_rook = (queens | of(Role::Rook)) & straights;
     near.any()
@@ -70,8 +70,8 @@ fn is_attacked(board: &Board, square: Square, color: Color, occupied: Bitboard, 
         || by_rook.any() && (attacks::rook_attacks(square, occupied) & by_rook).any()
 }
 
-/// The square a pawn comes from that moves straight to `to`.
-fn pushing(turn: Color, to: Square, occupied: Bitboard) -> Bitboard {
+/// The square from which a pawn can be pushed to `to`.
+fn pawn_push_origin(turn: Color, to: Square, occupied: Bitboard) -> Bitboard {
     let back = turn.fold_wb(-8, 8);
     match to.offset(back) {
         Some(middle) if !occupied.contains(middle) && to.rank() == turn.fold_wb(Rank::Fourth, Rank::Fifth) => {
@@ -89,8 +89,8 @@ mod tests {
     use rand::RngExt;
     use shakmaty::{File, Rank};
 
-    /// Every way to name a move to a square, legal or not.
-    fn namings() -> impl Iterator<Item = San> {
+    /// Every SAN of a move to a square, legal or not.
+    fn every_san() -> impl Iterator<Item = San> {
         let files = || std::iter::once(None).chain(File::ALL.map(Some));
         let ranks = || std::iter::once(None).chain(Rank::ALL.map(Some));
         Role::ALL.into_iter().flat_map(move |role| {
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_way_never_differs() {
-        let mut quickly = 0;
+    fn unambiguous_moves_agree_with_shakmaty() {
+        let mut resolved = 0;
         for game in 0..12 {
             let mut rng = Seed(8).stream("san", game);
             let mut position = Chess::default();
@@ -119,9 +119,9 @@ mod tests {
                     assert_eq!(resolve(San::from_move(&position, *mv), &position), Some(*mv));
                 }
                 if rng.random_ratio(1, 12) {
-                    for san in namings() {
-                        if let Some(mv) = quick(san, &position) {
-                            quickly += 1;
+                    for san in every_san() {
+                        if let Some(mv) = resolve_unambiguous(san, &position) {
+                            resolved += 1;
                             assert_eq!(san.to_move(&position).ok(), Some(mv), "{san}");
                         }
                     }
@@ -129,6 +129,6 @@ mod tests {
                 position.play_unchecked(moves[rng.random_range(0..moves.len())]);
             }
         }
-        assert!(quickly > 1000, "{quickly}");
+        assert!(resolved > 1000, "{resolved}");
     }
 }

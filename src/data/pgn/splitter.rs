@@ -1,23 +1,23 @@
-//! Cuts a stream of PGN text into the texts of single games, without understanding them: a game begins at a tag line
-//! (`[Name …`) that follows a line which is none. So a broken game never swallows its successor, games can be parsed
-//! in parallel, and every one has its byte offset.
+//! Cuts PGN text into the texts of single games without parsing them: a game begins at a tag line (`[Name …`) after a
+//! line that is not a tag. A malformed game therefore never swallows the next one, games can be parsed in parallel, and
+//! each has a byte offset.
 
 use std::io;
 use std::ops::Range;
 
-use super::outline::{self, BOM};
+use super::tokenizer::{self, BOM};
 use crate::data::input::Input;
 
-/// The texts of some games (tags and movetext), or what stands where games should.
+/// Consecutive texts of games: tags and movetext, or whatever stands in their place.
 #[derive(Default)]
-pub struct Texts {
-    /// Of the first byte, in the decompressed text.
+pub struct GameTexts {
+    /// Offset of the first byte in the decompressed text.
     offset: u64,
     bytes: Vec<u8>,
     games: Vec<Range<usize>>,
 }
 
-impl Texts {
+impl GameTexts {
     pub const fn is_empty(&self) -> bool {
         self.games.is_empty()
     }
@@ -26,27 +26,44 @@ impl Texts {
         self.games.len()
     }
 
-    /// Everything from a game's text on, the text's length and the offset of its first byte.
-    pub fn from(&self, game: usize) -> (&[u8], usize, u64) {
+    pub fn text(&self, game: usize) -> GameText<'_> {
         let range = self.games[game].clone();
-        (&self.bytes[range.start..], range.len(), self.offset + range.start as u64)
+        let rest = &self.bytes[range.start..];
+        GameText { rest, length: range.len(), offset: self.offset + range.start as u64 }
     }
 }
 
-/// A text longer than this is cut: no game is, and garbage without an end must not fill the memory.
-const LONGEST: usize = 16 << 20;
+/// The text of one game.
+#[derive(Copy, Clone)]
+pub struct GameText<'a> {
+    /// The text and all texts of the batch after it, which one pgn-reader can read in a row.
+    pub rest: &'a [u8],
+    pub length: usize,
+    /// Offset of the first byte in the decompressed text.
+    pub offset: u64,
+}
+
+impl<'a> GameText<'a> {
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        &self.rest[..self.length]
+    }
+}
+
+/// Longer texts are cut, so that garbage without an end does not fill the memory. No game is that long.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 pub struct Splitter {
     input: Input,
-    /// Text cut at once, as far as games are not longer: a compromise between memory and keeping the cores busy.
-    batch: usize,
-    /// Read, but not yet handed out.
-    rest: Vec<u8>,
-    /// Memory to use again.
+    /// Bytes cut at once: large enough to keep the cores busy, small enough for the memory.
+    batch_bytes: usize,
+    /// Read but not yet returned.
+    pending: Vec<u8>,
+    /// The allocation of texts no longer needed, for reuse.
     spare: Vec<u8>,
-    /// Bytes handed out so far.
+    /// Bytes returned so far.
     offset: u64,
-    /// Nothing more comes from the input.
+    /// Whether the input has ended or failed.
     ended: bool,
     failure: Option<io::Error>,
 }
@@ -56,56 +73,56 @@ impl Splitter {
         Splitter::with_batch(input, 1 << 20)
     }
 
-    pub fn with_batch(input: Input, batch: usize) -> Splitter {
-        Splitter { input, batch, rest: Vec::new(), spare: Vec::new(), offset: 0, ended: false, failure: None }
+    pub fn with_batch(input: Input, batch_bytes: usize) -> Splitter {
+        Splitter { input, batch_bytes, pending: Vec::new(), spare: Vec::new(), offset: 0, ended: false, failure: None }
     }
 
     /// Bytes of the decompressed text read so far.
     pub fn bytes_read(&self) -> u64 {
-        self.offset + self.rest.len() as u64
+        self.offset + self.pending.len() as u64
     }
 
     pub fn input(&self) -> &Input {
         &self.input
     }
 
-    /// Takes back texts that nobody needs any more.
-    pub fn recycle(&mut self, texts: Texts) {
+    /// Takes back the allocation of texts that were parsed.
+    pub fn recycle(&mut self, texts: GameTexts) {
         self.spare = texts.bytes;
     }
 
-    /// Why the input broke off, once its last texts were handed out. The unfinished one is dropped.
-    pub fn failure(&mut self) -> Option<io::Error> {
+    /// The error with which the input ended, once all texts before it were returned. The unfinished text is dropped.
+    pub fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take().inspect(|_| {
-            self.offset += self.rest.len() as u64;
-            self.rest.clear();
+            self.offset += self.pending.len() as u64;
+            self.pending.clear();
         })
     }
 
-    /// The next games' texts, none at the end.
-    pub fn next(&mut self) -> Texts {
+    /// The next texts; empty at the end.
+    pub fn next_texts(&mut self) -> GameTexts {
         let mut bytes = std::mem::take(&mut self.spare);
         bytes.clear();
-        bytes.append(&mut self.rest);
-        let mut wanted = self.batch;
+        bytes.append(&mut self.pending);
+        let mut wanted = self.batch_bytes;
         loop {
             self.fill(&mut bytes, wanted);
-            let mut games = cut(&bytes);
+            let mut games = split_games(&bytes);
             if self.ended && self.failure.is_none() {
-                return self.hand_out(bytes, games);
+                return self.texts(bytes, games);
             }
-            // The last game may go on.
+            // The last game may continue in the bytes that follow.
             let last = games.pop();
             if !games.is_empty() || self.ended {
-                self.rest.extend_from_slice(&bytes[last.map_or(bytes.len(), |last| last.start)..]);
-                bytes.truncate(bytes.len() - self.rest.len());
-                return self.hand_out(bytes, games);
+                self.pending.extend_from_slice(&bytes[last.map_or(bytes.len(), |last| last.start)..]);
+                bytes.truncate(bytes.len() - self.pending.len());
+                return self.texts(bytes, games);
             }
-            if bytes.len() >= LONGEST {
+            if bytes.len() >= MAX_TEXT_BYTES {
                 games.extend(last);
-                return self.hand_out(bytes, games);
+                return self.texts(bytes, games);
             }
-            wanted = (bytes.len() * 2).min(LONGEST);
+            wanted = (bytes.len() * 2).min(MAX_TEXT_BYTES);
         }
     }
 
@@ -122,15 +139,15 @@ impl Splitter {
         }
     }
 
-    fn hand_out(&mut self, bytes: Vec<u8>, games: Vec<Range<usize>>) -> Texts {
+    fn texts(&mut self, bytes: Vec<u8>, games: Vec<Range<usize>>) -> GameTexts {
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Texts { offset, bytes, games }
+        GameTexts { offset, bytes, games }
     }
 }
 
-/// Where games stand in a text; together they are all of it.
-fn cut(bytes: &[u8]) -> Vec<Range<usize>> {
+/// The ranges of the games in a text; together they cover it.
+fn split_games(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut games = Vec::new();
     let (mut start, mut in_movetext) = (0, false);
     let mut line_start = 0;
@@ -143,7 +160,7 @@ fn cut(bytes: &[u8]) -> Vec<Range<usize>> {
             start = line_start;
             in_movetext = false;
         }
-        in_movetext = in_movetext || holds_movetext(line);
+        in_movetext = in_movetext || has_movetext(line);
         line_start = line_end;
     }
     if start < bytes.len() {
@@ -152,15 +169,15 @@ fn cut(bytes: &[u8]) -> Vec<Range<usize>> {
     games
 }
 
-/// `[` and a letter: comments such as `[%eval 0.3]` may begin a line too.
+/// Whether a line begins with `[` and a letter; a line may also begin with a comment such as `[%eval 0.3]`.
 fn is_tag(line: &[u8]) -> bool {
     matches!(trim(line), [b'[', c, ..] if c.is_ascii_alphabetic())
 }
 
-/// Whether there is anything but tags, or what should be tags.
-fn holds_movetext(line: &[u8]) -> bool {
+/// Whether a line holds anything but tags, well-formed or not.
+fn has_movetext(line: &[u8]) -> bool {
     let mut rest = trim(line);
-    while let Some(tag) = outline::tag(rest) {
+    while let Some(tag) = tokenizer::parse_tag(rest) {
         rest = trim(&rest[tag.end..]);
     }
     !(rest.is_empty() || is_tag(rest) || line.starts_with(b"%"))
@@ -178,19 +195,19 @@ mod tests {
     fn check(text: &str, expected: &[(u64, &str)]) {
         for batch in [1, 5, 20, 1000] {
             let mut splitter = Splitter::with_batch(Input::from_bytes(text.as_bytes().to_vec()), batch);
-            let mut found = Vec::new();
+            let mut games = Vec::new();
             loop {
-                let texts = splitter.next();
+                let texts = splitter.next_texts();
                 if texts.is_empty() {
                     break;
                 }
                 for game in 0..texts.len() {
-                    let (rest, length, offset) = texts.from(game);
-                    found.push((offset, String::from_utf8(rest[..length].to_vec()).unwrap()));
+                    let text = texts.text(game);
+                    games.push((text.offset, String::from_utf8(text.bytes().to_vec()).unwrap()));
                 }
             }
-            let found: Vec<_> = found.iter().map(|(offset, text)| (*offset, text.as_str())).collect();
-            assert_eq!(found, expected, "{batch} bytes at once");
+            let games: Vec<_> = games.iter().map(|(offset, text)| (*offset, text.as_str())).collect();
+            assert_eq!(games, expected, "{batch} bytes at once");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the tags of a game say, as far as it matters here.
+//! The tags of a game that the pipeline uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
 use shakmaty::{ByColor, CastlingMode, Chess, Outcome, Position};
 
-/// What is known of a game before its moves.
+/// The tags of a game.
 #[derive(Clone, Debug)]
-pub struct Head {
-    /// Where its text begins, in bytes of the decompressed file.
+pub struct GameHeader {
+    /// Offset of the game's text in the decompressed file.
     pub offset: u64,
     pub start: Chess,
-    /// None where there is no (known) `Result` tag.
+    /// None without a `Result` tag that names one.
     pub outcome: Option<Outcome>,
-    /// Elo, where the tags give it.
+    /// Elo ratings given in the tags.
     pub ratings: ByColor<Option<u16>>,
     pub speed: Option<Speed>,
 }
 
-impl Head {
-    pub(super) fn new(offset: u64) -> Head {
+impl GameHeader {
+    pub(super) fn new(offset: u64) -> GameHeader {
         let ratings = ByColor { white: None, black: None };
-        Head { offset, start: Chess::default(), outcome: None, ratings, speed: None }
+        GameHeader { offset, start: Chess::default(), outcome: None, ratings, speed: None }
     }
 }
 
-/// How long a game may take by its `TimeControl` tag: base time and forty increments, as Lichess classifies its games.
+/// Time class of a game by its `TimeControl` tag: base time plus forty increments, with Lichess's limits.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Speed {
@@ -40,12 +40,12 @@ pub enum Speed {
     /// Below 25 minutes.
     Rapid,
     Classical,
-    /// No clock, or days a move.
+    /// No clock, or days per move.
     Correspondence,
 }
 
 impl Speed {
-    /// From the tag's value: `300+3`, `60`, `-`, `1/259200`, `40/5400:1800`.
+    /// Parses the tag's value: `300+3`, `60`, `-`, `1/259200`, `40/5400:1800`.
     #[must_use]
     pub fn of(time_control: &[u8]) -> Option<Speed> {
         let text = std::str::from_utf8(time_control).ok()?.trim();
@@ -85,7 +85,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.trim().parse().ok()
 }
 
-/// An Elo rating; none for `?`, `-` and other words.
+/// An Elo rating; none for values such as `?` and `-`.
 pub(super) fn rating(value: &[u8]) -> Option<u16> {
     number(std::str::from_utf8(value).ok()?)
 }

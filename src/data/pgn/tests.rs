@@ -1,9 +1,9 @@
-//! What is read, what is refused and where, and that nothing is swallowed.
+//! Well-formed games are read, malformed ones are skipped with reason and offset, and never affect their neighbours.
 
 use shakmaty::CastlingMode;
 use shakmaty::uci::UciMove;
 
-use super::games::Whole;
+use super::games::GameCollector;
 use super::splitter::Splitter;
 use super::*;
 use crate::data::GameResult;
@@ -16,12 +16,13 @@ fn parsed(text: &str) -> Vec<Result<Game, SkippedGame>> {
     games
 }
 
-/// Reads a text both ways: they must agree.
+/// Reads a text with both readers, which must agree.
 fn read_into(text: &[u8], offset: u64, games: &mut Vec<Result<Game, SkippedGame>>) {
-    let (first, mut thoroughly) = (games.len(), Vec::new());
-    Parser::default().parse(&Whole, text, text.len(), offset, &mut None, games);
-    Parser::default().parse_thoroughly(&Whole, text, offset, &mut thoroughly);
-    assert_eq!(games[first..], thoroughly, "{}", String::from_utf8_lossy(text));
+    let (first, mut strict) = (games.len(), Vec::new());
+    let text = GameText { rest: text, length: text.len(), offset };
+    Parser::default().parse(&GameCollector, text, &mut None, games);
+    Parser::default().parse_strictly(&GameCollector, text.rest, offset, &mut strict);
+    assert_eq!(games[first..], strict, "{}", String::from_utf8_lossy(text.rest));
 }
 
 fn only(text: &str) -> Game {
@@ -49,13 +50,15 @@ fn movetext() {
     assert!(parsed(" \n\n ").is_empty());
 }
 
-/// Games with tags, plain and not so plain, whole and damaged: both ways agree, and plain ones are followed.
+/// Games with tags, usual and unusual, well-formed and malformed: both readers agree, and the fast one reads the usual
+/// ones.
 #[test]
-fn plain_games_are_followed() {
-    let check = |movetext: &str, followed: bool| {
+fn the_fast_reader_reads_usual_games() {
+    let check = |movetext: &str, fast: bool| {
         let text = format!("[Event \"x\"]\n[Result \"1-0\"]\n\n{movetext}\n\n");
-        let found = follower::follow(&Whole, text.as_bytes(), 100, &mut Reader::new(text.as_bytes()));
-        assert_eq!(found.is_some(), followed, "{text}");
+        let game_text = GameText { rest: text.as_bytes(), length: text.len(), offset: 100 };
+        let found = fast_reader::read(&GameCollector, game_text, &mut Reader::new(text.as_bytes()));
+        assert_eq!(found.is_some(), fast, "{text}");
         let games = parsed(&text);
         assert!(found.is_none_or(|game| games == [Ok(game)]), "{text}");
     };
@@ -103,7 +106,7 @@ fn evals() {
 }
 
 #[test]
-fn one_number_orders_mates_beyond_scores() {
+fn mates_lie_beyond_scores() {
     let check = |eval: Eval, expected| assert_eq!(eval.centipawns(), expected, "{eval:?}");
     check(Eval::Score(Centipawn(-35)), -35);
     check(Eval::Score(Centipawn(40_000)), 30_000);
@@ -122,7 +125,7 @@ fn starting_positions() {
 }
 
 #[test]
-fn broken_games_say_why_and_where() {
+fn malformed_games_have_a_reason_and_an_offset() {
     let check = |text: &str, reason, offset: u64, excerpt: &str| {
         let skipped = parsed(text).remove(0).expect_err(text);
         assert_eq!((skipped.reason, skipped.offset), (reason, 100 + offset), "{text}");
@@ -145,7 +148,7 @@ fn broken_games_say_why_and_where() {
 }
 
 #[test]
-fn what_programs_write_is_read() {
+fn common_variants_of_the_notation_are_read() {
     let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
     check("[Result \"1-0\"]\r\n\r\n1. e4 e5\r\n2. Nf3 1-0\r\n\r\n", "e2e4 e7e5 g1f3");
     check("\u{feff}[Result \"*\"]\n\n1.e4 e5$1$14 *", "e2e4 e7e5");
@@ -155,13 +158,13 @@ fn what_programs_write_is_read() {
     check("1. e4 Nf6 2. e5 d5 3. exd6e.p. exd6 *", "e2e4 g8f6 e4e5 d7d5 e5d6 e7d6");
     check("1. d4 d5 2. Nc3 Nc6 3. Bf4 Bf5 4. Qd2 Qd7 5. 0-0-0+ 0-0-0 *", LONG_CASTLING);
     check("1. e4 e5 {[%csl Ga1]\n[%eval 0.1]} 2. Nf3 *", "e2e4 e7e5 g1f3");
-    // Where pgn-reader would end the game.
+    // pgn-reader alone would end the game at these empty lines.
     check("1. e4 e5\n\n2. Nf3 *", "e2e4 e7e5 g1f3");
     check("1. e4 e5 ; open\n\r\n\n\n% x\n\n2. Nf3 (2. d4\n\nd5) *", "e2e4 e7e5 g1f3");
     check("[A \"\"]\n\n{an introduction}\n\n1. e4\n\n1. ... e5 *", "e2e4 e7e5");
-    // Quotes and backslashes without escapes, as python-chess takes them too.
+    // Unescaped quotes and backslashes, which python-chess accepts too.
     check("[A \"the \"open\"\"]\n[B \"C:\\\"]\n[C \"a \\\"b\\\" \\\\\"] [D \"\"]\n[ E  \"\" ]\n\n1. e4 *", "e2e4");
-    // What goes beyond the reader's buffers.
+    // Longer than pgn-reader's buffers.
     let long = "x".repeat(70_000);
     check(
         &format!("[A \"{long}\"]\n[B \"{long}\"]\n\n1. e4 {{{long}}} e5 ; {long}\n(({long})) 2. Nf3 *"),
@@ -173,21 +176,21 @@ fn what_programs_write_is_read() {
 
 const LONG_CASTLING: &str = "d2d4 d7d5 b1c3 b8c6 c1f4 c8f5 d1d2 d8d7 e1c1 e8c8";
 
-/// Where blanks or order are unusual, pgn-reader is the measure.
+/// Unusual blanks and order are read as pgn-reader reads them.
 #[test]
-fn what_pgn_reader_reads_is_read() {
+fn unusual_text_is_read_as_by_pgn_reader() {
     let check = |text: &str, expected: &str| assert_eq!(moves(&only(text)), expected, "{text}");
     check("[Result \"*\"][FEN \"4k3/8/8/8/8/8/4P3/4K3 w - -\"] 1. e4 *", "e2e4");
     check("1.e4!e5*", "e2e4 e7e5");
     check("1. e4 !e5$2 2. Nf3. *", "e2e4 e7e5 g1f3");
-    // It skips variations without reading them, and the evaluations of `;` comments.
+    // It skips variations without reading them, and evaluations in `;` comments.
     check("1. e4 (1. @#!x $ [%eval 12x] 1-0 }) e5 *", "e2e4 e7e5");
     assert_eq!(only("1. e4 ; [%eval 0.5]\n*").moves[0].eval, None);
     assert!(parsed("% nothing\n%\n").is_empty());
 }
 
 #[test]
-fn what_pgn_reader_passes_over_is_garbage() {
+fn text_that_pgn_reader_skips_is_garbage() {
     let check = |movetext: &str, bad: &str| {
         let text = format!("1. e4 {movetext} 1-0");
         let skipped = parsed(&text).remove(0).expect_err(&text);
@@ -220,7 +223,7 @@ fn what_pgn_reader_passes_over_is_garbage() {
 }
 
 #[test]
-fn the_rest_of_a_game_is_no_game() {
+fn the_rest_of_a_game_is_not_a_game() {
     let check = |text: &str, offset: u64| {
         let games = parsed(text);
         assert_eq!(games.iter().flatten().count(), 0, "{text}");
@@ -255,7 +258,7 @@ fn no_game_swallows_the_next() {
         "1. e4 1-0x",
     ];
     for broken in BROKEN {
-        // Without tags only an empty line tells; a comment without an end takes what it gets.
+        // Without tags only an empty line separates games; an unclosed comment swallows the text after it.
         let text = format!("1. d4 1-0\n\n{broken}\n\n1. c4 {} 0-1", if broken.contains('{') { "" } else { "{}" });
         let games = parsed(&text);
         let (first, last) = (games.first().unwrap(), games.last().unwrap());
@@ -272,22 +275,22 @@ fn no_game_swallows_the_next() {
     assert_eq!(parsed("1. e4 e4 * 1-0").iter().flatten().count(), 0);
 }
 
-/// The games of a file, however much is read at once, and whether readers are shared between games or not.
+/// The games of a file; neither the batch size nor sharing readers between games matters.
 fn split(text: &[u8]) -> Vec<Result<Game, SkippedGame>> {
     let read = |batch: usize, shared: bool| {
         let mut splitter = Splitter::with_batch(Input::from_bytes(text.to_vec()), batch);
         let (mut games, mut parser) = (Vec::new(), Parser::default());
         loop {
-            let texts = splitter.next();
+            let texts = splitter.next_texts();
             if texts.is_empty() {
                 return games;
             }
             let mut reader = None;
             for game in 0..texts.len() {
-                let (rest, length, offset) = texts.from(game);
+                let text = texts.text(game);
                 match shared {
-                    true => parser.parse(&Whole, rest, length, offset, &mut reader, &mut games),
-                    false => read_into(&rest[..length], offset, &mut games),
+                    true => parser.parse(&GameCollector, text, &mut reader, &mut games),
+                    false => read_into(text.bytes(), text.offset, &mut games),
                 }
             }
         }
@@ -319,7 +322,7 @@ const DECORATIONS: [&str; 14] = [
 const GARBAGE: [&str; 12] = ["@x", "12x", ")", "}", "$", "e4Nf3", "Ke", "[x", "½-½", "e4++", "0-0-1", "1-0x"];
 
 proptest::proptest! {
-    /// Whatever the bytes: no panic, and offsets inside the text.
+        /// Arbitrary bytes cause no panic, and offsets lie inside the text.
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), cut in 0usize..60) {
         let mut text = b"[Result \"1-0\"]\n\n1. e4 {[%eval 0.2]} e5 2. Nf3 (2. f4) Nc6 1-0\n"[..cut].to_vec();
@@ -331,7 +334,7 @@ proptest::proptest! {
         }
     }
 
-    /// Between moves anything may stand that is no move, and garbage is found wherever it stands.
+        /// Decorations between moves are skipped, and garbage is found wherever it stands.
     #[test]
     fn decorated(
         decorations in proptest::collection::vec(0..DECORATIONS.len(), 8 * LINE.len()),
@@ -340,7 +343,7 @@ proptest::proptest! {
         let (mut good, mut bad, mut at) = (String::new(), String::new(), 0);
         for (ply, decorations) in decorations.chunks(8).enumerate() {
             let decorations: Vec<_> = decorations.iter().map(|index| DECORATIONS[*index]).collect();
-            // After an empty line, 1. would begin another game.
+                        // After an empty line, `1.` would begin another game.
             let between = format!(" {} ", decorations.join(" ")).replace("1.", if ply > 0 { "2." } else { "1." });
             for text in [&mut good, &mut bad] {
                 text.push_str(if ply == 0 { "1. " } else { &between });
@@ -359,7 +362,7 @@ proptest::proptest! {
         assert_eq!((skipped.reason, skipped.offset), (SkipReason::Garbage, 100 + at as u64));
     }
 
-    /// Good games before and after a damaged one survive.
+        /// Well-formed games before and after a damaged one are read.
     #[test]
     fn damage_stays_where_it_is(
         edits in proptest::collection::vec((0usize..100, 0usize..4, "[ -~\n]|[\n1.*(){};%$!0e-]"), 1..6),
@@ -369,13 +372,13 @@ proptest::proptest! {
             let at = at.min(damaged.len());
             damaged.splice(at..(at + length).min(damaged.len()), text.bytes());
         }
-        // What looks like a tag begins a game.
+                // A `[` at the beginning of a line begins a game.
         let damaged = String::from_utf8(damaged).unwrap().replace('[', "<");
         let text = format!("[A \"\"]\n\n1. d4 1-0\n\n[A \"\"]\n\n1. {damaged}\n\n[A \"\"]\n\n1. c4 {{x}} 0-1\n");
         let games = split(text.as_bytes());
         assert_eq!(moves(games.first().unwrap().as_ref().unwrap()), "d2d4", "{text}");
         assert_eq!(moves(games.last().unwrap().as_ref().unwrap()), "c2c4", "{text}");
-        // Without tags too, but for an open comment.
+                // Without tags too, unless a comment is left open.
         let text = format!("1. d4 1-0\n\n{}\n\n1. c4 {{x}} 0-1\n", damaged.replace('{', "<"));
         let games = split(text.as_bytes());
         assert_eq!(moves(games.first().unwrap().as_ref().unwrap()), "d2d4", "{text}");

@@ -11,7 +11,7 @@ use self::breakdown::SampleContext;
 use self::tally::{Mean, Tally};
 use super::MeasureError;
 use crate::chess::{Board, Color, Perspective};
-use crate::data::formats::{Format, Rescale, SampleReader, SkippedSamples, convert_score};
+use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, ScoreUnit};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
@@ -89,7 +89,7 @@ pub fn loss(
     let (format, score_unit) = (reader.format(), reader.score_unit());
     let sample_losses = SampleLosses {
         path: data,
-        units: Rescale { from: score_unit, to: ScoreUnit::Centipawns },
+        units: UnitConversion { from: score_unit, to: ScoreUnit::Centipawns },
         loss: options.loss,
         has_games: format.has_ply(),
     };
@@ -193,7 +193,7 @@ struct SampleLoss {
 /// Computes the losses of samples.
 struct SampleLosses<'a> {
     path: &'a Path,
-    units: Rescale,
+    units: UnitConversion,
     loss: EvalLoss,
     /// Whether the format has games and plies.
     has_games: bool,

@@ -6,10 +6,12 @@ use shakmaty::{Chess, Move, Position};
 
 use super::drop_reason::{BuildCounts, DropReason, GameDropReason};
 use super::options::{BuildOptions, Filter};
-use crate::data::{Eval, GameResult, Head, Method, Needs, Record, RecordError, ScoreUnit, Scribe, first_ply};
+use crate::data::{
+    Eval, GameHeader, GameResult, GameVisitor, Method, Needs, Record, RecordError, ScoreUnit, first_ply,
+};
 use crate::units::Ply;
 
-/// The filters that need no other sample. As a [`Scribe`] it filters the positions of a PGN game while it is read.
+/// The filters that need no other sample. As a [`GameVisitor`] it filters the positions of a PGN game while it is read.
 #[derive(Clone, Debug)]
 pub struct SampleFilter {
     options: BuildOptions,
@@ -178,11 +180,11 @@ impl OpenGame {
     }
 }
 
-impl Scribe for SampleFilter {
-    type Page = OpenGame;
-    type Kept = FilteredSamples;
+impl GameVisitor for SampleFilter {
+    type State = OpenGame;
+    type Output = FilteredSamples;
 
-    fn open(&self, head: &Head, length: usize) -> ControlFlow<FilteredSamples, OpenGame> {
+    fn begin_game(&self, head: &GameHeader, length: usize) -> ControlFlow<FilteredSamples, OpenGame> {
         let BuildOptions { min_rating, speeds, .. } = &self.options;
         let rated = |least: u16| [head.ratings.white, head.ratings.black].iter().all(|rating| *rating >= Some(least));
         let reason = if min_rating.is_some_and(|least| !rated(least)) {
@@ -204,7 +206,7 @@ impl Scribe for SampleFilter {
         ControlFlow::Break(filtered)
     }
 
-    fn ply(&self, game: &mut OpenGame, before: &Chess, mv: Move) {
+    fn visit_move(&self, game: &mut OpenGame, before: &Chess, mv: Move) {
         let ply = game.ply;
         game.ply = ply.saturating_add(1);
         game.filtered.counts.positions += 1;
@@ -217,11 +219,11 @@ impl Scribe for SampleFilter {
         };
     }
 
-    fn eval(&self, game: &mut OpenGame, eval: Eval) {
+    fn visit_eval(&self, game: &mut OpenGame, eval: Eval) {
         game.eval = Some(eval);
     }
 
-    fn searched(&self, game: &mut OpenGame, eval: Eval) {
+    fn visit_search_eval(&self, game: &mut OpenGame, eval: Eval) {
         let score = Some(eval.centipawns());
         match std::mem::replace(&mut game.newest, NewestMove::Settled) {
             NewestMove::Settled => {}
@@ -238,7 +240,7 @@ impl Scribe for SampleFilter {
         }
     }
 
-    fn close(&self, mut game: OpenGame, _: Head, result: Option<GameResult>) -> FilteredSamples {
+    fn end_game(&self, mut game: OpenGame, _: GameHeader, result: Option<GameResult>) -> FilteredSamples {
         game.settle();
         let mut filtered = game.filtered;
         if let Some(result) = result {

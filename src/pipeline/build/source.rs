@@ -10,8 +10,10 @@ use rayon::prelude::*;
 
 use super::filter::{FilteredSamples, SampleFilter};
 use super::options::BuildOptions;
-use crate::data::formats::{FileUnit, Format, Rescale, SampleReader, decoders, detect, file_unit, rescale, score_unit};
-use crate::data::{DataError, Input, Origin, Reading, Record, RecordError, ScoreUnit, Skipped};
+use crate::data::formats::{
+    FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
+};
+use crate::data::{DataError, GameReader, Input, Origin, Record, RecordError, ScoreUnit, Skipped};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
@@ -23,7 +25,7 @@ pub struct SampleSource {
     reader: InputReader,
     filter: SampleFilter,
     unit: FileUnit,
-    rescale: Rescale,
+    rescale: UnitConversion,
     /// Scores cut to the range of the target unit.
     scores_cut: u64,
     weight: f64,
@@ -36,12 +38,12 @@ pub struct SampleSource {
 pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
     match &input.origin {
         Origin::File(path) => score_unit(path, input.format, input.unit),
-        Origin::Stdin => file_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
+        Origin::Stdin => resolve_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
     }
 }
 
 enum InputReader {
-    Games { reading: Box<Reading<SampleFilter>>, read: u64, decoders: &'static ThreadPool },
+    Games { reading: Box<GameReader<SampleFilter>>, read: u64, decoders: &'static ThreadPool },
     Samples { reader: Box<SampleReader>, read: u64 },
 }
 
@@ -60,16 +62,16 @@ impl SampleSource {
         let format = match (input.format, origin) {
             (Some(format), _) => format,
             (None, Origin::File(path)) => detect(path)?,
-            // Reading it fails where it is not PGN.
+            // GameReader it fails where it is not PGN.
             (None, Origin::Stdin) => Format::Pgn,
         };
         let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
         let own_unit = input_unit(input)?;
-        let rescale = Rescale { from: own_unit.unit, to: unit };
+        let rescale = UnitConversion { from: own_unit.unit, to: unit };
         let filter = SampleFilter::new(options, scores_later, unit);
         let reader = match origin {
             _ if format == Format::Pgn => {
-                let reading = Box::new(Reading::new(Input::open(origin)?, filter.clone()));
+                let reading = Box::new(GameReader::new(Input::open(origin)?, filter.clone()));
                 InputReader::Games { reading, read: 0, decoders: decoders(&origin.path())? }
             }
             Origin::File(path) => {
@@ -91,14 +93,14 @@ impl SampleSource {
     pub fn next_batch(&mut self) -> Result<Option<Batch>, DataError> {
         match &mut self.reader {
             InputReader::Games { reading, read, decoders } => {
-                let Some(games) = decoders.install(|| reading.batch())? else { return Ok(None) };
+                let Some(games) = decoders.install(|| reading.next_batch())? else { return Ok(None) };
                 let first = *read;
                 *read += games.len() as u64;
                 Ok(Some((first..).zip(games).collect()))
             }
             InputReader::Samples { reader, read } => {
                 let Some(mut block) = reader.next_block()? else { return Ok(None) };
-                self.scores_cut += rescale(&mut block, self.rescale);
+                self.scores_cut += rescale_scores(&mut block, self.rescale);
                 let games = filter_by_game(&self.filter, &block);
                 let first = *read;
                 *read += block.len() as u64;

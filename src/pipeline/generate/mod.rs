@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use super::journal::{Journal, JournalError, journal_path};
 use super::uci::{Engine, EngineIdentity, UciError};
-use crate::data::formats::Account;
+use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
 use book::Book;
@@ -56,7 +56,7 @@ pub struct GenerateSummary {
     pub score_unit: Option<ScoreUnit>,
     /// What the format could not hold of the samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<Account>,
+    pub account: Option<Omissions>,
     /// Games by result, White's view.
     pub results: BTreeMap<String, u32>,
     /// Each engine's score; empty for a single engine.
@@ -272,7 +272,7 @@ impl GameJournal {
             plies,
             samples: written.as_ref().map(|written| written.samples),
             score_unit: written.as_ref().map(|written| written.score_unit),
-            account: written.map(|written| written.account).filter(|account| *account != Account::default()),
+            account: written.map(|written| written.account).filter(|account| *account != Omissions::default()),
             results,
             scores,
             book: None,

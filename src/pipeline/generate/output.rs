@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::finished_game::{FinishedGame, samples_of};
 use super::{GenerateError, GenerateJob, Generation};
-use crate::data::formats::{Account, Format, Rescale, SampleWriter, rescale};
+use crate::data::formats::{Format, Omissions, SampleWriter, UnitConversion, rescale_scores};
 use crate::data::{DataError, Method, Provenance, ScoreUnit};
 use crate::output::OutputFile;
 use crate::pipeline::{Manifest, manifest_path};
@@ -54,7 +54,7 @@ const ZSTD_LEVEL: i32 = 19;
 pub struct WrittenSamples {
     pub samples: u64,
     /// What the format could not hold.
-    pub account: Account,
+    pub account: Omissions,
     /// Unit of the scores.
     pub score_unit: ScoreUnit,
 }
@@ -87,7 +87,10 @@ impl GameWriter {
             GameWriter::Samples(format, writer, cut) => {
                 let broken = |reason: String| GenerateError::Game { game: game.number, reason };
                 let mut samples = samples_of(game).map_err(|error| broken(error.to_string()))?;
-                *cut += rescale(&mut samples, Rescale { from: ScoreUnit::Centipawns, to: format.usual_unit() });
+                *cut += rescale_scores(
+                    &mut samples,
+                    UnitConversion { from: ScoreUnit::Centipawns, to: format.default_unit() },
+                );
                 writer.push(&samples)?;
             }
         }
@@ -131,7 +134,7 @@ fn finish_samples(
     if writer.samples() == 0 {
         return Err(GenerateError::Request("no position was searched: only random moves were played".into()));
     }
-    let (method, score_unit) = (Method::Eval, format.usual_unit());
+    let (method, score_unit) = (Method::Eval, format.default_unit());
     let failed =
         |error: serde_json::Error| DataError::Manifest { path: manifest_path(output), reason: error.to_string() };
     let source = blake3::hash(&serde_json::to_vec(facts.generation).map_err(failed)?);
@@ -164,5 +167,5 @@ fn finish_samples(
         manifest.seal(output)?.persist()?;
     }
     data.persist()?;
-    Ok(WrittenSamples { samples: written.samples, account: written.account, score_unit })
+    Ok(WrittenSamples { samples: written.samples, account: written.omissions, score_unit })
 }

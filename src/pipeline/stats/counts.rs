@@ -157,7 +157,7 @@ impl SampleCounts {
             with_result: histograms.results.count(),
             with_move: self.with_move,
             score_unit: reader.score_unit(),
-            unit_said_by: Some(reader.unit().said_by),
+            unit_said_by: Some(reader.unit().origin),
             results: histograms.results,
             plies: histograms.plies,
             pieces: histogram(&self.pieces),

@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::formats::{Format, SaidBy, SampleReader};
+use crate::data::formats::{Format, SampleReader, UnitOrigin};
 use crate::data::{DataError, Record, ScoreUnit};
 use counts::SampleCounts;
 use distinct_count::DistinctCounter;
@@ -35,7 +35,7 @@ pub struct DatasetStats {
     pub score_unit: ScoreUnit,
     /// Where the unit comes from; `None` in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit_said_by: Option<SaidBy>,
+    pub unit_said_by: Option<UnitOrigin>,
     /// Wins, draws and losses of the side to move.
     pub results: ResultCounts,
     pub plies: Histogram,

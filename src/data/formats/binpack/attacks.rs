@@ -1,40 +1,40 @@
-//! Where pieces can go on a board with these squares occupied. A few kilobytes of tables that stay in the first cache: the
-//! large ones of a move generator are evicted by the samples that stream through.
+//! Attacked squares for given occupied squares. The tables take a few kilobytes and stay in the L1 cache; the large
+//! ones of move generators are evicted by the samples that stream through.
 
-/// Squares on a square's file, diagonal and antidiagonal, the square itself aside.
+/// By square: its file, diagonal and antidiagonal without the square itself.
 static LINES: [[u64; 3]; 64] = lines();
-/// By file and the occupancy of a rank's six inner squares: the squares of the rank that are reached.
+/// By file and the occupancy of a rank's six inner squares: the attacked squares of the rank.
 static RANKS: [[u8; 64]; 8] = ranks();
-/// By role (pawn 0 … king 5) and square: the squares that knights and kings reach; none for the others.
+/// By role (pawn 0 … king 5) and square: the squares attacked by knights and kings; empty for the other roles.
 pub static STEPS: [[u64; 64]; 8] = steps();
 
-/// Squares reached along ranks and files.
+/// Squares attacked along ranks and files.
 #[inline(always)]
 pub fn straight(at: u32, occupied: u64) -> u64 {
     let (file, rank) = (at as usize & 7, at & 56);
     let along = RANKS[file][(occupied >> rank >> 1) as usize & 63];
     let [file, ..] = LINES[at as usize & 63];
-    u64::from(along) << rank | reached(at, file, occupied)
+    u64::from(along) << rank | line_attacks(at, file, occupied)
 }
 
-/// Squares reached along diagonals.
+/// Squares attacked along diagonals.
 #[inline(always)]
 pub fn diagonal(at: u32, occupied: u64) -> u64 {
     let [_, diagonal, antidiagonal] = LINES[at as usize & 63];
-    reached(at, diagonal, occupied) | reached(at, antidiagonal, occupied)
+    line_attacks(at, diagonal, occupied) | line_attacks(at, antidiagonal, occupied)
 }
 
-/// Squares reached on a line that meets every rank once: subtracting the slider's bit from the blockers changes all bits
-/// up to the next one; the same upside down for the other direction (o^(o−2r), hyperbola quintessence).
+/// Squares attacked on a line that has one square per rank (hyperbola quintessence, o^(o−2r)). Subtracting the slider's
+/// bit from the blockers changes all bits up to the next blocker; the byte-swapped board gives the other direction.
 #[inline(always)]
-fn reached(at: u32, line: u64, occupied: u64) -> u64 {
+fn line_attacks(at: u32, line: u64, occupied: u64) -> u64 {
     let (slider, blockers) = (1u64 << (at & 63), occupied & line);
     let up = blockers.wrapping_sub(slider);
     let down = blockers.swap_bytes().wrapping_sub(slider.swap_bytes()).swap_bytes();
     (up ^ down) & line
 }
 
-/// The squares of a line of steps, until the board ends.
+/// The first `most` squares from `from` in one direction, up to the edge of the board.
 const fn ray(from: usize, file_step: i32, rank_step: i32, most: usize) -> u64 {
     let (mut file, mut rank) = (from as i32 & 7, from as i32 >> 3);
     let (mut squares, mut count) = (0, 0);
@@ -114,7 +114,7 @@ mod tests {
     use shakmaty::{Bitboard, Square};
 
     #[test]
-    fn squares_reached_are_shakmatys() {
+    fn attacks_agree_with_shakmaty() {
         let mut rng = Seed(2).stream("attacks", 0);
         for round in 0..20_000 {
             let occupied: u64 = rng.random::<u64>() & if round % 2 == 0 { rng.random() } else { !0 };

@@ -1,17 +1,17 @@
-//! Bits of a chain's text, highest first, and the numbers the format makes of them.
+//! The bits of a chain's movetext, highest first, and the number encodings of the format.
 
-/// Most bits a ply takes: 4 for the piece, 8 for the move, 20 for the score.
+/// The most bits of a ply: 4 for the piece, 8 for the move, 20 for the score.
 const PLY_BITS: u32 = 32;
 
-/// Reads a text from front to back, a ply at a time.
+/// Reads a movetext ply by ply.
 #[derive(Debug)]
 pub struct BitReader {
-    /// From the chunk's beginning.
+    /// Bits from the beginning of the chunk.
     at: u64,
 }
 
-/// The next bits of a text, at least [`PLY_BITS`] of them; zeros beyond the chunk's end.
-pub struct Window {
+/// The next bits of a movetext, at least [`PLY_BITS`]; zeros beyond the end of the chunk.
+pub struct BitWindow {
     bits: u64,
     taken: u32,
 }
@@ -22,7 +22,7 @@ impl BitReader {
     }
 
     #[inline(always)]
-    pub fn window(&self, chunk: &[u8]) -> Window {
+    pub fn window(&self, chunk: &[u8]) -> BitWindow {
         let byte = (self.at / 8) as usize;
         let word = match chunk.get(byte..).and_then(<[u8]>::first_chunk::<8>) {
             Some(bytes) => u64::from_be_bytes(*bytes),
@@ -33,38 +33,38 @@ impl BitReader {
                 u64::from_be_bytes(padded)
             }
         };
-        Window { bits: word << (self.at % 8), taken: 0 }
+        BitWindow { bits: word << (self.at % 8), taken: 0 }
     }
 
-    /// Goes on behind what was taken from the window; false where that lies beyond the chunk's end.
+    /// Advances past the bits taken from the window; false if they lie beyond the end of the chunk.
     #[inline(always)]
     #[must_use]
-    pub const fn advance(&mut self, window: &Window, chunk: &[u8]) -> bool {
+    pub const fn advance(&mut self, window: &BitWindow, chunk: &[u8]) -> bool {
         self.at += window.taken as u64;
         self.at <= 8 * chunk.len() as u64
     }
 
-    /// The first byte that nothing was read of.
-    pub const fn byte(&self) -> usize {
+    /// The first byte from which nothing was read.
+    pub const fn end_byte(&self) -> usize {
         self.at.div_ceil(8) as usize
     }
 }
 
-impl Window {
-    /// The next `count` bits, 31 at most.
+impl BitWindow {
+    /// Takes the next `count` bits, 31 at most.
     #[inline(always)]
     pub const fn take(&mut self, count: u32) -> u32 {
         let value = (self.bits >> 32) as u32;
         self.bits <<= count;
         self.taken += count;
-        // Two shifts, for 0 bits.
+        // Two shifts, because `count` may be 0.
         value >> 1 >> (31 - count)
     }
 
-    /// A number in blocks of four bits, the lowest first, each behind a bit that is set where another follows; none
-    /// where five do.
+    /// Takes a number of variable length: blocks of four bits, the lowest first, each preceded by a bit that tells
+    /// whether another block follows. None if five blocks follow each other.
     #[inline(always)]
-    pub const fn variable(&mut self) -> Option<u16> {
+    pub const fn read_vle(&mut self) -> Option<u16> {
         let head = (self.bits >> 44) as u32;
         let more = [head >> 19 & 1, head >> 14 & 1, head >> 9 & 1, head >> 4 & 1];
         let nibbles = [head >> 15 & 15, head >> 10 & 15, head >> 5 & 15, head & 15];
@@ -83,17 +83,17 @@ impl Window {
     }
 }
 
-/// Writes a text.
+/// Writes a movetext.
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that fill no byte yet, the last one lowest.
+    /// The bits that do not fill a byte yet, the last one lowest.
     pending: u64,
     count: u32,
 }
 
 impl BitWriter {
-    /// The lowest `count` bits of `value`, [`PLY_BITS`] at most.
+    /// Appends the lowest `count` bits of `value`, [`PLY_BITS`] at most.
     pub fn put(&mut self, value: u32, count: u32) {
         debug_assert!(count <= PLY_BITS);
         self.pending = self.pending << count | u64::from(value);
@@ -104,8 +104,8 @@ impl BitWriter {
         }
     }
 
-    /// As [`Window::variable`] reads it.
-    pub fn put_variable(&mut self, mut value: u16) {
+    /// Appends a number as [`BitWindow::read_vle`] reads it.
+    pub fn write_vle(&mut self, mut value: u16) {
         while value > 15 {
             self.put(16 | u32::from(value & 15), 5);
             value >>= 4;
@@ -113,12 +113,12 @@ impl BitWriter {
         self.put(u32::from(value), 5);
     }
 
-    /// Bytes so far, a begun one among them.
+    /// Bytes so far, including a partial one.
     pub const fn len(&self) -> usize {
         self.bytes.len() + (self.count > 0) as usize
     }
 
-    /// Appends the text, the last byte filled with zeros, and begins another.
+    /// Moves the movetext to `out`, its last byte padded with zeros.
     pub fn finish_into(&mut self, out: &mut Vec<u8>) {
         if self.count > 0 {
             self.put(0, 8 - self.count);
@@ -128,50 +128,50 @@ impl BitWriter {
     }
 }
 
-/// Bits for a number below `count`.
+/// The number of bits for a number below `count`.
 #[inline(always)]
 pub const fn width(count: u32) -> u32 {
     32 - count.saturating_sub(1).leading_zeros()
 }
 
-/// Signed numbers of small size to small unsigned ones: the sign goes to the lowest bit.
-pub const fn fold(value: i16) -> u16 {
+/// Maps signed numbers to unsigned ones with the sign in the lowest bit: 0, −1, 1, −2 become 0, 1, 2, 3.
+pub const fn signed_to_unsigned(value: i16) -> u16 {
     let bits = value.cast_unsigned();
     (if value < 0 { bits ^ 0x7fff } else { bits }).rotate_left(1)
 }
 
-/// The reverse of [`fold`].
+/// The inverse of [`signed_to_unsigned`].
 #[inline(always)]
-pub const fn unfold(folded: u16) -> i16 {
-    let bits = folded.rotate_right(1);
+pub const fn unsigned_to_signed(value: u16) -> i16 {
+    let bits = value.rotate_right(1);
     (bits ^ (0x7fff * (bits >> 15))).cast_signed()
 }
 
-/// A set of squares, counted byte by byte: its members are found by their place without a loop.
+/// A set of bits whose `n`-th member is found without a loop.
 #[derive(Copy, Clone, Debug)]
-pub struct Counted {
+pub struct BitSelect {
     set: u64,
-    /// In each byte, the number of set bits up to and with that byte.
+    /// In each byte, the number of set bits up to and including that byte.
     sums: u64,
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x80 * ONES;
 
-impl Counted {
+impl BitSelect {
     #[inline]
-    pub const fn new(set: u64) -> Counted {
-        // In pairs, nibbles, bytes; multiplying sums the bytes up.
+    pub const fn new(set: u64) -> BitSelect {
+        // Counts per pair, nibble and byte; the multiplication sums the bytes up.
         let pairs = set - (set >> 1 & 0x5555_5555_5555_5555);
         let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
         let bytes = (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-        Counted { set, sums: bytes.wrapping_mul(ONES) }
+        BitSelect { set, sums: bytes.wrapping_mul(ONES) }
     }
 
-    /// The `n`-th lowest member, from 0; there must be more than `n`.
+    /// The `n`-th lowest member, counted from 0; the set must have more than `n`.
     #[inline]
     pub const fn nth(self, n: u32) -> u32 {
-        // A byte's top bit stays set where its sum is at most n: so many bytes come before the one looked for.
+        // A byte's top bit stays set where its sum is at most n. The number of such bytes is the byte to look into.
         let before = ((((n as u64 * ONES) | TOPS) - self.sums) & TOPS) >> 7;
         let shift = before.wrapping_mul(ONES) >> 56 << 3 & 63;
         let left = n as u64 - (self.sums << 8 >> shift & 0xff);
@@ -180,7 +180,7 @@ impl Counted {
     }
 }
 
-/// Place of the n-th set bit of a byte, at n · 256 + byte.
+/// Position of the n-th set bit of a byte, at index n · 256 + byte.
 const NTH_IN_BYTE: [u8; 2048] = {
     let mut table = [0; 2048];
     let mut at = 0;
@@ -205,25 +205,25 @@ mod tests {
     #[test]
     fn numbers_round_trip() {
         for value in 0..=u16::MAX {
-            assert_eq!(fold(unfold(value)), value);
+            assert_eq!(signed_to_unsigned(unsigned_to_signed(value)), value);
             let mut writer = BitWriter::default();
             writer.put(5, 3);
-            writer.put_variable(value);
+            writer.write_vle(value);
             let mut bytes = Vec::new();
             writer.finish_into(&mut bytes);
             let mut reader = BitReader::new(0);
             let mut window = reader.window(&bytes);
-            assert_eq!((window.take(3), window.variable()), (5, Some(value)));
-            assert!(reader.advance(&window, &bytes) && reader.byte() == bytes.len());
+            assert_eq!((window.take(3), window.read_vle()), (5, Some(value)));
+            assert!(reader.advance(&window, &bytes) && reader.end_byte() == bytes.len());
         }
-        assert_eq!([0i16, -1, 1, -2, 2].map(fold), [0, 1, 2, 3, 4]);
+        assert_eq!([0i16, -1, 1, -2, 2].map(signed_to_unsigned), [0, 1, 2, 3, 4]);
         assert_eq!([0, 1, 2, 3, 4, 5, 8, 9, 16, 27].map(width), [0, 0, 1, 2, 2, 3, 3, 4, 4, 5]);
     }
 
     #[test]
-    fn a_number_of_five_blocks_is_none() {
+    fn a_number_of_five_blocks_is_refused() {
         let bytes = [0xff; 8];
-        assert_eq!(BitReader::new(0).window(&bytes).variable(), None);
+        assert_eq!(BitReader::new(0).window(&bytes).read_vle(), None);
     }
 
     #[test]
@@ -246,12 +246,12 @@ mod tests {
             if round % 2 == 0 {
                 set &= rng.random::<u64>() & rng.random::<u64>();
             }
-            let places: Vec<u32> = (0..64).filter(|at| set >> at & 1 == 1).collect();
-            let counted = Counted::new(set);
-            for (n, place) in places.iter().enumerate() {
-                assert_eq!(counted.nth(n as u32), *place, "{set:#x} {n}");
+            let members: Vec<u32> = (0..64).filter(|at| set >> at & 1 == 1).collect();
+            let select = BitSelect::new(set);
+            for (n, member) in members.iter().enumerate() {
+                assert_eq!(select.nth(n as u32), *member, "{set:#x} {n}");
             }
         }
-        assert_eq!(Counted::new(u64::MAX).nth(63), 63);
+        assert_eq!(BitSelect::new(u64::MAX).nth(63), 63);
     }
 }

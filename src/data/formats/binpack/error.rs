@@ -1,14 +1,14 @@
-//! What can be wrong with a binpack's chunk.
+//! Errors in the chunks of a binpack.
 
 use shakmaty::Square;
 use thiserror::Error;
 
 use crate::data::RecordError;
 
-/// Why a chunk cannot be read. Bytes count from the chunk's first byte behind its header.
+/// Why a chunk cannot be read. Offsets count from the chunk's first byte after its header.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ChunkError {
-    #[error("{found:?} stands where a chunk's header `BINP` should; the file is damaged or no binpack")]
+    #[error("found {found:?} in place of a chunk's header `BINP`; the file is damaged or not a binpack")]
     Magic { found: String },
     #[error("its header is cut off after {bytes} of 8 bytes; fetch the file again")]
     Header { bytes: usize },
@@ -21,17 +21,15 @@ pub enum ChunkError {
     #[error("the first position of the chain at byte {at} is broken: {problem}")]
     Position { at: usize, problem: StemError },
     #[error("move {ply} after the first position of the chain at byte {at} is broken: {problem}")]
-    Text { at: usize, ply: u16, problem: TextError },
+    Movetext { at: usize, ply: u16, problem: MovetextError },
 }
 
-/// Why a stem's 32 bytes are no position with a move.
+/// Why the 32 bytes of a stem are not a position with a move.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum StemError {
     #[error("{0} pieces on the board, more than 32")]
-    Pieces(u32),
-    #[error(
-        "nibble {nibble} on {square} (a rook that may castle, or a pawn to be captured en passant, stands elsewhere)"
-    )]
+    Segments(u32),
+    #[error("nibble {nibble} on {square} (for a rook with castling rights, or a pawn that can be captured en passant)")]
     Misplaced { nibble: u8, square: Square },
     #[error("two pawns that can be captured en passant, on {0} and {1}")]
     EnPassant(Square, Square),
@@ -39,24 +37,24 @@ pub enum StemError {
     Position(RecordError),
     #[error("the move {0:#06x} is illegal in it")]
     Move(u16),
-    #[error("result {0}, where −1, 0 or 1 should stand")]
+    #[error("result {0}, expected −1, 0 or 1")]
     Result(i16),
 }
 
-/// Why a chain's text tells no further move.
+/// Why a movetext holds no further move.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum TextError {
-    #[error("the text runs past the chunk's end")]
+pub enum MovetextError {
+    #[error("the movetext runs past the end of the chunk")]
     End,
     #[error("piece {piece} (from 0) of {pieces}")]
-    Piece { piece: u32, pieces: u32 },
-    #[error("choice {choice} (from 0) of {count} for the piece on {from}")]
+    Segment { piece: u32, pieces: u32 },
+    #[error("move {choice} (from 0) of {count} for the piece on {from}")]
     Choice { from: Square, choice: u32, count: u32 },
-    #[error("it leaves the king in check or castles where that is hindered")]
+    #[error("it leaves the king in check, or castling is not possible")]
     Illegal,
-    #[error("no move was made in the first position")]
+    #[error("the first position has no move")]
     NoMove,
-    #[error("a score of more than 16 bits")]
+    #[error("its score takes more than 16 bits")]
     Score,
     #[error("its ply does not fit 16 bits")]
     Ply,

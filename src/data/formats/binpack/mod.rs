@@ -1,41 +1,41 @@
-//! Stockfish's compressed training format, `.binpack`: chunks of chains; a chain is a position (`stem.rs`) and the moves
-//! played from there with their scores, some 20 bits a ply (`moves.rs`, `bits.rs`).
+//! Stockfish's compressed training format, `.binpack`: chunks of chains. A chain is a position (`stem.rs`) followed by
+//! its movetext, the moves played from there and their scores in about 20 bits per ply (`move_code.rs`, `bits.rs`).
 //!
-//! | bytes | what |
+//! | bytes | field |
 //! |---|---|
 //! | 0–3 | magic `BINP` |
 //! | 4–7 | size n of the chunk, little-endian, at most 100 MiB |
-//! | 8 … n+7 | chains: a stem of 32 bytes, the number of plies that follow it (big-endian, 16 bits), their text; then the next chunk |
+//! | 8 … n+7 | chains: a stem of 32 bytes, the number of plies after it (16 bits, big-endian), their movetext; then the next chunk |
 //!
-//! An own codec, because the crate for this format panics on malformed input without telling the place, and its writer
-//! on stems without a move and on long chains, swallowing write errors in `Drop`. It is the tests' oracle.
+//! The crate for this format is only the tests' oracle: its reader panics on malformed input without giving the
+//! location; its writer panics on stems without a move and on long chains, and ignores write errors in `Drop`.
 
 mod attacks;
 mod bits;
-mod choice;
-mod cpu;
+mod bmi2;
+mod decoder;
+mod encoder;
 mod error;
-mod index;
-mod moves;
-mod pieces;
+mod move_code;
+mod parallel_read;
 mod position;
-mod read;
-mod source;
+mod segment_cache;
+mod segments;
 mod stem;
-mod write;
+mod triplet;
 
-pub use choice::{NoTriplet, Triplet};
-pub use error::{ChunkError, StemError, TextError};
-#[cfg(test)]
-pub(crate) use pieces::tests::games as random_games;
-pub use pieces::{Piece, Pieces, Usable};
+pub use decoder::{BrokenChunk, Chunk, Chunks, Decoder};
+pub use encoder::{Encoder, InvalidSample, MAX_MOVETEXT_BYTES};
+pub use error::{ChunkError, MovetextError, StemError};
+pub(super) use parallel_read::read;
 pub use position::Position;
-pub use read::{Broken, Chunk, Chunks, Decoder};
-pub(super) use source::run;
+#[cfg(test)]
+pub(crate) use segments::tests::games as random_games;
+pub use segments::{Segment, Segments, UsableSamples};
 pub use stem::{MAX_PLY, NO_SCORE};
-pub use write::{Encoder, MAX_TEXT_BYTES, Unfit};
+pub use triplet::{Triplet, TripletError};
 
 pub const MAGIC: &[u8; 4] = b"BINP";
 const HEADER_BYTES: usize = 8;
-/// Largest chunk that is read.
+/// The largest chunk that is read.
 pub const MAX_CHUNK_BYTES: u64 = 100 << 20;

@@ -1,18 +1,18 @@
-//! A position that plays moves in a few nanoseconds: bitboards, and the nibbles of a record's packed board kept up to
-//! date move by move. It starts as a validated [`Chess`] and follows the rules as [`Chess`] does (the tests compare).
+//! A position that plays moves in a few nanoseconds: bitboards and piece codes per square, updated move by move. It
+//! starts from a validated [`Chess`] and follows the same rules, which the tests compare.
 
 use shakmaty::attacks::pawn_attacks;
 use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
 use super::attacks::{STEPS, diagonal, straight};
-use super::cpu::Cpu;
+use super::bmi2::BitInstructions;
 use crate::chess::{PackedBoard, PackedBoardError};
-use crate::data::record::{PackedMove, Situation};
+use crate::data::record::{PackedMove, PositionFields};
 use crate::units::Ply;
 
-mod known;
+mod unchecked;
 
-/// Roles as packed boards number them: [`Role`] less one.
+/// Roles numbered as in packed boards: [`Role`] less one.
 const PAWN: usize = 0;
 const KNIGHT: usize = 1;
 const BISHOP: usize = 2;
@@ -22,39 +22,38 @@ const KING: usize = 5;
 
 #[derive(Clone, Debug)]
 pub struct Position {
-    /// White's and Black's pieces.
+    /// White's and Black's occupied squares.
     colors: [u64; 2],
-    /// Pawns to kings; the last two are empty.
+    /// Occupied squares by role; the last two are empty.
     roles: [u64; 8],
-    /// The code on each square that is occupied; of others that of a piece that stood there, or 0.
+    /// Piece code by square; of an empty square, any code.
     squares: [u8; 64],
     turn: Color,
     /// Bits 0–3: K, Q, k, q.
     castling: u8,
-    /// Where a pawn can be captured en passant, by a legal move; bits, none or one.
+    /// The bit of the square on which a pawn can legally be captured en passant; 0 for none.
     ep: u64,
     rule50: u32,
     ply: u16,
 }
 
-/// Where the piece on a square can go, as the format counts its moves: by its way of moving, whatever becomes of its
-/// king.
+/// The pseudo-legal moves of a piece, which the format numbers; the king may be left in check.
 #[derive(Copy, Clone, Debug)]
 pub struct Moves {
     pub from: u32,
-    /// Squares, castling aside.
+    /// Target squares, castling excluded.
     pub targets: u64,
-    /// Each target stands for four moves, one a promotion.
+    /// Whether each target stands for four moves, one per promotion.
     pub promotes: bool,
-    /// Castling rights of the side to move, if this is its king: queen side and king side.
+    /// Castling rights, queen side and king side, if the piece is a king.
     pub castles: [bool; 2],
 }
 
-/// The first squares of the castling paths for White, queen side and king side; Black's stand 56 squares higher.
+/// A castling path of White; Black's is 56 squares higher.
 struct CastlingPath {
-    /// Between king and rook.
+    /// Squares between king and rook.
     empty: u64,
-    /// Which the king leaves and crosses; where it arrives is seen when it stands there.
+    /// Squares that the king leaves and crosses. Its target is checked after the move.
     safe: [u32; 2],
 }
 
@@ -98,16 +97,16 @@ impl Position {
         [pawns, self.own() ^ pawns]
     }
 
-    /// The moves of the own pieces of one of [`Position::pawns_and_pieces`].
+    /// The moves of a piece of [`Position::pawns_and_pieces`].
     #[inline(always)]
-    pub fn moves_of(&self, from: u32, pawn: bool) -> Moves {
+    pub fn moves_from(&self, from: u32, pawn: bool) -> Moves {
         if pawn { self.pawn_moves(from) } else { self.piece_moves(from, self.code_at(from) & 7) }
     }
 
     #[inline(always)]
-    pub(in crate::data) fn situation(&self, cpu: impl Cpu) -> Situation {
-        Situation {
-            board: self.board(cpu),
+    pub(in crate::data) fn fields(&self, bits: impl BitInstructions) -> PositionFields {
+        PositionFields {
+            board: self.board(bits),
             turn: self.turn,
             castling: self.castling,
             ep_file: (self.ep != 0).then(|| square(self.ep.trailing_zeros()).file()),
@@ -116,19 +115,19 @@ impl Position {
         }
     }
 
-    /// The pieces.
+    /// The board without the other fields.
     #[inline(always)]
-    pub fn board(&self, cpu: impl Cpu) -> PackedBoard {
+    pub fn board(&self, bits: impl BitInstructions) -> PackedBoard {
         let [_, knights, bishops, rooks, queens, kings, ..] = self.roles;
         let planes = [knights | rooks | kings, bishops | rooks, queens | kings, self.colors[1]];
-        cpu.board(self.occupied(), planes)
+        bits.board(self.occupied(), planes)
     }
 
     const fn occupied(&self) -> u64 {
         self.colors[0] | self.colors[1]
     }
 
-    /// Pieces of the side to move.
+    /// Squares occupied by the side to move.
     pub const fn own(&self) -> u64 {
         self.colors[self.turn.is_black() as usize]
     }
@@ -151,11 +150,11 @@ impl Position {
         }
     }
 
-    /// Of a piece that is no pawn.
+    /// The moves of a piece other than a pawn.
     #[inline(always)]
     fn piece_moves(&self, from: u32, role: usize) -> Moves {
         let occupied = self.occupied();
-        // What kind of piece it is cannot be foreseen: all of them at once cost less than guessing wrong.
+        // The role is hard to predict: computing all kinds of attack costs less than a mispredicted branch.
         let share = |kinds: u32| 0u64.wrapping_sub(u64::from(kinds >> role & 1));
         let lines = straight(from, occupied) & share(1 << ROOK | 1 << QUEEN);
         let diagonals = diagonal(from, occupied) & share(1 << BISHOP | 1 << QUEEN);
@@ -182,22 +181,22 @@ impl Position {
         Moves { from, targets: captures | once | twice, promotes: last, castles: [false; 2] }
     }
 
-    /// Plays one of the moves that [`Position::moves`] tells of (castling as king takes rook); false when it is illegal
-    /// after all: the king would be in check, or castling is hindered. Then the position is of no more use.
+    /// Plays a move of [`Position::moves`] (castling as king takes rook). Returns false if it is illegal, because the
+    /// king would be in check or castling is not possible; the position is then useless.
     #[inline(always)]
     #[must_use]
     pub fn play(&mut self, mv: PackedMove) -> bool {
-        self.make::<true>(mv)
+        self.make_move::<true>(mv)
     }
 
-    /// As [`Position::play`], for a move that is known to be legal.
+    /// As [`Position::play`], for a move known to be legal.
     #[inline(always)]
-    pub fn follow(&mut self, mv: PackedMove) {
-        self.make::<false>(mv);
+    pub fn play_unchecked(&mut self, mv: PackedMove) {
+        self.make_move::<false>(mv);
     }
 
     #[inline(always)]
-    fn make<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
+    fn make_move<const CHECKED: bool>(&mut self, mv: PackedMove) -> bool {
         let (from, to) = (mv.from() as u32, mv.to() as u32);
         let (us, them) = (usize::from(self.turn.is_black()), usize::from(self.turn.is_white()));
         let (from_bit, to_bit) = (1u64 << from, 1u64 << to);
@@ -207,7 +206,7 @@ impl Position {
         let (code, there) = (self.code_at(from), self.code_at(to));
         let placed = mv.promotion().map_or(code, |role| us << 3 | (role as usize - 1));
         let ep = std::mem::take(&mut self.ep);
-        // Nothing changes where nothing is taken: that is as hard to foresee.
+        // No branch on captures, which are as hard to predict; without one `taken` is 0 and changes nothing.
         let taken = self.colors[them] & to_bit;
         self.roles[there & 7] ^= taken;
         self.colors[them] ^= taken;
@@ -223,7 +222,7 @@ impl Position {
             self.colors[them] ^= behind;
             self.roles[PAWN] ^= behind;
         }
-        self.pass();
+        self.end_turn();
         if CHECKED && self.in_check(us) {
             return false;
         }
@@ -254,12 +253,12 @@ impl Position {
         self.castling &= !(3 << (2 * us));
         self.ep = 0;
         self.rule50 = self.rule50.saturating_add(1);
-        self.pass();
+        self.end_turn();
         !(CHECKED && self.in_check(us))
     }
 
     #[inline(always)]
-    fn pass(&mut self) {
+    fn end_turn(&mut self) {
         self.turn = self.turn.other();
         self.ply = self.ply.saturating_add(1);
     }
@@ -270,7 +269,8 @@ impl Position {
         self.attacked(king.trailing_zeros() & 63, color, self.occupied())
     }
 
-    /// Whether the enemy of `color` attacks a square when these are occupied; a piece on an empty square counts not.
+    /// Whether the opponent of `color` attacks a square given the `occupied` squares; pieces on other squares do not
+    /// count.
     #[inline(always)]
     fn attacked(&self, at: u32, color: usize, occupied: u64) -> bool {
         let [pawns, knights, bishops, rooks, queens, kings, ..] = self.roles;
@@ -282,7 +282,7 @@ impl Position {
         attackers & self.colors[color ^ 1] & occupied != 0
     }
 
-    /// The pawn on `pushed` has just jumped over `over`: it can be captured there if some pawn may legally do so.
+    /// After the pawn on `pushed` has advanced over `over`: allows en passant if some pawn may legally capture it.
     fn offer_en_passant(&mut self, over: u32, pushed: u32) {
         let us = usize::from(self.turn.is_black());
         let mut capturers = pawn_attacks(self.turn.other(), square(over)).0 & self.roles[PAWN] & self.colors[us];
@@ -307,12 +307,12 @@ pub const fn square(index: u32) -> Square {
     Square::new(index & 63)
 }
 
-/// How many of `set` stand on lower squares than `at`.
+/// The number of members of `set` below `at`.
 pub const fn below(set: u64, at: u32) -> u32 {
     (set & ((1 << at) - 1)).count_ones()
 }
 
-/// By square, the castling rights that are left when a piece leaves or takes it.
+/// By square, the castling rights that remain when a piece leaves it or captures there.
 static KEPT_RIGHTS: [u8; 64] = {
     let mut kept = [!0; 64];
     kept[0] = !2;
@@ -326,7 +326,7 @@ static KEPT_RIGHTS: [u8; 64] = {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cpu::Portable;
+    use super::super::bmi2::Portable;
     use super::*;
     use crate::chess::Bitboard;
     use crate::data::record::{Record, Sample};
@@ -338,7 +338,7 @@ mod tests {
         Record::pack(&sample).expect("fits")
     }
 
-    /// Over random games: the same records, and of all moves that `moves` tells of exactly the legal ones can be played.
+    /// In random games the records agree, and of all pseudo-legal moves exactly the legal ones can be played.
     #[test]
     fn plays_as_shakmaty_does() {
         for game in 0..200 {
@@ -346,7 +346,7 @@ mod tests {
             let mut expected = Chess::default();
             let mut position = Position::new(&expected, Ply(0)).expect("fits");
             for ply in 0..200 {
-                assert_eq!(Record::from_parts(position.situation(Portable), None, None, None), record(&expected, ply));
+                assert_eq!(Record::from_fields(position.fields(Portable), None, None, None), record(&expected, ply));
                 let legal = expected.legal_moves();
                 let mut playable: Vec<PackedMove> =
                     every_move(&position).into_iter().filter(|mv| position.clone().play(*mv)).collect();

@@ -1,20 +1,20 @@
-//! The 32 bytes a chain begins with, all numbers big-endian.
+//! The stem: the 32 bytes at the beginning of a chain, big-endian.
 //!
 //! | bytes | field |
 //! |---|---|
 //! | 0–7 | occupancy, bit = square (a1 = 0 … h8 = 63) |
-//! | 8–23 | a nibble an occupied square, in square order, the lower nibble first |
-//! | 24–25 | move: bits 14–15 kind (0 normal, 1 promotion, 2 castling, 3 en passant), 8–13 from, 2–7 to (castling: the rook), 0–1 promotion (0 knight … 3 queen); 0 none |
-//! | 26–27 | score, side to move's view, folded (`bits::fold`); 32002 none |
-//! | 28–29 | bits 14–15 result, side to move's view, folded −1, 0 or 1; bits 0–13 ply |
+//! | 8–23 | a nibble per occupied square, in square order, the lower nibble first |
+//! | 24–25 | move: bits 14–15 kind (0 normal, 1 promotion, 2 castling, 3 en passant), 8–13 from, 2–7 to (castling: the rook), 0–1 promotion (0 knight … 3 queen); 0 no move |
+//! | 26–27 | score from the side to move's point of view, as `bits::signed_to_unsigned`; 32002 no score |
+//! | 28–29 | bits 14–15 result −1, 0 or 1 from the side to move's point of view, as `bits::signed_to_unsigned`; bits 0–13 ply |
 //! | 30–31 | rule-50 counter in plies |
 //!
-//! Nibbles: 2·role + colour (pawn 0 … king 5; Black 1), and 12 a pawn that has just advanced two squares, 13 White's and
-//! 14 Black's rook with the right to castle, 15 Black's king when Black is to move.
+//! Nibbles are 2·role + colour (pawn 0 … king 5; Black 1). Beyond these: 12 a pawn that has just advanced two squares,
+//! 13 White's and 14 Black's rook with castling rights, 15 Black's king when Black is to move.
 
 use shakmaty::{CastlingMode, Chess, Color, FromSetup, Move, Piece, Position as _, Rank, Role, Setup, Square};
 
-use super::bits::{fold, unfold};
+use super::bits::{signed_to_unsigned, unsigned_to_signed};
 use super::error::StemError;
 use super::position::{Position, square};
 use crate::chess::Bitboard;
@@ -23,22 +23,22 @@ use crate::data::{GameResult, Record, RecordError};
 use crate::units::Ply;
 
 pub const STEM_BYTES: usize = 32;
-/// Stands for a score that is not known.
+/// The score of samples without one.
 pub const NO_SCORE: i16 = 32_002;
-/// Largest ply a stem can hold.
+/// The largest ply that a stem can hold.
 pub const MAX_PLY: u16 = (1 << 14) - 1;
 
-/// A chain's first sample, without its position.
+/// A chain's first sample without its position.
 pub struct Stem {
     pub ply: Ply,
     pub mv: Option<PackedMove>,
-    /// As it stands there.
+    /// As stored: [`NO_SCORE`] for none.
     pub score: i16,
     pub result: GameResult,
 }
 
 impl Stem {
-    /// Validates everything.
+    /// Decodes and validates a stem.
     pub fn read(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
         let ply = Ply(word(bytes, 28) & MAX_PLY);
         let legal = Chess::from_setup(setup(bytes, word(bytes, 30), ply.0)?, CastlingMode::Standard)
@@ -51,27 +51,27 @@ impl Stem {
         Ok((Stem::of(bytes, ply, mv)?, position))
     }
 
-    /// Of bytes that were read before: position and move are legal.
-    pub fn known(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
+    /// Decodes a stem whose position and move are known to be legal.
+    pub fn read_unchecked(bytes: &[u8; STEM_BYTES]) -> Result<(Stem, Position), StemError> {
         let ply = Ply(word(bytes, 28) & MAX_PLY);
         let occupied = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         if occupied.count_ones() > 32 {
-            return Err(StemError::Pieces(occupied.count_ones()));
+            return Err(StemError::Segments(occupied.count_ones()));
         }
         let nibbles = bytes[8..].first_chunk::<16>().map_or(0, |bytes| u128::from_le_bytes(*bytes));
-        let position = Position::of_nibbles(occupied, nibbles, word(bytes, 30), ply);
+        let position = Position::from_stem_nibbles(occupied, nibbles, word(bytes, 30), ply);
         let packed = word(bytes, 24);
         Ok((Stem::of(bytes, ply, (packed != 0).then(|| packed_move(packed)))?, position))
     }
 
     fn of(bytes: &[u8; STEM_BYTES], ply: Ply, mv: Option<PackedMove>) -> Result<Stem, StemError> {
-        let result = match unfold(word(bytes, 28) >> 14) {
+        let result = match unsigned_to_signed(word(bytes, 28) >> 14) {
             -1 => GameResult::Loss,
             0 => GameResult::Draw,
             1 => GameResult::Win,
             other => return Err(StemError::Result(other)),
         };
-        Ok(Stem { ply, mv, score: unfold(word(bytes, 26)), result })
+        Ok(Stem { ply, mv, score: unsigned_to_signed(word(bytes, 26)), result })
     }
 }
 
@@ -83,7 +83,7 @@ fn setup(bytes: &[u8; STEM_BYTES], rule50: u16, ply: u16) -> Result<Setup, StemE
     let mut setup = Setup::empty();
     let occupied = bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
     if occupied.count_ones() > 32 {
-        return Err(StemError::Pieces(occupied.count_ones()));
+        return Err(StemError::Segments(occupied.count_ones()));
     }
     for (slot, at) in Bitboard(occupied).into_iter().enumerate() {
         let nibble = bytes[8 + slot / 2] >> (4 * (slot % 2)) & 15;
@@ -127,7 +127,7 @@ fn setup(bytes: &[u8; STEM_BYTES], rule50: u16, ply: u16) -> Result<Setup, StemE
 
 const ROLES: [Role; 6] = Role::ALL;
 
-/// The move of bytes 24–25; its kind must be what the position makes of it.
+/// The move of bytes 24–25, if it is legal and its kind matches the position.
 fn legal_move(position: &Chess, packed: u16) -> Option<PackedMove> {
     let (kind, mv) = (packed >> 14, packed_move(packed));
     (kind_of(mv.in_position(position)?) == kind && (kind == 1 || packed & 3 == 0)).then_some(mv)
@@ -148,7 +148,7 @@ const fn kind_of(mv: Move) -> u16 {
     }
 }
 
-/// The stem of a sample. Its ply must be [`MAX_PLY`] at most; `result` stands for a result that is not known.
+/// The stem of a sample whose ply is at most [`MAX_PLY`].
 pub fn write(sample: &Sample, record: &Record, score: i16, result: GameResult) -> [u8; STEM_BYTES] {
     let mut bytes = [0; STEM_BYTES];
     let board = record.board();
@@ -172,8 +172,10 @@ pub fn write(sample: &Sample, record: &Record, score: i16, result: GameResult) -
         let promotion = packed.promotion().map_or(0, |role| role as u16 - Role::Knight as u16);
         kind_of(mv) << 14 | (packed.from() as u16) << 8 | (packed.to() as u16) << 2 | promotion
     });
-    let outcome = fold(result as i16 - 1) << 14;
-    for (at, word) in [(24, mv), (26, fold(score)), (28, outcome | sample.ply.0), (30, u16::from(record.rule50()))] {
+    let result = signed_to_unsigned(result as i16 - 1) << 14;
+    for (at, word) in
+        [(24, mv), (26, signed_to_unsigned(score)), (28, result | sample.ply.0), (30, u16::from(record.rule50()))]
+    {
         bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
     }
     bytes

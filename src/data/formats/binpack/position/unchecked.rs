@@ -1,16 +1,16 @@
-//! Positions whose legality is known: nothing is looked at twice.
+//! Positions known to be legal, set up without validation.
 
 use shakmaty::{Color, File, Rank, Square};
 
 use super::{KING, PAWN, Position, ROOK, bit_of};
 use crate::chess::PackedBoard;
-use crate::data::formats::binpack::cpu::Cpu;
+use crate::data::formats::binpack::bmi2::BitInstructions;
 use crate::units::Ply;
 
 impl Position {
-    /// The position of a stem (`stem.rs`) that is known to be legal; of another one a position of no use, but no panic.
+    /// The position of a stem (`stem.rs`) known to be legal. An illegal one gives a useless position, but no panic.
     #[inline(always)]
-    pub fn of_nibbles(occupied: u64, mut nibbles: u128, rule50: u16, ply: Ply) -> Position {
+    pub fn from_stem_nibbles(occupied: u64, mut nibbles: u128, rule50: u16, ply: Ply) -> Position {
         let mut position = Position::empty(ply);
         position.rule50 = u32::from(rule50);
         let mut pushed = None;
@@ -20,7 +20,7 @@ impl Position {
             let code = match (nibbles & 15) as usize {
                 12 => {
                     pushed = Some(at);
-                    // On the fourth rank White's, on the fifth Black's.
+                    // White's on the fourth rank, Black's on the fifth.
                     PAWN | (at as usize & 32) >> 2
                 }
                 nibble @ (13 | 14) => {
@@ -49,7 +49,7 @@ impl Position {
         position
     }
 
-    /// The position of a record's fields, as [`Position::of_nibbles`].
+    /// The position of a record known to be legal, with the same guarantee.
     #[inline(always)]
     pub fn from_board(
         board: &PackedBoard,
@@ -58,9 +58,9 @@ impl Position {
         ep_file: Option<File>,
         rule50: u8,
         ply: Ply,
-        cpu: impl Cpu,
+        bits: impl BitInstructions,
     ) -> Position {
-        let ([low, middle, high, black], squares) = cpu.planes(board);
+        let ([low, middle, high, black], squares) = bits.planes(board);
         let occupied = board.occupancy();
         let roles = [
             occupied & !(low | middle | high),

@@ -1,29 +1,29 @@
-//! Where the tags, moves, comments and results of games stand, found without understanding them. pgn-reader tells no
-//! offsets and passes over what it does not know; held against an outline, whatever it passed over shows.
+//! Locates the tags, moves, comments and results in the text of games. pgn-reader gives no offsets and silently skips
+//! text it does not know; comparing its calls with these tokens shows where it skipped.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::SkipReason;
 
-/// Something that makes pgn-reader call its visitor.
+/// A part of a game for which pgn-reader calls its visitor.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     Tag,
-    /// What should be a move: a word that is no number, glyph or result.
+    /// A word in the place of a move: neither number, glyph nor result.
     Word,
     Comment,
     Result,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    pub kind: Kind,
+pub struct Token {
+    pub kind: TokenKind,
     start: u32,
     end: u32,
 }
 
-impl Mark {
+impl Token {
     pub const fn start(&self) -> usize {
         self.start as usize
     }
@@ -33,37 +33,37 @@ impl Mark {
     }
 }
 
-/// What makes a game broken, and where.
+/// Why a game is malformed, and where in the text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct GameError {
     pub reason: SkipReason,
-    pub at: usize,
+    pub offset: usize,
 }
 
-/// One game, outside its variations.
+/// The tokens of one game, variations excluded.
 #[derive(Debug, Default)]
-pub struct Outline {
+pub struct GameTokens {
     /// In text order.
-    pub marks: Vec<Mark>,
+    pub tokens: Vec<Token>,
     pub start: usize,
-    /// Behind the result, or where the trouble is.
+    /// The end of the result, or the offset of the error.
     pub end: usize,
-    /// What is broken however the moves read.
-    pub trouble: Option<Trouble>,
+    /// An error that does not depend on the legality of the moves.
+    pub error: Option<GameError>,
     pub words: usize,
     pub longest_tag: usize,
-    /// Bytes that pgn-reader takes for more than we do, and what to show it instead.
+    /// Bytes that pgn-reader would misread, and the byte that replaces each.
     masks: Vec<(Range<usize>, u8)>,
 }
 
-impl Outline {
-    /// The game's text for pgn-reader: every byte where it was.
-    pub fn readable<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut game = Cow::Borrowed(&text[self.start..self.end]);
+impl GameTokens {
+    /// The game's text with the masked bytes replaced; offsets stay.
+    pub fn masked_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut masked = Cow::Borrowed(&text[self.start..self.end]);
         for (range, byte) in self.masks.iter().filter(|(range, _)| range.start < self.end) {
-            game.to_mut()[range.start - self.start..range.end.min(self.end) - self.start].fill(*byte);
+            masked.to_mut()[range.start - self.start..range.end.min(self.end) - self.start].fill(*byte);
         }
-        game
+        masked
     }
 }
 
@@ -71,14 +71,14 @@ pub const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A tag at the beginning of a text.
 pub struct Tag {
-    /// Offsets of the text between the outer quotes.
+    /// Between the outer quotes.
     value: Range<usize>,
-    /// Behind the bracket.
+    /// After the closing bracket.
     pub end: usize,
 }
 
-/// Reads `[Name "value"]`; quotes inside the value need no escape.
-pub fn tag(text: &[u8]) -> Option<Tag> {
+/// Parses `[Name "value"]` at the beginning of `text`; quotes inside the value need no escape.
+pub fn parse_tag(text: &[u8]) -> Option<Tag> {
     let line = &text[..line_end(text, 0)];
     let open = memchr::memchr(b'"', line)?;
     let name = line[..open].strip_prefix(b"[")?.trim_ascii();
@@ -91,9 +91,9 @@ pub fn tag(text: &[u8]) -> Option<Tag> {
     })
 }
 
-/// What a paragraph begins with, after at most one comment.
+/// The first token of a paragraph, or the second after a comment.
 #[derive(PartialEq)]
-enum Opening {
+enum ParagraphStart {
     /// `1.`
     FirstMove,
     /// `1...`, `2.`
@@ -102,23 +102,23 @@ enum Opening {
     Other,
 }
 
-/// Finds the outlines of the games in one text.
-pub struct Outliner<'a> {
+/// Tokenizes the games of one text.
+pub struct Tokenizer<'a> {
     text: &'a [u8],
-    /// Behind the last `}`: no comment that begins later is ever closed.
+    /// After the last `}`: a comment that begins later is never closed.
     comments_end: usize,
     at: usize,
-    outline: Outline,
+    game: GameTokens,
 }
 
-impl<'a> Outliner<'a> {
+impl<'a> Tokenizer<'a> {
     pub fn new(text: &'a [u8]) -> Self {
         let comments_end = memchr::memrchr(b'}', text).map_or(0, |last| last + 1);
-        Outliner { text, comments_end, at: 0, outline: Outline::default() }
+        Tokenizer { text, comments_end, at: 0, game: GameTokens::default() }
     }
 
-    /// What stands at `from` or after blanks, `%` lines and byte order marks.
-    pub fn next_text(&self, mut from: usize) -> Option<usize> {
+    /// The first offset from `from` on that is not in a blank, a `%` line or a byte order mark; none at the end.
+    pub fn skip_blank(&self, mut from: usize) -> Option<usize> {
         loop {
             match self.text.get(from..)? {
                 [] => return None,
@@ -130,23 +130,22 @@ impl<'a> Outliner<'a> {
         }
     }
 
-    /// Where a game may begin that does not go on with a broken one, whose outline was this.
-    pub fn next_game(&self, broken: &Outline) -> Option<usize> {
-        let mut from = broken.end;
-        if broken.trouble.is_some() {
-            from = self.paragraph(from)?;
+    /// The next offset at which a game may begin that does not continue `malformed`.
+    pub fn next_game(&self, malformed: &GameTokens) -> Option<usize> {
+        let mut from = malformed.end;
+        if malformed.error.is_some() {
+            from = self.next_empty_line(from)?;
         }
         loop {
-            let start = self.next_text(from)?;
-            if matches!(self.opening(start), Opening::FirstMove | Opening::Other) {
+            let start = self.skip_blank(from)?;
+            if matches!(self.paragraph_start(start), ParagraphStart::FirstMove | ParagraphStart::Other) {
                 return Some(start);
             }
-            from = self.paragraph(start)?;
+            from = self.next_empty_line(start)?;
         }
     }
 
-    /// The next empty line.
-    fn paragraph(&self, from: usize) -> Option<usize> {
+    fn next_empty_line(&self, from: usize) -> Option<usize> {
         let mut end = line_end(self.text, from);
         loop {
             let line = end + 1;
@@ -157,79 +156,79 @@ impl<'a> Outliner<'a> {
         }
     }
 
-    /// The game that begins at `start`; `marks` is memory to use again.
-    pub fn outline(&mut self, start: usize, mut marks: Vec<Mark>) -> Outline {
-        marks.clear();
+    /// Tokenizes the game that begins at `start`; `tokens` is an allocation to reuse.
+    pub fn tokenize_game(&mut self, start: usize, mut tokens: Vec<Token>) -> GameTokens {
+        tokens.clear();
         self.at = start;
-        self.outline = Outline { marks, start, ..Outline::default() };
-        let trouble = self.tags().and_then(|()| self.movetext()).err();
-        let end = trouble.map_or(self.at, |trouble| trouble.at);
-        Outline { end, trouble, ..std::mem::take(&mut self.outline) }
+        self.game = GameTokens { tokens, start, ..GameTokens::default() };
+        let error = self.tags().and_then(|()| self.movetext()).err();
+        let end = error.map_or(self.at, |error| error.offset);
+        GameTokens { end, error, ..std::mem::take(&mut self.game) }
     }
 
     fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
     }
 
-    fn mark(&mut self, kind: Kind, length: usize) {
-        // Texts are cut long before 4 GiB.
-        self.outline.marks.push(Mark { kind, start: self.at as u32, end: (self.at + length) as u32 });
+    fn push_token(&mut self, kind: TokenKind, length: usize) {
+        // The splitter cuts texts long before 4 GiB.
+        self.game.tokens.push(Token { kind, start: self.at as u32, end: (self.at + length) as u32 });
         self.at += length;
     }
 
     fn mask(&mut self, range: Range<usize>, byte: u8) {
-        match self.outline.masks.last_mut() {
-            Some((last, same)) if last.end == range.start && *same == byte => last.end = range.end,
-            _ => self.outline.masks.push((range, byte)),
+        match self.game.masks.last_mut() {
+            Some((last, last_byte)) if last.end == range.start && *last_byte == byte => last.end = range.end,
+            _ => self.game.masks.push((range, byte)),
         }
     }
 
-    fn trouble<T>(&self, reason: SkipReason) -> Result<T, Trouble> {
-        Err(Trouble { reason, at: self.at })
+    fn error<T>(&self, reason: SkipReason) -> Result<T, GameError> {
+        Err(GameError { reason, offset: self.at })
     }
 
-    fn tags(&mut self) -> Result<(), Trouble> {
+    fn tags(&mut self) -> Result<(), GameError> {
         while let [b'[', ..] = self.rest() {
-            let Some(tag) = tag(self.rest()) else { return self.trouble(SkipReason::MalformedTag) };
+            let Some(tag) = parse_tag(self.rest()) else { return self.error(SkipReason::MalformedTag) };
             let value = self.at + tag.value.start..self.at + tag.value.end;
-            // To the reader an inner quote ends the value, and a backslash before the last one goes on with it.
+            // pgn-reader ends the value at an inner quote, and takes a backslash before the last quote for an escape.
             for quote in memchr::memchr_iter(b'"', &self.text[value.clone()]) {
                 self.mask(value.start + quote..value.start + quote + 1, b'\'');
             }
             if self.text[value.clone()].ends_with(b"\\") {
                 self.mask(value.end - 1..value.end, b'/');
             }
-            self.outline.longest_tag = self.outline.longest_tag.max(tag.end);
-            self.mark(Kind::Tag, tag.end);
-            self.at = self.next_text(self.at).unwrap_or(self.text.len());
+            self.game.longest_tag = self.game.longest_tag.max(tag.end);
+            self.push_token(TokenKind::Tag, tag.end);
+            self.at = self.skip_blank(self.at).unwrap_or(self.text.len());
         }
         Ok(())
     }
 
-    /// Up to and with the result.
-    fn movetext(&mut self) -> Result<(), Trouble> {
+    /// Tokenizes up to and including the result.
+    fn movetext(&mut self) -> Result<(), GameError> {
         loop {
             match self.rest() {
-                [] => return self.trouble(SkipReason::Unfinished),
+                [] => return self.error(SkipReason::Unfinished),
                 [b'.' | b'!' | b'?', ..] => self.at += 1,
                 [byte, ..] if is_blank(*byte) => self.at += 1,
-                [b'\n', ..] => self.lines(self.outline.words > 0)?,
+                [b'\n', ..] => self.line_ends(self.game.words > 0)?,
                 [b'{', ..] => {
-                    let length = self.comment()?;
-                    self.mark(Kind::Comment, length);
+                    let length = self.comment_length()?;
+                    self.push_token(TokenKind::Comment, length);
                 }
                 [b';', ..] => self.at = line_end(self.text, self.at),
                 [b'(', ..] => self.variation()?,
-                [b')' | b'}', ..] => return self.trouble(SkipReason::Garbage),
-                [b'$', glyph @ ..] => match number(glyph) {
-                    0 => return self.trouble(SkipReason::Garbage),
+                [b')' | b'}', ..] => return self.error(SkipReason::Garbage),
+                [b'$', glyph @ ..] => match count_digits(glyph) {
+                    0 => return self.error(SkipReason::Garbage),
                     length if glyph.get(length).is_some_and(|byte| !ends_token(*byte)) => {
-                        return self.trouble(SkipReason::Garbage);
+                        return self.error(SkipReason::Garbage);
                     }
                     length => self.at += 1 + length,
                 },
                 [b'*' | b'0'..=b'9', ..] => {
-                    if self.digits()? {
+                    if self.number_or_result()? {
                         return Ok(());
                     }
                 }
@@ -238,17 +237,17 @@ impl<'a> Outliner<'a> {
         }
     }
 
-    /// The length of the comment that begins here.
-    fn comment(&self) -> Result<usize, Trouble> {
+    fn comment_length(&self) -> Result<usize, GameError> {
         match self.closing_brace(self.at) {
             Some(close) => Ok(close + 1 - self.at),
-            None => self.trouble(SkipReason::Unfinished),
+            None => self.error(SkipReason::Unfinished),
         }
     }
 
-    /// Passes over the end of a line, empty lines and `%` lines. An empty line is masked, since the reader ends a game
-    /// there; it does so here only when the first move of another follows and this one is `underway`.
-    fn lines(&mut self, underway: bool) -> Result<(), Trouble> {
+    /// Skips the end of a line, empty lines and `%` lines. pgn-reader ends a game at an empty line, so those are
+    /// masked. Here an empty line ends a game only if the game has begun (`in_game`) and the first move of another
+    /// follows.
+    fn line_ends(&mut self, in_game: bool) -> Result<(), GameError> {
         let first = self.at;
         let (mut ends, mut empty) = (0, false);
         loop {
@@ -269,59 +268,59 @@ impl<'a> Outliner<'a> {
             }
             empty |= ends > 1;
         }
-        if empty && underway && self.opening(self.at) == Opening::FirstMove {
+        if empty && in_game && self.paragraph_start(self.at) == ParagraphStart::FirstMove {
             self.at = first;
-            return self.trouble(SkipReason::Unfinished);
+            return self.error(SkipReason::Unfinished);
         }
         Ok(())
     }
 
-    fn variation(&mut self) -> Result<(), Trouble> {
+    fn variation(&mut self) -> Result<(), GameError> {
         let mut depth = 0u32;
         loop {
             match self.rest() {
-                [] => return self.trouble(SkipReason::Unfinished),
+                [] => return self.error(SkipReason::Unfinished),
                 [b'(', ..] => depth += 1,
                 [b')', ..] if depth == 1 => {
                     self.at += 1;
                     return Ok(());
                 }
                 [b')', ..] => depth -= 1,
-                [b'{', ..] => self.at += self.comment()? - 1,
+                [b'{', ..] => self.at += self.comment_length()? - 1,
                 [b';', ..] => {
                     self.at = line_end(self.text, self.at);
                     continue;
                 }
                 [b'\n', ..] => {
-                    self.lines(true)?;
+                    self.line_ends(true)?;
                     continue;
                 }
-                // The reader would end the game here.
-                [b'[', ..] if self.begins_line(self.at) => return self.trouble(SkipReason::Garbage),
+                // pgn-reader would end the game here.
+                [b'[', ..] if self.begins_line(self.at) => return self.error(SkipReason::Garbage),
                 _ => {}
             }
             self.at += 1;
         }
     }
 
-    /// A move number, a result (then true), or castling written with zeros.
-    fn digits(&mut self) -> Result<bool, Trouble> {
+    /// Skips a move number, or tokenizes a result (then true) or castling written with zeros.
+    fn number_or_result(&mut self) -> Result<bool, GameError> {
         let rest = self.rest();
-        let digits = number(rest);
+        let digits = count_digits(rest);
         if digits > 0 && rest.get(digits).is_none_or(|byte| ends_number(*byte)) {
-            // Without tags a game begins at its first move: this is the rest of another.
-            let tagged = self.outline.marks.first().is_some_and(|mark| mark.kind == Kind::Tag);
-            if !tagged && self.outline.words == 0 && self.opening(self.at) == Opening::LaterMove {
-                return self.trouble(SkipReason::Garbage);
+            // A game without tags begins at its first move; a later move continues a malformed game.
+            let tagged = self.game.tokens.first().is_some_and(|token| token.kind == TokenKind::Tag);
+            if !tagged && self.game.words == 0 && self.paragraph_start(self.at) == ParagraphStart::LaterMove {
+                return self.error(SkipReason::Garbage);
             }
             self.at += digits;
-        } else if let Some(length) = result(rest) {
-            self.mark(Kind::Result, length);
+        } else if let Some(length) = result_length(rest) {
+            self.push_token(TokenKind::Result, length);
             return Ok(true);
         } else if rest.starts_with(b"0-0") {
             self.word();
         } else {
-            return self.trouble(SkipReason::Garbage);
+            return self.error(SkipReason::Garbage);
         }
         Ok(false)
     }
@@ -335,35 +334,35 @@ impl<'a> Outliner<'a> {
                 .is_some_and(|rest| rest.first().is_none_or(|byte| ends_token(*byte)));
         length -= usize::from(en_passant);
         if length > 0 {
-            self.outline.words += 1;
-            self.mark(Kind::Word, length);
+            self.game.words += 1;
+            self.push_token(TokenKind::Word, length);
         }
         if en_passant {
-            // The reader would drop the move that it stands at.
+            // pgn-reader would drop a move with this suffix.
             self.mask(self.at..self.at + 4, b' ');
             self.at += 4;
         }
     }
 
-    fn opening(&self, at: usize) -> Opening {
+    fn paragraph_start(&self, at: usize) -> ParagraphStart {
         let mut rest = &self.text[at..];
         if rest.starts_with(b"{")
             && let Some(close) = self.closing_brace(at)
         {
             rest = self.text[close + 1..].trim_ascii_start();
         }
-        if result(rest).is_some() {
-            return Opening::Result;
+        if result_length(rest).is_some() {
+            return ParagraphStart::Result;
         }
-        let (number, after) = rest.split_at(number(rest));
+        let (number, after) = rest.split_at(count_digits(rest));
         if after.first().is_some_and(|byte| !ends_number(*byte)) {
-            return Opening::Other;
+            return ParagraphStart::Other;
         }
         let dots = after.iter().take_while(|byte| **byte == b'.' || is_blank(**byte)).filter(|byte| **byte == b'.');
         match number {
-            [] => Opening::Other,
-            b"1" if dots.count() < 2 => Opening::FirstMove,
-            _ => Opening::LaterMove,
+            [] => ParagraphStart::Other,
+            b"1" if dots.count() < 2 => ParagraphStart::FirstMove,
+            _ => ParagraphStart::LaterMove,
         }
     }
 
@@ -377,17 +376,17 @@ impl<'a> Outliner<'a> {
     }
 }
 
-/// The offset of the next line feed, or of the end.
+/// The offset of the next line feed, or of the end of the text.
 fn line_end(text: &[u8], from: usize) -> usize {
     text.get(from..).and_then(|rest| memchr::memchr(b'\n', rest)).map_or(text.len(), |length| from + length)
 }
 
-fn number(text: &[u8]) -> usize {
+fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The length of a result that stands alone.
-fn result(text: &[u8]) -> Option<usize> {
+/// The length of a result at the beginning of `text`, if nothing adjoins it.
+fn result_length(text: &[u8]) -> Option<usize> {
     let results = [&b"*"[..], b"1-0", b"0-1", b"1/2-1/2"];
     let length = results.iter().find(|result| text.starts_with(result))?.len();
     text.get(length).is_none_or(|byte| ends_word(*byte)).then_some(length)
@@ -396,10 +395,10 @@ fn result(text: &[u8]) -> Option<usize> {
 const BLANK: u8 = 1;
 const ENDS_WORD: u8 = 2;
 const ENDS_NUMBER: u8 = 4;
-/// As pgn-reader has it.
+/// The end of a token in pgn-reader.
 const ENDS_TOKEN: u8 = 8;
 
-/// What each byte is.
+/// The class bits of each byte.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;

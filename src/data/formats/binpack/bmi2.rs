@@ -1,43 +1,43 @@
-//! What a CPU can do at once with sets of squares. Code that is generic over [`Cpu`] and inlined into a function compiled
-//! for the instructions of one runs on it; [`dispatch`] chooses. Both give the same (property-tested).
-#![allow(unsafe_code, reason = "calls of functions compiled for instructions, behind a check of the CPU")]
+//! Bit operations that BMI2 does in one instruction. Code generic over [`BitInstructions`] is inlined into a function
+//! compiled for either kind of CPU, and [`dispatch`] selects one. Both give the same results (property-tested).
+#![allow(unsafe_code, reason = "calls functions compiled for BMI2, after a check of the CPU")]
 
-use super::bits::Counted;
+use super::bits::BitSelect;
 use crate::chess::PackedBoard;
 
-/// Holding one proves that the CPU can run it.
-pub trait Cpu: Copy {
-    /// The `n`-th lowest member of a set, from 0; there must be more than `n`.
+/// The bit operations of a kind of CPU; a value proves that this CPU has them.
+pub trait BitInstructions: Copy {
+    /// The `n`-th lowest member of a set, counted from 0; the set must have more than `n`.
     fn nth(self, set: u64, n: u32) -> u32;
-    /// The board whose occupied squares have these bits of their piece codes, lowest first; 32 at most.
+    /// The board with these occupied squares, 32 at most; plane `i` holds bit `i` of each square's piece code.
     fn board(self, occupied: u64, planes: [u64; 4]) -> PackedBoard;
-    /// The reverse of [`Cpu::board`], and the code on each occupied square.
+    /// The inverse of [`BitInstructions::board`], and the piece code of each occupied square.
     fn planes(self, board: &PackedBoard) -> ([u64; 4], [u8; 64]);
 }
 
-/// Work over a CPU's instructions. Its `run` and all that it calls must be inlined.
-pub trait Work {
+/// A computation over [`BitInstructions`]. Its `run` and everything that it calls must be inlined.
+pub trait BitTask {
     type Output;
-    fn run(self, cpu: impl Cpu) -> Self::Output;
+    fn run(self, bits: impl BitInstructions) -> Self::Output;
 }
 
-/// Does the work with the best instructions there are.
-pub fn dispatch<W: Work>(work: W) -> W::Output {
+/// Runs the task with the best instructions of this CPU.
+pub fn dispatch<T: BitTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
-    if let Some(bits) = Deposit::detect() {
-        return bits.run(work);
+    if let Some(bits) = Bmi2::detect() {
+        return bits.run(task);
     }
-    work.run(Portable)
+    task.run(Portable)
 }
 
-/// Any CPU.
+/// Instructions that every CPU has.
 #[derive(Copy, Clone, Debug)]
 pub struct Portable;
 
-impl Cpu for Portable {
+impl BitInstructions for Portable {
     #[inline(always)]
     fn nth(self, set: u64, n: u32) -> u32 {
-        Counted::new(set).nth(n)
+        BitSelect::new(set).nth(n)
     }
 
     #[inline(always)]
@@ -58,27 +58,27 @@ impl Cpu for Portable {
     }
 }
 
-/// BMI2: bits deposited and extracted. Only where that is fast; AMD's before Zen 3 take a hundred cycles.
+/// BMI2, only where it is fast: AMD's CPUs before Zen 3 take a hundred cycles per instruction.
 #[cfg(target_arch = "x86_64")]
 #[derive(Copy, Clone, Debug)]
-pub struct Deposit(());
+pub struct Bmi2(());
 
 #[cfg(target_arch = "x86_64")]
-impl Deposit {
-    pub fn detect() -> Option<Deposit> {
+impl Bmi2 {
+    pub fn detect() -> Option<Bmi2> {
         use std::arch::is_x86_feature_detected as has;
-        let there = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
-        // Zen 3 brought the first vector AES of AMD, and none of its CPUs before has AVX-512.
-        (there && (has!("vaes") || has!("avx512f") || !is_amd())).then_some(Deposit(()))
+        let supported = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        // Zen 3 is AMD's first with vector AES, and no AMD CPU before it has AVX-512.
+        (supported && (has!("vaes") || has!("avx512f") || !is_amd())).then_some(Bmi2(()))
     }
 
-    fn run<W: Work>(self, work: W) -> W::Output {
+    fn run<T: BitTask>(self, task: T) -> T::Output {
         #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-        fn compiled<W: Work>(work: W, proof: Deposit) -> W::Output {
-            work.run(proof)
+        fn compiled<T: BitTask>(task: T, proof: Bmi2) -> T::Output {
+            task.run(proof)
         }
         // SAFETY: `detect` is the only constructor, so the CPU has these instructions.
-        unsafe { compiled(work, self) }
+        unsafe { compiled(task, self) }
     }
 }
 
@@ -94,7 +94,7 @@ fn is_amd() -> bool {
 const NIBBLES: u64 = 0x1111_1111_1111_1111;
 
 #[cfg(target_arch = "x86_64")]
-impl Cpu for Deposit {
+impl BitInstructions for Bmi2 {
     #[inline(always)]
     fn nth(self, set: u64, n: u32) -> u32 {
         use std::arch::x86_64::_pdep_u64;
@@ -146,19 +146,19 @@ mod tests {
         planes: [u64; 4],
     }
 
-    impl Work for Both {
+    impl BitTask for Both {
         type Output = (u32, PackedBoard, ([u64; 4], [u8; 64]));
 
         #[inline(always)]
-        fn run(self, cpu: impl Cpu) -> Self::Output {
-            let board = cpu.board(self.set, self.planes);
-            (cpu.nth(self.set, self.n), board, cpu.planes(&board))
+        fn run(self, bits: impl BitInstructions) -> Self::Output {
+            let board = bits.board(self.set, self.planes);
+            (bits.nth(self.set, self.n), board, bits.planes(&board))
         }
     }
 
     #[test]
-    fn every_cpu_gives_the_same() {
-        let mut rng = Seed(4).stream("cpu", 0);
+    fn bmi2_and_portable_agree() {
+        let mut rng = Seed(4).stream("bits", 0);
         for round in 0..20_000 {
             let mut set: u64 = rng.random();
             while set.count_ones() > 32 || round % 3 == 0 && set.count_ones() > 3 {
@@ -170,8 +170,8 @@ mod tests {
             let n = rng.random_range(0..set.count_ones());
             let planes = rng.random::<[u64; 4]>().map(|plane| plane & set);
             let expected = Both { set, n, planes }.run(Portable);
-            let place = (0..64).filter(|at| set >> at & 1 == 1).nth(n as usize);
-            assert_eq!(place, Some(expected.0));
+            let expected_nth = (0..64).filter(|at| set >> at & 1 == 1).nth(n as usize);
+            assert_eq!(expected_nth, Some(expected.0));
             for (square, code) in expected.1.pieces() {
                 let bits = planes.map(|plane| (plane >> square as u32 & 1) as usize);
                 assert_eq!(code.index(), bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3);

@@ -1,78 +1,82 @@
-//! The numbers a chain's text gives a move: which of the own pieces moves, in square order, and to which of the squares
-//! it can go to.
+//! The code of a move in a chain's movetext: the number of the own piece, in square order, and the number of its
+//! target.
 
 use shakmaty::{Role, Square};
 
-use super::bits::{Window, width};
-use super::cpu::Cpu;
-use super::error::TextError;
+use super::bits::{BitWindow, width};
+use super::bmi2::BitInstructions;
+use super::error::MovetextError;
 use super::position::{Moves, Position, below, square};
 use crate::data::record::PackedMove;
 
 const PROMOTIONS: [Role; 4] = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen];
 
-/// Reads the move played in `position`; whether it is legal is seen when it is played.
+/// Decodes the move played in `position`. Whether it is legal shows when it is played.
 #[inline(always)]
-pub fn read(position: &Position, text: &mut Window, cpu: impl Cpu) -> Result<PackedMove, TextError> {
+pub fn decode_move(
+    position: &Position,
+    text: &mut BitWindow,
+    bits: impl BitInstructions,
+) -> Result<PackedMove, MovetextError> {
     let own = position.own();
     let pieces = own.count_ones();
     let piece = text.take(width(pieces));
     if piece >= pieces {
-        return Err(TextError::Piece { piece, pieces });
+        return Err(MovetextError::Segment { piece, pieces });
     }
-    let moves = position.moves(cpu.nth(own, piece));
+    let moves = position.moves(bits.nth(own, piece));
     let targets = moves.targets.count_ones();
-    let count = choices(&moves, targets);
+    let count = count_moves(&moves, targets);
     let choice = text.take(width(count));
     if choice >= count {
-        return Err(TextError::Choice { from: square(moves.from), choice, count });
+        return Err(MovetextError::Choice { from: square(moves.from), choice, count });
     }
-    Ok(chosen(&moves, targets, choice, cpu))
+    Ok(nth_of(&moves, targets, choice, bits))
 }
 
-/// Move number `choice` of a piece; it must have more.
+/// Move number `choice` of a piece, which must have more moves than that.
 #[inline(always)]
-pub fn nth(moves: &Moves, choice: u32, cpu: impl Cpu) -> PackedMove {
-    chosen(moves, moves.targets.count_ones(), choice, cpu)
+pub fn nth_move(moves: &Moves, choice: u32, bits: impl BitInstructions) -> PackedMove {
+    nth_of(moves, moves.targets.count_ones(), choice, bits)
 }
 
 #[inline(always)]
-fn chosen(moves: &Moves, targets: u32, choice: u32, cpu: impl Cpu) -> PackedMove {
+fn nth_of(moves: &Moves, targets: u32, choice: u32, bits: impl BitInstructions) -> PackedMove {
     let from = square(moves.from);
     if moves.promotes {
         let role = PROMOTIONS[choice as usize & 3];
-        return PackedMove::new(from, square(cpu.nth(moves.targets, choice >> 2)), Some(role));
+        return PackedMove::new(from, square(bits.nth(moves.targets, choice >> 2)), Some(role));
     }
     if choice < targets {
-        return PackedMove::new(from, square(cpu.nth(moves.targets, choice)), None);
+        return PackedMove::new(from, square(bits.nth(moves.targets, choice)), None);
     }
-    // Queen side first, where both are there.
+    // With both rights, the queen side comes first.
     let queen_side = moves.castles[0] && choice == targets;
     PackedMove::new(from, rook_home(from, queen_side), None)
 }
 
-/// How many moves the text can choose from.
+/// The number of moves of a piece.
 #[inline(always)]
-pub fn choices(moves: &Moves, targets: u32) -> u32 {
+pub fn count_moves(moves: &Moves, targets: u32) -> u32 {
     let castles = u32::from(moves.castles[0]) + u32::from(moves.castles[1]);
     if moves.promotes { 4 * targets } else { targets + castles }
 }
 
-/// Where the rook stands that a king on `from` castles with.
+/// The square of the rook with which a king on `from` castles.
 fn rook_home(from: Square, queen_side: bool) -> Square {
     square(if queen_side { from as u32 & 56 } else { from as u32 | 7 })
 }
 
-/// A move as the text gives it: value and bits of the piece, then of its choice.
+/// A move's code: the number of the piece, then that of the target.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Numbers {
+pub struct MoveCode {
     pub value: u32,
     pub bits: u32,
 }
 
-/// The numbers of `mv`; none where no piece can go that way.
+/// The code of `mv`; none if no own piece moves that way.
 #[inline(always)]
-pub fn numbers(position: &Position, mv: PackedMove) -> Option<Numbers> {
+pub fn encode_move(position: &Position, mv: PackedMove) -> Option<MoveCode> {
     let own = position.own();
     let (from, to) = (mv.from() as u32, mv.to() as u32);
     if own >> from & 1 == 0 {
@@ -94,7 +98,7 @@ pub fn numbers(position: &Position, mv: PackedMove) -> Option<Numbers> {
             .position(|(right, queen_side)| *right && rook_home(mv.from(), queen_side) == mv.to())?;
         moves.targets.count_ones() + u32::from(side == 1 && moves.castles[0])
     };
-    let count = choices(&moves, moves.targets.count_ones());
+    let count = count_moves(&moves, moves.targets.count_ones());
     let (piece_bits, choice_bits) = (width(own.count_ones()), width(count));
-    Some(Numbers { value: below(own, from) << choice_bits | choice, bits: piece_bits + choice_bits })
+    Some(MoveCode { value: below(own, from) << choice_bits | choice, bits: piece_bits + choice_bits })
 }

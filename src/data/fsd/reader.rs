@@ -1,4 +1,4 @@
-//! A `.fsd` file mapped into memory. The layout stands in `writer.rs`.
+//! Reads `.fsd` files, laid out as `header.rs` describes, by mapping them into memory.
 #![allow(unsafe_code, reason = "maps the file into memory")]
 
 use std::fs::File;
@@ -8,44 +8,47 @@ use std::path::{Path, PathBuf};
 use memmap2::{Advice, Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 
-use super::writer::HEADER_BYTES;
-use super::{DataError, Header, Method, Record};
+use super::header::{HEADER_BYTES, Header};
+use crate::data::{DataError, Method, Record};
 
-/// Touching a page maps those around it, too, so far on either side.
-const AROUND: usize = 64 << 10;
+/// Touching a page also maps the pages up to this far on either side.
+const FAULT_AROUND_BYTES: usize = 64 << 10;
 
-/// Bytes checked at once by all cores.
+/// Bytes that all cores check at once.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// The samples of a `.fsd` file, whole and undamaged: opening checks the length and every checksum. As long as it is open
-/// nobody may shorten the file: reading what is gone ends the process ([`tell_when_cut_off`](super::tell_when_cut_off)).
+/// A `.fsd` file mapped into memory. Opening it checks the length and every checksum. The file must not be truncated
+/// while it is open: reading missing pages ends the process
+/// ([`report_truncated_files`](crate::data::report_truncated_files)).
 #[derive(Debug)]
 pub struct Fsd {
     path: PathBuf,
     header: Header,
     map: Mmap,
-    /// Where the records end in `map`.
+    /// Offset of the end of the records.
     records_end: usize,
 }
 
 impl Fsd {
+    /// Opens a file and checks its checksums.
+    ///
     /// # Errors
-    /// When the file is missing, is no `.fsd` file of this version, was cut off, or is damaged.
+    /// When the file is missing, is not a `.fsd` file of this version, was cut off, or is damaged.
     pub fn open(path: &Path) -> Result<Fsd, DataError> {
         let fsd = Fsd::open_unchecked(path)?;
         fsd.verify()?;
         Ok(fsd)
     }
 
-    /// As [`open`](Fsd::open), but the records may be damaged.
+    /// As [`open`](Fsd::open), without checking the checksums.
     pub(crate) fn open_unchecked(path: &Path) -> Result<Fsd, DataError> {
         let file = File::open(path).map_err(DataError::read(path))?;
         let length = file.metadata().map_err(DataError::read(path))?.len();
         if length < HEADER_BYTES as u64 {
             return Err(DataError::NotFsd { path: path.into(), reason: format!("it is {length} bytes long") });
         }
-        // SAFETY: `.fsd` files are written elsewhere and renamed into place, never changed where they stand, so nothing
-        // shortens or alters the mapped pages.
+        // SAFETY: `.fsd` files are written elsewhere and renamed into place, never changed in place, so the mapped pages
+        // do not change.
         let map = unsafe { Mmap::map(&file) }.map_err(DataError::read(path))?;
         let Some((head, _)) = map.split_first_chunk::<HEADER_BYTES>() else {
             return Err(DataError::NotFsd { path: path.into(), reason: "it has no header".into() });
@@ -59,7 +62,7 @@ impl Fsd {
         Ok(Fsd { path: path.into(), header, map, records_end })
     }
 
-    /// As [`open`](Fsd::open), and built for `method`.
+    /// Opens a file that was built for `method`.
     ///
     /// # Errors
     /// As `open`, or when the file was built for another method.
@@ -75,29 +78,29 @@ impl Fsd {
     /// Checks every block's checksum.
     ///
     /// # Errors
-    /// The first damaged block.
+    /// Names the first damaged block.
     pub fn verify(&self) -> Result<(), DataError> {
-        self.damaged(1).pop().map_or(Ok(()), |block| Err(self.damage(block)))
+        self.damaged_blocks(1).pop().map_or(Ok(()), |block| Err(self.damage_error(block)))
     }
 
-    /// Every damaged block, in order.
-    pub(crate) fn damages(&self) -> Vec<DataError> {
-        self.damaged(usize::MAX).into_iter().map(|block| self.damage(block)).collect()
+    /// An error for every damaged block, in order.
+    pub(crate) fn damage_errors(&self) -> Vec<DataError> {
+        self.damaged_blocks(usize::MAX).into_iter().map(|block| self.damage_error(block)).collect()
     }
 
     /// The first `most` damaged blocks.
-    fn damaged(&self, most: usize) -> Vec<usize> {
+    fn damaged_blocks(&self, most: usize) -> Vec<usize> {
         let mut damaged = Vec::new();
-        let mut before = 0;
+        let mut first = 0;
         let group = GROUP_BYTES.div_ceil(self.block_bytes());
         let mut sums = self.map[self.records_end..].chunks(4 * group);
-        let _ = self.each_chunk(group * self.header.samples_per_block as usize, |records| {
+        let _ = self.for_each_chunk(group * self.header.samples_per_block as usize, |records| {
             let blocks = bytemuck::cast_slice::<Record, u8>(records).par_chunks(self.block_bytes());
             let sums = sums.next().unwrap_or(&[]).par_chunks_exact(4);
             let count = blocks.len();
             let bad = blocks.zip(sums).enumerate().filter(|(_, (block, sum))| is_damaged(block, sum));
-            damaged.extend(bad.map(|(block, _)| before + block).collect::<Vec<_>>());
-            before += count;
+            damaged.extend(bad.map(|(block, _)| first + block).collect::<Vec<_>>());
+            first += count;
             if damaged.len() < most { Ok(()) } else { Err(()) }
         });
         damaged.truncate(most);
@@ -108,56 +111,56 @@ impl Fsd {
         self.header.samples_per_block as usize * Record::BYTES
     }
 
-    /// Visits all records in order, `count` at a time, until an error. What was visited takes no memory any more: it
-    /// comes from the file again when it is needed.
+    /// Visits all records in order, `count` at a time, until an error. Visited pages are released and read from the file
+    /// again when needed.
     ///
     /// # Errors
-    /// What `visit` returns.
-    pub fn each_chunk<E>(&self, count: usize, mut visit: impl FnMut(&[Record]) -> Result<(), E>) -> Result<(), E> {
+    /// Those that `visit` returns.
+    pub fn for_each_chunk<E>(&self, count: usize, mut visit: impl FnMut(&[Record]) -> Result<(), E>) -> Result<(), E> {
         let mut at = HEADER_BYTES;
         for records in self.records().chunks(count) {
             visit(records)?;
             let bytes = size_of_val(records);
-            // SAFETY: the pages are a read-only view of a file that never changes where it stands, so they come back
-            // as they were. Advice that cannot be followed is none.
+            // SAFETY: the pages map a file that is never changed in place, so they are read back unchanged. The advice
+            // is best effort.
             let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
             at += bytes;
         }
         Ok(())
     }
 
-    /// Says that these records will soon be read, so that they come from the disk together.
-    pub fn will_need(&self, records: Range<usize>) {
-        let (at, bytes) = self.bytes_of(records);
-        // Advice that cannot be followed is none.
+    /// Starts reading these records from the disk.
+    pub fn prefetch(&self, records: Range<usize>) {
+        let (at, bytes) = self.byte_range(records);
+        // The advice is best effort.
         let _ = self.map.advise_range(Advice::WillNeed, at, bytes);
     }
 
-    /// Says that these records will not be read for a while: they take no memory any more, and come from the file again.
-    pub fn let_go(&self, records: Range<usize>) {
-        let (at, bytes) = self.bytes_of(records);
-        let end = (at + bytes + AROUND).min(self.map.len());
-        let (at, bytes) = (at.saturating_sub(AROUND), end - at.saturating_sub(AROUND));
-        // SAFETY: as in `each_chunk`.
+    /// Releases the memory of these records, which are read from the file again when needed.
+    pub fn release(&self, records: Range<usize>) {
+        let (at, bytes) = self.byte_range(records);
+        let end = (at + bytes + FAULT_AROUND_BYTES).min(self.map.len());
+        let (at, bytes) = (at.saturating_sub(FAULT_AROUND_BYTES), end - at.saturating_sub(FAULT_AROUND_BYTES));
+        // SAFETY: as in `for_each_chunk`.
         let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, bytes) };
     }
 
-    /// Where records stand in the file, and how long they are; those beyond the last one left out.
-    fn bytes_of(&self, records: Range<usize>) -> (usize, usize) {
+    /// Offset and length in bytes of the records of this range that exist.
+    fn byte_range(&self, records: Range<usize>) -> (usize, usize) {
         let count = self.header.samples as usize;
         let (first, end) = (records.start.min(count), records.end.min(count));
         (HEADER_BYTES + first * Record::BYTES, end.saturating_sub(first) * Record::BYTES)
     }
 
-    fn damage(&self, block: usize) -> DataError {
+    fn damage_error(&self, block: usize) -> DataError {
         let first = HEADER_BYTES + block * self.block_bytes();
         let last = (first + self.block_bytes()).min(self.records_end) - 1;
         let part = format!("block {block} of the records");
         DataError::Checksum { path: self.path.clone(), part, first: first as u64, last: last as u64 }
     }
 
-    /// Where a record stands in the file.
-    pub(crate) const fn offset(record: usize) -> u64 {
+    /// Offset of a record in the file.
+    pub(crate) const fn record_offset(record: usize) -> u64 {
         HEADER_BYTES as u64 + record as u64 * Record::BYTES as u64
     }
 

@@ -1,53 +1,54 @@
-//! Game numbers for formats that have none, from the sequence of samples alone, so that the same samples get the same
-//! numbers whatever file they come from.
+//! Game numbers for formats without any. They follow from the sequence of samples alone, so that the same samples have
+//! the same numbers in every format.
 
 use crate::chess::Color;
 use crate::data::{GameResult, Record};
 
-/// Numbers samples as they come. A sample begins a new game when it cannot be a later position of the game before:
-/// - its ply is not above the one before, or
-/// - the result, as White sees it, is another, or
-/// - that many plies cannot lead there: castling rights or pieces are back, the rule-50 counter has neither gone on nor
-///   begun anew, or more squares were occupied or left than moves can do.
+/// Numbers the games of a sequence of samples. A sample begins a new game when it cannot be a later position of the
+/// game before it:
+/// - its ply is not larger, or
+/// - White's result is another one, or
+/// - the position cannot be reached in that many plies: castling rights or pieces reappear, the rule-50 counter neither
+///   continues nor restarts, or more squares changed than moves can change.
 ///
-/// On 63,494 games of self-play, this finds 63,492: two begin where the one before might have gone on.
+/// On 63,494 games of self-play it finds 63,492: two begin with a position that could continue the game before.
 #[derive(Clone, Debug, Default)]
 pub struct GameNumbers {
-    last: Option<Trace>,
+    last: Option<GamePosition>,
     games: u64,
 }
 
-/// What a position tells about those after it.
+/// The properties of a position that limit the positions after it.
 #[derive(Clone, Copy, Debug)]
-struct Trace {
+struct GamePosition {
     ply: u16,
-    /// White's view.
+    /// From White's point of view.
     result: Option<GameResult>,
     castling: u8,
     rule50: u8,
     occupied: u64,
 }
 
-impl Trace {
+impl GamePosition {
     #[inline]
-    fn of(record: &Record) -> Trace {
+    fn of(record: &Record) -> GamePosition {
         let result = match record.turn() {
             Color::White => record.result(),
             Color::Black => record.result().map(GameResult::reversed),
         };
         let (castling, rule50) = (record.castling(), record.rule50());
-        Trace { ply: record.ply().0, result, castling, rule50, occupied: record.board().occupancy() }
+        GamePosition { ply: record.ply().0, result, castling, rule50, occupied: record.board().occupancy() }
     }
 
     #[inline]
-    fn may_lead_to(self, later: Trace) -> bool {
+    fn can_lead_to(self, later: GamePosition) -> bool {
         if later.ply <= self.ply || later.result != self.result || later.castling & !self.castling != 0 {
             return false;
         }
         let plies = u32::from(later.ply - self.ply);
         let rule50 = u32::from(later.rule50);
         let counts_on = rule50 == (u32::from(self.rule50) + plies).min(255) || rule50 < plies;
-        // A move changes three squares at most; castling, which ends rights, four.
+        // A move changes at most three squares; castling, which also ends castling rights, four.
         let changes = (self.occupied ^ later.occupied).count_ones();
         let castles = (self.castling ^ later.castling).count_ones();
         counts_on
@@ -59,14 +60,14 @@ impl Trace {
 impl GameNumbers {
     /// Whether the sample begins a game, given those before it.
     #[inline]
-    pub fn begins(&mut self, record: &Record) -> bool {
-        let now = Trace::of(record);
-        let begins = self.last.replace(now).is_none_or(|last| !last.may_lead_to(now));
+    pub fn begins_game(&mut self, record: &Record) -> bool {
+        let current = GamePosition::of(record);
+        let begins = self.last.replace(current).is_none_or(|last| !last.can_lead_to(current));
         self.games += u64::from(begins);
         begins
     }
 
-    /// Games so far; the last sample's game is one less.
+    /// Games so far; the last sample has this number less one.
     #[must_use]
     pub const fn games(&self) -> u64 {
         self.games
@@ -90,9 +91,9 @@ mod tests {
         Record::pack(&sample).expect("fits")
     }
 
-    /// Games one after the other, positions left out at random: each game's first sample begins one, no other does.
+    /// Consecutive games with positions omitted at random: exactly the first sample of each begins a game.
     #[test]
-    fn games_that_go_on_are_never_cut() {
+    fn continued_games_are_not_split() {
         let mut numbers = GameNumbers::default();
         for game in 0..300 {
             let mut rng = Seed(4).stream("numbers", game);
@@ -102,7 +103,7 @@ mod tests {
                 let quiet: Vec<Move> = moves.iter().filter(|mv| !mv.is_zeroing()).copied().collect();
                 let pool = if quiet.is_empty() { &moves[..] } else { &quiet[..] };
                 if ply == 0 || rng.random_bool(0.8) {
-                    assert_eq!(numbers.begins(&record(&position, ply, GameResult::Win)), ply == 0, "{game} {ply}");
+                    assert_eq!(numbers.begins_game(&record(&position, ply, GameResult::Win)), ply == 0, "{game} {ply}");
                 }
                 let Some(mv) = (!pool.is_empty()).then(|| pool[rng.random_range(0..pool.len())]) else { break };
                 position.play_unchecked(if rng.random_bool(0.3) {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_follow_begins_a_game() {
+    fn unreachable_positions_begin_a_game() {
         let position = |fen: &str| {
             let fen: Fen = fen.parse().expect("a FEN");
             fen.into_position::<Chess>(shakmaty::CastlingMode::Standard).expect("legal")
@@ -124,8 +125,8 @@ mod tests {
         let first = "r3k3/pppp4/8/8/8/8/PPPP4/4K2R w K - 4 9";
         let check = |fen: &str, ply, white, begins| {
             let mut numbers = GameNumbers::default();
-            assert!(numbers.begins(&record(&position(first), 16, GameResult::Draw)));
-            assert_eq!(numbers.begins(&record(&position(fen), ply, white)), begins, "{fen}");
+            assert!(numbers.begins_game(&record(&position(first), 16, GameResult::Draw)));
+            assert_eq!(numbers.begins_game(&record(&position(fen), ply, white)), begins, "{fen}");
         };
         let castled = "r3k3/pppp4/8/8/8/8/PPPP4/5RK1 b - - 5 9";
         check(castled, 17, GameResult::Draw, false);

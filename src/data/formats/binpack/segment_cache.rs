@@ -1,13 +1,13 @@
-//! A binpack's pieces as they were found, kept in a folder so that a large file is scanned once. What is kept is only
-//! taken for a file of the same length, time of change and content as far as some blocks tell; anything else, and
-//! whatever is damaged, counts as not there.
+//! A cache of the segments of large binpacks, so that each file is scanned once. An entry is used only for a file of
+//! the same length, modification time and content, as far as sampled blocks show; otherwise, and when it is damaged, it
+//! is ignored.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0–7 | magic `FSBPIECE` |
 //! | 8–39 | the [`Key`] |
-//! | 40–43 | number n of pieces |
-//! | 44 … 44+20n−1 | pieces: offset in the file (64 bits), bytes, samples, usable samples (32 bits each) |
+//! | 40–43 | number n of segments |
+//! | 44 … 44+20n−1 | segments: offset in the file (64 bits), bytes, samples, usable samples (32 bits each) |
 //! | 4 more | CRC-32 of everything before |
 //!
 //! All numbers are little-endian.
@@ -17,28 +17,28 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::{Piece, Usable};
+use super::{Segment, UsableSamples};
 use crate::data::DataError;
 use crate::output::OutputFile;
 
 const MAGIC: &[u8; 8] = b"FSBPIECE";
 const HEAD_BYTES: usize = 44;
-const PIECE_BYTES: usize = 20;
-/// Raised whenever the same file would be cut into other pieces or other samples would count as usable.
+const SEGMENT_BYTES: usize = 20;
+/// Raised when segments are cut differently or other samples become usable.
 const VERSION: u32 = 1;
-/// Blocks of the file that the key looks at, and their length.
+/// Blocks of the file that enter the key, and their length.
 const LOOKS: u64 = 64;
 const LOOK_BYTES: u64 = 4_096;
 
-/// What pieces are known by: a hash of the file's length, its time of change, blocks from all over it, what is usable and
-/// [`VERSION`].
+/// Key of a cache entry: a hash of the file's length, its modification time, blocks from all over it, the sample filter
+/// and [`VERSION`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Key(blake3::Hash);
 
 impl Key {
     /// # Errors
     /// When the file cannot be read.
-    pub fn of(file: &File, usable: Usable) -> io::Result<Key> {
+    pub fn of(file: &File, usable: UsableSamples) -> io::Result<Key> {
         let about = file.metadata()?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&VERSION.to_le_bytes());
@@ -62,46 +62,46 @@ impl Key {
     }
 }
 
-/// The pieces of the file of `length` bytes that has this key, if they are known.
-pub fn load(folder: &Path, key: &Key, length: u64) -> Option<Vec<Piece>> {
+/// The cached segments of the file of `length` bytes with this key.
+pub fn load(folder: &Path, key: &Key, length: u64) -> Option<Vec<Segment>> {
     let bytes = fs::read(key.path(folder)).ok()?;
     let (body, sum) = bytes.split_last_chunk::<4>()?;
-    let (head, pieces) = body.split_at_checked(HEAD_BYTES)?;
+    let (head, segments) = body.split_at_checked(HEAD_BYTES)?;
     let proper = head.starts_with(MAGIC)
         && head[8..40] == *key.0.as_bytes()
         && crc32fast::hash(body).to_le_bytes() == *sum
-        && pieces.len() / PIECE_BYTES == word(head, 40) as usize
-        && pieces.len().is_multiple_of(PIECE_BYTES);
-    let pieces: Vec<Piece> = pieces.chunks_exact(PIECE_BYTES).map(piece).collect();
-    let ends = |piece: &Piece| piece.offset.checked_add(u64::from(piece.bytes));
-    let in_order = pieces.windows(2).all(|pair| ends(&pair[0]).is_some_and(|end| end <= pair[1].offset));
-    let inside = pieces.last().and_then(ends).is_some_and(|end| end <= length);
-    let sound = pieces.iter().all(|piece| piece.usable <= piece.samples);
-    (proper && in_order && inside && sound).then_some(pieces)
+        && segments.len() / SEGMENT_BYTES == word(head, 40) as usize
+        && segments.len().is_multiple_of(SEGMENT_BYTES);
+    let segments: Vec<Segment> = segments.chunks_exact(SEGMENT_BYTES).map(segment).collect();
+    let ends = |segment: &Segment| segment.offset.checked_add(u64::from(segment.bytes));
+    let in_order = segments.windows(2).all(|pair| ends(&pair[0]).is_some_and(|end| end <= pair[1].offset));
+    let inside = segments.last().and_then(ends).is_some_and(|end| end <= length);
+    let sound = segments.iter().all(|segment| segment.usable <= segment.samples);
+    (proper && in_order && inside && sound).then_some(segments)
 }
 
-fn piece(bytes: &[u8]) -> Piece {
+fn segment(bytes: &[u8]) -> Segment {
     let offset = u64::from(word(bytes, 0)) | u64::from(word(bytes, 4)) << 32;
-    Piece { offset, bytes: word(bytes, 8), samples: word(bytes, 12), usable: word(bytes, 16) }
+    Segment { offset, bytes: word(bytes, 8), samples: word(bytes, 12), usable: word(bytes, 16) }
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// Keeps pieces for the next time.
+/// Stores segments in the cache.
 ///
 /// # Errors
 /// When the folder cannot be written to.
-pub fn store(folder: &Path, key: &Key, pieces: &[Piece]) -> Result<(), DataError> {
+pub fn store(folder: &Path, key: &Key, segments: &[Segment]) -> Result<(), DataError> {
     fs::create_dir_all(folder).map_err(DataError::write(folder))?;
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + PIECE_BYTES * pieces.len() + 4);
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + SEGMENT_BYTES * segments.len() + 4);
     bytes.extend(MAGIC);
     bytes.extend(key.0.as_bytes());
-    bytes.extend((pieces.len() as u32).to_le_bytes());
-    for piece in pieces {
-        bytes.extend(piece.offset.to_le_bytes());
-        bytes.extend([piece.bytes, piece.samples, piece.usable].map(u32::to_le_bytes).as_flattened());
+    bytes.extend((segments.len() as u32).to_le_bytes());
+    for segment in segments {
+        bytes.extend(segment.offset.to_le_bytes());
+        bytes.extend([segment.bytes, segment.samples, segment.usable].map(u32::to_le_bytes).as_flattened());
     }
     let sum = crc32fast::hash(&bytes);
     bytes.extend(sum.to_le_bytes());
@@ -115,30 +115,35 @@ mod tests {
     use super::*;
     use crate::data::Needs;
 
-    fn pieces() -> Vec<Piece> {
-        (0..9).map(|n| Piece { offset: 8 + 100 * n, bytes: 100, samples: 40, usable: 30 + n as u32 }).collect()
+    fn segments() -> Vec<Segment> {
+        (0..9).map(|n| Segment { offset: 8 + 100 * n, bytes: 100, samples: 40, usable: 30 + n as u32 }).collect()
     }
 
     #[test]
-    fn pieces_come_back_for_the_same_file_only() {
+    fn segments_are_loaded_for_the_same_file_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         fs::write(&path, vec![7; 1_000_000]).expect("writable");
         let open = || File::open(&path).expect("just written");
         let (cache, key) =
-            (folder.path().join("not/there/yet"), Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable"));
+            (folder.path().join("not/there/yet"), Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable"));
         assert_eq!(load(&cache, &key, 1_000_000), None);
-        store(&cache, &key, &pieces()).expect("writable");
-        assert_eq!(load(&cache, &key, 1_000_000), Some(pieces()));
-        assert_eq!(Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable"), key);
-        for other in [Usable::Pqr, Usable::Eval(Needs::Score), Usable::Eval(Needs::Result), Usable::Eval(Needs::Both)] {
+        store(&cache, &key, &segments()).expect("writable");
+        assert_eq!(load(&cache, &key, 1_000_000), Some(segments()));
+        assert_eq!(Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable"), key);
+        for other in [
+            UsableSamples::Pqr,
+            UsableSamples::Eval(Needs::Score),
+            UsableSamples::Eval(Needs::Result),
+            UsableSamples::Eval(Needs::Both),
+        ] {
             assert_ne!(Key::of(&open(), other).expect("readable"), key);
         }
         let changed = open().metadata().expect("readable").modified().expect("a time");
         let rewrite = |bytes: Vec<u8>, modified| {
             fs::write(&path, bytes).expect("writable");
             File::options().append(true).open(&path).and_then(|file| file.set_modified(modified)).expect("writable");
-            Key::of(&open(), Usable::Eval(Needs::Any)).expect("readable")
+            Key::of(&open(), UsableSamples::Eval(Needs::Any)).expect("readable")
         };
         assert_eq!(rewrite(vec![7; 1_000_000], changed), key);
         assert_ne!(rewrite(vec![7; 1_000_000], changed + std::time::Duration::from_nanos(1)), key);
@@ -148,15 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn damage_counts_as_not_there() {
+    fn damaged_entries_are_ignored() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("games.binpack");
         fs::write(&path, b"BINP").expect("writable");
-        let key = Key::of(&File::open(&path).expect("just written"), Usable::Eval(Needs::Any)).expect("readable");
-        store(folder.path(), &key, &pieces()).expect("writable");
+        let key =
+            Key::of(&File::open(&path).expect("just written"), UsableSamples::Eval(Needs::Any)).expect("readable");
+        store(folder.path(), &key, &segments()).expect("writable");
         let stored = key.path(folder.path());
         let good = fs::read(&stored).expect("just written");
-        let check = |bytes: &[u8], length, expected: Option<Vec<Piece>>| {
+        let check = |bytes: &[u8], length, expected: Option<Vec<Segment>>| {
             fs::write(&stored, bytes).expect("writable");
             assert_eq!(load(folder.path(), &key, length), expected);
         };
@@ -167,9 +173,9 @@ mod tests {
             check(&good[..at], 908, None);
         }
         check(&good, 907, None);
-        check(&good, 908, Some(pieces()));
-        // Pieces that lie in one another are refused though their sum is right.
-        store(folder.path(), &key, &[pieces()[0], pieces()[0]]).expect("writable");
+        check(&good, 908, Some(segments()));
+        // Overlapping segments are refused although the checksum is right.
+        store(folder.path(), &key, &[segments()[0], segments()[0]]).expect("writable");
         assert_eq!(load(folder.path(), &key, 908), None);
     }
 }

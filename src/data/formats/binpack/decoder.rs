@@ -1,31 +1,35 @@
-//! Reading: chunks one after the other, and the samples of a chunk.
+//! Decodes a binpack: its chunks one after the other, and the samples of a chunk.
 
 use std::io::{self, Read};
 
-use super::bits::{BitReader, unfold};
-use super::cpu::{Cpu, Work, dispatch};
-use super::error::{ChunkError, TextError};
-use super::moves;
+use super::bits::{BitReader, unsigned_to_signed};
+use super::bmi2::{BitInstructions, BitTask, dispatch};
+use super::error::{ChunkError, MovetextError};
+use super::move_code;
 use super::position::Position;
 use super::stem::{NO_SCORE, STEM_BYTES, Stem};
 use super::{HEADER_BYTES, MAGIC, MAX_CHUNK_BYTES};
 use crate::data::{GameResult, Record};
 
-/// Where a chunk begins in the file, and its bytes behind the header.
+/// A chunk's offset in the file, and its bytes after the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
 
-/// What is wrong with the chunk that begins there.
-pub type Broken = (u64, ChunkError);
+/// An error in the chunk at `offset`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenChunk {
+    pub offset: u64,
+    pub problem: ChunkError,
+}
 
-/// The chunks of a file, in order.
+/// Reads the chunks of a file in order.
 pub struct Chunks<R> {
     reader: R,
     offset: u64,
-    /// Size of the chunk whose header was read.
+    /// Size of the next chunk, once its header is read.
     next: Option<u64>,
 }
 
@@ -34,20 +38,20 @@ impl<R: Read> Chunks<R> {
         Chunks { reader, offset: 0, next: None }
     }
 
-    /// Size of the next chunk, as its header has it; none at the end.
+    /// Size of the next chunk by its header; none at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or no header stands there.
-    pub fn peek(&mut self) -> io::Result<Result<Option<u64>, Broken>> {
+    /// When the file cannot be read or the header is malformed.
+    pub fn peek(&mut self) -> io::Result<Result<Option<u64>, BrokenChunk>> {
         if self.next.is_none() {
             let mut header = Vec::with_capacity(HEADER_BYTES);
             self.reader.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut header)?;
             if header.is_empty() {
                 return Ok(Ok(None));
             }
-            match size_in(&header) {
+            match chunk_size(&header) {
                 Ok(size) => self.next = Some(size),
-                Err(problem) => return Ok(Err((self.offset, problem))),
+                Err(problem) => return Ok(Err(BrokenChunk { offset: self.offset, problem })),
             }
         }
         Ok(Ok(self.next))
@@ -56,15 +60,15 @@ impl<R: Read> Chunks<R> {
     /// The next chunk; none at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or breaks off.
-    pub fn next_chunk(&mut self) -> io::Result<Result<Option<Chunk>, Broken>> {
+    /// When the file cannot be read or is cut off.
+    pub fn next_chunk(&mut self) -> io::Result<Result<Option<Chunk>, BrokenChunk>> {
         let size = match self.peek()? {
             Ok(Some(size)) => size,
             Ok(None) => return Ok(Ok(None)),
             Err(broken) => return Ok(Err(broken)),
         };
         self.next = None;
-        // What a header claims is not allocated before it is there.
+        // The size in the header is not trusted: memory grows with the bytes read.
         let mut bytes = Vec::new();
         self.reader.by_ref().take(size).read_to_end(&mut bytes)?;
         let offset = self.offset;
@@ -73,12 +77,13 @@ impl<R: Read> Chunks<R> {
         Ok(if left == size {
             Ok(Some(Chunk { offset, bytes }))
         } else {
-            Err((offset, ChunkError::CutOff { size, left }))
+            Err(BrokenChunk { offset, problem: ChunkError::CutOff { size, left } })
         })
     }
 }
 
-pub fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
+/// The size of a chunk by its header.
+pub fn chunk_size(header: &[u8]) -> Result<u64, ChunkError> {
     let magic = &header[..header.len().min(MAGIC.len())];
     if magic != &MAGIC[..magic.len()] {
         return Err(ChunkError::Magic { found: magic.escape_ascii().to_string() });
@@ -93,74 +98,78 @@ pub fn size_in(header: &[u8]) -> Result<u64, ChunkError> {
     Ok(size)
 }
 
-/// Reads the samples of a chunk, as many at a time as are asked for.
+/// Decodes the samples of a chunk in portions.
 #[derive(Debug)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// Whether the bytes were decoded before, so that every position and move is legal.
-    known: bool,
-    /// The next sample's game, and what is added for the one after it.
+    /// Whether every position and move is known to be legal.
+    unchecked: bool,
+    /// The next sample's `game`, and the increment from sample to sample.
     game: u32,
     step: u32,
-    /// Where the next chain begins.
+    /// Offset of the next chain.
     at: usize,
     chain: Option<Chain>,
 }
 
-/// A chain behind its stem.
+/// The plies of a chain after its stem.
 #[derive(Debug)]
 struct Chain {
-    /// Where its stem begins.
+    /// Offset of its stem.
     start: usize,
     plies: u16,
     left: u16,
-    text: BitReader,
+    movetext: BitReader,
     position: Position,
     score: i16,
     result: GameResult,
 }
 
 impl Decoder {
-    /// Of a chunk's bytes behind its header.
+    /// Decodes a chunk's bytes after the header; all games are 0.
     #[must_use]
     pub const fn new(bytes: Vec<u8>) -> Decoder {
-        Decoder { bytes, known: false, game: 0, step: 0, at: 0, chain: None }
+        Decoder { bytes, unchecked: false, game: 0, step: 0, at: 0, chain: None }
     }
 
-    /// Of bytes that were decoded before: what was found legal then is not looked at again. Bytes that have changed since
-    /// give errors or samples of no use. Instead of their game, samples have their number, from `first` on.
+    /// Decodes bytes that were decoded before, without checking legality again. Bytes that changed since give errors or
+    /// meaningless samples. Instead of a game, each record holds its sample's number, counted from `first`.
     #[must_use]
-    pub const fn known(bytes: Vec<u8>, first: u32) -> Decoder {
-        Decoder { bytes, known: true, game: first, step: 1, at: 0, chain: None }
+    pub const fn unchecked(bytes: Vec<u8>, first: u32) -> Decoder {
+        Decoder { bytes, unchecked: true, game: first, step: 1, at: 0, chain: None }
     }
 
-    /// Appends the next samples, `most` at most; fewer at the chunk's end, and none behind it. All games are 0 where they are
-    /// not counted.
+    /// Appends up to `most` samples and returns their number, which is smaller only at the end of the chunk.
     ///
     /// # Errors
-    /// When the bytes are no chains of legal positions and moves.
+    /// When the bytes are not chains of legal positions and moves.
     pub fn read(&mut self, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
-        dispatch(Reading { decoder: self, most, out })
+        dispatch(ReadSamples { decoder: self, most, out })
     }
 
     #[inline(always)]
-    fn read_by(&mut self, cpu: impl Cpu, most: usize, out: &mut Vec<Record>) -> Result<usize, ChunkError> {
+    fn read_with(
+        &mut self,
+        bits: impl BitInstructions,
+        most: usize,
+        out: &mut Vec<Record>,
+    ) -> Result<usize, ChunkError> {
         let before = out.len();
         while out.len() - before < most {
             if let Some(chain) = &mut self.chain {
                 let room = most - (out.len() - before);
                 let numbers = (self.game, self.step);
-                let read = match self.known {
-                    false => chain.read::<true>(cpu, &self.bytes, numbers, room, out)?,
-                    true => chain.read::<false>(cpu, &self.bytes, numbers, room, out)?,
+                let read = match self.unchecked {
+                    false => chain.read::<true>(bits, &self.bytes, numbers, room, out)?,
+                    true => chain.read::<false>(bits, &self.bytes, numbers, room, out)?,
                 };
                 self.game = self.game.wrapping_add(self.step.wrapping_mul(read));
                 if chain.left == 0 {
-                    self.at = chain.text.byte();
+                    self.at = chain.movetext.end_byte();
                     self.chain = None;
                 }
             } else if self.at < self.bytes.len() {
-                out.push(self.begin(cpu)?);
+                out.push(self.begin_chain(bits)?);
                 self.game = self.game.wrapping_add(self.step);
             } else {
                 break;
@@ -169,7 +178,7 @@ impl Decoder {
         Ok(out.len() - before)
     }
 
-    /// Appends the samples of the next chain, all of them, and gives the byte its stem begins at; none at the chunk's end.
+    /// Appends all samples of the next chain and returns the offset of its stem; none at the end of the chunk.
     ///
     /// # Errors
     /// As [`Decoder::read`].
@@ -183,21 +192,21 @@ impl Decoder {
         Ok(Some(start))
     }
 
-    /// Where the next chain begins, once the one before is read.
+    /// Offset of the next chain, once the current one is read.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// The chunk's bytes, for the next one.
+    /// The chunk's allocation, for reuse.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Reads a stem.
+    /// Decodes the stem of the next chain.
     #[inline(always)]
-    fn begin(&mut self, cpu: impl Cpu) -> Result<Record, ChunkError> {
+    fn begin_chain(&mut self, bits: impl BitInstructions) -> Result<Record, ChunkError> {
         let start = self.at;
         let rest = &self.bytes[start..];
         let (Some(stem), Some(plies)) = (rest.first_chunk(), rest.get(STEM_BYTES..STEM_BYTES + 2)) else {
@@ -205,52 +214,52 @@ impl Decoder {
         };
         let plies = u16::from_be_bytes([plies[0], plies[1]]);
         let broken = |problem| ChunkError::Position { at: start, problem };
-        let stem = if self.known { Stem::known(stem) } else { Stem::read(stem) };
+        let stem = if self.unchecked { Stem::read_unchecked(stem) } else { Stem::read(stem) };
         let (stem, mut position) = stem.map_err(broken)?;
-        let record = Record::from_parts(position.situation(cpu), stem.mv, score(stem.score), Some(stem.result));
+        let record = Record::from_fields(position.fields(bits), stem.mv, record_score(stem.score), Some(stem.result));
         let record = record.with_game(self.game);
         self.at += STEM_BYTES + 2;
         if plies > 0 {
-            let broken = |problem| ChunkError::Text { at: start, ply: 1, problem };
+            let broken = |problem| ChunkError::Movetext { at: start, ply: 1, problem };
             if u32::from(stem.ply.0) + u32::from(plies) > u32::from(u16::MAX) {
-                return Err(broken(TextError::Ply));
+                return Err(broken(MovetextError::Ply));
             }
-            let mv = stem.mv.ok_or_else(|| broken(TextError::NoMove))?;
-            if self.known {
-                position.follow(mv);
+            let mv = stem.mv.ok_or_else(|| broken(MovetextError::NoMove))?;
+            if self.unchecked {
+                position.play_unchecked(mv);
             } else if !position.play(mv) {
-                return Err(broken(TextError::Illegal));
+                return Err(broken(MovetextError::Illegal));
             }
-            let text = BitReader::new(self.at);
+            let movetext = BitReader::new(self.at);
             let (score, result) = (stem.score, stem.result);
-            self.chain = Some(Chain { start, plies, left: plies, text, position, score, result });
+            self.chain = Some(Chain { start, plies, left: plies, movetext, position, score, result });
         }
         Ok(record)
     }
 }
 
 /// A call of [`Decoder::read`].
-struct Reading<'a> {
+struct ReadSamples<'a> {
     decoder: &'a mut Decoder,
     most: usize,
     out: &'a mut Vec<Record>,
 }
 
-impl Work for Reading<'_> {
+impl BitTask for ReadSamples<'_> {
     type Output = Result<usize, ChunkError>;
 
     #[inline(always)]
-    fn run(self, cpu: impl Cpu) -> Self::Output {
-        self.decoder.read_by(cpu, self.most, self.out)
+    fn run(self, bits: impl BitInstructions) -> Self::Output {
+        self.decoder.read_with(bits, self.most, self.out)
     }
 }
 
 impl Chain {
-    /// `game`: the first sample's, and what is added for the one after it. The number of samples read.
+    /// Appends up to `most` samples and returns their number. `game` and `step` are as in [`Decoder`].
     #[inline(always)]
     fn read<const CHECKED: bool>(
         &mut self,
-        cpu: impl Cpu,
+        bits: impl BitInstructions,
         bytes: &[u8],
         (mut game, step): (u32, u32),
         most: usize,
@@ -259,10 +268,10 @@ impl Chain {
         let count = most.min(usize::from(self.left));
         out.reserve(count);
         for _ in 0..count {
-            match self.next::<CHECKED>(cpu, bytes) {
+            match self.next::<CHECKED>(bits, bytes) {
                 Ok(record) => out.push(record.with_game(game)),
                 Err(problem) => {
-                    return Err(ChunkError::Text { at: self.start, ply: self.plies - self.left + 1, problem });
+                    return Err(ChunkError::Movetext { at: self.start, ply: self.plies - self.left + 1, problem });
                 }
             }
             game = game.wrapping_add(step);
@@ -272,25 +281,26 @@ impl Chain {
     }
 
     #[inline(always)]
-    fn next<const CHECKED: bool>(&mut self, cpu: impl Cpu, bytes: &[u8]) -> Result<Record, TextError> {
-        let mut window = self.text.window(bytes);
-        let mv = moves::read(&self.position, &mut window, cpu)?;
-        let change = window.variable().ok_or(TextError::Score)?;
-        if !self.text.advance(&window, bytes) {
-            return Err(TextError::End);
+    fn next<const CHECKED: bool>(&mut self, bits: impl BitInstructions, bytes: &[u8]) -> Result<Record, MovetextError> {
+        let mut window = self.movetext.window(bytes);
+        let mv = move_code::decode_move(&self.position, &mut window, bits)?;
+        let change = window.read_vle().ok_or(MovetextError::Score)?;
+        if !self.movetext.advance(&window, bytes) {
+            return Err(MovetextError::End);
         }
-        self.score = self.score.wrapping_neg().wrapping_add(unfold(change));
+        self.score = self.score.wrapping_neg().wrapping_add(unsigned_to_signed(change));
         self.result = self.result.reversed();
-        let record = Record::from_parts(self.position.situation(cpu), Some(mv), score(self.score), Some(self.result));
+        let record =
+            Record::from_fields(self.position.fields(bits), Some(mv), record_score(self.score), Some(self.result));
         if CHECKED {
-            return if self.position.play(mv) { Ok(record) } else { Err(TextError::Illegal) };
+            return if self.position.play(mv) { Ok(record) } else { Err(MovetextError::Illegal) };
         }
-        self.position.follow(mv);
+        self.position.play_unchecked(mv);
         Ok(record)
     }
 }
 
-/// As records have it.
-fn score(score: i16) -> Option<i16> {
+/// The score as records store it.
+fn record_score(score: i16) -> Option<i16> {
     (score != NO_SCORE && score != i16::MIN).then_some(score)
 }

@@ -1,0 +1,450 @@
+//! Segments of a binpack, which can be decoded in any order. A segment is some thousand samples: complete chains of
+//! complete games, unless the end of a chunk cuts a game. One pass over the file finds them and checks that all of it
+//! can be read.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::decoder::{Chunk, Decoder};
+use super::triplet::has_triplet;
+use super::{ChunkError, HEADER_BYTES, segment_cache};
+use crate::data::formats::game_numbers::GameNumbers;
+use crate::data::{DataError, Method, Needs, Record};
+
+/// Number of samples after which the next game begins a new segment.
+const SEGMENT_SAMPLES: usize = 4_096;
+
+/// The segments of smaller files are not cached: scanning takes no time.
+const MIN_CACHED_BYTES: u64 = 4 << 20;
+
+/// Which samples a method can use.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum UsableSamples {
+    /// For eval: those with these values.
+    Eval(Needs),
+    /// For pqr: those with a move and another legal move.
+    Pqr,
+}
+
+impl UsableSamples {
+    /// The samples that `method` can use.
+    #[must_use]
+    pub const fn for_method(method: Method, needs: Needs) -> UsableSamples {
+        match method {
+            Method::Eval => UsableSamples::Eval(needs),
+            Method::Pqr => UsableSamples::Pqr,
+        }
+    }
+
+    /// A name for cache keys.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            UsableSamples::Pqr => "pqr",
+            UsableSamples::Eval(Needs::Any) => "eval",
+            UsableSamples::Eval(needs) => needs.name(),
+        }
+    }
+
+    const fn method(self) -> Method {
+        match self {
+            UsableSamples::Eval(_) => Method::Eval,
+            UsableSamples::Pqr => Method::Pqr,
+        }
+    }
+
+    fn accepts(self, record: &Record) -> bool {
+        match self {
+            UsableSamples::Eval(needs) => needs.met_by(record),
+            UsableSamples::Pqr => has_triplet(record),
+        }
+    }
+}
+
+/// Called with the bytes scanned so far and the file's length.
+pub type ScanProgress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// Consecutive chains of one chunk.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Offset in the file.
+    pub offset: u64,
+    pub bytes: u32,
+    /// Samples, including those that the method cannot use.
+    pub samples: u32,
+    /// Samples that the method can use.
+    pub usable: u32,
+}
+
+/// The segments of a file, in file order.
+#[derive(Debug)]
+pub struct Segments {
+    path: PathBuf,
+    file: File,
+    filter: UsableSamples,
+    segments: Vec<Segment>,
+    /// The number of each segment's first sample in the file.
+    first_samples: Vec<u32>,
+}
+
+/// A chunk's contents within the file.
+#[derive(Copy, Clone, Debug)]
+struct ChunkSpan {
+    offset: u64,
+    bytes: u32,
+}
+
+impl Segments {
+    /// The file's segments from the folder `cache`, if they are there; otherwise scans the file and stores them.
+    /// Without a folder, or if it cannot be written to, nothing is stored.
+    ///
+    /// # Errors
+    /// As [`Segments::scan`].
+    pub fn open(
+        path: &Path,
+        filter: UsableSamples,
+        threads: usize,
+        cache: Option<&Path>,
+        progress: ScanProgress<'_>,
+    ) -> Result<Segments, DataError> {
+        let file = File::open(path).map_err(DataError::read(path))?;
+        let length = file.metadata().map_err(DataError::read(path))?.len();
+        let Some(cache) = cache.filter(|_| length >= MIN_CACHED_BYTES) else {
+            return Segments::scan_file(path, file, filter, threads, progress);
+        };
+        let key = segment_cache::Key::of(&file, filter).map_err(DataError::read(path))?;
+        if let Some(segments) = segment_cache::load(cache, &key, length) {
+            return Segments::from_segments(path, file, filter, segments);
+        }
+        let segments = Segments::scan_file(path, file, filter, threads, progress)?;
+        // A file that changed during the scan has another key. Storing is best effort.
+        if segment_cache::Key::of(&segments.file, filter).is_ok_and(|after| after == key) {
+            let _ = segment_cache::store(cache, &key, &segments.segments);
+        }
+        Ok(segments)
+    }
+
+    /// Scans the whole file on `threads` threads.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged, holds no usable sample, or more than 2^32 − 1 samples.
+    pub fn scan(
+        path: &Path,
+        filter: UsableSamples,
+        threads: usize,
+        progress: ScanProgress<'_>,
+    ) -> Result<Segments, DataError> {
+        let file = File::open(path).map_err(DataError::read(path))?;
+        Segments::scan_file(path, file, filter, threads, progress)
+    }
+
+    fn scan_file(
+        path: &Path,
+        file: File,
+        filter: UsableSamples,
+        threads: usize,
+        progress: ScanProgress<'_>,
+    ) -> Result<Segments, DataError> {
+        let spans = chunk_spans(&file, path)?;
+        let mut segments: Vec<Segment> = Vec::new();
+        for scanned in scan_chunks(&file, path, filter, &spans, threads, progress) {
+            segments.extend(scanned?);
+        }
+        Segments::from_segments(path, file, filter, segments)
+    }
+
+    fn from_segments(
+        path: &Path,
+        file: File,
+        filter: UsableSamples,
+        segments: Vec<Segment>,
+    ) -> Result<Segments, DataError> {
+        let input = |reason: &str| DataError::Input { input: path.display().to_string(), reason: reason.into() };
+        let mut first_samples = Vec::with_capacity(segments.len());
+        let mut samples = 0u32;
+        for segment in &segments {
+            first_samples.push(samples);
+            let sum = samples.checked_add(segment.samples);
+            samples = sum.ok_or_else(|| input("it holds more than 2^32 − 1 samples; split it into smaller files"))?;
+        }
+        if segments.iter().all(|segment| segment.usable == 0) {
+            let dropped = format!(": none of its {samples} samples can be used");
+            return Err(DataError::NoSamples { path: path.into(), method: filter.method(), dropped });
+        }
+        Ok(Segments { path: path.into(), file, filter, segments, first_samples })
+    }
+
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Samples of the whole file.
+    #[must_use]
+    pub fn samples(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.samples)).sum()
+    }
+
+    /// Decodes the usable samples of a segment into `out`, in file order; `bytes` is a buffer to reuse. A record's
+    /// `game` is the sample's number in the file, not its game.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has changed since it was scanned.
+    pub fn decode(&self, segment: usize, bytes: &mut Vec<u8>, out: &mut Vec<Record>) -> Result<(), DataError> {
+        let Segment { offset, bytes: length, samples, usable } = self.segments[segment];
+        let mut segment_bytes = std::mem::take(bytes);
+        segment_bytes.resize(length as usize, 0);
+        let changed = || {
+            let reason = format!("its bytes {offset} to {} changed while it was read", offset + u64::from(length));
+            DataError::Input { input: self.path.display().to_string(), reason }
+        };
+        self.file.read_exact_at(&mut segment_bytes, offset).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => changed(),
+            _ => DataError::read(&self.path)(error),
+        })?;
+        let mut decoder = Decoder::unchecked(segment_bytes, self.first_samples[segment]);
+        out.clear();
+        out.reserve(samples as usize);
+        let broken = |problem| DataError::Chunk { path: self.path.clone(), chunk: offset, problem };
+        // One more than expected, so that surplus samples show.
+        let read = decoder.read(samples as usize + 1, out).map_err(broken)?;
+        *bytes = decoder.into_bytes();
+        if usable < samples {
+            out.retain(|record| self.filter.accepts(record));
+        }
+        if (read, out.len()) == (samples as usize, usable as usize) {
+            return Ok(());
+        }
+        Err(changed())
+    }
+}
+
+/// Locates the chunks, checking the sizes in their headers against the file's length.
+fn chunk_spans(file: &File, path: &Path) -> Result<Vec<ChunkSpan>, DataError> {
+    let length = file.metadata().map_err(DataError::read(path))?.len();
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let broken = |problem| DataError::Chunk { path: path.into(), chunk: at, problem };
+        let mut header = [0; HEADER_BYTES];
+        let header_bytes = (length - at).min(HEADER_BYTES as u64) as usize;
+        file.read_exact_at(&mut header[..header_bytes], at).map_err(DataError::read(path))?;
+        let size = super::decoder::chunk_size(&header[..header_bytes]).map_err(broken)?;
+        let (offset, left) = (at + HEADER_BYTES as u64, length - at - HEADER_BYTES as u64);
+        if size > left {
+            return Err(broken(ChunkError::CutOff { size, left }));
+        }
+        spans.push(ChunkSpan { offset, bytes: size as u32 });
+        at = offset + size;
+    }
+    Ok(spans)
+}
+
+type ScanResult = Result<Vec<Segment>, DataError>;
+
+/// Scans every chunk on `threads` threads, each of which holds one chunk in memory.
+fn scan_chunks(
+    file: &File,
+    path: &Path,
+    filter: UsableSamples,
+    spans: &[ChunkSpan],
+    threads: usize,
+    progress: ScanProgress<'_>,
+) -> Vec<ScanResult> {
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let bytes = |span: &ChunkSpan| HEADER_BYTES as u64 + u64::from(span.bytes);
+    let total = spans.iter().map(bytes).sum();
+    let results: Vec<Mutex<Option<ScanResult>>> = spans.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, spans.len().max(1)) {
+            scope.spawn(|| {
+                let mut scratch = Vec::new();
+                while let Some((span, slot)) = {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    spans.get(number).zip(results.get(number))
+                } {
+                    let segments = scan_chunk(file, path, filter, *span, &mut scratch);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(segments);
+                    progress(done.fetch_add(bytes(span), Ordering::Relaxed) + bytes(span), total);
+                }
+            });
+        }
+    });
+    results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+fn scan_chunk(
+    file: &File,
+    path: &Path,
+    filter: UsableSamples,
+    span: ChunkSpan,
+    records: &mut Vec<Record>,
+) -> ScanResult {
+    let mut chunk = Chunk { offset: span.offset, bytes: vec![0; span.bytes as usize] };
+    file.read_exact_at(&mut chunk.bytes, span.offset).map_err(DataError::read(path))?;
+    let broken = |problem| DataError::Chunk { path: path.into(), chunk: span.offset - HEADER_BYTES as u64, problem };
+    let mut decoder = Decoder::new(chunk.bytes);
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut games = GameNumbers::default();
+    loop {
+        records.clear();
+        let Some(at) = decoder.read_chain(records).map_err(broken)? else { return Ok(segments) };
+        let begins = records.first().is_some_and(|record| games.begins_game(record));
+        if let Some(last) = records.last() {
+            games.begins_game(last);
+        }
+        let full = segments.last().is_none_or(|segment| segment.samples as usize >= SEGMENT_SAMPLES && begins);
+        if full {
+            segments.push(Segment { offset: span.offset + at as u64, bytes: 0, samples: 0, usable: 0 });
+        }
+        if let Some(segment) = segments.last_mut() {
+            segment.bytes += (decoder.at() - at) as u32;
+            segment.samples += records.len() as u32;
+            segment.usable += records.iter().filter(|record| filter.accepts(record)).count() as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::chess::Chess;
+    use crate::data::formats::{Format, SampleWriter};
+    use crate::data::{GameResult, Provenance, Purpose, ScoreUnit};
+    use crate::units::{Ply, Seed};
+    use rand::RngExt;
+    use shakmaty::Position;
+
+    fn provenance(games: u64) -> Provenance {
+        let (purpose, score_unit) = (Purpose::Any, ScoreUnit::Centipawns);
+        Provenance { purpose, score_unit, seed: Seed(0), games: games as u32, sources: [0; 32] }
+    }
+
+    /// Writes random games as a binpack.
+    pub(crate) fn games(path: &Path, count: u64) -> Vec<Record> {
+        let mut all = Vec::new();
+        for game in 0..count {
+            let mut rng = Seed(3).stream("segments", game);
+            let mut position = Chess::default();
+            for ply in 0..100 {
+                let moves = position.legal_moves();
+                if moves.is_empty() {
+                    break;
+                }
+                let mv = moves[rng.random_range(0..moves.len())];
+                let score = Some(rng.random_range(-500..500));
+                let result = Some(if ply % 2 == 0 { GameResult::Win } else { GameResult::Loss });
+                all.push(Record::of(&position, 0, Ply(ply), Some(mv), score, result).expect("fits"));
+                position.play_unchecked(mv);
+            }
+        }
+        let mut writer = SampleWriter::create(path, Format::Binpack, false).expect("writable");
+        writer.push(&all).expect("writable");
+        writer.finish(provenance(count)).expect("writable");
+        all
+    }
+
+    #[test]
+    fn segments_hold_every_sample_once_and_complete_games() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("games.binpack");
+        let expected = games(&path, 300);
+        let mut checked = Decoder::new(std::fs::read(&path).expect("just written")[HEADER_BYTES..].to_vec());
+        let mut one = Vec::new();
+        assert_eq!(checked.read(expected.len() + 1, &mut one), Ok(expected.len()));
+        assert!(one == expected);
+        for threads in [1, 3] {
+            let segments =
+                Segments::scan(&path, UsableSamples::Eval(Needs::Any), threads, &|_, _| {}).expect("a good file");
+            assert!(segments.segments().len() > 3, "{}", segments.segments().len());
+            assert_eq!(segments.samples(), expected.len() as u64);
+            let (mut bytes, mut decoded, mut all) = (Vec::new(), Vec::new(), Vec::new());
+            for segment in 0..segments.segments().len() {
+                segments.decode(segment, &mut bytes, &mut decoded).expect("as scanned");
+                assert_eq!(decoded[0].ply(), Ply(0), "a segment begins with a game");
+                assert_eq!(decoded[0].game() as usize, all.len());
+                all.extend(decoded.iter().map(|record| record.with_game(0)));
+            }
+            assert!(all == expected);
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_scanned_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, cache) = (folder.path().join("games.binpack"), folder.path().join("cache"));
+        let one = games(&path, 300);
+        let bytes = std::fs::read(&path).expect("just written");
+        let times = MIN_CACHED_BYTES as usize / bytes.len() + 1;
+        std::fs::write(&path, bytes.repeat(times)).expect("writable");
+        let scanned = AtomicU64::new(0);
+        let open = || {
+            let count = |done, total| {
+                scanned.fetch_max(done, Ordering::Relaxed);
+                assert_eq!(total, (bytes.len() * times) as u64);
+            };
+            Segments::open(&path, UsableSamples::Eval(Needs::Any), 2, Some(&cache), &count).expect("a good file")
+        };
+        let first = open();
+        assert_eq!(first.samples(), (one.len() * times) as u64);
+        assert_eq!(scanned.swap(0, Ordering::Relaxed), (bytes.len() * times) as u64);
+        let second = open();
+        assert_eq!(scanned.load(Ordering::Relaxed), 0);
+        assert_eq!((first.segments(), &first.first_samples), (second.segments(), &second.first_samples));
+        let mut broken = bytes.repeat(times);
+        *broken.last_mut().expect("not empty") ^= 0xff;
+        std::fs::write(&path, &broken[..broken.len() - 1]).expect("writable");
+        assert!(Segments::open(&path, UsableSamples::Eval(Needs::Any), 2, Some(&cache), &|_, _| {}).is_err());
+    }
+
+    #[test]
+    fn damage_is_reported_with_its_location() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("games.binpack");
+        games(&path, 20);
+        let whole = std::fs::read(&path).expect("just written");
+        let check = |bytes: &[u8], expected: &str| {
+            std::fs::write(&path, bytes).expect("writable");
+            let error =
+                Segments::scan(&path, UsableSamples::Eval(Needs::Any), 2, &|_, _| {}).expect_err("damaged").to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(&whole[..whole.len() - 1], "cut off");
+        check(&[&whole[..], b"BI"].concat(), "cut off after 2 of 8 bytes");
+        check(&[&whole[..], b"BINX0000"].concat(), "not a binpack");
+        check(b"", "yields no sample");
+        std::fs::write(&path, &whole).expect("writable");
+        let segments = Segments::scan(&path, UsableSamples::Eval(Needs::Any), 1, &|_, _| {}).expect("whole again");
+        std::fs::write(&path, &whole[..whole.len() / 2]).expect("writable");
+        let error =
+            segments.decode(segments.segments().len() - 1, &mut Vec::new(), &mut Vec::new()).expect_err("cut off");
+        assert!(error.to_string().contains("changed while it was read"), "{error}");
+    }
+
+    #[test]
+    fn triplets_need_another_move() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("games.binpack");
+        let all = games(&path, 100);
+        let others = |record: &Record| record.position().expect("legal").legal_moves().len() - 1;
+        let expected = all.iter().filter(|record| record.has_move() && others(record) > 0).count();
+        assert!(expected < all.len() && expected > 0, "{expected} of {}", all.len());
+        let segments = Segments::scan(&path, UsableSamples::Pqr, 2, &|_, _| {}).expect("a good file");
+        let mut count = 0;
+        for segment in 0..segments.segments().len() {
+            let mut decoded = Vec::new();
+            segments.decode(segment, &mut Vec::new(), &mut decoded).expect("as scanned");
+            count += decoded.len();
+        }
+        assert_eq!(count, expected);
+    }
+}

@@ -1,0 +1,146 @@
+//! The way of samples from a file to its [`SampleReader`](super::SampleReader): bytes are counted and hashed, decoded
+//! on a thread pool of their own, and queued as numbered blocks.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::game_numbers::GameNumbers;
+use super::skipped::{SkippedSample, SkippedSamples};
+use crate::data::input::{self, Unpacked};
+use crate::data::{DataError, Record};
+
+/// Samples per block.
+pub const BLOCK_SAMPLES: usize = 1 << 16;
+
+/// What the reader can ask for while its file is read.
+#[derive(Debug, Default)]
+pub struct ReaderState {
+    pub bytes_read: AtomicU64,
+    pub skipped: Mutex<SkippedSamples>,
+    /// Length and blake3 of the file as stored, set at its end.
+    pub source: Mutex<Option<(u64, blake3::Hash)>>,
+    /// Set for PGN and text.
+    pub compression: Mutex<Option<&'static str>>,
+}
+
+impl ReaderState {
+    pub fn skipped(&self) -> SkippedSamples {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A message of the queue.
+pub type BlockResult = Result<SampleBlock, DataError>;
+
+/// Samples in file order; the last block of a file is empty.
+#[derive(Debug)]
+pub struct SampleBlock {
+    pub records: Vec<Record>,
+    /// Games up to and including this block.
+    pub games: u64,
+}
+
+/// The sending end of the queue.
+pub struct BlockSender {
+    pub path: PathBuf,
+    pub queue: SyncSender<BlockResult>,
+    pub state: Arc<ReaderState>,
+    pub decoders: &'static ThreadPool,
+    /// None if the samples have game numbers already.
+    pub numbers: Option<GameNumbers>,
+    /// The largest game number plus one.
+    pub games: u64,
+}
+
+impl BlockSender {
+    /// Sends a block; false when the reader was dropped.
+    ///
+    /// # Errors
+    /// When there are more games than numbers.
+    pub fn send(&mut self, mut records: Vec<Record>) -> Result<bool, DataError> {
+        if records.is_empty() {
+            return Ok(true);
+        }
+        if let Some(numbers) = &mut self.numbers {
+            for record in &mut records {
+                numbers.begins_game(record);
+                *record = record.with_game((numbers.games() - 1) as u32);
+            }
+            self.games = numbers.games();
+            if self.games > u64::from(u32::MAX) {
+                return Err(DataError::TooManyGames { path: self.path.clone() });
+            }
+        } else {
+            let largest = records.iter().map(|record| u64::from(record.game()) + 1).max();
+            self.games = self.games.max(largest.unwrap_or(0));
+        }
+        Ok(self.queue.send(Ok(SampleBlock { records, games: self.games })).is_ok())
+    }
+
+    pub fn skip(&self, reason: &str, sample: SkippedSample) {
+        self.state.skipped.lock().unwrap_or_else(PoisonError::into_inner).add(reason, sample);
+    }
+
+    pub fn add_bytes(&self, bytes: u64) {
+        self.state.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Counts and hashes the bytes of a file, and stores both in a [`ReaderState`] at the end.
+pub struct HashingReader<R> {
+    reader: R,
+    hasher: blake3::Hasher,
+    state: Arc<ReaderState>,
+}
+
+impl<R: Read> HashingReader<R> {
+    pub fn new(reader: R, state: Arc<ReaderState>) -> HashingReader<R> {
+        HashingReader { reader, hasher: blake3::Hasher::new(), state }
+    }
+}
+
+impl<R: Read> Read for HashingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        self.state.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        if count == 0 && !buffer.is_empty() {
+            let source = (self.hasher.count(), self.hasher.finalize());
+            *self.state.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+        }
+        Ok(count)
+    }
+}
+
+/// As [`input::unpacked`]; stores the compression in `state`.
+///
+/// # Errors
+/// When the stream cannot be read.
+pub fn unpacked(reader: impl Read + Send + 'static, state: &ReaderState) -> io::Result<Unpacked> {
+    let unpacked = input::unpacked(reader)?;
+    *state.compression.lock().unwrap_or_else(PoisonError::into_inner) = Some(unpacked.compression.name());
+    Ok(unpacked)
+}
+
+/// A thread waiting for a block may be a worker of another pool. Were it one of these, the block could be waiting to be
+/// decoded further down its own stack; so no task that waits for a block may run on this pool.
+static DECODERS: LazyLock<Result<ThreadPool, String>> = LazyLock::new(|| {
+    let named = ThreadPoolBuilder::new().thread_name(|number| format!("decoder {number}"));
+    named.num_threads(rayon::current_num_threads()).build().map_err(|error| error.to_string())
+});
+
+/// The pool that decodes samples, as large as rayon's global one. Errors name `path`, the file to decode.
+///
+/// # Errors
+/// When its threads could not be started.
+pub fn decoders(path: &Path) -> Result<&'static ThreadPool, DataError> {
+    DECODERS.as_ref().map_err(|error| {
+        let cause = io::Error::other(format!("the threads that decode it could not be started: {error}"));
+        DataError::Read { path: path.into(), cause }
+    })
+}

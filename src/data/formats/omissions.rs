@@ -1,0 +1,193 @@
+//! Counts of what a format cannot hold.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Format;
+use super::binpack::{MAX_PLY, NO_SCORE};
+use super::game_numbers::GameNumbers;
+use crate::data::{GameResult, Record};
+
+/// Why a format cannot hold a sample at all.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OmittedSample {
+    /// The format needs a score.
+    NoScore,
+    /// The format needs a result.
+    UnknownResult,
+    /// The ply is larger than 16,383.
+    Ply,
+}
+
+impl OmittedSample {
+    pub const ALL: [OmittedSample; 3] = [OmittedSample::NoScore, OmittedSample::UnknownResult, OmittedSample::Ply];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OmittedSample::NoScore => "without a score",
+            OmittedSample::UnknownResult => "without a result",
+            OmittedSample::Ply => "beyond ply 16,383",
+        }
+    }
+}
+
+/// A field of a sample that a format cannot hold.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OmittedField {
+    /// Black is to move, and the format stores every position with White to move.
+    SideToMove,
+    CastlingRights,
+    EnPassant,
+    Rule50,
+    Ply,
+    Move,
+    Result,
+    /// The sample begins or continues a game, but when read back it does the opposite.
+    GameNumber,
+}
+
+impl OmittedField {
+    pub const ALL: [OmittedField; 8] = [
+        OmittedField::SideToMove,
+        OmittedField::CastlingRights,
+        OmittedField::EnPassant,
+        OmittedField::Rule50,
+        OmittedField::Ply,
+        OmittedField::Move,
+        OmittedField::Result,
+        OmittedField::GameNumber,
+    ];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OmittedField::SideToMove => "the colour to move (Black)",
+            OmittedField::CastlingRights => "castling rights",
+            OmittedField::EnPassant => "en passant",
+            OmittedField::Rule50 => "the rule-50 counter",
+            OmittedField::Ply => "the ply",
+            OmittedField::Move => "the move",
+            OmittedField::Result => "the result",
+            OmittedField::GameNumber => "the game it belongs to",
+        }
+    }
+}
+
+/// What a format could not hold of the samples written to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Omissions {
+    /// Samples not written, by reason.
+    #[serde(rename = "left_out")]
+    pub samples: BTreeMap<OmittedSample, u64>,
+    /// Samples written without a field, by field.
+    #[serde(rename = "lost")]
+    pub fields: BTreeMap<OmittedField, u64>,
+    /// Scores clamped to the range of the format or the unit.
+    pub clamped: u64,
+    /// Unknown results written as draws.
+    pub assumed_draws: u64,
+}
+
+/// Counts [`Omissions`], indexed by reason and field.
+#[derive(Clone, Debug, Default)]
+pub struct OmissionCounter {
+    samples: [u64; OmittedSample::ALL.len()],
+    fields: [u64; OmittedField::ALL.len()],
+    clamped: u64,
+    assumed_draws: u64,
+}
+
+impl OmissionCounter {
+    pub fn omissions(&self) -> Omissions {
+        Omissions {
+            samples: OmittedSample::ALL.into_iter().zip(self.samples).filter(|(_, count)| *count > 0).collect(),
+            fields: OmittedField::ALL.into_iter().zip(self.fields).filter(|(_, count)| *count > 0).collect(),
+            clamped: self.clamped,
+            assumed_draws: self.assumed_draws,
+        }
+    }
+
+    pub fn add(&mut self, other: &OmissionCounter) {
+        self.samples.iter_mut().zip(other.samples).for_each(|(sum, count)| *sum += count);
+        self.fields.iter_mut().zip(other.fields).for_each(|(sum, count)| *sum += count);
+        self.clamped += other.clamped;
+        self.assumed_draws += other.assumed_draws;
+    }
+
+    fn omit_field(&mut self, field: OmittedField, omitted: bool) {
+        self.fields[field as usize] += u64::from(omitted);
+    }
+
+    fn omit_sample(&mut self, reason: OmittedSample) -> Option<Record> {
+        self.samples[reason as usize] += 1;
+        None
+    }
+}
+
+/// Adapts a sample to what `format` can hold; none if it cannot hold the sample. Leaves the game number alone.
+pub fn adapt(record: &Record, format: Format, unknown_is_draw: bool, counter: &mut OmissionCounter) -> Option<Record> {
+    let mut record = *record;
+    let needs_result = matches!(format, Format::Binpack | Format::Bullet);
+    if needs_result && record.result().is_none() {
+        if !unknown_is_draw {
+            return counter.omit_sample(OmittedSample::UnknownResult);
+        }
+        record = record.with_result(Some(GameResult::Draw));
+        counter.assumed_draws += 1;
+    }
+    match format {
+        Format::Fsd | Format::Pgn => {}
+        Format::Binpack => {
+            if record.ply().0 > MAX_PLY {
+                return counter.omit_sample(OmittedSample::Ply);
+            }
+            if record.score() == Some(NO_SCORE) {
+                // The format's value for no score.
+                record = record.with_score(Some(NO_SCORE - 1));
+                counter.clamped += 1;
+            }
+        }
+        Format::Bullet => {
+            if record.score().is_none() {
+                return counter.omit_sample(OmittedSample::NoScore);
+            }
+            counter.omit_field(OmittedField::SideToMove, record.turn().is_black());
+            counter.omit_field(OmittedField::CastlingRights, record.castling() != 0);
+            counter.omit_field(OmittedField::EnPassant, record.ep_file().is_some());
+            counter.omit_field(OmittedField::Rule50, record.rule50() != 0);
+            counter.omit_field(OmittedField::Ply, record.ply().0 != 0);
+            counter.omit_field(OmittedField::Move, record.has_move());
+        }
+        Format::Text => {
+            counter.omit_field(OmittedField::Result, record.result().is_some());
+            // A FEN derives the ply's parity from the side to move.
+            counter.omit_field(OmittedField::Ply, record.ply().0 % 2 != u16::from(record.turn().is_black()));
+        }
+    }
+    Some(record)
+}
+
+/// Compares the games of samples with those that [`GameNumbers`] will find when they are read back.
+#[derive(Debug, Default)]
+pub struct GameBoundaries {
+    numbers: GameNumbers,
+    last: Option<u32>,
+}
+
+impl GameBoundaries {
+    pub fn add(&mut self, record: &Record, format: Format, counter: &mut OmissionCounter) {
+        let begins_when_read = match format {
+            Format::Fsd | Format::Pgn => return,
+            Format::Binpack => self.numbers.begins_game(record),
+            Format::Text => self.numbers.begins_game(&record.with_result(None)),
+            // Without plies, every sample becomes a game of its own.
+            Format::Bullet => true,
+        };
+        let begins = self.last.replace(record.game()) != Some(record.game());
+        counter.omit_field(OmittedField::GameNumber, begins_when_read != begins);
+    }
+}
