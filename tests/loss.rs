@@ -15,7 +15,7 @@ use fsbench::net::{
     Checkpoint, FloatNet, NetFile, Origin, Scheme, bullet, forward, forward_integer, quantise, save_float,
 };
 use fsbench::pipeline::convert::{ConvertOptions, convert};
-use fsbench::record::{Cluster, LossRecord, PartLoss};
+use fsbench::record::{Cluster, LossRecord, SubsetLoss};
 use fsbench::train::{EvalLoss, LossForm};
 use fsbench::units::{Ply, Seed};
 use shakmaty::Position;
@@ -167,7 +167,7 @@ fn close(found: f64, expected: f64, unit: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-6 * expected.abs().max(unit), "{what}: {found} against {expected}");
 }
 
-fn check_classes(found: [(&str, &[PartLoss]); 5], samples: &[&Sample], values: &[f64], unit: f64) {
+fn check_classes(found: [(&str, &[SubsetLoss]); 5], samples: &[&Sample], values: &[f64], unit: f64) {
     for (division, (heading, list)) in found.into_iter().enumerate() {
         let mut expected: BTreeMap<String, (u64, f64)> = BTreeMap::new();
         for (sample, value) in samples.iter().zip(values) {
@@ -176,8 +176,8 @@ fn check_classes(found: [(&str, &[PartLoss]); 5], samples: &[&Sample], values: &
         }
         assert_eq!(list.len(), expected.len(), "{heading}: {list:?}");
         for part in list {
-            let (count, sum) = expected[&part.part];
-            assert_eq!(part.samples, count, "{heading} {}", part.part);
+            let (count, sum) = expected[&part.subset];
+            assert_eq!(part.samples, count, "{heading} {}", part.subset);
             close(part.loss, sum / count as f64, unit, heading);
         }
     }
@@ -239,7 +239,7 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&values));
             close(network.loss, mean, large, "loss");
             close(network.interval.unwrap(), T11 * variance.sqrt(), large, "interval");
-            check_classes(network.by.divisions(), &judged, &values, large);
+            check_classes(network.by.by_criterion(), &judged, &values, large);
         }
         assert_eq!(
             record.pairs.iter().map(|pair| (pair.first, pair.second)).collect::<Vec<_>>(),
@@ -251,7 +251,7 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&differences));
             close(pair.difference, mean, large, "difference");
             close(pair.interval.unwrap(), T11 * variance.sqrt(), large, "interval of the difference");
-            check_classes(pair.by.divisions(), &judged, &differences, large);
+            check_classes(pair.by.by_criterion(), &judged, &differences, large);
         }
         // Positions of a game are correlated: with samples as clusters the interval would differ.
         let alone: Vec<(u32, f64)> = (0..).zip(values(0)).collect();
@@ -279,7 +279,7 @@ fn formats_without_games_use_samples_as_clusters() {
     close(bare.networks[0].loss, games.networks[0].loss, 0.1, "the same samples");
     assert!(bare.networks[0].by.ply.is_empty() && !games.networks[0].by.ply.is_empty());
     for (found, expected) in bare.networks[0].by.king.iter().zip(&games.networks[0].by.king) {
-        assert_eq!((&found.part, found.samples), (&expected.part, expected.samples));
+        assert_eq!((&found.subset, found.samples), (&expected.subset, expected.samples));
         close(found.loss, expected.loss, 0.1, "the same positions");
     }
     let values: Vec<(u32, f64)> = (0..)

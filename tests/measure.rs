@@ -332,7 +332,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
         })
         .find(|sum| *sum >= 200)
         .unwrap();
-    let arranged = record.arranged.unwrap();
+    let arranged = record.ft_permuted.unwrap();
     assert_eq!(arranged.positions as usize, all - cut, "positions of the games that are not timed");
     assert_eq!(arranged.entries.len(), Strategy::ALL.len());
     assert!(arranged.entries.iter().all(|entry| entry.back_end == BackEnd::best().name()));

@@ -23,7 +23,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = match &arguments.results {
         Some(folder) => folder.clone(),
-        None => Results::newest(Results::ROOT.as_ref()).map_err(Failure::request)?,
+        None => Results::newest(Results::DEFAULT_FOLDER.as_ref()).map_err(Failure::request)?,
     };
     let results = Results::load(&folder).map_err(Failure::request)?;
     write_and_print(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format, None)

@@ -17,8 +17,8 @@ use super::store::{Key, Store};
 use super::workbench::{DataFacts, DataRequest, NetRequest, TrainRequest, Watch, Workbench};
 use crate::data::{Method, ScoreUnit};
 use crate::record::{
-    Environment, Machine, NetResult, Results, RunKey, RunRecord, SetResult, Stages, Timestamp, machine, read_json,
-    write_atomically,
+    Environment, Machine, NetResult, Results, RunKey, RunRecord, SetResult, StageSeconds, Timestamp, machine,
+    read_json, write_atomically,
 };
 use crate::train::run_dir::OUTCOME;
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
@@ -515,7 +515,7 @@ pub(super) fn lock(work: &Path) -> Result<File, ExperimentError> {
 
 fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
     let threads = plan.runs.first().map(|run| run.settings.threads()).unwrap_or_else(machine::cores);
-    let Machine { cpu, cores, back_end, commit, recorded } = Machine::here();
+    let Machine { cpu, cores, back_end, commit, recorded } = Machine::current();
     let environment = Environment {
         recorded,
         fsbench: env!("CARGO_PKG_VERSION").into(),
@@ -525,7 +525,7 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         cores,
         os: std::env::consts::OS.into(),
         threads,
-        seconds: Stages::default(),
+        seconds: StageSeconds::default(),
     };
     Results {
         study: study(experiment),

@@ -189,7 +189,7 @@ struct FileMeasures {
 }
 
 fn root() -> PathBuf {
-    Results::ROOT.into()
+    Results::DEFAULT_FOLDER.into()
 }
 
 /// One `[[runs]]` table: sets × seeds by one method.

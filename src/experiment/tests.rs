@@ -195,8 +195,8 @@ impl Workbench for Fake {
             SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
         let entries = vec![entry];
         let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
-        let (positions, best, arranged, machine) = (1, None, None, None);
-        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, arranged, machine })
+        let (positions, best, ft_permuted, machine) = (1, None, None, None);
+        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, ft_permuted, machine })
     }
 }
 
@@ -482,5 +482,5 @@ fn the_quickstart_is_an_experiment() {
     let ignored = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".gitignore")).expect("readable");
     assert!(ignored.lines().any(|line| line == "results/local/"), "{ignored}");
     let own = Bench::new().experiment(TEXT).expect("an experiment");
-    assert_eq!(own.results, Path::new(Results::ROOT), "others have theirs in results/");
+    assert_eq!(own.results, Path::new(Results::DEFAULT_FOLDER), "others have theirs in results/");
 }

@@ -13,7 +13,7 @@ use crate::chess::{Board, BoardChange, Color, Perspective};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{NetFile, QuantNet};
-use crate::record::{ArrangedSpeed, Machine, Nanoseconds, SpeedEntry, SpeedRecord, Way};
+use crate::record::{FtPermutedSpeed, Machine, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
 use crate::statistics::Estimate;
 
 /// Options of [`speed`].
@@ -97,13 +97,13 @@ pub fn speed(
         positions: track.len() as u64,
         entries: entries(false),
         best: None,
-        arranged: permuted.is_some().then(|| ArrangedSpeed {
+        ft_permuted: permuted.is_some().then(|| FtPermutedSpeed {
             positions: others.iter().map(|line| line.len() as u64).sum(),
             entries: entries(true),
         }),
-        machine: Some(Machine::here()),
+        machine: Some(Machine::current()),
     };
-    let way = |entry: &SpeedEntry| Way { strategy: entry.strategy.clone(), back_end: entry.back_end.clone() };
+    let way = |entry: &SpeedEntry| SpeedSetup { strategy: entry.strategy.clone(), back_end: entry.back_end.clone() };
     record.best = record.fastest().map(way);
     Ok((record, summary))
 }
@@ -262,7 +262,7 @@ impl<'a> Timing<'a> {
             .each_ref()
             .map(|times| times.iter().copied().fold(f64::NAN, f64::min).min(evaluation) / evaluation);
         let accumulators = accumulators.max(features);
-        let nanoseconds = Nanoseconds {
+        let nanoseconds = TimeBreakdown {
             features: features / mean * 1e9,
             rows: (accumulators - features) / mean * 1e9,
             forward: (1.0 - accumulators) / mean * 1e9,

@@ -1,11 +1,11 @@
-//! Where and when results were made: the only record that differs between two runs of the same experiment.
+//! Where and when results were produced: the only record that differs between two runs of the same experiment.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// A moment in UTC, to the second. Serialised as `2026-01-31T23:59:59Z`, whose order as text is the order in time.
+/// A time in UTC, in whole seconds. It is serialised as `2026-01-31T23:59:59Z`, so text order is chronological order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(String);
@@ -13,11 +13,11 @@ pub struct Timestamp(String);
 impl Timestamp {
     #[must_use]
     pub fn now() -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_unix(since.as_secs())
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_unix(since_1970.as_secs())
     }
 
-    /// Seconds since 1970. Days to civil date after Howard Hinnant's `civil_from_days`.
+    /// Converts seconds since 1970. The calendar algorithm is Howard Hinnant's `civil_from_days`.
     #[must_use]
     pub fn from_unix(seconds: u64) -> Timestamp {
         let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -40,35 +40,36 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Wall-clock seconds of an experiment's parts, summed over interruptions.
+/// Wall-clock seconds of an experiment's stages, summed over interruptions.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stages {
+pub struct StageSeconds {
     pub data: f64,
     pub training: f64,
     pub measures: f64,
     pub total: f64,
 }
 
-/// The machine and the moment.
+/// The machine, the program and the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// When the newest part was recorded, UTC.
+    /// When the newest result was recorded.
     pub recorded: Timestamp,
+    /// Version of fsbench.
     pub fsbench: String,
-    /// The commit fsbench was built from; empty where it was built without git.
+    /// The commit that fsbench was built from; empty if it was built without git.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub commit: String,
-    /// The processor's own name.
+    /// The CPU's model name.
     pub cpu: String,
-    /// The widest vector instructions the engine found.
+    /// The widest vector instructions that the engine uses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub back_end: String,
-    /// Logical cores this process may use.
+    /// Logical cores that the process may use.
     pub cores: usize,
     pub os: String,
-    /// Threads of the trainer; the samples-service has as many of its own.
+    /// Threads of the trainer; the samples-service uses as many more.
     pub threads: usize,
-    pub seconds: Stages,
+    pub seconds: StageSeconds,
 }
 
 #[cfg(test)]

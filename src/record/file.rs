@@ -1,4 +1,4 @@
-//! Small JSON files, written so that a reader sees the old content or the new, never a part.
+//! Small JSON files, replaced atomically: a reader sees the old content or the new, never a part of it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,23 +8,23 @@ use thiserror::Error;
 
 use crate::output::{self, OutputError};
 
-/// Why a record could not be read or written.
+/// Errors of reading and writing records.
 #[derive(Debug, Error)]
 pub enum RecordFileError {
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: line {}, column {}: not the record expected here: {source}", path.display(), source.line(), source.column())]
+    #[error("{}: line {}, column {}: not the expected record: {source}", path.display(), source.line(), source.column())]
     Parse { path: PathBuf, source: serde_json::Error },
     #[error("cannot turn {} into JSON: {source}", path.display())]
     Serialise { path: PathBuf, source: serde_json::Error },
 }
 
-/// [`output::write`]; missing folders are made, and a file that holds these bytes already is left alone.
+/// Writes a file atomically ([`output::write`]). Creates missing folders; does not touch a file that has these bytes already.
 ///
 /// # Errors
-/// When the folder cannot be made or written, or the disk is full; the old file then stands untouched.
+/// When the folder cannot be created or written, or the disk is full; the old file then stays unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());
@@ -36,7 +36,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordFileError
     output::write(path, bytes).map_err(|OutputError { cause, .. }| failed(cause))
 }
 
-/// [`write_atomically`] of indented JSON with a final newline.
+/// Writes a value as indented JSON with a final newline, by [`write_atomically`].
 ///
 /// # Errors
 /// As [`write_atomically`], or when the value has no JSON form.
@@ -47,8 +47,10 @@ pub fn write_json<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), R
     write_atomically(path, text.as_bytes())
 }
 
+/// Reads a value from a JSON file.
+///
 /// # Errors
-/// When the file cannot be read or is not the JSON of a `T`; the error names the line.
+/// When the file cannot be read or is not the JSON of a `T`; the error names line and column.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, RecordFileError> {
     let bytes = std::fs::read(path).map_err(|source| RecordFileError::Read { path: path.to_path_buf(), source })?;
     serde_json::from_slice(&bytes).map_err(|source| RecordFileError::Parse { path: path.to_path_buf(), source })

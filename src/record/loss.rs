@@ -6,94 +6,94 @@ use crate::data::ScoreUnit;
 use crate::features::Identity;
 use crate::train::EvalLoss;
 
-/// `measure loss`: networks on the same samples.
+/// Losses of several networks on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossRecord {
     pub data: LossData,
-    /// How it was computed.
+    /// The loss function.
     pub loss: EvalLoss,
-    /// What the intervals take as independent of each other.
+    /// The unit that the intervals treat as independent.
     pub clusters: Cluster,
-    /// In the order given.
+    /// In the order of the command line.
     pub networks: Vec<NetworkLoss>,
-    /// Every two of them.
+    /// Every pair of networks.
     pub pairs: Vec<LossPair>,
 }
 
-/// The samples.
+/// The samples that the losses are computed on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossData {
     pub path: String,
     /// `pgn`, `fsd`, `binpack`, `bullet` or `text`.
     pub format: String,
     pub score_unit: ScoreUnit,
-    /// Those with a target.
+    /// Samples with a target.
     pub samples: u64,
-    /// Those without: no score, no result, or not the one that λ asks for.
+    /// Samples left out because they lack the score or result that λ needs.
     pub without_target: u64,
-    /// Games that the samples are of; none where the format has no games.
+    /// Number of games; `None` if the format does not separate games.
     pub games: Option<u64>,
 }
 
-/// What an interval takes as independent of each other. Of more than [`Cluster::GROUPS`] they are taken together in that
-/// many groups.
+/// What confidence intervals treat as independent. More than [`Cluster::MAX_GROUPS`] clusters are merged into that many
+/// groups.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cluster {
-    /// Games: positions of one game are alike.
+    /// Games, because the positions of a game are correlated.
     Game,
-    /// Samples, where the format has no games.
+    /// Samples, if the format does not separate games.
     Sample,
 }
 
 impl Cluster {
-    pub const GROUPS: usize = 4096;
+    pub const MAX_GROUPS: usize = 4096;
 }
 
 /// A network's loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkLoss {
-    /// As the caller names it.
+    /// The file, as named on the command line.
     pub network: String,
     pub arithmetic: Arithmetic,
-    /// Of the feature set.
+    /// Name of the feature set.
     pub name: String,
     pub identity: Identity,
     pub loss: f64,
-    /// Half-width of the 95% interval; none with fewer than two clusters.
+    /// Half-width of the 95% interval; `None` for fewer than two clusters.
     pub interval: Option<f64>,
-    pub by: ByPlace,
+    pub by: LossBreakdown,
 }
 
-/// What a network computes with.
+/// The arithmetic of a network.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arithmetic {
-    /// Integers, as an engine does.
+    /// Integers, as in an engine.
     Integer,
-    /// Floats, as training does: a checkpoint.
+    /// Floats, as in training: a checkpoint.
     Float,
 }
 
-/// Losses (or differences of losses) of parts of the samples. Parts without samples are left out.
+/// Losses, or differences of losses, on subsets of the samples. Empty subsets are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ByPlace {
-    /// Pieces on the board, kings included.
-    pub pieces: Vec<PartLoss>,
-    /// Plies since the game's start; empty where the format has none.
-    pub ply: Vec<PartLoss>,
-    /// Side to move's material less the opponent's, in pawns (1, 3, 3, 5, 9).
-    pub material: Vec<PartLoss>,
-    /// Where the side to move's king stands, seen from its side.
-    pub king: Vec<PartLoss>,
-    /// Whether both kings stand on the same half, files a–d or e–h.
-    pub kings: Vec<PartLoss>,
+pub struct LossBreakdown {
+    /// By number of pieces on the board, kings included.
+    pub pieces: Vec<SubsetLoss>,
+    /// By ply; empty if the format has no plies.
+    pub ply: Vec<SubsetLoss>,
+    /// By the side to move's material minus the opponent's, in pawns (1, 3, 3, 5, 9).
+    pub material: Vec<SubsetLoss>,
+    /// By square of the side to move's king, from its own perspective.
+    pub king: Vec<SubsetLoss>,
+    /// By whether both kings are on the same half of the board, files a–d or e–h.
+    pub kings: Vec<SubsetLoss>,
 }
 
-impl ByPlace {
-    /// The divisions with their headings.
+impl LossBreakdown {
+    /// The breakdowns with their headings.
     #[must_use]
-    pub fn divisions(&self) -> [(&'static str, &[PartLoss]); 5] {
+    pub fn by_criterion(&self) -> [(&'static str, &[SubsetLoss]); 5] {
         [
             ("pieces left", &self.pieces),
             ("ply", &self.ply),
@@ -104,24 +104,25 @@ impl ByPlace {
     }
 }
 
-/// A part of the samples.
+/// The loss on a subset of the samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PartLoss {
-    pub part: String,
+pub struct SubsetLoss {
+    #[serde(rename = "part")]
+    pub subset: String,
     pub samples: u64,
-    /// Mean over these samples.
+    /// Mean over the subset.
     pub loss: f64,
     pub interval: Option<f64>,
 }
 
-/// Two networks on the same samples: the first's loss less the second's.
+/// The loss of one network minus that of another, on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossPair {
     /// Indices into `networks`.
     pub first: usize,
     pub second: usize,
-    /// Below zero where the first is better.
+    /// Negative if the first is better.
     pub difference: f64,
     pub interval: Option<f64>,
-    pub by: ByPlace,
+    pub by: LossBreakdown,
 }

@@ -1,4 +1,4 @@
-//! The machine and the program that results come from.
+//! The machine and the program that produced results.
 
 use std::path::Path;
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 use super::Timestamp;
 use crate::engine::BackEnd;
 
-/// What a measured time depends on besides the network.
+/// Everything besides the network that a measured time depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's own name.
+    /// The CPU's model name.
     pub cpu: String,
-    /// Logical cores this process may use.
+    /// Logical cores that the process may use.
     pub cores: usize,
-    /// The widest vector instructions the engine found: `scalar`, `avx2`, …
+    /// The widest vector instructions that the engine uses: `scalar`, `avx2`, …
     pub back_end: String,
-    /// What git calls the commit fsbench was built from; empty where it was built without git.
+    /// The commit that fsbench was built from, as `git describe` prints it; empty if it was built without git.
     pub commit: String,
-    /// When, in UTC.
+    /// Time of the measurement.
     pub recorded: Timestamp,
 }
 
 impl Machine {
-    /// This machine, now.
+    /// This machine, with the present time.
     #[must_use]
-    pub fn here() -> Machine {
+    pub fn current() -> Machine {
         Machine {
             cpu: cpu(),
             cores: cores(),
@@ -36,33 +36,33 @@ impl Machine {
     }
 }
 
-/// What git calls the commit fsbench was built from; empty where it was built without git.
+/// The commit that fsbench was built from, as `git describe` prints it; empty if it was built without git.
 #[must_use]
 pub fn commit() -> &'static str {
     env!("FSBENCH_COMMIT")
 }
 
-/// The widest vector instructions the engine finds here.
+/// The widest vector instructions that the engine uses on this machine.
 #[must_use]
 pub fn back_end() -> String {
     BackEnd::best().name().into()
 }
 
-/// The processor's own name, as Linux reports it; else the architecture.
+/// The CPU's model name as Linux reports it, else its architecture.
 #[must_use]
 pub fn cpu() -> String {
     let info = std::fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
-    cpu_in(&info).unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
+    model_name(&info).unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
 }
 
-/// The first `model name` of a `/proc/cpuinfo`.
-fn cpu_in(info: &str) -> Option<String> {
+/// The first `model name` in the text of `/proc/cpuinfo`.
+fn model_name(info: &str) -> Option<String> {
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     let name = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// Logical cores this process may use.
+/// Number of logical cores that this process may use.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
@@ -74,9 +74,12 @@ mod tests {
 
     #[test]
     fn the_processor_is_named() {
-        assert_eq!(cpu_in("processor : 0\nmodel name\t: Some  CPU @ 2.5GHz\n").as_deref(), Some("Some CPU @ 2.5GHz"));
-        assert_eq!(cpu_in("processor : 0\nBogoMIPS : 50\n"), None);
-        let here = Machine::here();
-        assert!(!here.cpu.is_empty() && here.cores > 0 && !here.back_end.is_empty());
+        assert_eq!(
+            model_name("processor : 0\nmodel name\t: Some  CPU @ 2.5GHz\n").as_deref(),
+            Some("Some CPU @ 2.5GHz")
+        );
+        assert_eq!(model_name("processor : 0\nBogoMIPS : 50\n"), None);
+        let machine = Machine::current();
+        assert!(!machine.cpu.is_empty() && machine.cores > 0 && !machine.back_end.is_empty());
     }
 }

@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::Identity;
 
-/// Means a move for one perspective (the mover's, the other's, or their mean).
+/// Means per move for one perspective (the mover's, the other's, or their mean).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MoveCounts {
     pub added: f64,
     pub removed: f64,
     /// Share of moves that change some block's context.
     pub refreshes: f64,
-    /// Rows touched when blocks are updated and refreshed from scratch.
+    /// Rows added or subtracted by updates, with refreshes from scratch.
     pub rows_update: f64,
-    /// Rows touched when everything is recomputed.
+    /// Rows added when every position is recomputed.
     pub rows_refresh: f64,
-    /// Rows touched with a refresh cache.
+    /// Rows added or subtracted by updates, with a refresh cache.
     pub rows_cache: f64,
 }
 
-/// `measure updates`: over the moves played, and over every legal move of each position.
+/// Result of `measure updates`: means over the played moves, and over all legal moves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatesRecord {
     pub name: String,
@@ -36,12 +36,12 @@ pub struct UpdatesRecord {
     pub mover: MoveCounts,
     pub other: MoveCounts,
     pub mean: MoveCounts,
-    /// The same counts over every legal move of each position, as if it were played next.
+    /// The same means over every legal move of each position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub legal: Option<LegalCounts>,
 }
 
-/// Counts over all legal moves.
+/// Means over all legal moves.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LegalCounts {
     pub moves: u64,
@@ -56,27 +56,27 @@ pub struct LayerActivity {
     /// `l1` (both perspectives' accumulators after activation), `l2`, …
     pub layer: String,
     pub neurons: usize,
-    /// Share of outputs strictly positive after activation.
+    /// Share of outputs that are positive after activation.
     pub active: f64,
     /// Share of outputs at the activation's upper bound.
     pub saturated: f64,
-    /// Neurons never positive over the data.
+    /// Number of neurons that are never positive on the data.
     pub never_active: usize,
 }
 
-/// `measure activity`.
+/// Result of `measure activity`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActivityRecord {
     pub name: String,
     pub identity: Identity,
     pub positions: u64,
     pub layers: Vec<LayerActivity>,
-    /// By output bucket, where there are several: a hidden layer's neurons are others in each.
+    /// By output bucket, if there are several: each bucket has its own hidden layers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketActivity>,
 }
 
-/// The positions of one output bucket.
+/// Activity on the positions of one output bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BucketActivity {
     pub bucket: usize,
@@ -84,7 +84,7 @@ pub struct BucketActivity {
     pub layers: Vec<LayerActivity>,
 }
 
-/// `measure error`: |WDL(float) − WDL(integer)| over a data set.
+/// Result of `measure error`: |WDL(float) − WDL(integer)| over a data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorRecord {
     pub name: String,
@@ -93,10 +93,10 @@ pub struct ErrorRecord {
     pub mean: f64,
     pub p99: f64,
     pub max: f64,
-    /// Share of positions that differ by at most `tolerance`.
+    /// Share of positions with a difference of at most `tolerance`.
     pub within_tolerance: f64,
     pub tolerance: f64,
-    /// Positions with an accumulator element beyond i16, which wraps in the engine.
+    /// Number of positions with an accumulator element outside i16, which wraps in the engine.
     #[serde(default)]
     pub accumulator_overflows: u64,
 }

@@ -1,4 +1,4 @@
-//! What a run or a measure leaves behind: plain, serialisable, and all that `report` reads.
+//! Serialisable records of runs and measures. They are all that `report` reads; `schemas/` describes their JSON.
 
 mod environment;
 mod file;
@@ -11,13 +11,13 @@ mod speed;
 
 pub use crate::data::Method;
 pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, LogisticFit, RoleMobility, ScoreBin};
-pub use environment::{Environment, Stages, Timestamp};
+pub use environment::{Environment, StageSeconds, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
-pub use loss::{Arithmetic, ByPlace, Cluster, LossData, LossPair, LossRecord, NetworkLoss, PartLoss};
+pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
 pub use results::{NetResult, PlannedRow, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
-pub use speed::{ArrangedSpeed, Nanoseconds, SpeedEntry, SpeedRecord, Way};
+pub use speed::{FtPermutedSpeed, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};

@@ -1,4 +1,4 @@
-//! A results folder: small JSON files with everything a report needs. Checkpoints and data sets are elsewhere.
+//! A results folder: small JSON files with everything that a report needs. Checkpoints and data sets are elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -11,30 +11,30 @@ use super::{
 };
 use crate::units::Seed;
 
-/// What was planned: enough to say which part of it is done.
+/// The planned experiment: enough to say which part of it is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     pub name: String,
     pub about: String,
-    /// The games' file, as the experiment names it.
+    /// The data file, as the experiment names it.
     pub data: String,
     /// Rows of the comparison, in the experiment's order.
     pub rows: Vec<PlannedRow>,
-    /// Training settings shared by all runs, as written in the experiment.
+    /// The training settings shared by all runs.
     pub train: serde_json::Value,
 }
 
-/// One feature set by one method, over its seeds.
+/// A row of the comparison: one feature set trained by one method, once per seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedRow {
-    /// The row's label, which is the set as written where there is no other.
+    /// The row's label; without a label, the set as written.
     pub set: String,
     pub method: Method,
     pub seeds: Vec<Seed>,
-    /// The set as written, where the label is another.
+    /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// What the row replaces of the shared training settings.
+    /// The training settings that the row overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<serde_json::Value>,
 }
@@ -42,7 +42,7 @@ pub struct PlannedRow {
 /// A measure of a feature set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SetResult<T> {
-    /// The set's name in the experiment.
+    /// The label of the set's row.
     pub set: String,
     pub record: T,
 }
@@ -55,7 +55,7 @@ pub struct NetResult<T> {
     pub record: T,
 }
 
-/// All records of an experiment, complete or not.
+/// All records of an experiment, which may be incomplete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     pub study: Study,
@@ -67,15 +67,15 @@ pub struct Results {
     pub speed: Vec<NetResult<SpeedRecord>>,
 }
 
-/// Why there are no results to read.
+/// Errors of finding and reading results.
 #[derive(Debug, Error)]
 pub enum ResultsError {
-    #[error("{}: no such folder; `fsbench run EXPERIMENT.toml` makes results", .0.display())]
+    #[error("{}: no such folder; `fsbench run EXPERIMENT.toml` creates results", .0.display())]
     NoFolder(PathBuf),
-    #[error("{}: no results here (no {STUDY}); `fsbench run EXPERIMENT.toml` makes results, or name their folder", .0.display())]
+    #[error("{}: no results here (no {STUDY}); create results with `fsbench run EXPERIMENT.toml`, or name their folder", .0.display())]
     NoResults(PathBuf),
-    #[error("{}: no results in any folder here; `fsbench run EXPERIMENT.toml` makes results, or name their folder", .0.display())]
-    NoneUnder(PathBuf),
+    #[error("{}: no folder here holds results; create results with `fsbench run EXPERIMENT.toml`, or name their folder", .0.display())]
+    NoResultsIn(PathBuf),
     #[error(transparent)]
     File(#[from] RecordFileError),
     #[error("cannot list {}: {source}", path.display())]
@@ -91,13 +91,13 @@ const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
 
 impl Results {
-    /// The folder that results go to, and are looked for in, where nothing else is said.
-    pub const ROOT: &str = "results";
+    /// The default folder of all results.
+    pub const DEFAULT_FOLDER: &str = "results";
 
-    /// Reads a results folder; record files that are not there yet count as empty.
+    /// Reads a results folder; a missing record file counts as empty.
     ///
     /// # Errors
-    /// When the folder is missing, holds no study, or a file is not what it should be.
+    /// When the folder is missing, holds no study, or holds a file that is not the expected record.
     pub fn load(folder: &Path) -> Result<Results, ResultsError> {
         if !folder.is_dir() {
             return Err(ResultsError::NoFolder(folder.to_path_buf()));
@@ -116,7 +116,7 @@ impl Results {
         })
     }
 
-    /// Writes every file, each as a whole; the study last, so that a folder with one can be read.
+    /// Writes every file atomically, the study last: a folder with a study is complete.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -130,10 +130,10 @@ impl Results {
         write_json(&folder.join(STUDY), &self.study)
     }
 
-    /// The folder in `root`, or in a folder of it, whose results were recorded last; among equals the first by name.
+    /// The newest results at most two levels below `root`; of equally new ones the first by name.
     ///
     /// # Errors
-    /// When `root` is no folder or no folder in it holds results.
+    /// When `root` is not a folder, or holds no results.
     pub fn newest(root: &Path) -> Result<PathBuf, ResultsError> {
         if !root.is_dir() {
             return Err(ResultsError::NoFolder(root.to_path_buf()));
@@ -149,7 +149,7 @@ impl Results {
         folders.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         match folders.into_iter().next() {
             Some((_, folder)) => Ok(folder),
-            None => Err(ResultsError::NoneUnder(root.to_path_buf())),
+            None => Err(ResultsError::NoResultsIn(root.to_path_buf())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A finished training run, without anything that depends on the clock: the same run gives the same bytes.
+//! A finished training run. The record holds nothing that depends on the clock, so the same run gives the same bytes.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::features::Identity;
 use crate::train::TrainOutcome;
 use crate::units::Seed;
 
-/// Which run of an experiment.
+/// Identifies a run of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RunKey {
-    /// The set's name in the experiment.
+    /// The label of the run's row.
     pub set: String,
     pub method: Method,
     pub seed: Seed,
@@ -33,31 +33,31 @@ impl fmt::Display for RunKey {
 pub struct EpochRecord {
     /// From 1.
     pub epoch: u32,
-    /// Samples seen since the run began.
+    /// Samples trained on since the start of the run.
     pub samples: u64,
     pub learning_rate: f64,
     pub train_loss: f64,
     pub validation_loss: f64,
-    /// pqr: share of validation samples whose chosen move is preferred.
+    /// pqr: share of validation samples in which the network prefers the played move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_accuracy: Option<f64>,
 }
 
-/// What one training gave.
+/// The result of one training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     #[serde(flatten)]
     pub key: RunKey,
     pub identity: Identity,
     pub num_features: u32,
-    /// Trainable parameters.
+    /// Number of trainable parameters.
     pub parameters: u64,
     pub training_samples: u64,
     pub validation_samples: u64,
-    /// The epoch whose network was measured, the best one; none in records of versions that took the last.
+    /// The best epoch, whose network was measured; `None` in records of versions that measured the last epoch's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_epoch: Option<u32>,
-    /// Of that epoch.
+    /// Validation loss of that epoch.
     pub validation_loss: f64,
     /// Validation loss of the best constant output.
     pub baseline_loss: f64,
@@ -65,7 +65,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// The lasting part of a training's outcome.
+    /// Takes from a training's outcome all that does not depend on the clock.
     #[must_use]
     pub fn new(key: RunKey, outcome: &TrainOutcome) -> RunRecord {
         let epochs = outcome.epochs.iter().map(|epoch| EpochRecord {
@@ -92,7 +92,7 @@ impl RunRecord {
 
     /// The epoch whose network was measured.
     #[must_use]
-    pub fn best(&self) -> Option<&EpochRecord> {
+    pub fn measured_epoch(&self) -> Option<&EpochRecord> {
         match self.best_epoch {
             Some(best) => self.epochs.iter().find(|epoch| epoch.epoch == best),
             None => self.epochs.last(),

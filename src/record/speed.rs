@@ -5,44 +5,45 @@ use serde::{Deserialize, Serialize};
 use super::Machine;
 use crate::features::Identity;
 
-/// One way of evaluating, timed.
+/// The speed of one evaluation strategy on one back end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpeedEntry {
-    /// `refresh`, or a way of following the moves: `eager`, `lazy`, either with a refresh cache.
+    /// `refresh`, or an incremental strategy: `eager` or `lazy`, with or without a refresh cache.
     pub strategy: String,
     /// `scalar`, `avx2`, …
     pub back_end: String,
     pub evaluations_per_second: f64,
-    /// Half-width of the 95% interval over the repetitions, evaluations per second.
+    /// Half-width of the 95% interval over the repetitions, in evaluations per second.
     pub interval: f64,
-    /// [`SpeedEntry::is_noisy`]: something else kept the machine busy.
+    /// [`SpeedEntry::is_noisy`]; usually the machine was busy with something else.
     #[serde(default)]
     pub noisy: bool,
-    /// Where the time of an evaluation goes.
+    /// Where the time of an evaluation is spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nanoseconds: Option<Nanoseconds>,
-    /// Rows of the feature transformer added or subtracted per evaluation, and bytes of a row: what the cost model counts.
+    pub nanoseconds: Option<TimeBreakdown>,
+    /// Rows of the feature transformer added or subtracted per evaluation.
     #[serde(default)]
     pub rows: f64,
+    /// Bytes per row.
     #[serde(default)]
     pub row_bytes: usize,
 }
 
 impl SpeedEntry {
-    /// Half-widths above this share of the mean are noisy.
-    pub const NOISY: f64 = 0.1;
+    /// A measurement is noisy if its half-width exceeds this share of the mean.
+    pub const NOISY_SHARE: f64 = 0.1;
 
-    /// Whether the times of the repetitions are too far apart to be relied on.
+    /// Whether the repetitions differ too much to rely on their mean.
     #[must_use]
     pub fn is_noisy(&self) -> bool {
-        self.interval > SpeedEntry::NOISY * self.evaluations_per_second
+        self.interval > SpeedEntry::NOISY_SHARE * self.evaluations_per_second
     }
 }
 
-/// Nanoseconds per evaluation by what they are spent on. The three add up to the time of an evaluation.
+/// Nanoseconds per evaluation, by task. They add up to the whole time of an evaluation.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Nanoseconds {
-    /// Following the move and finding what it makes active and inactive, for both perspectives.
+pub struct TimeBreakdown {
+    /// Making the move and finding the features it adds and removes, for both perspectives.
     pub features: f64,
     /// Adding and subtracting rows of the feature transformer.
     pub rows: f64,
@@ -50,42 +51,42 @@ pub struct Nanoseconds {
     pub forward: f64,
 }
 
-/// A strategy on a back end.
+/// An evaluation strategy on a back end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct SpeedSetup {
     pub strategy: String,
     pub back_end: String,
 }
 
-/// `measure speed`: one thread, games in order, moves applied, every position evaluated.
+/// Result of `measure speed`: one thread plays through games and evaluates every position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeedRecord {
-    /// Of the feature set.
+    /// Name of the feature set.
     pub name: String,
     pub identity: Identity,
-    /// Which network was timed: its file, as the caller names it.
+    /// The network's file, as the caller names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// The first 16 hexadecimal digits of the blake3 of its numbers.
+    /// The first 16 hexadecimal digits of the BLAKE3 hash of the network's numbers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
     pub positions: u64,
-    /// Every strategy on every back end; the network as its file has it.
+    /// Every strategy on every back end, with the network as it is in its file.
     pub entries: Vec<SpeedEntry>,
     /// The fastest of `entries`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<Way>,
-    /// The same network with its neurons arranged; none where the data hold no other positions to arrange them by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arranged: Option<ArrangedSpeed>,
+    pub best: Option<SpeedSetup>,
+    /// The same network with permuted FT neurons; `None` if the data leave no positions to find a permutation on.
+    #[serde(rename = "arranged", default, skip_serializing_if = "Option::is_none")]
+    pub ft_permuted: Option<FtPermutedSpeed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// Times of a network whose neurons were put in the order that suits some positions: the scores are the same.
+/// The speed of a network whose FT neurons were permuted so that more chunks of inputs are zero; its scores are the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ArrangedSpeed {
-    /// Positions the order was found by. They are of other games than those evaluated.
+pub struct FtPermutedSpeed {
+    /// Number of positions that the permutation was found on, from other games than those evaluated.
     pub positions: u64,
     /// Every strategy on the widest back end.
     pub entries: Vec<SpeedEntry>,

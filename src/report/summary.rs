@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{
-    Environment, LayerActivity, Method, Nanoseconds, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, Study, Way,
+    Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup, Study,
+    TimeBreakdown,
 };
 use crate::statistics::Estimate;
 use crate::units::Seed;
@@ -83,11 +84,11 @@ pub struct SummaryRow {
     /// Evaluations per second of the networks as trained, on one thread, with the fastest strategy.
     pub speed: Option<Estimate>,
     /// The fastest strategy and its back end.
-    pub speed_way: Option<Way>,
+    pub speed_way: Option<SpeedSetup>,
     /// Whether its repetitions differed too much to be reliable.
     pub speed_noisy: bool,
     /// Time per evaluation with the fastest strategy, in parts; mean over the networks.
-    pub nanoseconds: Option<Nanoseconds>,
+    pub nanoseconds: Option<TimeBreakdown>,
     /// Speed of the same networks with their neurons permuted for other positions.
     pub speed_arranged: Option<Estimate>,
     /// Speed of the fastest strategy that updates accumulators, and of the one that recomputes them at every move.
@@ -139,11 +140,11 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
     let speeds: Vec<_> = nets_of(&results.speed, planned).map(|result| &result.record).collect();
     let speed_seeds = nets_of(&results.speed, planned).map(|result| result.key.seed).collect();
     let arranged: Vec<_> =
-        speeds.iter().filter_map(|record| record.arranged.as_ref().map(|arranged| &arranged.entries[..])).collect();
+        speeds.iter().filter_map(|record| record.ft_permuted.as_ref().map(|arranged| &arranged.entries[..])).collect();
     let as_trained: Vec<_> = speeds.iter().map(|record| &record.entries[..]).collect();
     let fastest = FastestStrategy::of(&as_trained, |_| true);
     let accuracy: Option<Vec<f64>> =
-        runs.iter().map(|run| run.best().and_then(|epoch| epoch.validation_accuracy)).collect();
+        runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
         set: planned.set.clone(),
         seeds_done: runs.len(),
@@ -207,10 +208,10 @@ const REFRESH: &str = "refresh";
 
 /// The strategy with the highest mean speed over the networks.
 struct FastestStrategy {
-    way: Way,
+    way: SpeedSetup,
     /// Mean and interval over the networks; for a single network, its own interval over repetitions.
     speed: Estimate,
-    nanoseconds: Option<Nanoseconds>,
+    nanoseconds: Option<TimeBreakdown>,
     noisy: bool,
 }
 
@@ -235,15 +236,16 @@ impl FastestStrategy {
             [entry] => Estimate { mean: entry.evaluations_per_second, interval: Some(entry.interval), count: 1 },
             _ => Estimate::over(&rates)?,
         };
-        let times: Option<Vec<Nanoseconds>> = entries.iter().map(|entry| entry.nanoseconds).collect();
-        let mean =
-            |value: fn(&Nanoseconds) -> f64, all: &[Nanoseconds]| all.iter().map(value).sum::<f64>() / all.len() as f64;
-        let nanoseconds = times.map(|all| Nanoseconds {
+        let times: Option<Vec<TimeBreakdown>> = entries.iter().map(|entry| entry.nanoseconds).collect();
+        let mean = |value: fn(&TimeBreakdown) -> f64, all: &[TimeBreakdown]| {
+            all.iter().map(value).sum::<f64>() / all.len() as f64
+        };
+        let nanoseconds = times.map(|all| TimeBreakdown {
             features: mean(|time| time.features, &all),
             rows: mean(|time| time.rows, &all),
             forward: mean(|time| time.forward, &all),
         });
-        let way = Way { strategy: first.strategy.clone(), back_end: first.back_end.clone() };
+        let way = SpeedSetup { strategy: first.strategy.clone(), back_end: first.back_end.clone() };
         Some(FastestStrategy { way, speed, nanoseconds, noisy: entries.iter().any(|entry| entry.is_noisy()) })
     }
 }

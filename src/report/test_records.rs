@@ -1,9 +1,9 @@
 //! Fixed records for the report's tests: seven sets and two methods, from simple formulas.
 
 use crate::record::{
-    ActivityRecord, ArrangedSpeed, Environment, EpochRecord, ErrorRecord, LayerActivity, Method, MoveCounts,
-    Nanoseconds, NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, Stages, Study,
-    Timestamp, UpdatesRecord,
+    ActivityRecord, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, LayerActivity, Method, MoveCounts,
+    NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study,
+    TimeBreakdown, Timestamp, UpdatesRecord,
 };
 use crate::units::Seed;
 
@@ -60,7 +60,7 @@ pub(super) fn empty() -> Results {
         cores: 2,
         os: "linux".into(),
         threads: 2,
-        seconds: Stages { data: 4.0, training: 300.0, measures: 61.0, total: 365.0 },
+        seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, total: 365.0 },
     };
     let (runs, updates) = (Vec::new(), Vec::new());
     Results { study, environment, runs, updates, activity: Vec::new(), error: Vec::new(), speed: Vec::new() }
@@ -152,7 +152,7 @@ fn error(key: &RunKey, &(name, features, ..): &SetFacts) -> ErrorRecord {
 }
 
 fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
-    let split = |total: f64| Nanoseconds { features: 0.2 * total, rows: 0.5 * total, forward: 0.3 * total };
+    let split = |total: f64| TimeBreakdown { features: 0.2 * total, rows: 0.5 * total, forward: 0.3 * total };
     let entry = |strategy: &str, back_end: &str, evaluations_per_second: f64| SpeedEntry {
         strategy: strategy.into(),
         back_end: back_end.into(),
@@ -168,7 +168,7 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
         entry("lazy", "avx2", 4e6 / update),
         entry("refresh", "avx2", 2e7 / active),
     ];
-    let arranged = ArrangedSpeed { positions: 20_000, entries: vec![entry("lazy", "avx2", 5e6 / update)] };
+    let arranged = FtPermutedSpeed { positions: 20_000, entries: vec![entry("lazy", "avx2", 5e6 / update)] };
     SpeedRecord {
         name: name.into(),
         identity: identity(),
@@ -177,7 +177,7 @@ fn speed(&(name, _, active, update, ..): &SetFacts) -> SpeedRecord {
         positions: 20_000,
         entries,
         best: None,
-        arranged: Some(arranged),
+        ft_permuted: Some(arranged),
         machine: None,
     }
 }

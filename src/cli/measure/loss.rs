@@ -11,7 +11,7 @@ use crate::cli::score_unit::note_assumed;
 use crate::data::ScoreUnit;
 use crate::data::formats::{self, score_unit};
 use crate::measure::{LossOptions, LossProgress, loss};
-use crate::record::{Cluster, LossPair, LossRecord, PartLoss};
+use crate::record::{Cluster, LossPair, LossRecord, SubsetLoss};
 use crate::train::{EvalLoss, LossForm};
 
 /// Measure the loss of networks on samples, in total and by pieces, ply, material and kings; compare each pair of networks
@@ -135,16 +135,16 @@ fn text(record: &LossRecord) -> String {
         vec![label(index), value(network.loss, network.interval), network.name.clone(), arithmetic, file]
     });
     out += &table(&["network", "loss", "features", "numbers", "file"], rows);
-    for (division, heading) in record.networks[0].by.divisions().iter().map(|(heading, _)| *heading).enumerate() {
-        let lists: Vec<&[PartLoss]> =
-            record.networks.iter().map(|network| network.by.divisions()[division].1).collect();
+    for (division, heading) in record.networks[0].by.by_criterion().iter().map(|(heading, _)| *heading).enumerate() {
+        let lists: Vec<&[SubsetLoss]> =
+            record.networks.iter().map(|network| network.by.by_criterion()[division].1).collect();
         if lists[0].is_empty() {
             let _ = write!(out, "\n\nby {heading}: not in this format");
             continue;
         }
         let rows = lists[0].iter().enumerate().map(|(part, first)| {
             let values = lists.iter().map(|list| value(list[part].loss, list[part].interval));
-            [first.part.clone(), first.samples.to_string()].into_iter().chain(values).collect()
+            [first.subset.clone(), first.samples.to_string()].into_iter().chain(values).collect()
         });
         let labels: Vec<String> = (0..lists.len()).map(label).collect();
         let header: Vec<&str> = [heading, "samples"].into_iter().chain(labels.iter().map(String::as_str)).collect();

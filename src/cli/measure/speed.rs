@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::progress::MeasureProgress;
 use super::{Data, Failure, Format, FormatHints, failure, load, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
-use crate::record::{Nanoseconds, SpeedEntry, SpeedRecord};
+use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
@@ -63,7 +63,7 @@ fn text(record: &SpeedRecord) -> String {
         let rate = best.evaluations_per_second;
         let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
     }
-    match &record.arranged {
+    match &record.ft_permuted {
         Some(arranged) => {
             let entries = entries(&arranged.entries);
             let positions = arranged.positions;
@@ -83,7 +83,7 @@ fn text(record: &SpeedRecord) -> String {
 fn entries(entries: &[SpeedEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         let noisy = if entry.noisy { " noisy" } else { "" };
-        let time = |part: fn(&Nanoseconds) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
+        let time = |part: fn(&TimeBreakdown) -> f64| entry.nanoseconds.as_ref().map_or(0.0, part);
         vec![
             entry.strategy.clone(),
             entry.back_end.clone(),

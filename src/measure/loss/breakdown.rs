@@ -17,7 +17,7 @@ pub(super) struct SampleContext<'a> {
     pub ply: Option<u16>,
 }
 
-/// In the order of [`crate::record::ByPlace`].
+/// In the order of [`crate::record::LossBreakdown`].
 pub(super) const BREAKDOWNS: [Breakdown; 5] = [
     Breakdown { classes: &["2-4", "5-8", "9-12", "13-16", "17-20", "21-24", "25-28", "29-32"], classify: pieces },
     Breakdown { classes: &["0-19", "20-39", "40-59", "60-79", "80-119", "120-"], classify: ply },

@@ -1,11 +1,11 @@
 //! Sums of losses by class and cluster, and their means with intervals.
 
 use super::breakdown::{BREAKDOWNS, SampleContext};
-use crate::record::{ByPlace, Cluster, PartLoss};
+use crate::record::{Cluster, LossBreakdown, SubsetLoss};
 use crate::statistics::{CONFIDENCE, student_t_quantile};
 
 /// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum of
-/// each network. Clusters are merged into [`Cluster::GROUPS`] groups, which are independent if the clusters are (random
+/// each network. Clusters are merged into [`Cluster::MAX_GROUPS`] groups, which are independent if the clusters are (random
 /// groups; Wolter, Introduction to Variance Estimation, chapter 2).
 pub(super) struct Tally {
     networks: usize,
@@ -23,7 +23,7 @@ pub(super) struct Mean {
 impl Tally {
     pub(super) fn new(networks: usize) -> Tally {
         let classes = 1 + BREAKDOWNS.iter().map(|breakdown| breakdown.classes.len()).sum::<usize>();
-        Tally { networks, sums: vec![0.0; classes * Cluster::GROUPS * (1 + networks)] }
+        Tally { networks, sums: vec![0.0; classes * Cluster::MAX_GROUPS * (1 + networks)] }
     }
 
     /// The classes of a sample, starting with class 0.
@@ -39,9 +39,9 @@ impl Tally {
 
     /// Adds a sample to one of its classes: its cluster's number and each network's loss.
     pub(super) fn add(&mut self, cluster: u64, class: usize, losses: &[f64]) {
-        let group = (cluster % Cluster::GROUPS as u64) as usize;
+        let group = (cluster % Cluster::MAX_GROUPS as u64) as usize;
         let width = 1 + self.networks;
-        let sums = &mut self.sums[(class * Cluster::GROUPS + group) * width..][..width];
+        let sums = &mut self.sums[(class * Cluster::MAX_GROUPS + group) * width..][..width];
         sums[0] += 1.0;
         sums[1..].iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss);
     }
@@ -52,13 +52,13 @@ impl Tally {
     }
 
     /// [`Tally::mean`] by class.
-    pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> ByPlace {
+    pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> LossBreakdown {
         let mut first = 1;
         let [pieces, ply, material, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {
             let classes = breakdown.classes.iter().enumerate();
             let means = classes.map(|(class, name)| (*name, self.mean_of_class(first + class, &value)));
-            let record = |(name, Mean { samples, mean, interval }): (&str, Mean)| PartLoss {
-                part: name.into(),
+            let record = |(name, Mean { samples, mean, interval }): (&str, Mean)| SubsetLoss {
+                subset: name.into(),
                 samples,
                 loss: mean,
                 interval,
@@ -67,14 +67,14 @@ impl Tally {
             first += breakdown.classes.len();
             records
         });
-        ByPlace { pieces, ply, material, king, kings }
+        LossBreakdown { pieces, ply, material, king, kings }
     }
 
     /// The ratio estimator and its linearised variance. With n samples and sum D per group, G groups and N samples in all:
     /// mean = ΣD/N, variance = G/(G−1) · Σ(D − mean·n)² / N² (Cochran, Sampling Techniques, 6.3).
     fn mean_of_class(&self, class: usize, value: impl Fn(&[f64]) -> f64) -> Mean {
         let width = 1 + self.networks;
-        let all = &self.sums[class * Cluster::GROUPS * width..][..Cluster::GROUPS * width];
+        let all = &self.sums[class * Cluster::MAX_GROUPS * width..][..Cluster::MAX_GROUPS * width];
         let groups = || all.chunks_exact(width).filter(|sums| sums[0] > 0.0).map(|sums| (sums[0], value(&sums[1..])));
         let (samples, total) = groups().fold((0.0, 0.0), |(n, sum), (more, value)| (n + more, sum + value));
         let mean = total / samples;
