@@ -353,7 +353,7 @@ fn speed_is_measured_with_and_without_permuted_neurons() {
     assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
 
     let (without_others, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
-    assert!(without_others.arranged.is_none(), "no other games are left");
+    assert!(without_others.ft_permuted.is_none(), "no other games are left");
     // A permuted network has another digest.
     let (other, _) = ft_permute(file.clone(), &path).unwrap();
     assert_ne!(timed(&other, &path, options).0.digest, record.digest);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Failure, Format, print_json, print_text};
-use crate::experiment::Trained;
+use crate::experiment::TrainedRun;
 use crate::record::Results;
 use crate::report::{self, Summary};
 
@@ -40,7 +40,7 @@ pub(super) fn write_and_print(
     results: &Results,
     out: &Path,
     format: Format,
-    networks: Option<&[Trained]>,
+    networks: Option<&[TrainedRun]>,
 ) -> Result<(), Failure> {
     let summary = Summary::of(results);
     let files = report::write(&summary, results, out).map_err(Failure::work)?;

@@ -1,4 +1,4 @@
-//! `fsbench run`: a whole experiment, resumable.
+//! `fsbench run`: runs a whole experiment, which can be resumed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,27 +10,29 @@ use super::score_unit::note_assumed;
 use super::{Failure, Format, interrupt, report};
 use crate::data::Method;
 use crate::data::formats::score_unit;
-use crate::experiment::keys;
-use crate::experiment::{Experiment, ExperimentError, Local, Options, Progress, Runner, Trained};
+use crate::experiment::{
+    Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, Runner, RunnerOptions, TrainedRun,
+    key_help,
+};
 use crate::pipeline;
 use crate::train::EpochMetrics;
 
-/// Do an experiment: build its data, train and measure everything it lists, report
+/// Run an experiment: build its data, train and measure everything that it lists, and report
 ///
-/// The same command goes on after an interruption and does only what is missing or changed. Networks are linked from the
-/// folder networks/ of the results; `fsbench runs` lists the runs they come from. --help lists the keys of the file.
+/// The same command resumes an interrupted experiment: it does only the steps that are missing or changed. The folder
+/// networks/ of the results has links to the networks; `fsbench runs` lists their runs. --help lists the keys of the file.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = keys::help())]
+#[command(after_long_help = key_help::text())]
 pub struct Arguments {
     /// The experiment's TOML file
     experiment: PathBuf,
-    /// Where records and report go (default: in results/, or the folder that the experiment names, a folder of its name)
+    /// Folder of the records and the report (default: results/NAME, or FOLDER/NAME if the experiment sets `results`)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only the runs and measures of this set, or of the row of this label; finished ones of others stay in the results
+    /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
-    /// Do everything again, also what is finished
+    /// Repeat all steps, including finished ones
     #[arg(long, alias = "fresh")]
     force: bool,
     /// How to print the result
@@ -48,24 +50,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         note_assumed(&source, score_unit(&source, None, experiment.from_unit).map_err(Failure::request)?);
     }
     let data = pipeline::default_cache().map_err(Failure::request)?;
-    let options = Options {
+    let options = RunnerOptions {
         out: arguments.out.clone().unwrap_or_else(|| experiment.results.join(&experiment.name)),
-        work: work(&data),
+        work: work_folder(&data),
         only: arguments.only.clone(),
         fresh: arguments.force,
     };
-    let mut local = Local { data: Some(data) };
-    let mut progress = Lines { graceful: None, trained: Vec::new() };
-    let results = Runner::run(&experiment, &mut local, &options, &mut progress).map_err(failure)?;
-    report::write_and_print(&results, &options.out, arguments.format, Some(&progress.trained))?;
-    if arguments.format == Format::Text && progress.trained.iter().any(|run| run.link.is_some()) {
-        note!("networks: {}; `fsbench runs` lists the runs they come from", options.out.join("networks").display());
+    let mut executor = LocalExecutor { data_cache: Some(data) };
+    let mut monitor = StderrMonitor { graceful: None, trained: Vec::new() };
+    let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
+    report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
+    if arguments.format == Format::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
+        note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
     }
     Ok(())
 }
 
-/// Where runs are kept, beside the cache of data.
-pub(super) fn work(data: &Path) -> PathBuf {
+/// The folder of runs, beside the cache of data sets.
+pub(super) fn work_folder(data: &Path) -> PathBuf {
     data.with_file_name("runs")
 }
 
@@ -73,18 +75,18 @@ pub(super) fn failure(error: ExperimentError) -> Failure {
     if error.is_request() { Failure::request(error) } else { Failure::work(error) }
 }
 
-/// A line a step, an epoch and a network, to stderr.
-struct Lines {
-    /// While a training runs, which saves what it has before it ends; any other step is not worth that.
+/// Writes a line per step, epoch and network to stderr.
+struct StderrMonitor {
+    /// Set while a training runs, which then saves its state before it stops. Other steps are simply interrupted.
     graceful: Option<Graceful>,
     /// Every finished run.
-    trained: Vec<Trained>,
+    trained: Vec<TrainedRun>,
 }
 
-impl Progress for Lines {
-    fn step(&mut self, number: usize, total: usize, what: &str, remaining: Option<Duration>) {
+impl ExperimentMonitor for StderrMonitor {
+    fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>) {
         let remaining = remaining.map(|time| format!(", about {} left", HumanDuration(time))).unwrap_or_default();
-        note!("[{number}/{total}{remaining}] {what}");
+        note!("[{number}/{total}{remaining}] {name}");
     }
 
     fn epoch(&mut self, metrics: &EpochMetrics, epochs: u32) {
@@ -92,18 +94,22 @@ impl Progress for Lines {
         note!("    epoch {}/{epochs}: validation loss {:.6}{speed}", metrics.epoch, metrics.validation_loss);
     }
 
-    fn reused(&mut self, steps: usize) {
+    fn skipped(&mut self, steps: usize) {
         if steps > 0 {
-            note!("{steps} steps are finished already or not asked for");
+            note!("skipping {steps} steps that are finished or not requested");
         }
     }
 
-    fn training(&mut self, runs: bool) {
-        self.graceful = runs.then(interrupt::gracefully);
+    fn training_begins(&mut self) {
+        self.graceful = Some(interrupt::gracefully());
     }
 
-    fn trained(&mut self, run: &Trained, before: bool) {
-        if !before {
+    fn training_ended(&mut self) {
+        self.graceful = None;
+    }
+
+    fn trained(&mut self, run: &TrainedRun, when: FinishedWhen) {
+        if when == FinishedWhen::Now {
             note!("    network: {}", run.link.as_ref().unwrap_or(&run.network).display());
         }
         self.trained.push(run.clone());

@@ -1,4 +1,4 @@
-//! `fsbench runs`: what experiments have left in the cache.
+//! `fsbench runs`: lists the runs that experiments keep in the cache, and removes unused ones.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 
 use super::print::table;
-use super::run::{failure, work};
+use super::run::{failure, work_folder};
 use super::{Failure, Format, print_json, print_text};
 use crate::experiment::{KeptRun, kept_runs, remove_unused_runs};
 use crate::pipeline;
 
-/// List the runs that experiments keep: folder, size and who uses them; remove those nobody uses
+/// List the runs that experiments keep: folder, size and the experiments that use them; remove unused runs
 ///
-/// An experiment uses the runs of its file as it was last run, as long as its results folder stands. What is removed is
-/// trained again when an experiment asks for it.
+/// An experiment uses the runs of its file as it was last run, as long as its results folder exists. If an experiment needs
+/// a removed run again, it trains it again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Remove the runs that no experiment uses, after asking
+    /// Remove the runs that no experiment uses, after a question
     #[arg(long)]
     remove: bool,
-    /// Do not ask
+    /// Remove without a question
     #[arg(long, requires = "remove")]
     yes: bool,
     /// How to print the result
@@ -30,34 +30,34 @@ pub struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Kept {
+struct RunList {
     folder: PathBuf,
-    /// What is left.
+    /// Runs that were not removed.
     runs: Vec<KeptRun>,
     removed: Vec<KeptRun>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = work(&pipeline::default_cache().map_err(Failure::request)?);
+    let folder = work_folder(&pipeline::default_cache().map_err(Failure::request)?);
     let mut runs = kept_runs(&folder).map_err(failure)?;
     let unused: Vec<&KeptRun> = runs.iter().filter(|run| run.used_by.is_empty()).collect();
     let mut removed = Vec::new();
     if arguments.remove && !unused.is_empty() && (arguments.yes || confirmed(&unused)?) {
         removed = remove_unused_runs(&folder).map_err(failure)?;
-        runs.retain(|run| removed.iter().all(|gone| gone.path != run.path));
+        runs.retain(|run| removed.iter().all(|removed| removed.path != run.path));
     }
-    let kept = Kept { folder, runs, removed };
+    let list = RunList { folder, runs, removed };
     match arguments.format {
-        Format::Json => print_json(&kept),
-        Format::Text => Ok(print_text(&text(&kept, arguments.remove))?),
+        Format::Json => print_json(&list),
+        Format::Text => Ok(print_text(&text(&list, arguments.remove))?),
     }
 }
 
-/// Asks on the terminal.
+/// Asks the user on the terminal.
 fn confirmed(unused: &[&KeptRun]) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Request(anyhow::anyhow!(
-            "--remove asks before it removes; where nobody can answer, give --yes"
+            "--remove asks before it removes runs, but there is no terminal; give --yes to remove them without a question"
         )));
     }
     unused.iter().for_each(|run| note!("{}", run.path.display()));
@@ -71,26 +71,26 @@ fn bytes<'a>(runs: impl Iterator<Item = &'a KeptRun>) -> HumanBytes {
     HumanBytes(runs.map(|run| run.bytes).sum())
 }
 
-fn text(kept: &Kept, asked_to_remove: bool) -> String {
+fn text(list: &RunList, remove: bool) -> String {
     let mut out = String::new();
-    if !kept.runs.is_empty() {
+    if !list.runs.is_empty() {
         let row = |run: &KeptRun| {
             let path = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let users = run.used_by.iter().map(|results| results.display().to_string()).collect::<Vec<_>>().join(", ");
             let state = if run.finished { "" } else { "unfinished; " };
-            let users = if users.is_empty() { "nobody".to_owned() } else { users };
+            let users = if users.is_empty() { "unused".to_owned() } else { users };
             vec![path, HumanBytes(run.bytes).to_string(), format!("{state}{users}")]
         };
-        out += &table(&["run", "size", "used by"], kept.runs.iter().map(row));
+        out += &table(&["run", "size", "used by"], list.runs.iter().map(row));
         out += "\n";
     }
-    out += &format!("{} runs, {} in {}\n", kept.runs.len(), bytes(kept.runs.iter()), kept.folder.display());
-    let unused: Vec<&KeptRun> = kept.runs.iter().filter(|run| run.used_by.is_empty()).collect();
-    if asked_to_remove {
-        out += &format!("removed {} runs, {}\n", kept.removed.len(), bytes(kept.removed.iter()));
+    out += &format!("{} runs, {} in {}\n", list.runs.len(), bytes(list.runs.iter()), list.folder.display());
+    let unused: Vec<&KeptRun> = list.runs.iter().filter(|run| run.used_by.is_empty()).collect();
+    if remove {
+        out += &format!("removed {} runs, {}\n", list.removed.len(), bytes(list.removed.iter()));
     } else if !unused.is_empty() {
         let size = bytes(unused.iter().copied());
-        out += &format!("{} runs, {size}, are used by nobody: `fsbench runs --remove` removes them\n", unused.len());
+        out += &format!("{} runs, {size}, are unused: `fsbench runs --remove` removes them\n", unused.len());
     }
     out
 }

@@ -1,25 +1,36 @@
-//! Experiments: a TOML file → a matrix of runs → run folders and records, resumable at any moment.
+//! Experiments: a TOML file → a matrix of runs → run folders and records, resumable at any time.
 //!
-//! Everything finished is kept under a key made of all that determines it (definition, data, settings), so that a rerun
-//! does only what is missing or changed. The records of an experiment are a function of its plan and that store.
+//! Each finished result is stored under a key of everything that determines it (definition, data, settings), so that a
+//! rerun does only the steps that are missing or changed. The records of an experiment depend only on its plan and that
+//! store.
 
+mod checks;
 mod error;
-pub mod keys;
-mod local;
-mod networks;
+mod executor;
+mod finished_results;
+mod kept_runs;
+pub mod key_help;
+mod local_executor;
+mod network_links;
 mod plan;
+mod result_keys;
+mod result_store;
 mod runner;
 mod spec;
-mod store;
-mod workbench;
+mod toml_file;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::ExperimentError;
-pub use local::Local;
-pub use networks::{KeptRun, Trained, kept_runs, remove_unused_runs};
-pub use plan::{Plan, PlannedRun, Step};
-pub use runner::{Options, Progress, Runner};
-pub use spec::{Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, Row, SetMeasure, SpeedMeasure};
-pub use workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};
+pub use executor::{
+    DataRequest, Executor, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest, TrainingMonitor,
+};
+pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
+pub use local_executor::LocalExecutor;
+pub use network_links::TrainedRun;
+pub use plan::{Plan, PlanStep, PlannedRun};
+pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions};
+pub use spec::{
+    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure,
+};

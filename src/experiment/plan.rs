@@ -1,37 +1,37 @@
-//! The experiment unrolled: every run and every step, in the order they are done.
+//! Expands an experiment into its runs and steps, in the order of execution.
 
 use super::ExperimentError;
-use super::spec::{Experiment, NetMeasure, Row};
-use super::workbench::{SetFacts, Workbench};
+use super::executor::{Executor, ResolvedSet};
+use super::spec::{ComparisonRow, Experiment, NetMeasure};
 use crate::data::Method;
 use crate::record::{PlannedRow, RunKey, Study};
 use crate::train::{TrainConfig, TrainSettings};
 use crate::units::Seed;
 
-/// A feature set of the experiment, under one of its rows' labels.
+/// A feature set of the experiment under a row's label.
 #[derive(Clone, Debug)]
 pub struct PlannedSet {
-    /// What results call it.
+    /// The set's name in the results.
     pub label: String,
-    /// As written in the experiment.
+    /// The set as written in the experiment.
     pub written: String,
-    /// What resolves it.
+    /// The set as the command line takes it.
     pub request: String,
-    pub facts: SetFacts,
+    pub resolved: ResolvedSet,
 }
 
 /// A training of the experiment.
 #[derive(Clone, Debug)]
 pub struct PlannedRun {
     pub key: RunKey,
-    /// Index among the plan's sets.
+    /// Index into [`Plan::sets`].
     pub set: usize,
     pub settings: TrainSettings,
 }
 
-/// A piece of work; the numbers index the plan's sets (updates) or runs.
+/// A unit of work. The number is an index into [`Plan::sets`] (updates) or [`Plan::runs`] (the others).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum PlanStep {
     Updates(usize),
     Train(usize),
     Activity(usize),
@@ -44,17 +44,17 @@ pub enum Step {
 pub struct Plan {
     pub sets: Vec<PlannedSet>,
     pub runs: Vec<PlannedRun>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
 }
 
 impl Plan {
-    /// Resolves every set and lays out the steps: what sets cost, then seed by seed all trainings with the measures of
-    /// each network, so that an interrupted experiment has complete seeds to show.
+    /// Resolves every set and orders the steps: first the measures of sets, then seed by seed every training with the
+    /// measures of its network, so that an interrupted experiment has complete seeds.
     ///
     /// # Errors
     /// When a set cannot be resolved or `[measure]` names a set without runs.
-    pub fn of(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Plan, ExperimentError> {
-        let sets = resolve_sets(experiment, workbench)?;
+    pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
+        let sets = resolve_sets(experiment, executor)?;
         let mut plan = Plan { sets, runs: Vec::new(), steps: Vec::new() };
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
@@ -68,7 +68,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Methods in use, in the order of the rows.
+    /// The methods of the runs, in the order of the rows.
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
         let mut methods = Vec::new();
@@ -80,33 +80,33 @@ impl Plan {
         methods
     }
 
-    /// The set a step works on.
+    /// The feature set of a step.
     #[must_use]
-    pub fn set_of(&self, step: Step) -> &PlannedSet {
+    pub fn set_of(&self, step: PlanStep) -> &PlannedSet {
         match step {
-            Step::Updates(set) => &self.sets[set],
-            Step::Train(run) | Step::Activity(run) | Step::Error(run) | Step::Speed(run) => {
+            PlanStep::Updates(set) => &self.sets[set],
+            PlanStep::Train(run) | PlanStep::Activity(run) | PlanStep::Error(run) | PlanStep::Speed(run) => {
                 &self.sets[self.runs[run].set]
             }
         }
     }
 
-    /// The step in words.
+    /// A step's name, for messages.
     #[must_use]
-    pub fn describe(&self, step: Step) -> String {
+    pub fn describe(&self, step: PlanStep) -> String {
         match step {
-            Step::Updates(set) => format!("updates of {}", self.sets[set].label),
-            Step::Train(run) => format!("training {}", self.runs[run].key),
-            Step::Activity(run) => format!("activity of {}", self.runs[run].key),
-            Step::Error(run) => format!("quantisation error of {}", self.runs[run].key),
-            Step::Speed(run) => format!("speed of {}", self.runs[run].key),
+            PlanStep::Updates(set) => format!("updates of {}", self.sets[set].label),
+            PlanStep::Train(run) => format!("training {}", self.runs[run].key),
+            PlanStep::Activity(run) => format!("activity of {}", self.runs[run].key),
+            PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
+            PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
         }
     }
 
     fn add_updates(&mut self, experiment: &Experiment) {
         let Some(measure) = &experiment.measure.updates else { return };
-        let wanted = |set: &PlannedSet| set.is_among(measure.sets.as_ref());
-        let steps = (0..self.sets.len()).filter(|&index| wanted(&self.sets[index])).map(Step::Updates);
+        let is_covered = |set: &PlannedSet| set.is_among(measure.sets.as_ref());
+        let steps = (0..self.sets.len()).filter(|&index| is_covered(&self.sets[index])).map(PlanStep::Updates);
         self.steps.extend(steps.collect::<Vec<_>>());
     }
 
@@ -116,20 +116,22 @@ impl Plan {
         let covers = |sets: &Option<Vec<String>>, methods: &Option<Vec<Method>>, seeds: &Option<Vec<Seed>>| {
             self.sets[*set].is_among(sets.as_ref()) && covers(key, methods.as_ref(), seeds.as_ref())
         };
-        let net =
+        let is_covered =
             |measure: &Option<NetMeasure>| measure.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
         let speed = measure.speed.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
-        let wanted = [
-            (true, Step::Train(run)),
-            (net(&measure.activity), Step::Activity(run)),
-            (net(&measure.error), Step::Error(run)),
-            (speed, Step::Speed(run)),
+        let steps = [
+            (true, PlanStep::Train(run)),
+            (is_covered(&measure.activity), PlanStep::Activity(run)),
+            (is_covered(&measure.error), PlanStep::Error(run)),
+            (speed, PlanStep::Speed(run)),
         ];
-        self.steps.extend(wanted.into_iter().filter_map(|(wanted, step)| wanted.then_some(step)));
+        self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
     }
 
+    /// Checks that some run uses a set.
+    ///
     /// # Errors
-    /// When no run uses the set.
+    /// When no run uses it.
     pub fn require_set(&self, label: &str) -> Result<(), ExperimentError> {
         if self.sets.iter().any(|set| set.is_called(label)) {
             return Ok(());
@@ -140,44 +142,44 @@ impl Plan {
 }
 
 impl PlannedSet {
-    /// Whether a selection by this name takes in the set.
+    /// Whether `name` means this set: it may be the label, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.label == name || self.written == name
     }
 
-    /// Whether a measure's selection takes in the set; none takes in all.
+    /// Whether a measure covers the set; `None` covers all.
     fn is_among(&self, names: Option<&Vec<String>>) -> bool {
         names.is_none_or(|names| names.iter().any(|name| self.is_called(name)))
     }
 }
 
-/// Whether a measure's selection takes in a run; what is absent takes in all.
+/// Whether a measure covers a run; `None` covers all.
 fn covers(key: &RunKey, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
     methods.is_none_or(|methods| methods.contains(&key.method)) && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
 }
 
-fn resolve_sets(experiment: &Experiment, workbench: &dyn Workbench) -> Result<Vec<PlannedSet>, ExperimentError> {
+fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<PlannedSet>, ExperimentError> {
     let mut sets: Vec<PlannedSet> = Vec::new();
     for row in &experiment.rows {
         if sets.iter().any(|set| set.label == row.label) {
             continue;
         }
         let (label, written) = (row.label.clone(), row.set.get_ref().clone());
-        let known = sets.iter().find(|set| set.written == written).map(|set| (set.request.clone(), set.facts.clone()));
-        let (request, facts) = match known {
-            Some(known) => known,
+        let known = sets.iter().find(|set| set.written == written);
+        let (request, resolved) = match known {
+            Some(known) => (known.request.clone(), known.resolved.clone()),
             None => {
                 let request = experiment.set_request(&written);
-                let facts = workbench.set(&request).map_err(|error| ExperimentError::Set {
+                let resolved = executor.resolve_set(&request).map_err(|error| ExperimentError::Set {
                     at: experiment.location_of(&row.set),
                     set: written.clone(),
                     message: error.to_string(),
                 })?;
-                (request, facts)
+                (request, resolved)
             }
         };
-        sets.push(PlannedSet { label, written, request, facts });
+        sets.push(PlannedSet { label, written, request, resolved });
     }
     Ok(sets)
 }
@@ -186,19 +188,19 @@ impl PlannedRun {
     /// The trainer's configuration of this run.
     pub(super) fn config(&self, set: &PlannedSet, data: std::path::PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
-        // Settings without effect on this run are shared with others and no part of it.
+        // Without shared settings that have no effect on this run: changing one must not train it again.
         TrainConfig { seed: self.key.seed, ..config }.effective()
     }
 }
 
-/// The plan as the report needs it.
+/// The plan as results record it, for the report.
 pub(super) fn study(experiment: &Experiment) -> Study {
-    let row = |row: &Row| PlannedRow {
+    let row = |row: &ComparisonRow| PlannedRow {
         set: row.label.clone(),
         method: row.method,
         seeds: experiment.seeds.clone(),
         definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.label),
-        train: row.own.as_ref().and_then(|own| serde_json::to_value(own).ok()),
+        train: row.overrides.as_ref().and_then(|overrides| serde_json::to_value(overrides).ok()),
     };
     let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();
     train.as_object_mut().into_iter().for_each(|settings| settings.retain(|_, value| !value.is_null()));

@@ -1,6 +1,6 @@
-//! Order, resumption and messages, with a workbench that only counts.
+//! Order, resumption and messages, with an executor that only counts its calls.
 
-mod keys;
+mod key_help;
 mod networks;
 mod rows;
 
@@ -46,27 +46,27 @@ methods = ["eval"]
 seeds   = [1]
 "#;
 
-/// 2 updates; for each of 3 rows and 2 seeds training, activity and error; 2 speeds.
+/// 2 updates; for each of 3 rows and 2 seeds a training, an activity and an error; 2 speeds.
 const STEPS: usize = 2 + 3 * 2 * 3 + 2;
 
-/// Makes records from nothing and counts how often each was asked for.
+/// Returns made-up records, and counts how often each is requested.
 #[derive(Default)]
-struct Fake {
+struct FakeExecutor {
     calls: BTreeMap<String, u32>,
-    /// Steps left before everything fails, like a process that is killed.
-    lives: Option<u32>,
-    /// Whether every path is a set, too: all the same one.
+    /// Fails after so many calls, like a process that is killed.
+    calls_left: Option<u32>,
+    /// Whether every path is a set. All paths are then the same set.
     any_set: bool,
 }
 
-impl Fake {
-    fn call(&mut self, what: String) -> Result<(), StepError> {
-        match &mut self.lives {
+impl FakeExecutor {
+    fn call(&mut self, name: String) -> Result<(), StepError> {
+        match &mut self.calls_left {
             Some(0) => return Err("killed".into()),
-            Some(lives) => *lives -= 1,
+            Some(calls) => *calls -= 1,
             None => {}
         }
-        *self.calls.entry(what).or_default() += 1;
+        *self.calls.entry(name).or_default() += 1;
         Ok(())
     }
 }
@@ -80,24 +80,28 @@ fn run_name(network: &Path) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-impl Workbench for Fake {
-    fn set(&self, request: &str) -> Result<SetFacts, StepError> {
+impl Executor for FakeExecutor {
+    fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         if self.any_set && request.ends_with(".toml") {
-            return Ok(SetFacts { name: "own".into(), identity: identity(), definition: "own".into() });
+            return Ok(ResolvedSet { name: "own".into(), identity: identity(), definition: "own".into() });
         }
         if !["piece", "compact", "king-piece"].contains(&request) {
             return Err(format!("no set `{request}`").into());
         }
-        Ok(SetFacts { name: request.into(), identity: identity(), definition: request.into() })
+        Ok(ResolvedSet { name: request.into(), identity: identity(), definition: request.into() })
     }
 
-    fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
+    fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
         let games = std::fs::read_to_string(&request.source)?;
         let (path, hash) = (request.source.with_extension("fsd"), format!("{games}{:?}", request.options));
-        Ok(DataFacts { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
+        Ok(PreparedData { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError> {
+    fn train(
+        &mut self,
+        request: &TrainRequest<'_>,
+        monitor: &mut dyn TrainingMonitor,
+    ) -> Result<Option<TrainOutcome>, StepError> {
         let config = request.config;
         self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
         let metrics = EpochMetrics {
@@ -114,8 +118,8 @@ impl Workbench for Fake {
             samples_per_second: Some(1.0),
             seconds: 1.0,
         };
-        watch.epoch(&metrics);
-        if watch.stop_requested() {
+        monitor.epoch(&metrics);
+        if monitor.stop_requested() {
             return Ok(None);
         }
         let outcome = TrainOutcome {
@@ -200,28 +204,28 @@ impl Workbench for Fake {
     }
 }
 
-/// Remembers how many steps were done before, and stops after some epochs.
+/// Remembers the skipped steps and finished runs, and stops after some epochs.
 #[derive(Default)]
-struct Quiet {
-    reused: usize,
+struct RecordingMonitor {
+    skipped: usize,
     epochs: Cell<u32>,
     stop_after: Option<u32>,
-    trained: Vec<(Trained, bool)>,
+    trained: Vec<(TrainedRun, FinishedWhen)>,
 }
 
-impl Progress for Quiet {
-    fn step(&mut self, _number: usize, _total: usize, _what: &str, _remaining: Option<Duration>) {}
+impl ExperimentMonitor for RecordingMonitor {
+    fn step(&mut self, _number: usize, _total: usize, _name: &str, _remaining: Option<Duration>) {}
 
     fn epoch(&mut self, _metrics: &EpochMetrics, _epochs: u32) {
         self.epochs.set(self.epochs.get() + 1);
     }
 
-    fn reused(&mut self, steps: usize) {
-        self.reused = steps;
+    fn skipped(&mut self, steps: usize) {
+        self.skipped = steps;
     }
 
-    fn trained(&mut self, run: &Trained, before: bool) {
-        self.trained.push((run.clone(), before));
+    fn trained(&mut self, run: &TrainedRun, when: FinishedWhen) {
+        self.trained.push((run.clone(), when));
     }
 
     fn stop_requested(&self) -> bool {
@@ -230,28 +234,28 @@ impl Progress for Quiet {
 }
 
 /// A folder with games and an experiment.
-struct Bench {
+struct ExperimentFolder {
     folder: tempfile::TempDir,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl ExperimentFolder {
+    fn new() -> ExperimentFolder {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("games.pgn"), "1. e4 *").expect("written");
-        Bench { folder }
+        ExperimentFolder { folder }
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> RunnerOptions {
         let at = |name: &str| self.folder.path().join(name);
-        Options { out: at("results"), work: at("work"), only: None, fresh: false }
+        RunnerOptions { out: at("results"), work: at("work"), only: None, fresh: false }
     }
 
     fn experiment(&self, text: &str) -> Result<Experiment, ExperimentError> {
         Experiment::parse(&self.folder.path().join("e.toml"), text.to_owned())
     }
 
-    fn run(&self, text: &str, fake: &mut Fake) -> Result<Results, ExperimentError> {
-        Runner::run(&self.experiment(text)?, fake, &self.options(), &mut Quiet::default())
+    fn run(&self, text: &str, executor: &mut FakeExecutor) -> Result<Results, ExperimentError> {
+        Runner::run(&self.experiment(text)?, executor, &self.options(), &mut RecordingMonitor::default())
     }
 
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
@@ -267,107 +271,117 @@ impl Bench {
 }
 
 #[test]
-fn everything_is_done_once_and_a_rerun_changes_no_byte() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
-    let results = bench.run(TEXT, &mut fake).expect("done");
-    assert_eq!((fake.calls.len(), fake.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
+fn every_step_is_done_once_and_a_rerun_changes_no_byte() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let results = folder.run(TEXT, &mut executor).expect("done");
+    assert_eq!((executor.calls.len(), executor.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
     assert_eq!((results.runs.len(), results.updates.len(), results.activity.len()), (6, 2, 6));
     assert_eq!((results.error.len(), results.speed.len()), (6, 2));
     assert_eq!(results.environment.seconds.training, 12.0);
-    let files = bench.files();
+    let files = folder.files();
     assert_eq!(files["experiment.toml"], TEXT.as_bytes());
-    let again = bench.run(TEXT, &mut fake).expect("done");
-    assert_eq!(fake.calls.values().sum::<u32>() as usize, STEPS);
-    assert_eq!((again, bench.files()), (results.clone(), files));
-    assert_eq!(Results::load(&bench.options().out).expect("saved"), results);
+    let again = folder.run(TEXT, &mut executor).expect("done");
+    assert_eq!(executor.calls.values().sum::<u32>() as usize, STEPS);
+    assert_eq!((again, folder.files()), (results.clone(), files));
+    assert_eq!(Results::load(&folder.options().out).expect("saved"), results);
 }
 
-/// Killed at any step, the next run does the rest, once.
+/// After a kill at any step, the next run does the remaining steps, once.
 #[test]
-fn killed_anywhere_the_rest_is_done_once() {
-    for lives in 0..STEPS as u32 {
-        let (bench, mut fake) = (Bench::new(), Fake { lives: Some(lives), ..Fake::default() });
-        let error = bench.run(TEXT, &mut fake).expect_err("killed");
+fn after_a_kill_the_rest_is_done_once() {
+    for calls in 0..STEPS as u32 {
+        let (folder, mut executor) =
+            (ExperimentFolder::new(), FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() });
+        let error = folder.run(TEXT, &mut executor).expect_err("killed");
         assert!(error.to_string().contains("killed"), "{error}");
-        Results::load(&bench.options().out).expect("what is finished can be read");
-        fake.lives = None;
-        bench.run(TEXT, &mut fake).expect("done");
-        assert!(fake.calls.values().all(|&count| count == 1), "after {lives} steps: {:?}", fake.calls);
-        assert_eq!(fake.calls.len(), STEPS);
+        Results::load(&folder.options().out).expect("finished results can be read");
+        executor.calls_left = None;
+        folder.run(TEXT, &mut executor).expect("done");
+        assert!(executor.calls.values().all(|&count| count == 1), "after {calls} steps: {:?}", executor.calls);
+        assert_eq!(executor.calls.len(), STEPS);
     }
 }
 
 #[test]
-fn an_interruption_is_no_failure_and_continues() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
-    let experiment = bench.experiment(TEXT).expect("an experiment");
-    let mut progress = Quiet { stop_after: Some(2), ..Quiet::default() };
-    let stopped = Runner::run(&experiment, &mut fake, &bench.options(), &mut progress).expect_err("stopped");
+fn an_interrupted_experiment_is_resumed() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let mut monitor = RecordingMonitor { stop_after: Some(2), ..RecordingMonitor::default() };
+    let stopped = Runner::run(&experiment, &mut executor, &folder.options(), &mut monitor).expect_err("stopped");
     assert!(matches!(stopped, ExperimentError::Interrupted), "{stopped}");
     assert!(stopped.to_string().contains("the same command"), "{stopped}");
-    let mut progress = Quiet::default();
-    Runner::run(&experiment, &mut fake, &bench.options(), &mut progress).expect("done");
+    let mut monitor = RecordingMonitor::default();
+    Runner::run(&experiment, &mut executor, &folder.options(), &mut monitor).expect("done");
     // Two updates, a training and its three measures were finished; the second training was cut short.
-    assert_eq!(progress.reused, 6);
+    assert_eq!(monitor.skipped, 6);
 }
 
 #[test]
-fn a_change_redoes_what_it_touches() {
-    let trainings = |fake: &Fake| fake.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, n)| n).sum();
-    let (bench, mut fake) = (Bench::new(), Fake::default());
-    bench.run(TEXT, &mut fake).expect("done");
-    let check = |fake: &mut Fake, text: &str, expected: u32, why: &str| {
-        bench.run(text, fake).expect("done");
-        let count: u32 = trainings(fake);
+fn a_change_redoes_only_the_steps_it_affects() {
+    let trainings = |executor: &FakeExecutor| {
+        executor.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, n)| n).sum()
+    };
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    folder.run(TEXT, &mut executor).expect("done");
+    let check = |executor: &mut FakeExecutor, text: &str, expected: u32, why: &str| {
+        folder.run(text, executor).expect("done");
+        let count: u32 = trainings(executor);
         assert_eq!(count, expected, "{why}");
     };
-    check(&mut fake, &TEXT.replace("games = 10", "games = 20"), 6, "a measure's limit concerns no training");
-    check(&mut fake, &TEXT.replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), 9, "three trainings of a new seed");
-    check(&mut fake, &TEXT.replace("l1            = 8", "l1 = 16"), 15, "another width is another network");
-    check(&mut fake, TEXT, 15, "back to what is known");
+    check(&mut executor, &TEXT.replace("games = 10", "games = 20"), 6, "the limit of a measure affects no training");
+    check(&mut executor, &TEXT.replace("seeds = [1, 2]", "seeds = [1, 2, 3]"), 9, "three trainings of a new seed");
+    check(&mut executor, &TEXT.replace("l1            = 8", "l1 = 16"), 15, "another width changes every network");
+    check(&mut executor, TEXT, 15, "the results of the first settings are still stored");
     let unit = TEXT.replace("seeds = [1, 2]", "seeds = [1, 2]\nfrom_unit = \"internal:208\"");
-    check(&mut fake, &unit, 19, "scores in another unit: the four trainings of eval");
-    std::fs::write(bench.folder.path().join("games.pgn"), "1. d4 *").expect("written");
-    check(&mut fake, TEXT, 25, "other games");
-    let fresh = Options { fresh: true, ..bench.options() };
-    Runner::run(&bench.experiment(TEXT).expect("an experiment"), &mut fake, &fresh, &mut Quiet::default())
-        .expect("done");
-    let count: u32 = trainings(&fake);
-    assert_eq!(count, 31, "fresh: everything again");
+    check(&mut executor, &unit, 19, "scores in another unit: the four trainings of eval");
+    std::fs::write(folder.folder.path().join("games.pgn"), "1. d4 *").expect("written");
+    check(&mut executor, TEXT, 25, "other games");
+    let fresh = RunnerOptions { fresh: true, ..folder.options() };
+    Runner::run(
+        &folder.experiment(TEXT).expect("an experiment"),
+        &mut executor,
+        &fresh,
+        &mut RecordingMonitor::default(),
+    )
+    .expect("done");
+    let count: u32 = trainings(&executor);
+    assert_eq!(count, 31, "fresh: every training again");
 }
 
 #[test]
-fn only_one_set_keeps_the_others() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
-    let experiment = bench.experiment(TEXT).expect("an experiment");
-    let only = |set: &str| Options { only: Some(set.into()), ..bench.options() };
-    let run = |fake: &mut Fake, set: &str| Runner::run(&experiment, fake, &only(set), &mut Quiet::default());
-    let first = run(&mut fake, "compact").expect("done");
+fn only_keeps_the_results_of_other_sets() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let experiment = folder.experiment(TEXT).expect("an experiment");
+    let only = |set: &str| RunnerOptions { only: Some(set.into()), ..folder.options() };
+    let run = |executor: &mut FakeExecutor, set: &str| {
+        Runner::run(&experiment, executor, &only(set), &mut RecordingMonitor::default())
+    };
+    let first = run(&mut executor, "compact").expect("done");
     assert!(first.runs.iter().all(|run| run.key.set == "compact") && first.runs.len() == 2);
-    let both = run(&mut fake, "piece").expect("done");
+    let both = run(&mut executor, "piece").expect("done");
     assert_eq!(both.runs.len(), 6);
-    let unknown = run(&mut fake, "nothing").expect_err("unknown").to_string();
+    let unknown = run(&mut executor, "nothing").expect_err("unknown").to_string();
     assert!(unknown.contains("'nothing'") && unknown.contains("piece, compact"), "{unknown}");
 }
 
 #[test]
-fn two_at_once_are_refused() {
-    let bench = Bench::new();
-    let work = bench.options().work;
+fn a_second_experiment_in_the_work_folder_is_refused() {
+    let folder = ExperimentFolder::new();
+    let work = folder.options().work;
     std::fs::create_dir_all(&work).expect("made");
     let held = std::fs::File::create(work.join("lock")).expect("made");
     held.try_lock().expect("free");
-    let busy = bench.run(TEXT, &mut Fake::default()).expect_err("busy");
+    let busy = folder.run(TEXT, &mut FakeExecutor::default()).expect_err("busy");
     assert!(matches!(busy, ExperimentError::Busy(_)), "{busy}");
     drop(held);
-    bench.run(TEXT, &mut Fake::default()).expect("free again");
+    folder.run(TEXT, &mut FakeExecutor::default()).expect("free again");
 }
 
 #[test]
-fn wrong_experiments_are_refused_at_their_place() {
+fn errors_name_the_position_in_the_file() {
     let check = |from: &str, to: &str, place: &str, message: &str| {
-        let bench = Bench::new();
-        let error = bench.run(&TEXT.replacen(from, to, 1), &mut Fake::default()).expect_err(to);
+        let folder = ExperimentFolder::new();
+        let error = folder.run(&TEXT.replacen(from, to, 1), &mut FakeExecutor::default()).expect_err(to);
         let text = error.to_string();
         assert!(error.is_request(), "{text}");
         assert!(text.contains(&format!("e.toml:{place}: ")) && text.contains(message), "{text}");
@@ -377,7 +391,7 @@ fn wrong_experiments_are_refused_at_their_place() {
     check("\"compact\"", "\"cmpact\"", "15:20", "no set `cmpact`");
     check("games.pgn", "gamse.pgn", "3:9", "gamse.pgn");
     check("\"small\"", "\"a b\"", "2:9", "letters, digits");
-    check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "twice");
+    check("seeds = [1, 2]", "seeds = [1, 1]", "4:9", "appears twice");
     check("seeds = [1, 2]", "seeds = []", "4:9", "no seeds");
     check("epochs        = 2", "epochs = 0", "5:1", "epochs must be");
     check(
@@ -403,12 +417,12 @@ fn wrong_experiments_are_refused_at_their_place() {
 #[test]
 fn a_row_may_have_its_own_settings() {
     let text = TEXT.replacen("method = \"pqr\"", "method = \"pqr\"\ntrain = { epochs = 7 }", 1);
-    let experiment = Bench::new().experiment(&text).expect("an experiment");
+    let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
     let epochs: Vec<u32> = experiment.rows.iter().map(|row| row.settings.epochs).collect();
     assert_eq!(epochs, [2, 2, 7]);
 }
 
-/// Every setting reaches the training's configuration; a row's tables replace single values of the shared ones.
+/// Every setting reaches the training's configuration; a row's tables override single values of the shared ones.
 #[test]
 fn settings_reach_the_configuration() {
     let shared = "compact_dead  = true\nfactor = false\nthreads = 3\ndevice = \"cpu\"\nepoch_samples = 77\n\
@@ -417,8 +431,8 @@ fn settings_reach_the_configuration() {
         eval_loss = { lambda = 0.5, power = 2.0 }\npqr_loss = { kappa = 0.25 }\nhidden        = [4]\n";
     let own = "method = \"pqr\"\ntrain = { recipe = { optimiser = \"ranger\" }, design = { buckets = 2 }, epochs = 9 }";
     let text = TEXT.replace("hidden        = [4]\n", shared).replacen("method = \"pqr\"", own, 1);
-    let experiment = Bench::new().experiment(&text).expect("an experiment");
-    let plan = Plan::of(&experiment, &Fake::default()).expect("a plan");
+    let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
+    let plan = Plan::new(&experiment, &FakeExecutor::default()).expect("a plan");
     let config = |method: Method| {
         let run = plan.runs.iter().find(|run| run.key.method == method).expect("a run");
         run.config(&plan.sets[run.set], "data.fsd".into())
@@ -439,16 +453,16 @@ fn settings_reach_the_configuration() {
     assert_eq!(eval.optimisation, recipe);
     assert_eq!(pqr.optimisation, Optimisation { optimiser: Optimiser::Ranger, ..recipe });
     assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, pqr.pqr_loss.kappa), (0.5, 2.0, 0.25));
-    // A method's loss is no part of the other's runs.
+    // The loss of one method does not belong to the runs of the other.
     assert_eq!((pqr.eval_loss, eval.pqr_loss), (EvalLoss::default(), PqrLoss::default()));
     assert!(eval.compact_dead && !eval.factor() && eval.device == DeviceChoice::Cpu);
     assert_eq!((eval.threads, eval.epoch_samples, eval.scheme.as_deref()), (Some(3), Some(77), Some("stockfish")));
     assert_eq!((eval.epochs, pqr.epochs, data), (2, 9, PathBuf::from("data.fsd")));
     let simple = text.replace("compact_dead  = true", "scheme = \"simple\"");
-    let error = Bench::new().experiment(&simple).expect_err("hidden layers").to_string();
+    let error = ExperimentFolder::new().experiment(&simple).expect_err("hidden layers").to_string();
     assert!(error.contains("does not support hidden layers; use scheme `stockfish`"), "{error}");
     let wrong = text.replace("power = 2.0", "power = 0.5");
-    let error = Bench::new().experiment(&wrong).expect_err("a power below 1").to_string();
+    let error = ExperimentFolder::new().experiment(&wrong).expect_err("a power below 1").to_string();
     assert!(error.contains("the loss's power must be at least 1, not 0.5"), "{error}");
 }
 
@@ -456,8 +470,8 @@ fn settings_reach_the_configuration() {
 #[test]
 fn configurations_are_hashed_in_their_first_order() {
     let text = TEXT.replace("decay ", "threads = 3\nsplit_seed = 5\ndecay ");
-    let experiment = Bench::new().experiment(&text).expect("an experiment");
-    let plan = Plan::of(&experiment, &Fake::default()).expect("a plan");
+    let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
+    let plan = Plan::new(&experiment, &FakeExecutor::default()).expect("a plan");
     let config = plan.runs[0].config(&plan.sets[0], PathBuf::new());
     let expected = concat!(
         r#"{"set":"piece","data":"","source":"built","factor":true,"method":"eval","seed":1,"l1":8,"hidden":[4],"#,
@@ -468,19 +482,19 @@ fn configurations_are_hashed_in_their_first_order() {
         r#""score_scale":410.0,"output_scale":361.0,"lambda":1.0,"form":"power","epsilon":10.0},"#,
         r#""pqr_loss":{"kappa":1.0,"output_scale":361.0},"threads":3,"device":"auto"}"#,
     );
-    assert_eq!(super::runner::in_hashed_order(&config).to_string(), expected);
+    assert_eq!(super::result_keys::in_hashed_order(&config).to_string(), expected);
 }
 
-/// The experiment that comes with fsbench is complete.
+/// The example experiment of the repository is valid.
 #[test]
 fn the_quickstart_is_an_experiment() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
     let experiment = Experiment::read(&path).expect("an experiment");
     assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
-    // The committed results are not changed by who repeats them.
+    // So that a repetition does not overwrite the committed results.
     assert_eq!(experiment.results, Path::new("results/local"));
     let ignored = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".gitignore")).expect("readable");
     assert!(ignored.lines().any(|line| line == "results/local/"), "{ignored}");
-    let own = Bench::new().experiment(TEXT).expect("an experiment");
+    let own = ExperimentFolder::new().experiment(TEXT).expect("an experiment");
     assert_eq!(own.results, Path::new(Results::DEFAULT_FOLDER), "others have theirs in results/");
 }

@@ -1,37 +1,37 @@
-//! Where networks are, and what the work folder keeps.
+//! Links to networks, and the runs kept in the work folder.
 
 use super::*;
 
-fn run(bench: &Bench, text: &str, options: &Options) -> Quiet {
-    let mut progress = Quiet::default();
-    let experiment = bench.experiment(text).expect("an experiment");
-    Runner::run(&experiment, &mut Fake::default(), options, &mut progress).expect("done");
-    progress
+fn run(folder: &ExperimentFolder, text: &str, options: &RunnerOptions) -> RecordingMonitor {
+    let mut monitor = RecordingMonitor::default();
+    let experiment = folder.experiment(text).expect("an experiment");
+    Runner::run(&experiment, &mut FakeExecutor::default(), options, &mut monitor).expect("done");
+    monitor
 }
 
 #[test]
 fn every_run_says_where_its_network_is() {
-    let bench = Bench::new();
-    let first = run(&bench, TEXT, &bench.options());
-    assert!(first.trained.len() == 6 && first.trained.iter().all(|(_, before)| !before));
-    let again = run(&bench, TEXT, &bench.options());
-    assert!(again.trained.len() == 6 && again.trained.iter().all(|(_, before)| *before));
+    let folder = ExperimentFolder::new();
+    let first = run(&folder, TEXT, &folder.options());
+    assert!(first.trained.len() == 6 && first.trained.iter().all(|(_, when)| *when == FinishedWhen::Now));
+    let again = run(&folder, TEXT, &folder.options());
+    assert!(again.trained.len() == 6 && again.trained.iter().all(|(_, when)| *when == FinishedWhen::Before));
     for (trained, _) in &again.trained {
         assert!(trained.network.is_absolute() && trained.network.starts_with(&trained.folder), "{trained:?}");
         assert!(trained.folder.join("outcome.json").is_file(), "{trained:?}");
         let link = trained.link.as_ref().expect("a link");
         assert_eq!(std::fs::read_link(link).expect("a link"), trained.network);
     }
-    assert!(bench.options().out.join("networks/eval-piece-seed1.safetensors").is_symlink());
-    // Other settings, other runs, the same links.
-    let other = run(&bench, &TEXT.replace("l1            = 8", "l1 = 16"), &bench.options());
+    assert!(folder.options().out.join("networks/eval-piece-seed1.safetensors").is_symlink());
+    // With other settings the runs are other ones, and the links lead to them.
+    let other = run(&folder, &TEXT.replace("l1            = 8", "l1 = 16"), &folder.options());
     let (old, new) = (&again.trained[0].0, &other.trained[0].0);
     assert_ne!(old.network, new.network);
     assert_eq!(std::fs::read_link(new.link.as_ref().expect("a link")).expect("a link"), new.network);
 }
 
-/// The trainer leaves this in every run's folder; the workbench of these tests does not.
-fn leave_configurations(work: &Path) {
+/// Writes the configuration that the real trainer leaves in every run's folder.
+fn write_configurations(work: &Path) {
     for entry in std::fs::read_dir(work).expect("listed").map(|entry| entry.expect("listed").path()) {
         if let Ok(text) = std::fs::read_to_string(entry.join("outcome.json")) {
             let outcome: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -41,21 +41,21 @@ fn leave_configurations(work: &Path) {
 }
 
 #[test]
-fn runs_that_nobody_uses_can_be_removed() {
-    let bench = Bench::new();
-    let options = bench.options();
-    run(&bench, TEXT, &options);
-    let elsewhere = Options { out: bench.folder.path().join("other"), ..bench.options() };
+fn unused_runs_can_be_removed() {
+    let folder = ExperimentFolder::new();
+    let options = folder.options();
+    run(&folder, TEXT, &options);
+    let elsewhere = RunnerOptions { out: folder.folder.path().join("other"), ..folder.options() };
     let text = TEXT.replace("seeds = [1, 2]", "seeds = [2, 3]").replace("seeds   = [1]", "seeds   = [2]");
-    run(&bench, &text, &elsewhere);
-    leave_configurations(&options.work);
+    run(&folder, &text, &elsewhere);
+    write_configurations(&options.work);
     let used = || -> Vec<usize> {
         let runs = kept_runs(&options.work).expect("listed");
         let mut counts: Vec<usize> = runs.iter().map(|run| run.used_by.len()).collect();
         counts.sort_unstable();
         counts
     };
-    // Seed 2 is common to both, seeds 1 and 3 to one each; three rows.
+    // Three rows. Both experiments use seed 2; one uses seed 1, the other seed 3.
     assert_eq!(used(), [1, 1, 1, 1, 1, 1, 2, 2, 2]);
     assert_eq!(remove_unused_runs(&options.work).expect("removed"), []);
     std::fs::remove_dir_all(&elsewhere.out).expect("removed");
@@ -63,23 +63,29 @@ fn runs_that_nobody_uses_can_be_removed() {
     let removed = remove_unused_runs(&options.work).expect("removed");
     assert!(removed.len() == 3 && removed.iter().all(|run| run.seed.0 == 3 && !run.path.exists()));
     assert_eq!(used(), [1; 6]);
-    // What the first experiment has finished is still there.
-    assert_eq!(run(&bench, TEXT, &options).reused, STEPS);
+    // The first experiment's results are still there.
+    assert_eq!(run(&folder, TEXT, &options).skipped, STEPS);
 }
 
-/// The data and the sets are known by what they hold: from another folder nothing is done again.
+/// Data and sets are identified by their content: from another folder, no step is done again.
 #[test]
 fn another_folder_changes_nothing() {
-    let bench = Bench::new();
-    std::fs::write(bench.folder.path().join("own.toml"), "").expect("written");
+    let folder = ExperimentFolder::new();
+    std::fs::write(folder.folder.path().join("own.toml"), "").expect("written");
     let text = TEXT.replace("\"compact\"", "\"own.toml\"");
     let read = |file: PathBuf| Experiment::parse(&file, text.clone()).expect("an experiment");
-    let mut fake = Fake { any_set: true, ..Fake::default() };
-    Runner::run(&read(bench.folder.path().join("e.toml")), &mut fake, &bench.options(), &mut Quiet::default())
-        .expect("done");
-    let trainings = |fake: &Fake| fake.calls.iter().filter(|(call, _)| call.starts_with("train")).count();
-    assert_eq!(trainings(&fake), 6);
-    let through = bench.folder.path().join("results/..").join("e.toml");
-    Runner::run(&read(through), &mut fake, &bench.options(), &mut Quiet::default()).expect("done");
-    assert_eq!(trainings(&fake), 6, "{:?}", fake.calls);
+    let mut executor = FakeExecutor { any_set: true, ..FakeExecutor::default() };
+    Runner::run(
+        &read(folder.folder.path().join("e.toml")),
+        &mut executor,
+        &folder.options(),
+        &mut RecordingMonitor::default(),
+    )
+    .expect("done");
+    let trainings =
+        |executor: &FakeExecutor| executor.calls.iter().filter(|(call, _)| call.starts_with("train")).count();
+    assert_eq!(trainings(&executor), 6);
+    let through = folder.folder.path().join("results/..").join("e.toml");
+    Runner::run(&read(through), &mut executor, &folder.options(), &mut RecordingMonitor::default()).expect("done");
+    assert_eq!(trainings(&executor), 6, "{:?}", executor.calls);
 }

@@ -1,4 +1,4 @@
-//! Rows: labels, and what is refused before anything runs.
+//! Rows and their labels, and mistakes that are reported before anything runs.
 
 use super::*;
 
@@ -14,33 +14,33 @@ const SWEEP: &str = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"
     [[runs]]\nmethod = \"eval\"\nlabel = \"wide\"\nsets = [\"piece\"]\ntrain = { l1 = 32 }\n";
 
 #[test]
-fn a_set_may_stand_in_several_rows() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
+fn a_set_can_appear_in_several_rows() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
     let text = with_rows(SWEEP);
-    let results = bench.run(&text, &mut fake).expect("done");
+    let results = folder.run(&text, &mut executor).expect("done");
     let labels: Vec<&str> = results.study.rows.iter().map(|row| row.set.as_str()).collect();
     assert_eq!(labels, ["piece", "compact", "piece, l1 16", "compact, l1 16", "wide"]);
     let wide = &results.study.rows[4];
     assert_eq!((wide.definition.as_deref(), &wide.train), (Some("piece"), &Some(serde_json::json!({ "l1": 32 }))));
-    // Every row is trained for each seed, under its own label; what a set costs is measured once.
+    // Every row is trained once per seed under its own label; the updates of a set are measured once.
     let of = |label: &str| results.runs.iter().filter(|run| run.key.set == label).count();
     assert!(labels.iter().all(|label| of(label) == 2), "{labels:?}");
-    assert_eq!(fake.calls["train piece Eval 1"], 3);
-    assert_eq!((fake.calls["updates piece"], results.updates.len()), (1, 5));
-    // The speed is measured of each row's own network, the second time nothing.
+    assert_eq!(executor.calls["train piece Eval 1"], 3);
+    assert_eq!((executor.calls["updates piece"], results.updates.len()), (1, 5));
+    // The speed is measured for each row's own network; a second run measures nothing.
     assert_eq!(results.speed.len(), 5);
-    let calls = fake.calls.clone();
-    assert_eq!((bench.run(&text, &mut fake).expect("done"), fake.calls), (results, calls));
+    let calls = executor.calls.clone();
+    assert_eq!((folder.run(&text, &mut executor).expect("done"), executor.calls), (results, calls));
 }
 
-/// Rows with other labels that ask for the same share it.
+/// Rows that differ only in their label share their runs.
 #[test]
-fn what_is_asked_for_twice_is_done_once() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
+fn equal_rows_are_trained_once() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
     let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
         [[runs]]\nmethod = \"eval\"\nlabel = \"again\"\nsets = [\"piece\"]\n";
-    let results = bench.run(&with_rows(rows), &mut fake).expect("done");
-    assert_eq!((fake.calls["train piece Eval 1"], fake.calls["train piece Eval 2"]), (1, 1));
+    let results = folder.run(&with_rows(rows), &mut executor).expect("done");
+    assert_eq!((executor.calls["train piece Eval 1"], executor.calls["train piece Eval 2"]), (1, 1));
     let keys: Vec<_> = results.runs.iter().map(|run| run.key.to_string()).collect();
     let expected = ["piece by eval, seed 1", "again by eval, seed 1", "piece by eval, seed 2", "again by eval, seed 2"];
     assert_eq!(keys, expected);
@@ -48,13 +48,13 @@ fn what_is_asked_for_twice_is_done_once() {
 
 #[test]
 fn selections_name_labels_or_sets() {
-    let (bench, mut fake) = (Bench::new(), Fake::default());
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
     let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"wide\"]");
-    let results = bench.run(&text, &mut fake).expect("done");
+    let results = folder.run(&text, &mut executor).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
     assert_eq!(timed, ["wide"]);
     let text = with_rows(SWEEP).replace("methods = [\"eval\"]", "sets = [\"piece\"]");
-    let results = Bench::new().run(&text, &mut Fake::default()).expect("done");
+    let results = ExperimentFolder::new().run(&text, &mut FakeExecutor::default()).expect("done");
     let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
     assert_eq!(timed, ["piece", "piece, l1 16", "wide"]);
 }
@@ -62,29 +62,29 @@ fn selections_name_labels_or_sets() {
 #[test]
 fn labels_are_unique() {
     let refused = |rows: &str, expected: &str| {
-        let (bench, mut fake) = (Bench::new(), Fake::default());
-        let error = bench.run(&with_rows(rows), &mut fake).expect_err(rows);
+        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let error = folder.run(&with_rows(rows), &mut executor).expect_err(rows);
         assert!(error.is_request() && error.to_string().contains(expected), "{error}");
-        assert!(fake.calls.is_empty());
+        assert!(executor.calls.is_empty());
     };
     let row = |label: &str, set: &str| format!("[[runs]]\nmethod = \"eval\"\nlabel = \"{label}\"\nsets = [{set}]\n");
-    refused(&(row("a", "\"piece\"") + &row("a", "\"compact\"")), "the label 'a' stands twice");
+    refused(&(row("a", "\"piece\"") + &row("a", "\"compact\"")), "the label 'a' appears twice");
     refused(&row("a", "\"piece\", \"compact\""), "{set}");
-    refused(&row(" ", "\"piece\""), "a line of text");
-    refused(&(row("compact", "\"piece\"") + "[[runs]]\nmethod = \"pqr\"\nsets = [\"compact\"]\n"), "of two sets");
+    refused(&row(" ", "\"piece\""), "one line of text");
+    refused(&(row("compact", "\"piece\"") + "[[runs]]\nmethod = \"pqr\"\nsets = [\"compact\"]\n"), "to two sets");
     refused("[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"piece\"]\n", "label = \"piece, l1 128\"");
 }
 
-/// What makes no sense is told at its place before anything is built or trained.
+/// Mistakes are reported with their position before anything is built or trained.
 #[test]
 fn impossible_measures_are_refused_at_once() {
     let refused = |from: &str, to: &str, place: &str, expected: &str| {
-        let (bench, mut fake) = (Bench::new(), Fake::default());
+        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
         let text = TEXT.replacen(from, to, 1);
         assert_ne!(text, TEXT);
-        let error = bench.run(&text, &mut fake).expect_err(to).to_string();
+        let error = folder.run(&text, &mut executor).expect_err(to).to_string();
         assert!(error.contains(&format!("e.toml:{place}: ")) && error.contains(expected), "{error}");
-        assert!(fake.calls.is_empty() && !bench.options().work.exists(), "{to}: work was begun");
+        assert!(executor.calls.is_empty() && !folder.options().work.exists(), "{to}: work was begun");
     };
     refused("games = 10", "games = 0", "20:1", "games must be at least 1");
     refused("games = 10", "sets = [\"king-piece\"]", "20:1", "no run uses the set 'king-piece'");
@@ -95,13 +95,13 @@ fn impossible_measures_are_refused_at_once() {
     refused("[train]", "[dataset.eval]\nper_game = 0\n[train]", "5:2", "per_game must be at least 1");
 }
 
-/// By name or by path, a file beside the experiment goes before a shipped set.
+/// A file beside the experiment, given by name or by path, takes precedence over a shipped set.
 #[test]
-fn sets_beside_the_experiment_go_first() {
-    let bench = Bench::new();
-    let experiment = bench.experiment(TEXT).expect("an experiment");
+fn sets_beside_the_experiment_take_precedence() {
+    let folder = ExperimentFolder::new();
+    let experiment = folder.experiment(TEXT).expect("an experiment");
     assert_eq!(experiment.set_request("piece"), "piece");
-    let path = bench.folder.path().join("piece.toml");
+    let path = folder.folder.path().join("piece.toml");
     std::fs::write(&path, "features = \"file(P) for P in pieces\"").expect("written");
     let expected = path.display().to_string();
     assert_eq!(experiment.set_request("piece"), expected);

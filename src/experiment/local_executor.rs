@@ -1,10 +1,12 @@
-//! The real workbench: this program's own data, trainer and measures.
+//! Executes an experiment's steps in this process, with this program's own data sets, trainer and measures.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::executor::{
+    DataRequest, Executor, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest, TrainingMonitor,
+};
 use super::spec::SpeedMeasure;
-use super::workbench::{DataFacts, DataRequest, NetRequest, SetFacts, StepError, TrainRequest, Watch, Workbench};
 use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
@@ -12,32 +14,41 @@ use crate::pipeline;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
-/// Works in this process; `data` is the cache of built data sets (none = the default one).
+/// Executes steps in this process.
 #[derive(Clone, Debug, Default)]
-pub struct Local {
-    pub data: Option<PathBuf>,
+pub struct LocalExecutor {
+    /// Cache of built data sets; `None` = the default one.
+    pub data_cache: Option<PathBuf>,
 }
 
-impl Workbench for Local {
-    fn set(&self, request: &str) -> Result<SetFacts, StepError> {
+impl Executor for LocalExecutor {
+    fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
         let set = FeatureSet::resolve(request)?;
-        Ok(SetFacts {
+        Ok(ResolvedSet {
             name: set.name().to_owned(),
             identity: set.identity().clone(),
             definition: set.definition().to_string(),
         })
     }
 
-    fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError> {
-        let samples =
-            pipeline::open_or_build_with(&request.source, request.from_unit, &request.options, self.data.as_deref())?;
+    fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
+        let samples = pipeline::open_or_build_with(
+            &request.source,
+            request.from_unit,
+            &request.options,
+            self.data_cache.as_deref(),
+        )?;
         let score_unit = samples.header().score_unit;
-        Ok(DataFacts { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
+        Ok(PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
     }
 
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError> {
+    fn train(
+        &mut self,
+        request: &TrainRequest<'_>,
+        monitor: &mut dyn TrainingMonitor,
+    ) -> Result<Option<TrainOutcome>, StepError> {
         let run = TrainingRun { resume: true, ..TrainingRun::new(request.config, &request.folder) };
-        match run.train(&mut Watched(watch)) {
+        match run.train(&mut MonitorAdapter(monitor)) {
             Ok(outcome) => Ok(Some(outcome)),
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
@@ -70,21 +81,21 @@ impl Workbench for Local {
             positions: timing.positions.unwrap_or(default.positions),
         };
         let mut record = measure::speed(&network, &request.data, options, &mut |_| {})?.0;
-        record.network = Some(name_of(&request.network));
+        record.network = Some(short_name(&request.network));
         Ok(record)
     }
 }
 
-/// A network's file and the run's folder it stands in: the same wherever the work folder is.
-fn name_of(network: &Path) -> String {
-    let parts: Vec<_> = network.iter().rev().take(2).map(|part| part.to_string_lossy()).collect();
-    parts.iter().rev().map(AsRef::as_ref).collect::<Vec<_>>().join("/")
+/// The names of a network's file and of its run's folder, which do not depend on where the work folder is.
+fn short_name(network: &Path) -> String {
+    let names: Vec<_> = network.iter().rev().take(2).map(|name| name.to_string_lossy()).collect();
+    names.iter().rev().map(AsRef::as_ref).collect::<Vec<_>>().join("/")
 }
 
-/// The trainer's observer on top of the experiment's.
-struct Watched<'a>(&'a mut dyn Watch);
+/// Reports a training to the experiment's monitor.
+struct MonitorAdapter<'a>(&'a mut dyn TrainingMonitor);
 
-impl RunObserver for Watched<'_> {
+impl RunObserver for MonitorAdapter<'_> {
     fn finished_epoch(&mut self, metrics: &EpochMetrics) {
         self.0.epoch(metrics);
     }

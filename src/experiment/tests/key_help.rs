@@ -1,17 +1,16 @@
-//! The list of keys is that of the reader.
+//! The listed keys and defaults are those of the file's reader.
 
 use std::collections::BTreeSet;
 
-use super::super::keys::{KeyHelp, sections};
+use super::super::key_help::{KeyHelp, key_tables};
 use super::*;
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::train::{EvalLoss, PqrLoss};
 
-/// A key that no table has.
 const UNKNOWN: &str = "no_such_key";
 
-/// The experiment with a line in one of its tables, which is added where it is missing.
+/// The experiment with a line in one of its tables, which is added if it is missing.
 fn with_line(table: &str, line: &str) -> String {
     let header = format!("[{table}]\n");
     match table {
@@ -23,23 +22,23 @@ fn with_line(table: &str, line: &str) -> String {
 
 #[test]
 fn every_key_is_listed_and_no_other() {
-    let bench = Bench::new();
-    for section in sections() {
-        let table = section.table;
-        let error = bench.experiment(&with_line(table, &format!("{UNKNOWN} = 1"))).expect_err(table).to_string();
+    let folder = ExperimentFolder::new();
+    for table_help in key_tables() {
+        let table = table_help.table;
+        let error = folder.experiment(&with_line(table, &format!("{UNKNOWN} = 1"))).expect_err(table).to_string();
         let expected = error.split_once("expected").unwrap_or_else(|| panic!("[{table}]: {error}")).1;
         let taken: BTreeSet<&str> = expected.split('`').skip(1).step_by(2).collect();
-        let listed: BTreeSet<&str> = section.keys.iter().map(|help| help.key.as_str()).collect();
+        let listed: BTreeSet<&str> = table_help.keys.iter().map(|help| help.key.as_str()).collect();
         assert_eq!(listed, taken, "[{table}]");
     }
 }
 
-/// Defaults that are TOML are the values that hold where a key is left out.
+/// Defaults listed as TOML are the values of missing keys.
 #[test]
 fn defaults_are_as_listed() {
     let check = |table: &str, actual: toml::Table| {
-        let section = sections().into_iter().find(|section| section.table == table).expect(table);
-        let listed = section.keys.iter().filter_map(|KeyHelp { key, default, .. }| {
+        let table_help = key_tables().into_iter().find(|table_help| table_help.table == table).expect(table);
+        let listed = table_help.keys.iter().filter_map(|KeyHelp { key, default, .. }| {
             let text = default.split(' ').next().unwrap_or_default();
             let value = toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v")?;
             Some((key.as_str(), value))

@@ -1,5 +1,5 @@
-//! What an experiment asks of the rest of the program, behind a trait, so that its order and resumption can be tested
-//! without data, libtorch or an engine.
+//! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without data,
+//! libtorch or an engine.
 
 use std::path::{Path, PathBuf};
 
@@ -10,83 +10,89 @@ use crate::pipeline::BuildOptions;
 use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 
-/// Any step's own error.
+/// The error of a step's own work.
 pub type StepError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A feature set as resolved.
+/// A feature set that was found and parsed.
 #[derive(Clone, Debug)]
-pub struct SetFacts {
+pub struct ResolvedSet {
     pub name: String,
     pub identity: Identity,
     /// The self-contained definition.
     pub definition: String,
 }
 
-/// Samples of one method from games.
+/// A request for the samples of one method.
 #[derive(Clone, Debug)]
 pub struct DataRequest {
+    /// File of games or samples.
     pub source: PathBuf,
-    /// Of the scores, where the source does not say it.
+    /// Unit of the scores, for a source that does not name it.
     pub from_unit: Option<ScoreUnit>,
     pub options: BuildOptions,
 }
 
 /// A data set ready to train on.
 #[derive(Clone, Debug)]
-pub struct DataFacts {
-    /// The native file.
+pub struct PreparedData {
+    /// The `.fsd` file.
     pub path: PathBuf,
     /// Hash of the samples.
     pub hash: String,
-    /// What their scores are measured in.
     pub score_unit: ScoreUnit,
 }
 
-/// One training, from the beginning or from where the folder's checkpoint stands.
+/// A training, to start or to resume from the folder's checkpoint.
 #[derive(Clone, Debug)]
 pub struct TrainRequest<'a> {
     pub config: &'a TrainConfig,
     pub folder: PathBuf,
 }
 
-/// A trained network and the games to run it over.
+/// A trained network and the games to measure it on.
 #[derive(Clone, Debug)]
 pub struct NetRequest {
     /// The quantised network.
     pub network: PathBuf,
-    /// The float network it was quantised from.
+    /// The float network that it was quantised from.
     pub weights: PathBuf,
-    /// The games.
+    /// File of the games.
     pub data: PathBuf,
-    /// The first so many; none = all.
+    /// Largest number of games to use; `None` = all.
     pub games: Option<u64>,
 }
 
-/// Looks at a training from outside.
-pub trait Watch {
+/// Follows a training, and may stop it.
+pub trait TrainingMonitor {
     fn epoch(&mut self, metrics: &EpochMetrics);
 
-    /// Asked between steps; when true the training saves a checkpoint and ends.
+    /// Called between training steps. If true, the training saves a checkpoint and ends.
     fn stop_requested(&self) -> bool;
 }
 
-/// The work behind an experiment's steps.
-pub trait Workbench {
+/// Does the work of an experiment's steps.
+pub trait Executor {
+    /// Finds and parses a feature set.
+    ///
     /// # Errors
-    /// When the request names no set or its definition is wrong.
-    fn set(&self, request: &str) -> Result<SetFacts, StepError>;
+    /// When there is no such set or its definition is wrong.
+    fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError>;
 
     /// Opens or builds a data set.
     ///
     /// # Errors
-    /// When the games cannot be read or the samples not written.
-    fn data(&mut self, request: &DataRequest) -> Result<DataFacts, StepError>;
+    /// When the games cannot be read or the samples cannot be written.
+    fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError>;
 
-    /// Trains to the end and leaves `outcome.json` in the folder, or ends early (none) when the watch asks for it.
+    /// Trains to the end and leaves `outcome.json` in the folder; `None` if the monitor stopped the training.
     ///
     /// # Errors
     /// When the training fails.
-    fn train(&mut self, request: &TrainRequest<'_>, watch: &mut dyn Watch) -> Result<Option<TrainOutcome>, StepError>;
+    fn train(
+        &mut self,
+        request: &TrainRequest<'_>,
+        monitor: &mut dyn TrainingMonitor,
+    ) -> Result<Option<TrainOutcome>, StepError>;
 
     /// # Errors
     /// When the measure fails.

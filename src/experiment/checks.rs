@@ -1,0 +1,124 @@
+//! Checks of an experiment file that need neither the data nor the feature sets. The training settings check themselves
+//! ([`TrainSettings::validate`](crate::train::TrainSettings::validate)).
+
+use toml::Spanned;
+
+use super::spec::{ComparisonRow, Dataset, NetMeasure, SetMeasure, SpeedMeasure};
+use super::toml_file::MeasureTables;
+use crate::data::Method;
+use crate::units::Seed;
+
+/// A mistake in the file, at a byte of its text.
+pub(super) struct Problem {
+    pub(super) byte: usize,
+    pub(super) message: String,
+}
+
+impl Problem {
+    pub(super) fn at<T>(value: &Spanned<T>, message: String) -> Problem {
+        Problem { byte: value.span().start, message }
+    }
+}
+
+/// The name becomes the name of a folder.
+pub(super) fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let text = name.get_ref();
+    if text.is_empty() || !text.chars().all(is_allowed) {
+        let message =
+            format!("the name '{text}' must consist of letters, digits, '-' and '_', because it names a folder");
+        return Err(Problem::at(name, message));
+    }
+    Ok(())
+}
+
+pub(super) fn check_seeds(written: &Spanned<Vec<Seed>>) -> Result<(), Problem> {
+    let seeds = written.get_ref();
+    if seeds.is_empty() {
+        return Err(Problem::at(written, "no seeds; write for example seeds = [1, 2, 3]".into()));
+    }
+    match seeds.iter().enumerate().find(|(index, seed)| seeds[..*index].contains(seed)) {
+        Some((_, seed)) => Err(Problem::at(written, format!("the seed {} appears twice", seed.0))),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_dataset(written: &Spanned<Dataset>) -> Result<(), Problem> {
+    let Dataset { eval, pqr } = written.get_ref();
+    match [eval, pqr].iter().any(|options| options.per_game == Some(0)) {
+        true => Err(Problem::at(written, "per_game must be at least 1 (leave it out for all samples)".into())),
+        false => Ok(()),
+    }
+}
+
+/// Checks the numbers of every measure, and that it names only sets, methods and seeds of the experiment.
+pub(super) fn check_measures(
+    measures: &MeasureTables,
+    rows: &[ComparisonRow],
+    all_seeds: &[Seed],
+) -> Result<(), Problem> {
+    if let Some(updates) = &measures.updates {
+        let SetMeasure { sets, games } = updates.get_ref();
+        check_games(*games)
+            .and_then(|()| check_selection(sets, &None, &None, rows, all_seeds))
+            .map_err(|message| Problem::at(updates, message))?;
+    }
+    for measure in [&measures.activity, &measures.error].into_iter().flatten() {
+        let NetMeasure { sets, methods, seeds, games } = measure.get_ref();
+        check_games(*games)
+            .and_then(|()| check_selection(sets, methods, seeds, rows, all_seeds))
+            .map_err(|message| Problem::at(measure, message))?;
+    }
+    if let Some(speed) = &measures.speed {
+        let SpeedMeasure { sets, methods, seeds, .. } = speed.get_ref();
+        check_timing(speed.get_ref())
+            .and_then(|()| check_selection(sets, methods, seeds, rows, all_seeds))
+            .map_err(|message| Problem::at(speed, message))?;
+    }
+    Ok(())
+}
+
+fn check_games(games: Option<u64>) -> Result<(), String> {
+    match games {
+        Some(0) => Err("games must be at least 1 (leave it out for all)".into()),
+        _ => Ok(()),
+    }
+}
+
+fn check_timing(measure: &SpeedMeasure) -> Result<(), String> {
+    const SECONDS_PER_DAY: f64 = 86_400.0;
+    let checks = [
+        (measure.positions != Some(0), "positions must be at least 1"),
+        (
+            measure.repetitions.is_none_or(|count| count >= 2),
+            "repetitions must be at least 2: a single one gives no interval",
+        ),
+        (
+            measure.seconds.is_none_or(|seconds| (0.0..=SECONDS_PER_DAY).contains(&seconds)),
+            "seconds must lie between 0 and 86400",
+        ),
+    ];
+    checks.iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, message)| Err((*message).to_owned()))
+}
+
+/// Checks that every set, method and seed that a measure names belongs to a run.
+fn check_selection(
+    sets: &Option<Vec<String>>,
+    methods: &Option<Vec<Method>>,
+    seeds: &Option<Vec<Seed>>,
+    rows: &[ComparisonRow],
+    all_seeds: &[Seed],
+) -> Result<(), String> {
+    let is_used = |set: &String| rows.iter().any(|row| row.is_called(set));
+    if let Some(set) = sets.iter().flatten().find(|set| !is_used(set)) {
+        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        return Err(format!("no run uses the set '{set}'; the experiment has {}", labels.join(", ")));
+    }
+    if let Some(method) = methods.iter().flatten().find(|method| !rows.iter().any(|row| row.method == **method)) {
+        return Err(format!("no run has the method {}", method.name()));
+    }
+    match seeds.iter().flatten().find(|seed| !all_seeds.contains(seed)) {
+        Some(seed) => Err(format!("no run has the seed {}", seed.0)),
+        None => Ok(()),
+    }
+}

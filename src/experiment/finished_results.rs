@@ -1,0 +1,123 @@
+//! Loads finished results from the store, saves them to the results folder, and deletes them on request.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::ExperimentError;
+use super::plan::PlanStep;
+use super::runner::Runner;
+use crate::record::{NetResult, RunRecord, SetResult, Timestamp, read_json, write_atomically};
+use crate::train::run_dir::OUTCOME;
+use crate::train::{TrainConfig, TrainOutcome};
+
+impl Runner<'_> {
+    /// Adds a step's record to the results if the step is finished, and returns whether it is.
+    pub(super) fn load_step(&mut self, step: PlanStep) -> Result<bool, ExperimentError> {
+        match step {
+            PlanStep::Train(run) => self.load_run(run),
+            PlanStep::Updates(set) => {
+                let Some(record) = self.load_record("updates", step) else { return Ok(false) };
+                self.results.updates.push(SetResult { set: self.plan.sets[set].label.clone(), record });
+                Ok(true)
+            }
+            PlanStep::Activity(run) => {
+                let Some(record) = self.load_record("activity", step) else { return Ok(false) };
+                self.results.activity.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+            PlanStep::Error(run) => {
+                let Some(record) = self.load_record("error", step) else { return Ok(false) };
+                self.results.error.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+            PlanStep::Speed(run) => {
+                let Some(record) = self.load_record("speed", step) else { return Ok(false) };
+                self.results.speed.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+                Ok(true)
+            }
+        }
+    }
+
+    /// A run is finished if its folder has the outcome of the same configuration.
+    fn load_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
+        let Ok(outcome) = read_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else { return Ok(false) };
+        // Paths may differ: the folder's name contains hashes of the data's content and of the set. An outcome without a
+        // best epoch is of an older version, which kept the last epoch's network.
+        let without_paths = |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), ..config };
+        let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run)?);
+        if !is_same || outcome.best_epoch.is_none() {
+            return Ok(false);
+        }
+        let key = self.key(PlanStep::Train(run));
+        if self.store.get::<RunRecord>("run", &key).is_none() {
+            self.store_run(run, &outcome)?;
+        }
+        let Some(stored) = self.store.get::<RunRecord>("run", &key) else { return Ok(false) };
+        self.note_time(stored.recorded);
+        self.results.environment.seconds.training += stored.seconds;
+        // The record may have been stored under another row's label.
+        self.results.runs.push(RunRecord { key: self.plan.runs[run].key.clone(), ..stored.record });
+        Ok(true)
+    }
+
+    pub(super) fn store_run(&self, run: usize, outcome: &TrainOutcome) -> Result<(), ExperimentError> {
+        let record = RunRecord::new(self.plan.runs[run].key.clone(), outcome);
+        self.store.put("run", &self.key(PlanStep::Train(run)), outcome.seconds, record)?;
+        Ok(())
+    }
+
+    fn load_record<T: DeserializeOwned + Serialize>(&mut self, kind: &str, step: PlanStep) -> Option<T> {
+        let stored = self.store.get::<T>(kind, &self.key(step))?;
+        self.note_time(stored.recorded);
+        self.results.environment.seconds.measures += stored.seconds;
+        Some(stored.record)
+    }
+
+    fn note_time(&mut self, recorded: Timestamp) {
+        self.newest = self.newest.take().max(Some(recorded));
+    }
+
+    /// Writes the results folder: the experiment's text, and every record in the plan's order.
+    pub(super) fn save(&mut self) -> Result<(), ExperimentError> {
+        let order: HashMap<_, _> =
+            self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
+        self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
+        self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.error.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
+        let environment = &mut self.results.environment;
+        if let Some(newest) = &self.newest {
+            environment.recorded = newest.clone();
+        }
+        let seconds = &mut environment.seconds;
+        seconds.total = seconds.data + seconds.training + seconds.measures;
+        write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
+        self.results.save(&self.options.out)?;
+        Ok(())
+    }
+
+    /// Deletes every finished result of the plan.
+    pub(super) fn delete_finished(&self) -> Result<(), ExperimentError> {
+        for &step in &self.plan.steps {
+            let kind = match step {
+                PlanStep::Updates(_) => "updates",
+                PlanStep::Activity(_) => "activity",
+                PlanStep::Error(_) => "error",
+                PlanStep::Speed(_) => "speed",
+                PlanStep::Train(run) => {
+                    let path = self.run_folder(run);
+                    if path.exists() {
+                        let failed = |source| ExperimentError::WorkFolder { path: path.clone(), source };
+                        std::fs::remove_dir_all(&path).map_err(failed)?;
+                    }
+                    "run"
+                }
+            };
+            self.store.remove(kind, &self.key(step))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! The runs kept in the work folder, and notes of which experiments use them, so that unused runs can be removed.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ExperimentError;
+use crate::data::Method;
+use crate::record::{RecordFileError, read_json, write_json};
+use crate::train::TrainConfig;
+use crate::train::run_dir::{CONFIG, OUTCOME};
+use crate::units::Seed;
+
+/// The runs that an experiment uses, as long as its results folder exists.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct UsedRuns {
+    /// Name of the experiment.
+    pub(super) name: String,
+    /// Its results folder.
+    pub(super) results: PathBuf,
+    /// Names of run folders.
+    pub(super) runs: Vec<String>,
+}
+
+/// The notes' folder in the work folder.
+const NOTE_FOLDER: &str = "experiments";
+
+impl UsedRuns {
+    /// Saves the note in the work folder. It replaces an earlier one for the same results folder.
+    pub(super) fn save(&self, work: &Path) -> Result<(), RecordFileError> {
+        let name = &blake3::hash(self.results.as_os_str().as_encoded_bytes()).to_hex()[..16];
+        write_json(&work.join(NOTE_FOLDER).join(format!("{name}.json")), self)
+    }
+
+    /// The notes of all experiments whose results folder exists.
+    fn load_all(work: &Path) -> Vec<UsedRuns> {
+        let entries = std::fs::read_dir(work.join(NOTE_FOLDER)).into_iter().flatten().flatten();
+        let notes = entries.filter_map(|entry| read_json::<UsedRuns>(&entry.path()).ok());
+        notes.filter(|note| note.results.is_dir()).collect()
+    }
+}
+
+/// A run in the work folder.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeptRun {
+    /// The run's folder.
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// False if the run was interrupted.
+    pub finished: bool,
+    /// The feature set as requested.
+    pub set: String,
+    pub method: Method,
+    pub seed: Seed,
+    /// Results folders of the experiments that use the run.
+    pub used_by: Vec<PathBuf>,
+}
+
+/// All runs in the work folder, sorted by path.
+///
+/// # Errors
+/// When the folder exists and cannot be read.
+pub fn kept_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
+    let failed = |source| ExperimentError::WorkFolder { path: work.to_path_buf(), source };
+    let entries = match std::fs::read_dir(work) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let notes = UsedRuns::load_all(work);
+    let mut runs = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        // Only folders with a trainer's configuration are runs.
+        let Ok(config) = read_json::<TrainConfig>(&path.join(CONFIG)) else { continue };
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let users = notes.iter().filter(|note| note.runs.contains(&name));
+        runs.push(KeptRun {
+            bytes: folder_bytes(&path),
+            finished: path.join(OUTCOME).is_file(),
+            set: config.set,
+            method: config.method,
+            seed: config.seed,
+            used_by: users.map(|note| note.results.clone()).collect(),
+            path,
+        });
+    }
+    runs.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(runs)
+}
+
+/// Removes the runs that no experiment uses, and returns them.
+///
+/// # Errors
+/// When an experiment is running in the folder, or a run cannot be removed.
+pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> {
+    let _lock = super::runner::lock(work)?;
+    let mut unused = kept_runs(work)?;
+    unused.retain(|run| run.used_by.is_empty());
+    for run in &unused {
+        let failed = |source| ExperimentError::WorkFolder { path: run.path.clone(), source };
+        std::fs::remove_dir_all(&run.path).map_err(failed)?;
+    }
+    Ok(unused)
+}
+
+/// Total size of the files in a folder.
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+}

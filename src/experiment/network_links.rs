@@ -1,0 +1,61 @@
+//! Links from the results folder to the networks of finished runs.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::record::RunKey;
+
+/// A finished run of an experiment, and where its network is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainedRun {
+    #[serde(flatten)]
+    pub key: RunKey,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The quantised network in that folder.
+    pub network: PathBuf,
+    /// A link to the network in the results folder, if the file system supports links.
+    pub link: Option<PathBuf>,
+}
+
+/// The links' folder in a results folder.
+const LINK_FOLDER: &str = "networks";
+
+/// Creates the link `networks/METHOD-LABEL-seedN.safetensors` in the results folder; `None` if that fails.
+pub(super) fn link(results: &Path, key: &RunKey, network: &Path) -> Option<PathBuf> {
+    let link = results.join(LINK_FOLDER).join(format!("{}.safetensors", file_stem(key)));
+    if std::fs::read_link(&link).is_ok_and(|target| target == network) {
+        return Some(link);
+    }
+    std::fs::create_dir_all(link.parent()?).ok()?;
+    // Replace the link of an earlier run of this row, but no file of the user's.
+    if link.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+        std::fs::remove_file(&link).ok()?;
+    }
+    symlink(network, &link).ok()?;
+    Some(link)
+}
+
+#[cfg(unix)]
+fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(not(unix))]
+fn symlink(_target: &Path, _link: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// A run's name in characters that every file system accepts. A hash keeps different runs apart.
+fn file_stem(key: &RunKey) -> String {
+    let RunKey { set, method, seed } = key;
+    let plain: String = set.chars().map(to_file_name_char).take(60).collect();
+    let hash = if plain == *set { String::new() } else { format!("-{}", &blake3::hash(set.as_bytes()).to_hex()[..6]) };
+    format!("{}-{plain}{hash}-seed{}", method.name(), seed.0)
+}
+
+/// Replaces characters that some file systems do not accept.
+pub(super) fn to_file_name_char(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
+}

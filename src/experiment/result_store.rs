@@ -1,0 +1,79 @@
+//! Finished results by key: each in a small file of the work folder, written atomically.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{RecordFileError, Timestamp, read_json, write_json};
+
+/// Hash of everything that determines a result, including the version of fsbench.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub(super) struct ResultKey(String);
+
+impl ResultKey {
+    /// The first twenty hex digits of the hash of `determinants` as JSON.
+    pub(super) fn of(kind: &str, determinants: &serde_json::Value) -> ResultKey {
+        let text = serde_json::json!([env!("CARGO_PKG_VERSION"), kind, determinants]).to_string();
+        ResultKey(blake3::hash(text.as_bytes()).to_hex()[..20].to_owned())
+    }
+}
+
+impl std::fmt::Display for ResultKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A result, and the time that it took.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredResult<T> {
+    pub(super) seconds: f64,
+    pub(super) recorded: Timestamp,
+    pub(super) record: T,
+}
+
+/// A folder of [`StoredResult`]s in files named `KIND-KEY.json`.
+#[derive(Clone, Debug)]
+pub(super) struct ResultStore {
+    folder: PathBuf,
+}
+
+impl ResultStore {
+    pub(super) fn new(folder: &Path) -> ResultStore {
+        ResultStore { folder: folder.to_path_buf() }
+    }
+
+    fn path(&self, kind: &str, key: &ResultKey) -> PathBuf {
+        self.folder.join(format!("{kind}-{key}.json"))
+    }
+
+    /// The stored result; `None` if it is missing or unreadable.
+    pub(super) fn get<T: DeserializeOwned>(&self, kind: &str, key: &ResultKey) -> Option<StoredResult<T>> {
+        read_json(&self.path(kind, key)).ok()
+    }
+
+    pub(super) fn put<T: Serialize>(
+        &self,
+        kind: &str,
+        key: &ResultKey,
+        seconds: f64,
+        record: T,
+    ) -> Result<StoredResult<T>, RecordFileError> {
+        let stored = StoredResult { seconds, recorded: Timestamp::now(), record };
+        write_json(&self.path(kind, key), &stored)?;
+        Ok(stored)
+    }
+
+    /// Removes a result; a missing one is no error.
+    pub(super) fn remove(&self, kind: &str, key: &ResultKey) -> Result<(), RecordFileError> {
+        let path = self.path(kind, key);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(RecordFileError::Write { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Reads an experiment file: TOML in, checked settings out, with errors that name file, line and column.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::ExperimentError;
+use super::checks::{Problem, check_dataset, check_measures, check_name, check_seeds};
+use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
+use crate::data::{Method, ScoreUnit};
+use crate::record::Results;
+use crate::train::TrainSettings;
+use crate::units::Seed;
+
+/// The keys of the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TomlFile {
+    name: Spanned<String>,
+    #[serde(default)]
+    about: String,
+    data: Spanned<String>,
+    #[serde(default)]
+    from_unit: Option<Spanned<String>>,
+    #[serde(default = "default_dataset")]
+    dataset: Spanned<Dataset>,
+    seeds: Spanned<Vec<Seed>>,
+    #[serde(default = "default_results")]
+    results: PathBuf,
+    train: Spanned<TrainSettings>,
+    runs: Spanned<Vec<RunsTable>>,
+    #[serde(default)]
+    measure: MeasureTables,
+}
+
+fn default_dataset() -> Spanned<Dataset> {
+    Spanned::new(0..0, Dataset::default())
+}
+
+fn default_results() -> PathBuf {
+    Results::DEFAULT_FOLDER.into()
+}
+
+/// One `[[runs]]` table: sets × seeds by one method.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunsTable {
+    method: Method,
+    sets: Vec<Spanned<String>>,
+    /// The rows' name in the results; contains `{set}` if there are several sets.
+    label: Option<Spanned<String>>,
+    /// Settings that override the shared ones.
+    #[serde(default)]
+    train: Option<Spanned<toml::Table>>,
+}
+
+/// [`Measures`] with the position of each table.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct MeasureTables {
+    pub(super) updates: Option<Spanned<SetMeasure>>,
+    pub(super) activity: Option<Spanned<NetMeasure>>,
+    pub(super) error: Option<Spanned<NetMeasure>>,
+    pub(super) speed: Option<Spanned<SpeedMeasure>>,
+}
+
+impl Experiment {
+    /// Reads an experiment file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not an experiment.
+    pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ExperimentError::Read { path: path.to_path_buf(), source })?;
+        Experiment::parse(path, text)
+    }
+
+    /// Parses the text of an experiment file; `file` is its path.
+    ///
+    /// # Errors
+    /// When the text is not an experiment; the error names the position.
+    pub fn parse(file: &Path, text: String) -> Result<Experiment, ExperimentError> {
+        let error_at =
+            |Problem { byte, message }| ExperimentError::Spec { at: Location::of_byte(file, &text, byte), message };
+        let parsed: TomlFile = toml::from_str(&text).map_err(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            error_at(Problem { byte, message: error.message().trim().replace('\n', ", ") })
+        })?;
+        check_name(&parsed.name).map_err(error_at)?;
+        check_seeds(&parsed.seeds).map_err(error_at)?;
+        check_dataset(&parsed.dataset).map_err(error_at)?;
+        let unit = parsed.from_unit.as_ref().map(|unit| {
+            let parsed = unit.get_ref().parse::<ScoreUnit>();
+            parsed.map_err(|message| error_at(Problem::at(unit, format!("from_unit: {message}"))))
+        });
+        let from_unit = unit.transpose()?;
+        let rows = expand_rows(&parsed.runs, &parsed.train).map_err(error_at)?;
+        check_measures(&parsed.measure, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
+        let MeasureTables { updates, activity, error, speed } = parsed.measure;
+        Ok(Experiment {
+            file: file.to_path_buf(),
+            name: parsed.name.into_inner(),
+            about: parsed.about,
+            data: parsed.data,
+            from_unit,
+            dataset: parsed.dataset.into_inner(),
+            seeds: parsed.seeds.into_inner(),
+            results: parsed.results,
+            train: parsed.train.into_inner(),
+            rows,
+            measure: Measures {
+                updates: updates.map(Spanned::into_inner),
+                activity: activity.map(Spanned::into_inner),
+                error: error.map(Spanned::into_inner),
+                speed: speed.map(Spanned::into_inner),
+            },
+            text,
+        })
+    }
+}
+
+/// Checks the shared settings and expands the `[[runs]]` tables into rows.
+fn expand_rows(
+    tables: &Spanned<Vec<RunsTable>>,
+    shared: &Spanned<TrainSettings>,
+) -> Result<Vec<ComparisonRow>, Problem> {
+    let methods: Vec<Method> = tables.get_ref().iter().map(|table| table.method).collect();
+    let checked = shared.get_ref().validate(&methods, |_| true);
+    checked.map_err(|error| Problem::at(shared, error.to_string()))?;
+    let mut rows: Vec<ComparisonRow> = Vec::new();
+    for table in tables.get_ref() {
+        let settings = match &table.train {
+            None => shared.get_ref().clone(),
+            Some(overrides) => with_overrides(shared.get_ref(), overrides.get_ref(), table.method)
+                .map_err(|message| Problem::at(overrides, message))?,
+        };
+        for set in &table.sets {
+            let label = table.label(set)?;
+            table.check_label(&label, set, &rows)?;
+            let overrides = table.train.as_ref().map(|overrides| overrides.get_ref().clone());
+            let (set, settings) = (set.clone(), settings.clone());
+            rows.push(ComparisonRow { label, set, method: table.method, settings, overrides });
+        }
+    }
+    if rows.is_empty() {
+        let message = "no runs; write [[runs]] with method = \"eval\" and sets = [\"piece\"]";
+        return Err(Problem::at(tables, message.into()));
+    }
+    Ok(rows)
+}
+
+/// In the label of several sets, stands for the set's name.
+const SET_PLACEHOLDER: &str = "{set}";
+
+impl RunsTable {
+    /// The label of the row of `set`.
+    fn label(&self, set: &Spanned<String>) -> Result<String, Problem> {
+        let Some(label) = &self.label else { return Ok(set.get_ref().clone()) };
+        let written = label.get_ref().trim();
+        if written.is_empty() || written.contains(char::is_control) {
+            return Err(Problem::at(label, "a label must be one line of text".into()));
+        }
+        if self.sets.len() > 1 && !written.contains(SET_PLACEHOLDER) {
+            let message = "a label for several sets must contain {set}, which stands for the set's name, so that all rows \
+                           have different labels";
+            return Err(Problem::at(label, message.into()));
+        }
+        Ok(written.replace(SET_PLACEHOLDER, set.get_ref()))
+    }
+
+    /// Checks that no row has the label already, except one of the same set by another method.
+    fn check_label(&self, label: &str, set: &Spanned<String>, rows: &[ComparisonRow]) -> Result<(), Problem> {
+        let problem = |message| Err(Problem::at(self.label.as_ref().unwrap_or(set), message));
+        for row in rows.iter().filter(|row| row.label == label) {
+            if row.method == self.method {
+                return problem(match self.label {
+                    None => format!(
+                        "the set '{label}' appears twice for one method; give each row its own label, as in label = \
+                         \"{label}, l1 128\""
+                    ),
+                    Some(_) => format!("the label '{label}' appears twice for one method"),
+                });
+            }
+            if row.set.get_ref() != set.get_ref() {
+                let (first, second) = (row.set.get_ref(), set.get_ref());
+                return problem(format!("the label '{label}' belongs to two sets, '{first}' and '{second}'"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The shared settings with the overrides of a `[[runs]]` table, checked for its method.
+fn with_overrides(shared: &TrainSettings, overrides: &toml::Table, method: Method) -> Result<TrainSettings, String> {
+    let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
+    merge(&mut merged, overrides);
+    let settings: TrainSettings = merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
+    // Keys in a configuration have dots, as in `recipe.warm_up`.
+    let is_overridden = |key: &str| overrides.contains_key(key.split('.').next().unwrap_or(key));
+    settings.validate(&[method], is_overridden).map(|()| settings).map_err(|error| error.to_string())
+}
+
+/// Merges tables key by key; any other value replaces the old one.
+fn merge(table: &mut toml::Table, overrides: &toml::Table) {
+    for (key, value) in overrides {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => merge(inner, value),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
