@@ -1,4 +1,4 @@
-//! What `dataset build` makes of its inputs: several, weighted, from standard input, filtered, thinned, shuffled.
+//! `dataset build`: several inputs, weights, standard input, filters, thinning and shuffling.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod common;
@@ -26,9 +26,9 @@ fn games(count: u64) -> String {
     };
     let plain: Vec<_> = (0..count).map(|game| common::random_game(game, 40 + game as usize % 60)).collect();
     let text = common::pgn(&plain);
-    let parts = text.split("[Event").filter(|part| !part.trim().is_empty());
-    let one = |(game, part): (u64, &str)| {
-        let moves = part.split("\n\n").nth(1).unwrap();
+    let games = text.split("[Event").filter(|game| !game.trim().is_empty());
+    let with_scores = |(game, text): (u64, &str)| {
+        let moves = text.split("\n\n").nth(1).unwrap();
         let scored: Vec<String> = moves
             .split_whitespace()
             .filter(|word| *word != "*")
@@ -37,7 +37,7 @@ fn games(count: u64) -> String {
             .collect();
         format!("[Event \"test\"]\n{}\n{} *\n\n", tags(game), scored.join(" "))
     };
-    (0..count).zip(parts).map(one).collect()
+    (0..count).zip(games).map(with_scores).collect()
 }
 
 struct Fixture {
@@ -61,25 +61,25 @@ impl Fixture {
         self.build_from(&[WeightedInput::file(&self.games)], options)
     }
 
-    /// The samples and, by reason, what was dropped.
+    /// The samples, and the dropped positions and games by reason.
     fn build_from(&self, inputs: &[WeightedInput], options: &BuildOptions) -> (Vec<Record>, BTreeMap<String, u64>) {
         let output = self.path("x.fsd");
         let manifest = build(&BuildJob::new(inputs, &output, options), &mut |_| {}).unwrap();
         let records = Fsd::open(&output).unwrap().records().to_vec();
         assert_eq!(records.len() as u64, manifest.kept);
-        let name = |why: &dyn erased::Name| why.name();
+        let name = |reason: &dyn erased::Name| reason.name();
         let positions = manifest.dropped.iter().map(|(why, count)| (name(why), *count));
         let games = manifest.dropped_games.iter().map(|(why, count)| (name(why), *count));
         let dropped: BTreeMap<String, u64> = positions.clone().chain(games).collect();
         if inputs.iter().all(|input| input.weight <= 1.0) {
-            let lost: u64 = positions.map(|(_, count)| count).sum();
-            assert_eq!(manifest.positions, manifest.kept + lost, "every position is kept or dropped for a reason");
+            let dropped: u64 = positions.map(|(_, count)| count).sum();
+            assert_eq!(manifest.positions, manifest.kept + dropped, "every position is kept or dropped for a reason");
         }
         (records, dropped)
     }
 }
 
-/// What a manifest calls a reason.
+/// The name of a reason in a manifest.
 mod erased {
     pub trait Name {
         fn name(&self) -> String;
@@ -117,7 +117,7 @@ fn every_drop_has_its_reason() {
     let check = |options: BuildOptions, why: &str, keeps: &dyn Fn(&Record) -> bool| {
         let (records, dropped) = fixture.build(&options);
         let expected: Vec<Record> = all.iter().filter(|record| keeps(record)).copied().collect();
-        assert!(!expected.is_empty() && expected.len() < all.len(), "{why} decides nothing");
+        assert!(!expected.is_empty() && expected.len() < all.len(), "{why} drops nothing, or everything");
         assert_eq!(records, expected, "{why}");
         assert!(dropped.contains_key(why), "{why}: {dropped:?}");
     };
@@ -137,7 +137,7 @@ fn every_drop_has_its_reason() {
 }
 
 #[test]
-fn a_quantile_of_legal_moves_is_taken_ply_by_ply() {
+fn a_quantile_of_legal_moves_applies_per_ply() {
     let fixture = Fixture::new(60);
     let all = fixture.build(&everything()).0;
     let (kept, dropped) = fixture.build(&BuildOptions { min_moves_quantile: Some(0.25), ..everything() });
@@ -154,7 +154,7 @@ fn a_quantile_of_legal_moves_is_taken_ply_by_ply() {
         let below = |least: usize| all.iter().filter(|moves| **moves < least).count() as f64;
         assert!(below(least) <= 0.25 * all.len() as f64, "ply {ply}");
         let next = all.iter().filter(|moves| **moves > least).min();
-        assert!(next.is_none_or(|next| below(*next) > 0.25 * all.len() as f64), "ply {ply}: more could go");
+        assert!(next.is_none_or(|next| below(*next) > 0.25 * all.len() as f64), "ply {ply}: more could be dropped");
     }
 }
 
@@ -200,7 +200,7 @@ fn unlikely_results_are_skipped() {
     let fixture = Fixture::new(60);
     let (kept, dropped) = fixture.build(&BuildOptions { skip_unlikely: true, ..everything() });
     assert!(dropped["unlikely"] > 0);
-    // Who stands to win wins more often among those kept.
+    // Among the kept samples the side with the better score wins more often.
     let all = fixture.build(&everything()).0;
     let agreement = |records: &[Record]| {
         let decided = records.iter().filter(|record| record.score().unwrap().abs() > 300);
@@ -215,7 +215,7 @@ fn unlikely_results_are_skipped() {
 }
 
 #[test]
-fn a_shuffle_is_a_permutation_that_the_seed_decides() {
+fn a_shuffle_is_a_permutation_determined_by_the_seed() {
     let fixture = Fixture::new(50);
     let all = fixture.build(&everything()).0;
     let shuffled = |seed| fixture.build(&BuildOptions { shuffle: true, seed: Seed(seed), ..everything() }).0;
@@ -283,9 +283,9 @@ fn in_centipawns(path: &Path) -> WeightedInput {
     WeightedInput { unit: Some(ScoreUnit::Centipawns), ..WeightedInput::file(path) }
 }
 
-/// Half of the games lose their scores, a third their results.
+/// Half of the games have no scores, and a third have no results.
 #[test]
-fn samples_need_what_lambda_asks_for() {
+fn samples_without_the_needed_labels_are_dropped() {
     let fixture = Fixture::new(60);
     let text = fs::read_to_string(&fixture.games).unwrap();
     let games = text.split("[Event").filter(|part| !part.trim().is_empty()).enumerate().map(|(number, game)| {
@@ -310,19 +310,19 @@ fn samples_need_what_lambda_asks_for() {
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 }
 
-/// As cutechess and fastchess write them: the mover's view of the position it searched, nothing behind book moves.
+/// Comments as cutechess and fastchess write them: the mover's view of the position it searched, none for book moves.
 #[test]
 fn scores_of_the_players_searches_are_read() {
     let fixture = Fixture::new(1);
     let moves = "1. e4 {book} e5 {+0.31/14 0.25s} 2. Nf3 {-0.07/20 0.25s, n=1000} Nc6 {-M12/9 0.1s} 3. Bb5 {+M5/18 0.1s} \
                  a6 4. Ba4 {[%eval 1.5]} Nf6 {+0.20/12 0s}";
     let game = |moves: &str| format!("[Result \"1-0\"]\n\n{moves} 1-0\n\n");
-    // Read along, and the thorough way.
+    // The second game has a variation, which the fast PGN reader leaves to the general one.
     let variation = moves.replace("a6 ", "a6 (3... d6 {+9.00/2 0s}) ");
     fs::write(&fixture.games, game(moves) + &game(&variation)).unwrap();
     let (records, dropped) = fixture.build(&everything());
     let found: Vec<_> = records.iter().map(|record| (record.game(), record.ply().0, record.score().unwrap())).collect();
-    // At the last ply the evaluation behind the move before goes first.
+    // At the last ply the evaluation after the move before takes precedence.
     let of_one = [(1, 31), (2, -7), (3, -31_988), (4, 31_994), (7, -150)];
     let expected: Vec<_> = [0, 1].into_iter().flat_map(|game| of_one.map(|(ply, score)| (game, ply, score))).collect();
     assert_eq!(found, expected);
@@ -330,7 +330,7 @@ fn scores_of_the_players_searches_are_read() {
     let (records, dropped) = fixture.build(&BuildOptions { max_score: Some(20), ..everything() });
     assert_eq!(records.iter().map(|record| record.ply().0).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(dropped, BTreeMap::from([("no-score".to_owned(), 6), ("decided".to_owned(), 8)]));
-    // Samples that need none have them all the same.
+    // Samples that need no scores have them too.
     let all = fixture.build(&BuildOptions { min_moves: 0, ..BuildOptions::new(Method::Pqr) }).0;
     let scored: Vec<_> =
         all.iter().filter_map(|record| Some((record.game(), record.ply().0, record.score()?))).collect();
@@ -339,9 +339,9 @@ fn scores_of_the_players_searches_are_read() {
     assert_eq!((records.len(), dropped), (8, BTreeMap::from([("decided".to_owned(), 8)])));
 }
 
-/// A `.fsd` file of everything is a source like games, and so is what it was converted to.
+/// Building from an unfiltered `.fsd` file, or from its conversion, gives the same samples as building from the games.
 #[test]
-fn samples_are_sifted_as_games_are() {
+fn samples_are_filtered_like_games() {
     let fixture = Fixture::new(20);
     let (all, text) = (fixture.path("all.fsd"), fixture.path("all.binpack"));
     let convert = |from: &Path, to: &Path| {
@@ -382,7 +382,7 @@ fn nothing_depends_on_the_number_of_threads() {
     assert_eq!(one, bytes("5"));
 }
 
-/// The engine's move is legal when White is to move only, its score is 7 times the rule-50 counter.
+/// The engine's move is legal only when White is to move; its score is 7 times the rule-50 counter.
 #[cfg(unix)]
 #[test]
 fn an_engine_scores_the_samples() {
@@ -409,7 +409,7 @@ fn an_engine_scores_the_samples() {
     let labelling = &summary["labelling"];
     assert_eq!(labelling["engine"]["name"], "Fake 1");
     assert_eq!(labelling["limit"], serde_json::json!({ "nodes": 1 }));
-    // Each distinct position once: the rule-50 counter tells repetitions apart, the games are the same.
+    // The rule-50 counter distinguishes the positions of a game, and both games are equal.
     assert_eq!((&labelling["positions"], &labelling["repeated"]), (&8.into(), &8.into()));
     assert_eq!(labelling["failed"], serde_json::json!({ "engine-nonsense": 4 }));
     assert!(!fixture.path("x.fsd.journal").exists());

@@ -1,4 +1,4 @@
-//! `fsbench dataset` from the outside: building, looking, and what happens to broken input and full disks.
+//! `fsbench dataset` as a user runs it: building, inspecting, broken input and full disks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "common/skip.rs"]
@@ -31,7 +31,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A folder with `games.pgn` of these texts.
+/// A folder with a `games.pgn` that contains these texts.
 fn folder(texts: &[&str]) -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("games.pgn"), texts.concat()).unwrap();
@@ -93,7 +93,7 @@ fn filters_drop_and_count() {
         assert_eq!((&summary["samples"], &summary["dropped"]), (&samples.into(), &dropped), "{more:?}");
     };
     check(&["--method", "pqr"], 7, serde_json::json!({}));
-    // Legal moves along the game: 20, 20, 29, 26, 39, 28, 43.
+    // The positions have 20, 20, 29, 26, 39, 28 and 43 legal moves.
     check(&["--method", "pqr", "--min-moves", "29"], 3, serde_json::json!({ "few-moves": 4 }));
     check(&["--method", "pqr", "--min-moves", "30"], 2, serde_json::json!({ "few-moves": 5 }));
     let dropped = serde_json::json!({ "no-score": 1, "not-quiet": 1 });
@@ -158,16 +158,16 @@ fn compressed_games_read_the_same() {
 }
 
 #[test]
-fn a_truncated_stream_gives_its_games_then_an_error() {
+fn a_truncated_stream_yields_its_games_then_an_error() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("games.pgn");
     let mut text = String::new();
     for number in 0..3_000u32 {
         text.push_str(&GAME.replace("\"a\"", &format!("\"{}\"", number.wrapping_mul(2_654_435_761))));
     }
-    let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
-    for cut in [whole.len() / 2, whole.len() - 1] {
-        fs::write(&path, &whole[..cut]).unwrap();
+    let compressed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    for cut in [compressed.len() / 2, compressed.len() - 1] {
+        fs::write(&path, &compressed[..cut]).unwrap();
         let read: Vec<_> = games(&path).unwrap().collect();
         let (last, before) = read.split_last().unwrap();
         assert!(
@@ -214,7 +214,7 @@ fn damage_to_a_built_file_is_found() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused() {
+fn invalid_requests_are_refused() {
     let folder = folder(&["[Event \"x\"]\n\n1. e4 e5 1-0\n"]);
     let check = |arguments: &[&str], status, stderr: &str| check(&fsbench(arguments, folder.path()), status, stderr);
     let build = ["dataset", "build", "games.pgn", "--out"];
@@ -237,7 +237,7 @@ fn requests_that_make_no_sense_are_refused() {
     assert_eq!(names(folder.path()), ["b.binpack", "games.pgn", "noise", "x.7z"]);
 }
 
-/// A file-size limit stands in for a full disk: the write fails in the same way.
+/// A file-size limit simulates a full disk: writes fail in the same way.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
@@ -271,7 +271,7 @@ fn games_are_built_once_into_the_cache() {
     assert_eq!(fs::metadata(&first).unwrap().modified().unwrap(), written);
     assert_eq!(open(&first, Method::Pqr).unwrap(), first);
     assert!(matches!(open(&first, Method::Eval), Err(BuildError::Data(DataError::Method { .. }))));
-    // Damage in the cache is repaired, changed games are other games.
+    // A damaged file in the cache is built again; changed games get another file.
     fs::write(&first, b"damaged").unwrap();
     assert_eq!(open(&games, Method::Pqr).unwrap(), first);
     fs::write(&games, GAME).unwrap();

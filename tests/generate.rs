@@ -1,4 +1,4 @@
-//! `fsbench dataset generate` with engines that behave and engines that do not. The engines are shell scripts.
+//! `fsbench dataset generate` with good and faulty engines, which are shell scripts.
 #![allow(clippy::unwrap_used, reason = "tests")]
 #![cfg(unix)]
 
@@ -21,7 +21,7 @@ fn engine(folder: &Path, on_go: &str) {
     Script::new(on_go).write(&folder.join("engine"));
 }
 
-/// Shuffles knights whatever the opponent does, which ends in a repetition.
+/// Moves knights to and fro until the game ends by repetition.
 const SHUFFLE: &str = r#"set -- $moves
     case $(($# % 4)) in 0) m=g1f3;; 1) m=g8f6;; 2) m=f3g1;; *) m=f6g8;; esac
     echo "info depth 1 score cp 2$(($# % 10))"; echo "bestmove $m""#;
@@ -45,7 +45,7 @@ fn generate(folder: &Path, more: &[&str]) -> Output {
     command.args(arguments).args(more).current_dir(folder).output().unwrap()
 }
 
-/// `dataset generate` with these arguments alone.
+/// `dataset generate` with these arguments only.
 fn run(folder: &Path, arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.args(["dataset", "generate"]).args(arguments.split(' ')).current_dir(folder).output().unwrap()
@@ -62,7 +62,7 @@ fn check(output: &Output, status: i32, stderr: &str) {
 }
 
 #[test]
-fn games_come_with_evals_whatever_the_concurrency() {
+fn games_have_evals_and_do_not_depend_on_concurrency() {
     let folder = TempDir::new().unwrap();
     engine(folder.path(), SHUFFLE);
     let bytes = |concurrency: &str| {
@@ -82,21 +82,21 @@ fn games_come_with_evals_whatever_the_concurrency() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on() {
+fn an_interrupted_run_resumes() {
     let folder = TempDir::new().unwrap();
     let more = ["--random-plies", "0"];
     engine(folder.path(), SHUFFLE);
     check(&generate(folder.path(), &more), 0, "");
-    let whole = fs::read(folder.path().join("g.pgn")).unwrap();
+    let uninterrupted = fs::read(folder.path().join("g.pgn")).unwrap();
     fs::remove_file(folder.path().join("g.pgn")).unwrap();
 
-    // Dies in the fourth game.
+    // The engine dies in the fourth game.
     engine(folder.path(), &format!("echo x >> count; [ $(wc -l < count) -gt 28 ] && exit 3; {SHUFFLE}"));
     let output = generate(folder.path(), &more);
     check(&output, 1, "ended while searching (exit status: 3); 3 finished games are kept in g.pgn.journal");
     assert!(!folder.path().join("g.pgn").exists());
 
-    // A line that was cut off is a game to play again.
+    // The game of an incomplete line is played again.
     let journal = folder.path().join("g.pgn.journal");
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, &text[..text.len() - 20]).unwrap();
@@ -107,7 +107,7 @@ fn an_interrupted_run_goes_on() {
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["resumed"], &summary["engine"]), (&2.into(), &"Fake 1".into()));
-    assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), whole);
+    assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), uninterrupted);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn engines_that_misbehave_are_named() {
 }
 
 #[test]
-fn programs_that_are_no_engines_are_refused() {
+fn programs_that_are_not_engines_are_refused() {
     let folder = TempDir::new().unwrap();
     let with = |engine: &str| {
         let arguments = ["dataset", "generate", "--engine", engine, "--nodes", "5", "--games", "1", "--out", "g.pgn"];
@@ -144,7 +144,7 @@ fn programs_that_are_no_engines_are_refused() {
     assert!(!folder.path().join("g.pgn.journal").exists());
 }
 
-/// A file-size limit stands in for a full disk: the write fails in the same way.
+/// A file-size limit simulates a full disk: writes fail in the same way.
 #[test]
 fn a_full_disk_keeps_the_finished_games() {
     let folder = TempDir::new().unwrap();
@@ -168,17 +168,17 @@ fn a_game_in_which_an_engine_fails_is_played_again() {
     let folder = TempDir::new().unwrap();
     engine(folder.path(), SHUFFLE);
     check(&generate(folder.path(), &["--random-plies", "0"]), 0, "");
-    let whole = fs::read(folder.path().join("g.pgn")).unwrap();
+    let uninterrupted = fs::read(folder.path().join("g.pgn")).unwrap();
     // Each process ends in its 20th search, in the middle of its third game.
     engine(folder.path(), &format!("n=$((n + 1)); [ $n -gt 20 ] && exit 3; {SHUFFLE}"));
     let output = generate(folder.path(), &["--random-plies", "0", "--force", "--format", "json"]);
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["again"], 2);
-    assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), whole);
+    assert_eq!(fs::read(folder.path().join("g.pgn")).unwrap(), uninterrupted);
 }
 
-/// Moves the white rook and the black king to and fro, from any position of the books below.
+/// Moves the white rook and the black king to and fro in any position of the books below.
 const ROOK: &str = r#"set -- $moves
     case $fen in *" w "*) n=$(($# % 4));; *) n=$((($# + 1) % 4));; esac
     case $n in 0) m=a1b1;; 1) m=h8g8;; 2) m=b1a1;; *) m=g8h8;; esac
@@ -216,7 +216,7 @@ fn games_begin_with_the_openings_of_a_book() {
 }
 
 #[test]
-fn games_of_a_book_are_cut_and_go_on() {
+fn games_of_a_book_are_cut_and_continued() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     engine(path, SHUFFLE);
@@ -224,7 +224,7 @@ fn games_of_a_book_are_cut_and_go_on() {
         [Event \"c\"]\n\n1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 *\n";
     fs::write(path.join("b.pgn"), book).unwrap();
     let arguments = "--engine ./engine --nodes 5 --games 2 --force --out g.pgn --format json --book b.pgn";
-    // The whole of the first repeats its start, the second ends in mate; cut to three moves, all can be played.
+    // Uncut, the first game repeats its start position and the second ends in mate; cut to three moves, all are playable.
     let output = run(path, &format!("{arguments} --random-plies 0 --max-plies 3 --book-plies 3"));
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -260,7 +260,7 @@ fn books_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn two_engines_change_colours() {
+fn two_engines_alternate_colours() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     for (file, name, score) in [("one", "Fake", 10), ("two", "Fake", 20), ("three", "Other", 30)] {
@@ -284,7 +284,7 @@ fn two_engines_change_colours() {
     let (one, two, other) = ("Fake #1", "Fake #2", "Other");
     assert_eq!(tags("[White"), [one, two, one, other, two, other, one]);
     assert_eq!(tags("[Black"), [two, one, other, one, other, two, two]);
-    // White's view: after White's first move comes Black's search of 0.20, after Black's White's of 0.10.
+    // White's view: White's first move is followed by the score of Black's search, 0.20, and Black's by White's, 0.10.
     assert!(text.contains("1. Nf3 { [%eval -0.20] } 1... Nf6 { [%eval 0.10] } 2."), "{text}");
     assert!(text.contains("1. Nf3 { [%eval -0.30] } 1... Nf6 { [%eval 0.20] } 2."), "{text}");
     let output = run(path, "--engine ./one --engine-option Stile=x --nodes 5 --games 7 --out h.pgn");
@@ -309,7 +309,7 @@ fn build(folder: &Path) -> BTreeMap<(u32, u16), Record> {
 }
 
 #[test]
-fn samples_are_those_built_from_the_games() {
+fn samples_equal_those_built_from_the_games() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     engine(path, SHUFFLE);
@@ -320,7 +320,7 @@ fn samples_are_those_built_from_the_games() {
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["samples"], &summary["plies"]), (&48.into(), &48.into()));
     let (built, direct) = (build(path), samples(&path.join("x.fsd")));
-    // In a PGN no score can stand before the first move.
+    // PGN cannot hold a score before the first move.
     let without_first: BTreeMap<_, _> = direct.into_iter().filter(|((_, ply), _)| *ply > 0).collect();
     assert_eq!(built, without_first);
 
@@ -339,7 +339,7 @@ fn samples_are_those_built_from_the_games() {
 }
 
 #[test]
-fn stockfish_plays_the_same_games_whatever_the_concurrency() {
+fn stockfish_games_do_not_depend_on_concurrency() {
     let Some(stockfish) = stockfish() else { return };
     let folder = TempDir::new().unwrap();
     let path = folder.path();
@@ -353,7 +353,7 @@ fn stockfish_plays_the_same_games_whatever_the_concurrency() {
     assert_eq!(bytes("x.fsd", "--concurrency 1"), bytes("x.fsd", "--concurrency 2"));
     let (built, direct) = (build(path), samples(&path.join("x.fsd")));
     let games = read(path, "g.pgn");
-    // What is in addition: the last search of an adjudicated game, from which no move was played.
+    // The additional samples are the last searches of adjudicated games, after which no move was played.
     for ((game, ply), record) in &direct {
         match built.get(&(*game, *ply)) {
             Some(same) => assert_eq!(same, record),
@@ -362,7 +362,7 @@ fn stockfish_plays_the_same_games_whatever_the_concurrency() {
     }
     assert!(built.len() > 100 && built.keys().all(|place| direct.contains_key(place)));
 
-    // A random move is played, but the engine's choice recorded: where they differ, the record's move was not played.
+    // A sample's move is the engine's best move, also where a random move was played.
     let random = "--random-move-rate 0.5 --random-move-until 20";
     bytes("x.fsd", random);
     bytes("x.binpack", random);

@@ -1,5 +1,5 @@
-//! Engines for integration tests: shell scripts that behave or do not, and the real one where it is installed.
-#![allow(dead_code, clippy::unwrap_used, reason = "shared by tests that use a part each")]
+//! Engines for integration tests: shell scripts, and Stockfish where it is installed.
+#![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of it")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,10 +8,11 @@ use std::process::Command;
 
 use crate::common::skip::skip;
 
-/// An engine as a shell script. Each text is shell; `$fen` is the last position's start, `$moves` what follows `moves`.
+/// An engine written as a shell script. Each field except `name` is shell code; `$fen` and `$moves` come from the last
+/// `position` command.
 pub struct Script<'a> {
     pub name: &'a str,
-    /// Before it says `uciok`: what else it offers.
+    /// Runs before `uciok`, for example to offer options.
     pub on_uci: &'a str,
     pub on_ready: &'a str,
     pub on_new_game: &'a str,
@@ -19,12 +20,12 @@ pub struct Script<'a> {
 }
 
 impl<'a> Script<'a> {
-    /// Answers as it should, and does `on_go` when asked to search.
+    /// A well-behaved engine that runs `on_go` for each search.
     pub fn new(on_go: &'a str) -> Script<'a> {
         Script { name: "Fake 1", on_uci: ":", on_ready: "echo readyok", on_new_game: ":", on_go }
     }
 
-    /// Writes it to `path`.
+    /// Writes the script to `path`.
     pub fn write(&self, path: &Path) -> PathBuf {
         let Script { name, on_uci, on_ready, on_new_game, on_go } = self;
         let script = format!(
@@ -43,7 +44,7 @@ while read -r line; do
 done
 "#
         );
-        // Another name first: a file that is still open for writing cannot be run.
+        // Written under another name first: a file that is still open for writing cannot be executed.
         let fresh = path.with_extension("new");
         fs::write(&fresh, script).unwrap();
         fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).unwrap();
@@ -52,13 +53,13 @@ done
     }
 }
 
-/// Stockfish, by its place in Debian or by name.
+/// Stockfish, at its path in Debian or by name.
 pub fn stockfish() -> Option<PathBuf> {
-    let found = ["/usr/games/stockfish", "stockfish"]
+    let path = ["/usr/games/stockfish", "stockfish"]
         .into_iter()
         .find(|path| Command::new(path).arg("quit").output().is_ok_and(|output| output.status.success()));
-    if found.is_none() {
+    if path.is_none() {
         skip("stockfish", "there is no stockfish here");
     }
-    found.map(PathBuf::from)
+    path.map(PathBuf::from)
 }
