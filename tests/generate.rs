@@ -250,10 +250,10 @@ fn books_that_cannot_be_used_are_refused() {
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n7k/8/8/8/8/8/P7/R3K3 w\n", "", "the book b, line 2: it lacks the four fields");
     check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "line 1: the game is over in this position");
     check("8/8/8/8/8/8/8/8 b - -\n", "", "line 1: illegal position: empty board");
-    check("# nothing\n", "", "it holds no opening that can be played");
+    check("# nothing\n", "", "it holds no playable opening");
     check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "--book-plies means nothing");
     check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no playable opening (1 were skipped)");
-    check("banana\n", "", "it holds no opening that can be played");
+    check("banana\n", "", "it holds no playable opening");
     fs::remove_file(path.join("b")).unwrap();
     let output = run(path, "--engine ./engine --nodes 5 --games 2 --out g.pgn --book b");
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read b"));
