@@ -1,4 +1,4 @@
-//! What a file holds, whatever it is called and wherever it lies.
+//! A hash of a file's contents, whatever its name and folder.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,15 +8,15 @@ use super::fsd::MAGIC;
 use super::input::{hash_file, head};
 use super::{DataError, Header};
 
-/// Up to this size a file is hashed whole.
-const WHOLE: u64 = 256 << 20;
-/// Of a larger file, so many stretches are hashed, evenly spread, the first and the last byte among them…
+/// Files up to this size are hashed completely.
+const FULL_HASH_BYTES: u64 = 256 << 20;
+/// Of larger files, this many stretches are hashed, evenly spread and including the first and the last byte.
 const STRETCHES: u64 = 64;
-/// … each of this length.
-const STRETCH: u64 = 1 << 20;
+/// Length of a stretch.
+const STRETCH_BYTES: u64 = 1 << 20;
 
-/// A hash that tells contents apart, in hexadecimal: of a `.fsd` file the hash of its samples, else blake3 of the bytes; of
-/// files above 256 MiB of their length and 64 MiB of them, evenly spread.
+/// A hash of a file's contents, in hexadecimal. For a `.fsd` file it is the hash of its samples, for other files blake3
+/// of the bytes; above 256 MiB, of the length and of 64 MiB evenly spread.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -26,7 +26,7 @@ pub fn content_hash(path: &Path) -> Result<String, DataError> {
         return Ok(blake3::Hash::from_bytes(Header::load(path)?.hash).to_hex().to_string());
     }
     let length = path.metadata().map_err(DataError::read(path))?.len();
-    let hash = if length <= WHOLE { hash_file(path)?.1 } else { hash_stretches(path, length)? };
+    let hash = if length <= FULL_HASH_BYTES { hash_file(path)?.1 } else { hash_stretches(path, length)? };
     Ok(hash.to_hex().to_string())
 }
 
@@ -35,10 +35,10 @@ fn hash_stretches(path: &Path, length: u64) -> Result<blake3::Hash, DataError> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&length.to_le_bytes());
     for stretch in 0..STRETCHES {
-        let start = (length - STRETCH) / (STRETCHES - 1) * stretch;
-        let start = if stretch + 1 == STRETCHES { length - STRETCH } else { start };
+        let start = (length - STRETCH_BYTES) / (STRETCHES - 1) * stretch;
+        let start = if stretch + 1 == STRETCHES { length - STRETCH_BYTES } else { start };
         file.seek(SeekFrom::Start(start)).map_err(DataError::read(path))?;
-        hasher.update_reader(file.by_ref().take(STRETCH)).map_err(DataError::read(path))?;
+        hasher.update_reader(file.by_ref().take(STRETCH_BYTES)).map_err(DataError::read(path))?;
     }
     Ok(hasher.finalize())
 }
@@ -53,7 +53,7 @@ mod tests {
         let file = |name: &str, length: u64, odd: u64| {
             let path = folder.path().join(name);
             let mut file = File::create(&path).expect("created");
-            // Sparse: only the odd byte takes room.
+            // The file is sparse: only the odd byte takes space.
             file.set_len(length).expect("grown");
             file.seek(SeekFrom::Start(odd)).expect("sought");
             std::io::Write::write_all(&mut file, b"x").expect("written");
@@ -62,9 +62,9 @@ mod tests {
         let small = file("a.pgn", 1000, 10);
         assert_eq!(file("b.pgn", 1000, 10), small);
         assert_ne!(file("c.pgn", 1000, 11), small);
-        let large = file("d.pgn", WHOLE + 5, 0);
-        assert_eq!(file("e.pgn", WHOLE + 5, 0), large);
-        assert_ne!(file("f.pgn", WHOLE + 5, WHOLE + 4), large);
-        assert_ne!(file("g.pgn", WHOLE + 6, 0), large);
+        let large = file("d.pgn", FULL_HASH_BYTES + 5, 0);
+        assert_eq!(file("e.pgn", FULL_HASH_BYTES + 5, 0), large);
+        assert_ne!(file("f.pgn", FULL_HASH_BYTES + 5, FULL_HASH_BYTES + 4), large);
+        assert_ne!(file("g.pgn", FULL_HASH_BYTES + 6, 0), large);
     }
 }

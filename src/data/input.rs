@@ -1,5 +1,5 @@
-//! Opening what holds games or samples: a file or standard input, plain or compressed. What counts is how the content
-//! begins, not its name. The bytes that go through are counted and hashed, so that nothing is read twice.
+//! Opens files and standard input, plain or compressed, by their content rather than their name. All bytes read are
+//! counted and hashed, so that no file is read twice.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DataError;
 
-/// Where data comes from.
+/// A file or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     File(PathBuf),
@@ -22,7 +22,7 @@ impl Origin {
         if path == Path::new("-") { Origin::Stdin } else { Origin::File(path.into()) }
     }
 
-    /// What messages and manifests call it.
+    /// The name in messages and manifests.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match self {
@@ -31,7 +31,7 @@ impl Origin {
         }
     }
 
-    /// Bytes as stored; none where nobody knows before the end.
+    /// Length as stored; none if it is unknown before the end.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -51,7 +51,7 @@ impl Origin {
     }
 }
 
-/// How a file of games is stored.
+/// The compression of a file.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Compression {
     None,
@@ -61,7 +61,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Told by the first four bytes.
+    /// Detected by the first four bytes.
     #[must_use]
     pub fn of(head: &[u8]) -> Compression {
         match head {
@@ -83,29 +83,30 @@ impl Compression {
     }
 }
 
-/// The first bytes, fewer only at the end.
+/// The first eight bytes; fewer only if there are no more.
 pub fn head(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     reader.take(8).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Bytes behind the compression that are looked at to tell what they are.
+/// Decompressed bytes that are inspected to detect the kind of a file.
 const LOOK_BYTES: u64 = 4096;
 
-/// A source behind its compression.
+/// A decompressed stream.
 pub struct Unpacked {
-    /// Everything, the beginning too.
+    /// The whole stream, including `beginning`.
     pub reader: Box<dyn BufRead + Send>,
     pub compression: Compression,
-    /// The first bytes, 4,096 at most.
+    /// The first bytes, at most 4,096.
     pub beginning: Vec<u8>,
 }
 
-/// Decompresses what is compressed and looks at the beginning. A source that breaks off there does so when it is read.
+/// Decompresses a stream if it is compressed, and inspects its beginning. If the stream is cut off there, reading it
+/// fails.
 ///
 /// # Errors
-/// When nothing can be read of it, or the decoder cannot be set up.
+/// When the stream cannot be read, or the decoder cannot be set up.
 pub fn unpacked(mut stored: impl Read + Send + 'static) -> io::Result<Unpacked> {
     let head = head(&mut stored)?;
     let compression = Compression::of(&head);
@@ -119,7 +120,7 @@ pub fn unpacked(mut stored: impl Read + Send + 'static) -> io::Result<Unpacked> 
     Ok(Unpacked { reader, compression, beginning })
 }
 
-/// Fails once.
+/// A reader that fails once.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {
@@ -128,7 +129,7 @@ impl Read for Failed {
     }
 }
 
-/// What a file is that begins so and can be no text: neither games nor lines of samples.
+/// The kind of a file whose beginning shows that it is not text, and so neither games nor lines of samples.
 #[must_use]
 pub fn not_text(beginning: &[u8]) -> Option<&'static str> {
     let control = |byte: &&u8| byte.is_ascii_control() && !b"\t\n\x0b\x0c\r\x1a".contains(byte);
@@ -147,8 +148,10 @@ pub fn not_text(beginning: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Refuses a file whose beginning shows that it is not text; errors name `path`.
+///
 /// # Errors
-/// When what begins so can be no text; `path` is what the message calls it.
+/// When it is not text.
 pub fn check_text(beginning: &[u8], path: &Path) -> Result<(), DataError> {
     not_text(beginning).map_or(Ok(()), |what| Err(DataError::Unsupported { path: path.into(), what }))
 }
@@ -162,8 +165,10 @@ pub struct Input {
 }
 
 impl Input {
+    /// Opens a file of games or lines of samples.
+    ///
     /// # Errors
-    /// When the file cannot be read or is of a kind that holds no games.
+    /// When the file cannot be read or is not text.
     pub fn open(origin: &Origin) -> Result<Input, DataError> {
         let path = origin.path();
         let raw = origin.open().map_err(DataError::read(&path))?;
@@ -181,13 +186,14 @@ impl Input {
         Input { reader, compression, origin: Origin::Stdin, meter: Meter::default() }
     }
 
-    /// Appends `limit` bytes, fewer only at the end; the number appended. Before an error, what came is appended.
+    /// Appends `limit` bytes and returns their number, which is smaller only at the end. Before an error, the bytes
+    /// read are appended.
     pub fn read(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
         into.reserve(limit);
         self.reader.by_ref().take(limit as u64).read_to_end(into)
     }
 
-    /// Appends bytes up to and with the next line feed, at most `limit`; the number appended, 0 at the end.
+    /// Appends bytes up to and including the next line feed, at most `limit`; returns their number, 0 at the end.
     pub fn line(&mut self, limit: usize, into: &mut Vec<u8>) -> io::Result<usize> {
         self.reader.by_ref().take(limit as u64).read_until(b'\n', into)
     }
@@ -195,7 +201,7 @@ impl Input {
 
 const BUFFER: usize = 1 << 16;
 
-/// What stands behind a compression.
+/// Wraps a stream in the decoder of its compression.
 ///
 /// # Errors
 /// When the decoder cannot be set up.
@@ -212,14 +218,14 @@ pub fn decompressed(
     })
 }
 
-/// Length and blake3 of a file as it is stored.
+/// Length and blake3 of a file as stored.
 pub fn hash_file(path: &Path) -> Result<(u64, blake3::Hash), DataError> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(path).map_err(DataError::read(path))?).map_err(DataError::read(path))?;
     Ok((hasher.count(), hasher.finalize()))
 }
 
-/// Counts and hashes what was read of a source, as it is stored.
+/// Counts and hashes the bytes read from a source, as stored.
 #[derive(Clone, Default)]
 pub struct Meter(Arc<Mutex<blake3::Hasher>>);
 
@@ -240,7 +246,7 @@ impl Meter {
     }
 }
 
-/// A reader under a [`Meter`].
+/// A reader that feeds a [`Meter`].
 pub struct Metered<R> {
     raw: R,
     meter: Meter,

@@ -1,4 +1,4 @@
-//! One sample as it stands in a `.fsd` file: 40 bytes, little-endian, no padding.
+//! A sample as stored in a `.fsd` file: 40 bytes, little-endian, no padding.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | 24–27 | game number, from 0, in file order |
 //! | 28–29 | ply |
 //! | 30–31 | move: bits 0–5 from, 6–11 to, 12–14 promotion (0 none, 1 knight … 4 queen); castling as king takes rook; 0 none |
-//! | 32–33 | score, side to move's view, in the file's unit; −32768 none |
-//! | 34 | game result, side to move's view: 0 loss, 1 draw, 2 win, 255 unknown |
+//! | 32–33 | score from the side to move's point of view, in the file's unit; −32768 none |
+//! | 34 | game result from the side to move's point of view: 0 loss, 1 draw, 2 win, 255 unknown |
 //! | 35 | rule-50 counter in plies |
 //! | 36 | bit 0 side to move (1 = Black); bits 1–4 castling rights, in the order K, Q, k, q |
 //! | 37 | en passant file 0–7, 255 none |
@@ -27,7 +27,7 @@ use thiserror::Error;
 use crate::chess::{PackedBoard, PackedBoardError};
 use crate::units::Ply;
 
-/// How a game ended for one side.
+/// The result of a game for one side.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GameResult {
@@ -54,22 +54,22 @@ impl GameResult {
     }
 }
 
-/// A position with what is known about it.
+/// A position with its move, score and result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     pub position: Chess,
-    /// Number of the game the position comes from.
+    /// Number of the position's game.
     pub game: u32,
     pub ply: Ply,
     /// The move played, or the engine's choice.
     pub mv: Option<Move>,
-    /// Side to move's view, in the file's unit.
+    /// From the side to move's point of view, in the file's unit.
     pub score: Option<i16>,
-    /// Side to move's view.
+    /// From the side to move's point of view.
     pub result: Option<GameResult>,
 }
 
-/// A record's move: squares and promotion, castling as king takes rook. What it means depends on the position.
+/// A record's move: squares and promotion, castling as king takes rook. Its kind depends on the position.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PackedMove(u16);
 
@@ -109,7 +109,7 @@ impl PackedMove {
         }
     }
 
-    /// The move in `position`, where it is legal there.
+    /// The move in `position`; none if it is illegal there.
     #[must_use]
     pub fn in_position(self, position: &Chess) -> Option<Move> {
         let (from, to, promotion) = (self.from(), self.to(), self.promotion());
@@ -133,7 +133,7 @@ impl fmt::Display for PackedMove {
     }
 }
 
-/// The fields of a record that are not about its game.
+/// The fields of a record that describe its position.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct PositionFields {
     pub board: PackedBoard,
@@ -145,7 +145,7 @@ pub(super) struct PositionFields {
     pub ply: Ply,
 }
 
-/// The 40 bytes of a sample. See the module's table.
+/// The 40 bytes of a sample, laid out as in the module's table.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct Record {
@@ -172,7 +172,7 @@ pub enum RecordError {
     Illegal(String),
     #[error("the move {0} is illegal in the position")]
     Move(String),
-    #[error("byte {offset} of the record is {value}, which stands for nothing")]
+    #[error("byte {offset} of the record is {value}, which is not a valid value")]
     Field { offset: usize, value: u8 },
 }
 
@@ -195,7 +195,7 @@ impl Record {
         Record::of(&sample.position, sample.game, sample.ply, sample.mv, sample.score, sample.result)
     }
 
-    /// [`Record::pack`] without a sample of its own.
+    /// As [`Record::pack`], from the parts of a sample.
     ///
     /// # Errors
     /// When more than 32 pieces stand on the board.
@@ -227,7 +227,7 @@ impl Record {
     }
 
     /// # Errors
-    /// When the bytes hold no legal position, or a move that is illegal in it.
+    /// When the position or the move is illegal.
     pub fn unpack(&self) -> Result<Sample, RecordError> {
         let position = self.position()?;
         let mv = match self.packed_move() {
@@ -237,7 +237,7 @@ impl Record {
         Ok(Sample { position, game: self.game(), ply: self.ply(), mv, score: self.score(), result: self.result() })
     }
 
-    /// A sample's record from its parts, without a game.
+    /// A record from its fields; the game number is 0.
     #[inline]
     pub(super) fn from_fields(
         fields: PositionFields,
@@ -259,10 +259,10 @@ impl Record {
         }
     }
 
-    /// Whether the record is written as [`Record::pack`] writes it, its position and its move legal.
+    /// Checks that position and move are legal and that the record is encoded as [`Record::pack`] does.
     ///
     /// # Errors
-    /// As [`Record::unpack`], and naming the first byte that differs.
+    /// As [`Record::unpack`]; otherwise names the first byte that differs.
     pub fn check(&self) -> Result<(), RecordError> {
         let proper = Record::pack(&self.unpack()?)?;
         let (found, proper) = (bytemuck::bytes_of(self), bytemuck::bytes_of(&proper));
@@ -290,10 +290,10 @@ impl Record {
         self
     }
 
-    /// The position alone, validated.
+    /// The position, validated.
     ///
     /// # Errors
-    /// When the bytes hold no legal position.
+    /// When the position is illegal.
     pub fn position(&self) -> Result<Chess, RecordError> {
         let mut setup = Setup::empty();
         setup.board = self.board.unpack()?;
@@ -316,7 +316,7 @@ impl Record {
         Chess::from_setup(setup, CastlingMode::Standard).map_err(|error| RecordError::Illegal(error.to_string()))
     }
 
-    /// A number noted in the last two bytes while samples are being made; zero in files.
+    /// A number that pipelines keep in the last two bytes; zero in files.
     #[must_use]
     pub(crate) const fn scratch(&self) -> u16 {
         u16::from_le_bytes(self.zero)
@@ -327,8 +327,7 @@ impl Record {
         Record { zero: number.to_le_bytes(), ..self }
     }
 
-    /// The same for two records of the same board, side to move, castling rights and en passant square (and move);
-    /// different for others, as far as 64 bits go.
+    /// A hash of board, side to move, castling rights and en passant square, and of the move if asked for.
     #[must_use]
     pub(crate) fn key(&self, with_move: bool) -> u64 {
         let mut bytes = [0u8; 28];
@@ -347,13 +346,13 @@ impl Record {
         &self.board
     }
 
-    /// What a search depends on: board, side to move, castling rights, en passant and rule-50 counter.
+    /// The fields on which a search depends: board, side to move, castling rights, en passant and rule-50 counter.
     #[must_use]
     pub fn search_key(&self) -> ([u8; 24], [u8; 3]) {
         (bytemuck::cast(self.board), [self.flags, self.ep_file, self.rule50])
     }
 
-    /// The same sample with another move, packed.
+    /// The same sample with another packed move.
     #[must_use]
     pub(crate) fn with_move(self, mv: u16) -> Record {
         Record { mv: mv.to_le_bytes(), ..self }
@@ -390,13 +389,13 @@ impl Record {
         }
     }
 
-    /// Plies since a pawn moved or a piece was taken, 255 at most.
+    /// Plies since the last pawn move or capture, at most 255.
     #[must_use]
     pub const fn rule50(&self) -> u8 {
         self.rule50
     }
 
-    /// Whether the record names a move.
+    /// Whether the record has a move.
     #[must_use]
     pub const fn has_move(&self) -> bool {
         u16::from_le_bytes(self.mv) != 0
@@ -414,13 +413,13 @@ impl Record {
         u16::from_le_bytes(self.mv) == pack_move(mv)
     }
 
-    /// What to say of a record none of whose position's legal moves is its move.
+    /// The error for a record whose move is not legal in its position.
     #[must_use]
     pub fn no_such_move(&self) -> RecordError {
         RecordError::Move(PackedMove(u16::from_le_bytes(self.mv)).to_string())
     }
 
-    /// Side to move's view, in the file's unit.
+    /// From the side to move's point of view, in the file's unit.
     #[must_use]
     pub const fn score(&self) -> Option<i16> {
         match i16::from_le_bytes(self.score) {
@@ -429,7 +428,7 @@ impl Record {
         }
     }
 
-    /// Side to move's view.
+    /// From the side to move's point of view.
     #[must_use]
     pub const fn result(&self) -> Option<GameResult> {
         match self.result {
@@ -449,7 +448,7 @@ const fn home_rook(color: Color, side: CastlingSide) -> Square {
     Square::from_coords(file, color.backrank())
 }
 
-/// As bytes 30–31 hold it.
+/// Packs a move as bytes 30–31 store it.
 pub(crate) fn pack_move(mv: Move) -> u16 {
     let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
     mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12

@@ -407,6 +407,6 @@ mod tests {
         let mut damaged = records("e2e4", &[Some(true)]);
         bytemuck::cast_slice_mut::<Record, u8>(&mut damaged)[37] = 9;
         let error = lines_of_records(Path::new("file"), 41, &damaged).expect_err("damaged");
-        assert_eq!(error.to_string(), "record 41 of file: byte 37 of the record is 9, which stands for nothing");
+        assert_eq!(error.to_string(), "record 41 of file: byte 37 of the record is 9, which is not a valid value");
     }
 }

@@ -40,7 +40,7 @@ fn nonsense_is_refused() {
         mutate(&mut record);
         assert_eq!(record.unpack().expect_err("broken").to_string(), expected);
     };
-    check(|r| r.ep_file = 9, "byte 37 of the record is 9, which stands for nothing");
+    check(|r| r.ep_file = 9, "byte 37 of the record is 9, which is not a valid value");
     check(|r| r.mv = (12u16 | 44 << 6).to_le_bytes(), "the move e2e6 is illegal in the position");
     check(|r| r.mv = (12u16 | 28 << 6 | 1 << 12).to_le_bytes(), "the move e2e4n is illegal in the position");
     check(|r| r.mv = (52u16 | 36 << 6).to_le_bytes(), "the move e7e5 is illegal in the position");
@@ -56,8 +56,8 @@ fn every_byte_counts() {
         mutate(&mut record);
         assert_eq!(record.check().expect_err("improper").to_string(), expected);
     };
-    check(|r| r.zero = [0, 7], "byte 39 of the record is 7, which stands for nothing");
-    check(|r| r.flags |= 0x80, "byte 36 of the record is 158, which stands for nothing");
-    check(|r| r.result = 9, "byte 34 of the record is 9, which stands for nothing");
+    check(|r| r.zero = [0, 7], "byte 39 of the record is 7, which is not a valid value");
+    check(|r| r.flags |= 0x80, "byte 36 of the record is 158, which is not a valid value");
+    check(|r| r.result = 9, "byte 34 of the record is 9, which is not a valid value");
     check(|r| r.ep_file = 3, "illegal position: invalid ep square");
 }
