@@ -1,5 +1,5 @@
-//! Embeds in the program what it needs outside its source tree: the shipped feature sets, the commit and, with the feature
-//! `train`, the path of libtorch, so that LD_LIBRARY_PATH is not needed.
+//! Embeds in the program what it needs outside its source tree: the shipped feature sets, the commit and, with the
+//! feature `train`, the path of libtorch, so that LD_LIBRARY_PATH is not needed.
 
 use std::env;
 use std::fs;

@@ -1,10 +1,10 @@
 //! fsbench: which feature set should an NNUE network use?
 //!
-//! A feature set is defined in a few lines of TOML. The encoder, the training batches, the quantised network, the incremental
-//! engine and the comparison all follow from that definition.
+//! A feature set is defined in a few lines of TOML. The encoder, the training batches, the quantised network, the
+//! incremental engine and the comparison all follow from that definition.
 //!
-//! The modules are listed in import order: each may use only modules above it. `report` uses neither libtorch nor the engine,
-//! only `train` uses libtorch, and only `cli` prints. `tests/layers.rs` checks these rules.
+//! The modules are listed in import order: each may use only modules above it. `report` uses neither libtorch nor the
+//! engine, only `train` uses libtorch, and only `cli` prints. `tests/layers.rs` checks these rules.
 
 pub mod units;
 

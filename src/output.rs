@@ -205,8 +205,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Removes all unfinished files before the process ends, while other threads may still be at work. Threads that then start
-/// or finish a file block until the process has ended.
+/// Removes all unfinished files before the process ends, while other threads may still be at work. Threads that then
+/// start or finish a file block until the process has ended.
 pub fn remove_unfinished() {
     let all = unfinished();
     for path in all.iter() {

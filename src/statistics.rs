@@ -16,8 +16,8 @@ pub struct Estimate {
 pub const CONFIDENCE: f64 = 0.95;
 
 impl Estimate {
-    /// The mean of independent repetitions with Student's t interval at n − 1 degrees of freedom: mean ± t · s / √n. `None`
-    /// without values or if a value is not finite.
+    /// The mean of independent repetitions with Student's t interval at n − 1 degrees of freedom: mean ± t · s / √n.
+    /// `None` without values or if a value is not finite.
     #[must_use]
     pub fn over(values: &[f64]) -> Option<Estimate> {
         let count = values.len();

@@ -8,8 +8,8 @@ use crate::play::{EloModel, Interval, MatchEstimate, Pairs, Sprt, SprtOutcome, S
 
 /// Compute Elo, its 95% interval and a sequential test from a match's game pairs
 ///
-/// Each opening is played twice with colours swapped. From the first player's view, a pair's outcome is two losses (LL), a
-/// loss and a draw (LD), a win and a loss or two draws (WL+DD), a win and a draw (WD), or two wins (WW).
+/// Each opening is played twice with colours swapped. From the first player's view, a pair's outcome is two losses
+/// (LL), a loss and a draw (LD), a win and a loss or two draws (WL+DD), a win and a draw (WD), or two wins (WW).
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Counts of pairs: LL,LD,WL+DD,WD,WW

@@ -1,7 +1,7 @@
 //! Handling of SIGINT, SIGTERM and SIGHUP for all commands.
 //!
-//! A signal ends the process and removes its unfinished files. A command that can stop in good order calls [`gracefully`]
-//! and then regularly checks [`requested`]; a second signal ends it at once.
+//! A signal ends the process and removes its unfinished files. A command that can stop in good order calls
+//! [`gracefully`] and then regularly checks [`requested`]; a second signal ends it at once.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -17,8 +17,8 @@ static RECEIVED: AtomicU8 = AtomicU8::new(0);
 /// Whether the command ends by itself after the first signal.
 static GRACEFUL: AtomicBool = AtomicBool::new(false);
 
-/// Starts a thread that handles signals, so that they are handled even if the work hangs. Signals that the process ignores
-/// from its start, as under `nohup`, stay ignored.
+/// Starts a thread that handles signals, so that they are handled even if the work hangs. Signals that the process
+/// ignores from its start, as under `nohup`, stay ignored.
 pub(super) fn listen() -> io::Result<()> {
     let ignored = ignored_signals();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !contains(ignored, *signal)))?;

@@ -10,8 +10,8 @@ use crate::output;
 
 /// Write man pages of fsbench and all its commands
 ///
-/// For example, `fsbench man --out ~/.local/share/man/man1` makes `man fsbench-define` work. `fsbench completions` prints
-/// completion scripts for shells.
+/// For example, `fsbench man --out ~/.local/share/man/man1` makes `man fsbench-define` work. `fsbench completions`
+/// prints completion scripts for shells.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Folder for the pages: fsbench.1, fsbench-define.1 and so on

@@ -1,7 +1,7 @@
 //! The command line: arguments, one file per command, and printing.
 //!
-//! Exit status: 0 success, 1 the work failed, 2 the request was wrong, 128 + n after signal n. Commands print with `outln!`,
-//! `note!` and the functions of `print`, because `println!` panics if the pipe is closed.
+//! Exit status: 0 success, 1 the work failed, 2 the request was wrong, 128 + n after signal n. Commands print with
+//! `outln!`, `note!` and the functions of `print`, because `println!` panics if the pipe is closed.
 
 #[macro_use]
 mod print;

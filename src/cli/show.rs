@@ -15,8 +15,9 @@ use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
 /// Draw a diagram per block with the active features and, for a move, the added and removed ones
 ///
-/// Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow leads to
-/// the second square if the feature has one. Resting the pointer on a mark shows the feature's index and values.
+/// Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow
+/// leads to the second square if the feature has one. Resting the pointer on a mark shows the feature's index and
+/// values.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression

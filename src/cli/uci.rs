@@ -9,8 +9,9 @@ use crate::search::uci;
 
 /// Play as a UCI engine
 ///
-/// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network), Move
-/// Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong command.
+/// Understands the standard commands, and `bench`, `eval` and `d`. Options: Hash, EvalFile (loads another network),
+/// Move Overhead, SoftNodes (check node limits between iterations only). A line `info string error: …` reports a wrong
+/// command.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The network to load at the start; the option EvalFile replaces it

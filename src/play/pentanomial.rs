@@ -1,7 +1,7 @@
 //! Elo from game pairs, by the pentanomial model.
 //!
-//! Each opening is played twice with colours swapped, and such a pair has five outcomes. A pair is one observation, because
-//! its two games are correlated.
+//! Each opening is played twice with colours swapped, and such a pair has five outcomes. A pair is one observation,
+//! because its two games are correlated.
 
 use std::f64::consts::{LN_10, SQRT_2};
 use std::str::FromStr;
@@ -154,8 +154,8 @@ pub struct MatchEstimate {
     pub score: f64,
     /// Logistic Elo: −400 log10(1/μ − 1).
     pub elo: Interval,
-    /// Normalised Elo: the score's distance from ½ in standard deviations, scaled. Unlike logistic Elo, it does not shrink
-    /// when more games are drawn.
+    /// Normalised Elo: the score's distance from ½ in standard deviations, scaled. Unlike logistic Elo, it does not
+    /// shrink when more games are drawn.
     pub nelo: Interval,
     /// Likelihood of superiority: Φ((μ − ½) √N / σ).
     pub los: f64,

@@ -1,5 +1,5 @@
-//! The sequential probability ratio test (SPRT) over game pairs: it stops a match as soon as the results decide between two
-//! Elo hypotheses.
+//! The sequential probability ratio test (SPRT) over game pairs: it stops a match as soon as the results decide between
+//! two Elo hypotheses.
 //!
 //! The log-likelihood ratio compares the most likely pair distributions under each hypothesis (the generalised SPRT;
 //! M. Van den Bergh, "A practical introduction to the GSPRT" and "Normalized Elo").

@@ -1,5 +1,5 @@
-//! The report's tables: one row per feature set, one table per method, in sections. The terminal, Markdown and HTML reports
-//! all print these.
+//! The report's tables: one row per feature set, one table per method, in sections. The terminal, Markdown and HTML
+//! reports all print these.
 
 use super::numbers::{self, MISSING};
 use super::summary::{MethodSummary, SummaryRow};

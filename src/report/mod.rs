@@ -1,7 +1,7 @@
 //! Reports: records become a [`Summary`] with intervals, and that becomes text, Markdown, HTML, plots, CSV and Parquet.
 //!
-//! The tables that all reports share are in `comparison_table`. This module depends on `record` only, so it builds and runs
-//! without libtorch and without the engine. All functions return text or bytes; only [`write()`] writes files.
+//! The tables that all reports share are in `comparison_table`. This module depends on `record` only, so it builds and
+//! runs without libtorch and without the engine. All functions return text or bytes; only [`write()`] writes files.
 
 mod comparison_table;
 mod data_frames;

@@ -181,8 +181,8 @@ fn folders_without_results_are_named() {
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
 }
 
-/// The committed report is what `fsbench report results/quickstart` makes of the committed records. PNG and Parquet files
-/// are not compared: their bytes may differ between versions of a library.
+/// The committed report is what `fsbench report results/quickstart` makes of the committed records. PNG and Parquet
+/// files are not compared: their bytes may differ between versions of a library.
 #[test]
 fn the_committed_report_is_up_to_date() {
     let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");

@@ -50,8 +50,8 @@ pub fn text(summary: &Summary, width: usize) -> String {
 /// Spaces before a table.
 const INDENT: usize = 2;
 
-/// Wraps a text at `width` characters; longer words get a line of their own. The first line is indented by `indent`, all
-/// others by twice as much.
+/// Wraps a text at `width` characters; longer words get a line of their own. The first line is indented by `indent`,
+/// all others by twice as much.
 fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
     let mut lines = vec![" ".repeat(indent)];
     for word in text.split(' ') {

@@ -1,7 +1,7 @@
 //! Principal variation search with a transposition table: one iteration, and the steps of a node before its moves.
 //!
-//! [`super::move_loop`] searches the moves of a node, [`super::quiescence`] the captures below the depth limit. Margins are
-//! in centipawns of [`super::EvalScale`].
+//! [`super::move_loop`] searches the moves of a node, [`super::quiescence`] the captures below the depth limit. Margins
+//! are in centipawns of [`super::EvalScale`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -232,8 +232,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         eval_before(2).or_else(|| eval_before(4)).is_none_or(|before| eval > before)
     }
 
-    /// Decides a node without searching its moves if its evaluation is far outside the window. The inner option is `None`
-    /// if the moves must be searched.
+    /// Decides a node without searching its moves if its evaluation is far outside the window. The inner option is
+    /// `None` if the moves must be searched.
     fn prune_node(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<Option<i32>> {
         let Node { alpha, beta, ply, .. } = node;
         let eval = facts.entry.map_or(facts.eval, |entry| entry.refine(facts.eval, ply));
@@ -308,8 +308,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         self.scale.apply(self.evaluator.score(turn))
     }
 
-    /// Whether the position is a draw by the fifty-move rule, by insufficient material or by repetition. One repetition of
-    /// a position within the search is enough; a position of the game must come back twice.
+    /// Whether the position is a draw by the fifty-move rule, by insufficient material or by repetition. One repetition
+    /// of a position within the search is enough; a position of the game must come back twice.
     pub(super) fn is_draw(&self, position: &Chess) -> bool {
         let reversible = position.halfmoves() as usize;
         if reversible >= 100 {

@@ -17,8 +17,8 @@ pub struct EvalScale(i32);
 impl EvalScale {
     const ONE: f64 = 65_536.0;
 
-    /// Mean |score| after scaling, in the search's centipawns, over the positions of [`EvalScale::of`]. A round number by
-    /// convention, not measured from a reference network.
+    /// Mean |score| after scaling, in the search's centipawns, over the positions of [`EvalScale::of`]. A round number
+    /// by convention, not measured from a reference network.
     pub const REFERENCE_MEAN: f64 = 150.0;
 
     /// Leaves internal units as they are.
@@ -30,7 +30,8 @@ impl EvalScale {
         f64::from(self.0) / Self::ONE
     }
 
-    /// Determines a network's factor from its scores of fixed positions: all positions one legal move after a bench position.
+    /// Determines a network's factor from its scores of fixed positions: all positions one legal move after a bench
+    /// position.
     #[must_use]
     pub fn of(evaluator: &mut Evaluator<'_>) -> EvalScale {
         let (mut sum, mut count) = (0i64, 0i64);

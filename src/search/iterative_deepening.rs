@@ -149,8 +149,8 @@ fn root_moves(game: &Game, limits: &Limits) -> Vec<Move> {
     game.position().legal_moves().into_iter().filter(wanted).collect()
 }
 
-/// One iteration with an aspiration window around the previous value, widened while the value falls outside. `None` when
-/// interrupted.
+/// One iteration with an aspiration window around the previous value, widened while the value falls outside. `None`
+/// when interrupted.
 fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -> Option<i32> {
     const FIRST_WIDTH: i32 = 20;
     const LARGEST_WIDTH: i32 = 800;

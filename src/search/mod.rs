@@ -1,8 +1,8 @@
 //! A chess search over a network's evaluation, so that feature sets can be compared by playing strength.
 //!
 //! [`Searcher`] searches a [`Game`] on one thread by iterative deepening. At a node limit it is deterministic: the same
-//! network, game and limit give the same move, score and node count on every back end. [`bench()`] counts the nodes of fixed
-//! searches, the signature that all back ends must share. [`uci()`] makes a searcher a UCI engine.
+//! network, game and limit give the same move, score and node count on every back end. [`bench()`] counts the nodes of
+//! fixed searches, the signature that all back ends must share. [`uci()`] makes a searcher a UCI engine.
 
 mod alpha_beta;
 mod bench;

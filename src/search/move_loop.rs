@@ -122,8 +122,8 @@ impl AlphaBeta<'_, '_> {
         MovePicker::all_moves(moves, position, &hints)
     }
 
-    /// Tests the table move by a shallow search without it. If every other move stays clearly below its score, the move is
-    /// singular and is extended.
+    /// Tests the table move by a shallow search without it. If every other move stays clearly below its score, the move
+    /// is singular and is extended.
     fn singularity(
         &mut self,
         node: Node<'_>,
@@ -158,8 +158,8 @@ impl AlphaBeta<'_, '_> {
         }))
     }
 
-    /// Makes a move, searches it and unmakes it: the first move with the full window, later ones with a null window and a
-    /// reduced depth, again deeper and wider if they raise alpha.
+    /// Makes a move, searches it and unmakes it: the first move with the full window, later ones with a null window and
+    /// a reduced depth, again deeper and wider if they raise alpha.
     fn search_move(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candidate) -> Option<i32> {
         let Node { position, ply, alpha, beta, .. } = node;
         let &NodeFacts { is_pv, cut_node, .. } = facts;

@@ -1,5 +1,5 @@
-//! Move ordering: the table's move, captures that do not lose material, killers, the counter move, quiet moves by history,
-//! losing captures.
+//! Move ordering: the table's move, captures that do not lose material, killers, the counter move, quiet moves by
+//! history, losing captures.
 
 use shakmaty::{Chess, Color, Move, MoveList, Position, Role};
 

@@ -11,8 +11,8 @@ use super::see::see_at_least;
 use super::transposition::{Bound, TableEntry};
 
 impl AlphaBeta<'_, '_> {
-    /// The value of a position when only captures, promotions to a queen and, in check, all evasions are played. `None` when
-    /// interrupted.
+    /// The value of a position when only captures, promotions to a queen and, in check, all evasions are played. `None`
+    /// when interrupted.
     pub(super) fn quiescence(&mut self, mut node: Node<'_>) -> Option<i32> {
         let Node { position, key, ply, beta, .. } = node;
         let turn = position.turn();

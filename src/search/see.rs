@@ -19,8 +19,8 @@ const ROLES_BY_VALUE: [Role; 6] = [Role::Pawn, Role::Knight, Role::Bishop, Role:
 /// Whether the static exchange evaluation of `mv` is at least `threshold` centipawns.
 ///
 /// After the move both sides capture on its target square with their least valuable attacker and stop when a capture no
-/// longer pays. Pins are ignored. Castling and en passant count 0. A promotion by `mv` counts; promotions in later captures
-/// do not.
+/// longer pays. Pins are ignored. Castling and en passant count 0. A promotion by `mv` counts; promotions in later
+/// captures do not.
 #[must_use]
 pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> bool {
     let Move::Normal { from, to, capture, promotion, role } = mv else {

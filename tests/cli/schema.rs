@@ -1,5 +1,5 @@
-//! Checks documents against the JSON schemas of `src/record/schemas`. Supports the keywords of JSON Schema 2020-12 that they
-//! use and panics at any other keyword, so that no rule is ignored.
+//! Checks documents against the JSON schemas of `src/record/schemas`. Supports the keywords of JSON Schema 2020-12 that
+//! they use and panics at any other keyword, so that no rule is ignored.
 
 use std::path::Path;
 

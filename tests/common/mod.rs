@@ -15,8 +15,8 @@ use rand::RngExt;
 use shakmaty::Position;
 use shakmaty::san::SanPlus;
 
-/// Random moves from the initial position. Three in ten times a capture, promotion or castling is preferred, so that games
-/// reach endings.
+/// Random moves from the initial position. Three in ten times a capture, promotion or castling is preferred, so that
+/// games reach endings.
 pub fn random_game(seed: u64, plies: usize) -> Vec<Move> {
     let mut rng = Seed(5).stream("random game", seed);
     let mut position = Chess::default();

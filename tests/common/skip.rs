@@ -1,6 +1,6 @@
-//! Skipping of tests whose requirements are missing. `FSBENCH_REQUIRE` lists requirements that are known to be present: a
-//! test that would be skipped for lack of one fails instead. Each skip is written as a line to the file `FSBENCH_SKIPS`,
-//! which `scripts/test.sh` shows at its end.
+//! Skipping of tests whose requirements are missing. `FSBENCH_REQUIRE` lists requirements that are known to be present:
+//! a test that would be skipped for lack of one fails instead. Each skip is written as a line to the file
+//! `FSBENCH_SKIPS`, which `scripts/test.sh` shows at its end.
 #![allow(dead_code, clippy::print_stderr, reason = "each test uses only some of these")]
 
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Draws figures as SVG and PNG.
 //!
-//! An SVG names the generic font family `sans-serif`. PNG files and text measurements use DejaVu Sans, which is compiled in,
-//! so figures are the same on every machine.
+//! An SVG names the generic font family `sans-serif`. PNG files and text measurements use DejaVu Sans, which is
+//! compiled in, so figures are the same on every machine.
 
 mod bars;
 mod canvas;

@@ -1,8 +1,8 @@
 //! The search as a UCI engine.
 //!
-//! One thread reads commands, another searches; both write whole lines. The reader itself handles commands that must not
-//! wait for a search (`stop`, `ponderhit`, `quit`, and `isready` during a search). All others are queued. An `info string
-//! error` line reports a wrong command; only `quit` and the end of the input end the engine.
+//! One thread reads commands, another searches; both write whole lines. The reader itself handles commands that must
+//! not wait for a search (`stop`, `ponderhit`, `quit`, and `isready` during a search). All others are queued. An `info
+//! string error` line reports a wrong command; only `quit` and the end of the input end the engine.
 
 mod command;
 mod options;
@@ -173,8 +173,8 @@ struct SearchThread<'s, W> {
 const NO_NETWORK: &str = "no network is loaded: set the option EvalFile to a network file";
 
 impl<W: Write> SearchThread<'_, W> {
-    /// Loads networks and executes commands with them. A searcher borrows its network, so each network has its own turn of
-    /// the loop.
+    /// Loads networks and executes commands with them. A searcher borrows its network, so each network has its own turn
+    /// of the loop.
     fn run(mut self, queue: &Receiver<Command>) {
         let mut next = self.network.take();
         loop {
