@@ -114,7 +114,7 @@ fn clamped_summed_and_nested() {
 #[test]
 fn outer_variables_are_read_and_never_rebound() {
     let message = refused("square(P) for P in pieces if count(2 for P in pieces) == 1");
-    assert!(message.contains("`P` is bound already"), "{message}");
+    assert!(message.contains("`P` is already bound"), "{message}");
     let message = refused("square(P) for P in pieces if count(2 for Q in pieces if file(R) == 1) == 1");
     assert!(message.contains("`R` is not bound here"), "{message}");
     let message = refused("square(Q) for P in pieces if count(2 for Q in pieces) == 1");
