@@ -19,17 +19,11 @@ pub struct Arguments {
     #[arg(long, value_name = "ELO0,ELO1", value_parser = parse_hypotheses, allow_hyphen_values = true)]
     sprt: Option<[f64; 2]>,
     /// Unit of the test's hypotheses: normalised or logistic Elo
-    #[arg(long, value_enum, default_value_t = Model::Normalised, requires = "sprt")]
-    model: Model,
+    #[arg(long, value_enum, default_value_t, requires = "sprt")]
+    model: EloModel,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Copy, Clone, Debug, clap::ValueEnum)]
-enum Model {
-    Normalised,
-    Logistic,
 }
 
 #[derive(Serialize)]
@@ -49,7 +43,7 @@ struct Estimate {
     los: f64,
 }
 
-fn parse_hypotheses(text: &str) -> Result<[f64; 2], String> {
+pub(super) fn parse_hypotheses(text: &str) -> Result<[f64; 2], String> {
     let numbers: Vec<f64> = text.split(',').filter_map(|number| number.trim().parse().ok()).collect();
     <[f64; 2]>::try_from(numbers)
         .ok()
@@ -58,11 +52,7 @@ fn parse_hypotheses(text: &str) -> Result<[f64; 2], String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let model = match arguments.model {
-        Model::Normalised => EloModel::Normalised,
-        Model::Logistic => EloModel::Logistic,
-    };
-    let test = arguments.sprt.map(|[elo0, elo1]| Sprt::new(elo0, elo1, model)).transpose();
+    let test = arguments.sprt.map(|[elo0, elo1]| Sprt::new(elo0, elo1, arguments.model)).transpose();
     let test = test.map_err(|error| Failure::Request(anyhow!("--sprt: {error}")))?;
     let MatchEstimate { score, elo, nelo, los, .. } = arguments.pairs.estimate();
     let document = Document {

@@ -19,8 +19,10 @@ mod help;
 mod input;
 mod interrupt;
 mod man;
+mod match_play;
 mod measure;
 mod net;
+mod openings;
 mod report;
 mod run;
 mod runs;
@@ -100,8 +102,10 @@ enum Command {
     Eval(eval::Arguments),
     Explain(explain::Arguments),
     Man(man::Arguments),
+    Match(match_play::Arguments),
     Measure(measure::Arguments),
     Net(net::Arguments),
+    Openings(openings::Arguments),
     Report(report::Arguments),
     Run(run::Arguments),
     Runs(runs::Arguments),
@@ -125,8 +129,10 @@ impl Command {
             Command::Eval(arguments) => eval::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Man(arguments) => man::run(arguments),
+            Command::Match(arguments) => match_play::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),
             Command::Net(arguments) => net::run(arguments),
+            Command::Openings(arguments) => openings::run(arguments),
             Command::Report(arguments) => report::run(arguments),
             Command::Run(arguments) => run::run(arguments),
             Command::Runs(arguments) => runs::run(arguments),

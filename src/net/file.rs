@@ -16,10 +16,10 @@
 
 use std::path::Path;
 
-use safetensors::Dtype;
+use safetensors::{Dtype, View};
 use serde::{Deserialize, Serialize};
 
-use super::container::{Container, FileKind, Header, VERSION, matrix, read, vector, write};
+use super::container::{Container, FileKind, Header, TensorBytes, VERSION, matrix, read, vector, write};
 use super::{FloatNet, NetError, QuantDense, QuantNet, WeightType, nnue};
 use crate::features::{FeatureSet, Identity};
 
@@ -115,6 +115,24 @@ impl NetFile {
     /// # Errors
     /// As [`NetFile::save`].
     pub fn save_with_description(&self, path: &Path, description: Option<&str>) -> Result<(), NetError> {
+        let (header, tensors) = self.parts(description);
+        write(path, &header, tensors)
+    }
+
+    /// A hash of what the network computes: features, shape, scheme and weights. In hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let (header, tensors) = self.parts(None);
+        let mut hasher = blake3::Hasher::new();
+        // Plain structures serialise.
+        hasher.update(&serde_json::to_vec(&(header.shape, header.scheme, &self.origin.identity)).unwrap_or_default());
+        for tensor in &tensors {
+            hasher.update(tensor.0.as_bytes()).update(&tensor.1.data());
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    fn parts(&self, description: Option<&str>) -> (Header, Vec<(String, TensorBytes)>) {
         let net = &self.net;
         let header = Header {
             version: VERSION,
@@ -147,7 +165,7 @@ impl NetFile {
                 tensors.push(vector(&format!("{name}.bias"), &layer.biases, i32::to_le_bytes, Dtype::I32));
             }
         }
-        write(path, &header, tensors)
+        (header, tensors)
     }
 
     /// Loads an fsbench network or a `.nnue` file; the first bytes tell which. The feature set is not rebuilt here: see

@@ -23,6 +23,6 @@ pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{default_cache, open_or_build, open_or_build_with};
 pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs};
-pub use journal::{JournalError, journal_path};
+pub use journal::{Journal, JournalError, journal_path};
 pub use manifest::{Manifest, manifest_path};
 pub use sample_games::sample_games;

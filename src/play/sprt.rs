@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::pentanomial::{Distribution, NORMALISED_ELO_SCALE, Pairs, SCORES, moments};
 
 /// Unit of the hypotheses.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum EloModel {
     /// Normalised Elo: distance of the mean score from ½ in standard deviations of a pair's score.

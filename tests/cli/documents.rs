@@ -133,6 +133,13 @@ fn documents_about_networks() {
     check(&workspace, "net-info", &["net", "info", "net.safetensors"]);
     check(&workspace, "net-convert", &["net", "convert", "net.safetensors", "copy.safetensors", "--pawn", "200"]);
     check(&workspace, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
+    let book = ["--plies", "4", "--count", "3", "--nodes", "20", "--max-score", "2000", "--out", "book.epd"];
+    check(&workspace, "openings", &[&["openings", "--net", "net.safetensors"], &book[..]].concat());
+    let players = ["match", "net.safetensors", "net.safetensors", "copy.safetensors", "--openings", "book.epd"];
+    let short = ["--nodes", "10", "--pairs", "1", "--hash", "1"];
+    check(&workspace, "match", &[&players[..], &short].concat());
+    let two = ["match", "net.safetensors", "copy.safetensors", "--openings", "book.epd", "--pairs", "1", "--hash", "1"];
+    check(&workspace, "match", &[&two[..], &["--equal-cost", "20", "--sprt", "0,10"]].concat());
     check(&workspace, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&workspace, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
     check(&workspace, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);

@@ -27,11 +27,10 @@ use super::uci::{Engine, EngineIdentity, UciError};
 use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
-use book::Book;
 use finished_game::{FinishedGame, result_text};
 use output::{GameFacts, GameWriter, OutputFormat};
 
-pub use book::{BookFacts, BookOrder, BookSpec};
+pub use book::{Book, BookFacts, BookOrder, BookSpec};
 pub use pairing::Pairing;
 pub use settings::{Adjudication, GenerateJob, GenerateSettings};
 

@@ -14,8 +14,8 @@ use shakmaty::uci::UciMove;
 use shakmaty::{Chess, EnPassantMode};
 
 use super::last_lines::{LastLines, wait_for};
-use super::output_lines::{EngineOption, score, similar_names};
-use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, UciError};
+use super::output_lines::{EngineOption, info_line, similar_names};
+use super::{Analysis, Answer, EngineIdentity, EngineSpec, SearchLimit, UciError, uci_move};
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
@@ -161,29 +161,49 @@ impl Engine {
         position: &Chess,
         limit: SearchLimit,
     ) -> Result<Answer, UciError> {
+        let Analysis { best, eval, .. } = self.analyse(start, moves, position, limit)?;
+        let eval = eval.ok_or_else(|| self.nonsense(position, &uci_move(best), "no score came with it"))?;
+        Ok(Answer { best, eval })
+    }
+
+    /// As [`Engine::search`], with the depth and the nodes that the engine last reported; a score may be missing.
+    ///
+    /// # Errors
+    /// When the engine is gone or silent, or answers with no legal move.
+    pub fn analyse(
+        &mut self,
+        start: &str,
+        moves: &str,
+        position: &Chess,
+        limit: SearchLimit,
+    ) -> Result<Analysis, UciError> {
         let doing = "searching";
         let moves = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
         // Lines written after the earlier search's answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
         self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
-        let mut eval = None;
+        let mut info = None;
         let best = self.read_until(doing, |line| {
             if line.starts_with("info ") {
-                eval = score(line).or(eval);
+                info = info_line(line).or(info);
             }
             line.strip_prefix("bestmove").map(|rest| rest.trim().to_owned())
         })?;
-        let nonsense = |why| UciError::Nonsense {
+        let nonsense = |why| self.nonsense(position, &best, why);
+        let word = best.split_ascii_whitespace().next().unwrap_or_default();
+        let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
+        let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
+        let (depth, nodes) = (info.and_then(|info| info.depth), info.and_then(|info| info.nodes));
+        Ok(Analysis { best: mv, eval: info.map(|info| info.eval), depth, nodes })
+    }
+
+    fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {
+        UciError::Nonsense {
             engine: self.path.clone(),
             doing: format!("searching {}", Fen::from_position(position, EnPassantMode::Legal)),
             answer: format!("bestmove {best}").chars().take(60).collect(),
             why,
-        };
-        let word = best.split_ascii_whitespace().next().unwrap_or_default();
-        let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
-        let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
-        let eval = eval.ok_or_else(|| nonsense("no score came with it"))?;
-        Ok(Answer { best: mv, eval })
+        }
     }
 
     /// Sends a command. This never blocks: the engine has read all earlier commands, and the pipe holds any single one.

@@ -26,6 +26,16 @@ pub struct Answer {
     pub eval: Eval,
 }
 
+/// What a search found, and how far it went.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Analysis {
+    pub best: Move,
+    /// The side to move's view; `None` where the engine reported no score.
+    pub eval: Option<Eval>,
+    pub depth: Option<u32>,
+    pub nodes: Option<u64>,
+}
+
 /// Why an engine gave no usable answer.
 #[derive(Debug, Error)]
 pub enum UciError {

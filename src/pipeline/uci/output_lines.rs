@@ -3,10 +3,19 @@
 use crate::data::Eval;
 use crate::units::Centipawn;
 
-/// The score of an `info` line; `None` for a bound and for any but the first line of a multi-PV search.
-pub fn score(info: &str) -> Option<Eval> {
+/// What an `info` line says of the search.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct InfoLine {
+    /// The side to move's view.
+    pub eval: Eval,
+    pub depth: Option<u32>,
+    pub nodes: Option<u64>,
+}
+
+/// An `info` line with a score, unless the score is a bound or belongs to another line than the first.
+pub fn info_line(info: &str) -> Option<InfoLine> {
     let mut words = info.split_ascii_whitespace();
-    let mut eval = None;
+    let (mut eval, mut depth, mut nodes) = (None, None, None);
     while let Some(word) = words.next() {
         match word {
             "score" => {
@@ -22,11 +31,13 @@ pub fn score(info: &str) -> Option<Eval> {
             "lowerbound" | "upperbound" => return None,
             "multipv" if words.next() != Some("1") => return None,
             "string" => return None,
+            "depth" => depth = words.next()?.parse().ok(),
+            "nodes" => nodes = words.next()?.parse().ok(),
             "pv" => break,
             _ => {}
         }
     }
-    eval
+    eval.map(|eval| InfoLine { eval, depth, nodes })
 }
 
 /// An option that an engine offers: `option name N type T [default D] [min A] [max B] [var V]…`.
@@ -114,7 +125,9 @@ mod tests {
 
     #[test]
     fn scores() {
-        let check = |line: &str, expected| assert_eq!(score(line), expected, "{line}");
+        let check = |line: &str, expected| {
+            assert_eq!(info_line(line).map(|found| found.eval), expected, "{line}");
+        };
         check("info depth 5 score cp -31 nodes 3 pv e2e4", Some(Eval::Score(Centipawn(-31))));
         check("info depth 5 score cp 99999999", Some(Eval::Score(Centipawn(30_000))));
         check("info depth 5 score mate -2 nodes 3", Some(Eval::Mate(-2)));
@@ -124,6 +137,8 @@ mod tests {
         check("info string score cp 31", None);
         check("info depth 5 score cp", None);
         check("info depth 5 score cp x", None);
+        let found = info_line("info depth 5 seldepth 9 score cp 3 nodes 77 nps 1000 pv e2e4 e7e5").unwrap();
+        assert_eq!((found.depth, found.nodes), (Some(5), Some(77)));
     }
 
     #[test]

@@ -80,13 +80,19 @@ pub enum SearchLimit {
     Depth(u32),
     /// Milliseconds.
     MoveTime(u64),
+    /// A game's clock, in milliseconds: what is left to both sides, and the increment per move.
+    Clock {
+        white: u64,
+        black: u64,
+        increment: u64,
+    },
 }
 
 impl SearchLimit {
     /// Whether one thread with a fixed hash gives the same answer every time.
     #[must_use]
     pub const fn reproducible(self) -> bool {
-        !matches!(self, SearchLimit::MoveTime(_))
+        !matches!(self, SearchLimit::MoveTime(_) | SearchLimit::Clock { .. })
     }
 
     /// Whether the limit allows no search at all.
@@ -101,6 +107,9 @@ impl SearchLimit {
             SearchLimit::Nodes(nodes) => format!("go nodes {nodes}"),
             SearchLimit::Depth(depth) => format!("go depth {depth}"),
             SearchLimit::MoveTime(time) => format!("go movetime {time}"),
+            SearchLimit::Clock { white, black, increment } => {
+                format!("go wtime {white} btime {black} winc {increment} binc {increment}")
+            }
         }
     }
 }

@@ -1,0 +1,394 @@
+//! `fsbench match`: networks and UCI engines play each other.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::net::FormatHints;
+use super::print::{print_json, print_text, table};
+use super::{Failure, Format, interrupt};
+use crate::engine::Model;
+use crate::pipeline::uci::EngineSpec;
+use crate::play::{
+    Adjudication, CostRatio, EloModel, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit,
+    NetworkPlayer, Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, Schedule, Sprt, SprtOutcome,
+    SprtState, Termination, equal_cost, parse_time_control, play_match, ratings,
+};
+use crate::record::{read_json, write_json};
+use crate::search::TranspositionTable;
+use crate::units::Seed;
+
+/// Play networks and UCI engines against each other, and say what the result means in Elo
+///
+/// Openings are played in pairs with colours swapped; Elo and its 95% interval count pairs. At a node limit the same match
+/// gives the same games, whatever --concurrency. A match with --out continues where it was interrupted. fsbench plays
+/// networks with its own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI engine.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Network files, run folders, .nnue files, or UCI engines as uci:PROGRAM|Option=value
+    #[arg(value_name = "PLAYER", required = true, num_args = 2..)]
+    players: Vec<String>,
+    #[command(flatten)]
+    hints: FormatHints,
+    /// Openings: EPD or FEN lines, or PGN, plain or compressed
+    #[arg(long, value_name = "FILE")]
+    openings: PathBuf,
+    /// Moves taken from each game of a PGN file [default: all]
+    #[arg(long, value_name = "N")]
+    opening_plies: Option<u16>,
+    /// Nodes per move, the same for all
+    #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
+    /// Nodes per move of the first player; the second gets as many as cost the same processor time
+    #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    equal_cost: Option<u64>,
+    /// Milliseconds per move
+    #[arg(long, value_name = "MS", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    movetime: Option<u64>,
+    /// Seconds per game and increment per move, as 8+0.08
+    #[arg(long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
+    tc: Option<MoveLimit>,
+    /// Game pairs of every two players; with --sprt at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pairs: u64,
+    /// The first player meets the others, and they do not meet each other
+    #[arg(long)]
+    gauntlet: bool,
+    /// Stop when a sequential test of the first Elo against the second has decided, as 0,5
+    #[arg(long, value_name = "ELO0,ELO1", value_parser = super::elo::parse_hypotheses, allow_hyphen_values = true)]
+    sprt: Option<[f64; 2]>,
+    /// Which Elo the test's hypotheses are in
+    #[arg(long, value_enum, default_value_t = EloModel::Normalised, requires = "sprt")]
+    model: EloModel,
+    /// Play every game until the rules end it
+    #[arg(long)]
+    no_adjudication: bool,
+    /// Seed of the order of openings
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Games at once [default: the number of cores]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    concurrency: Option<u16>,
+    /// A player's hash table in MiB
+    #[arg(long, value_name = "MIB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
+        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MOST_MEGABYTES as i64))]
+    hash: u32,
+    /// Milliseconds per move kept in hand when time is limited
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    overhead: u64,
+    /// Longest wait for an engine's answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
+    /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `--format json` prints and `match.json` holds.
+#[derive(Serialize)]
+struct Document {
+    players: Vec<PlayerDocument>,
+    limit: String,
+    openings: OpeningsDocument,
+    seed: u64,
+    adjudication: Option<Adjudication>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equal_cost: Option<CostRatio>,
+    /// Of the first pairing, as its fields stand in `pairings`.
+    #[serde(flatten)]
+    first: PairingDocument,
+    pairings: Vec<PairingDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sprt: Option<SprtOutcome>,
+    /// Of more than two players.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ratings: Vec<Rating>,
+    terminations: Vec<TerminationDocument>,
+}
+
+#[derive(Serialize)]
+struct PlayerDocument {
+    name: String,
+    identity: PlayerIdentity,
+    /// Nodes per move, on average.
+    nodes: f64,
+    nps: f64,
+}
+
+#[derive(Serialize)]
+struct OpeningsDocument {
+    path: PathBuf,
+    count: u64,
+    blake3: String,
+}
+
+/// What two players' games say, seen from the first.
+#[derive(Clone, Serialize)]
+struct PairingDocument {
+    first: usize,
+    second: usize,
+    pairs: Pairs,
+    games: GamesDocument,
+    score: f64,
+    elo: Interval,
+    nelo: Interval,
+    los: f64,
+}
+
+#[derive(Copy, Clone, Serialize)]
+struct GamesDocument {
+    wins: u64,
+    losses: u64,
+    draws: u64,
+}
+
+#[derive(Serialize)]
+struct TerminationDocument {
+    termination: Termination,
+    games: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut players = Vec::new();
+    for text in &arguments.players {
+        players.push(player(text, arguments)?);
+    }
+    // Without a folder the journal lives as long as the match.
+    let temporary = tempfile::tempdir().map_err(Failure::work)?;
+    let folder = arguments.out.as_deref().unwrap_or(temporary.path());
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string()).map_err(Failure::Work)?;
+    let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.hash, folder)).transpose()?;
+    let settings = settings(arguments)?;
+    let result = {
+        let _graceful = interrupt::gracefully();
+        let bar = bar(players.len());
+        let played = play_match(&players, &settings, folder, &interrupt::requested, &mut |progress| {
+            bar.set_length(progress.total);
+            bar.set_position(progress.games);
+            bar.set_message(running(progress.first));
+        });
+        bar.finish_and_clear();
+        played
+    };
+    let result = result.map_err(|error| match &error {
+        MatchError::Stopped => Failure::Work(anyhow!(match &arguments.out {
+            Some(folder) =>
+                format!("interrupted; {} keeps the finished games: give the command again", folder.display()),
+            None => "interrupted; give --out FOLDER to be able to continue a match".into(),
+        })),
+        _ if error.is_request() => Failure::request(error),
+        _ => Failure::work(error),
+    })?;
+    let document = document(result, &settings, cost, arguments);
+    if let Some(folder) = &arguments.out {
+        write_json(&folder.join("match.json"), &document).map_err(Failure::work)?;
+    }
+    match arguments.format {
+        Format::Json => print_json(&document)?,
+        Format::Text => print_text(&text(&document, arguments))?,
+    }
+    Ok(())
+}
+
+fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
+    if let Some(command) = text.strip_prefix("uci:") {
+        let mut parts = command.split('|');
+        let program = parts.next().unwrap_or_default().trim();
+        if program.is_empty() {
+            return Err(Failure::Request(anyhow!("{text:?} names no program; write uci:PROGRAM|Option=value")));
+        }
+        let mut spec = EngineSpec { hash: arguments.hash, ..EngineSpec::new(program) };
+        for option in parts {
+            let option =
+                EngineSpec::parse_option(option).map_err(|why| Failure::Request(anyhow!("{text:?}: {why}")))?;
+            spec.options.push(option);
+        }
+        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Player { name, kind: PlayerKind::Engine(spec), nodes: None });
+    }
+    network_player(Path::new(text), &arguments.hints)
+}
+
+/// A network as a player, named by its path.
+pub(super) fn network_player(path: &Path, hints: &FormatHints) -> Result<Player, Failure> {
+    let place = || path.display().to_string();
+    let file = super::net::load(path, hints)?.file;
+    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
+    let model = Model::new(&file.net);
+    let hash = file.hash();
+    let name = if path.is_dir() { place() } else { path.with_extension("").display().to_string() };
+    Ok(Player { name, kind: PlayerKind::Network(Arc::new(NetworkPlayer { set, model, hash })), nodes: None })
+}
+
+/// Measures the cost of a node, or takes what an earlier call measured for the same match, and sets both players' nodes.
+fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
+    let refused = |text: &str| Failure::Request(anyhow!("--equal-cost {text}"));
+    let [first, second] = players else { return Err(refused("compares two players; give two")) };
+    let (PlayerKind::Network(network), PlayerKind::Network(other)) = (&first.kind, &second.kind) else {
+        return Err(refused("compares networks; give UCI engines --movetime or --tc"));
+    };
+    let path = folder.join("cost.json");
+    let key = (&network.hash, &other.hash, nodes);
+    let measured: Option<((String, String, u64), CostRatio)> = read_json(&path).ok();
+    let kept = measured.filter(|((one, two, nodes), _)| (one, two, *nodes) == key).map(|(_, ratio)| ratio);
+    let ratio = match kept {
+        Some(ratio) => ratio,
+        None => {
+            let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
+            let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
+                bar.set_length(rounds as u64);
+                bar.set_position(done as u64);
+            });
+            bar.finish_and_clear();
+            let ratio = ratio.map_err(Failure::request)?;
+            write_json(&path, &(key, &ratio)).map_err(Failure::work)?;
+            ratio
+        }
+    };
+    first.nodes = Some(nodes);
+    second.nodes = Some(ratio.nodes_of_second(nodes));
+    Ok(ratio)
+}
+
+fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
+    let limit = match (arguments.nodes.or(arguments.equal_cost), arguments.movetime, arguments.tc) {
+        (Some(nodes), ..) => MoveLimit::Nodes(nodes),
+        (_, Some(time), _) => MoveLimit::MoveTime(Duration::from_millis(time)),
+        (_, _, Some(clock)) => clock,
+        _ => return Err(Failure::Request(anyhow!("give a limit: --nodes, --equal-cost, --movetime or --tc"))),
+    };
+    let sprt = arguments.sprt.map(|[elo0, elo1]| Sprt::new(elo0, elo1, arguments.model)).transpose();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(MatchSettings {
+        limit,
+        schedule: if arguments.gauntlet { Schedule::Gauntlet } else { Schedule::RoundRobin },
+        pairs: arguments.pairs,
+        openings: arguments.openings.clone(),
+        opening_plies: arguments.opening_plies,
+        seed: Seed(arguments.seed),
+        adjudication: (!arguments.no_adjudication).then(Adjudication::default),
+        sprt: sprt.map_err(|error| Failure::Request(anyhow!("--sprt: {error}")))?,
+        setup: PlayerSetup {
+            hash: arguments.hash,
+            patience: Duration::from_secs(arguments.patience),
+            overhead: Duration::from_millis(arguments.overhead),
+        },
+        concurrency: arguments.concurrency.map_or(cores, usize::from),
+    })
+}
+
+fn bar(players: usize) -> ProgressBar {
+    let template = match players {
+        2 => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left; {msg}",
+        _ => "{elapsed} {wide_bar} {pos}/{len} games, {eta} left",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(0).with_style(style)
+}
+
+/// The first pairing's Elo so far.
+fn running(pairs: Pairs) -> String {
+    if pairs.total() == 0 {
+        return String::new();
+    }
+    let Interval { value, low, high } = pairs.estimate().elo;
+    format!("Elo {value:+.0} [{low:+.0}, {high:+.0}]")
+}
+
+fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRatio>, arguments: &Arguments) -> Document {
+    let pairing = |(pairing, games): (&crate::play::PairingResult, &[u64; 3])| {
+        let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
+        let [wins, draws, losses] = *games;
+        let games = GamesDocument { wins, losses, draws };
+        PairingDocument {
+            first: pairing.first,
+            second: pairing.second,
+            pairs: pairing.pairs,
+            games,
+            score,
+            elo,
+            nelo,
+            los,
+        }
+    };
+    let pairings: Vec<PairingDocument> = result.pairings.iter().zip(&result.games).map(pairing).collect();
+    let several = result.names.len() > 2;
+    let players = result.names.into_iter().zip(result.identities).zip(&result.work);
+    Document {
+        players: players
+            .map(|((name, identity), work)| PlayerDocument {
+                name,
+                identity,
+                nodes: work.nodes as f64 / work.moves.max(1) as f64,
+                nps: work.nodes as f64 / work.seconds.max(1e-9),
+            })
+            .collect(),
+        limit: settings.limit.describe(),
+        openings: OpeningsDocument {
+            path: settings.openings.clone(),
+            count: result.openings.openings,
+            blake3: result.openings.blake3,
+        },
+        seed: arguments.seed,
+        adjudication: settings.adjudication,
+        equal_cost: cost,
+        first: pairings[0].clone(),
+        sprt: settings.sprt.map(|test| test.outcome(pairings[0].pairs)),
+        ratings: if several { ratings(arguments.players.len(), &result.pairings, settings.seed) } else { Vec::new() },
+        pairings,
+        terminations: result
+            .terminations
+            .into_iter()
+            .map(|(termination, games)| TerminationDocument { termination, games })
+            .collect(),
+    }
+}
+
+fn text(document: &Document, arguments: &Arguments) -> String {
+    let interval = |Interval { value, low, high }: &Interval| format!("{value:+.1} [{low:+.1}, {high:+.1}]");
+    let name = |number: usize| document.players[number].name.clone();
+    let rows = document
+        .players
+        .iter()
+        .map(|player| vec![player.name.clone(), format!("{:.0}", player.nodes), format!("{:.0}", player.nps)]);
+    let mut out = table(&["player", "nodes per move", "nodes/s"], rows);
+    let rows = document.pairings.iter().map(|pairing| {
+        let PairingDocument { first, second, pairs, games, elo, nelo, .. } = pairing;
+        let counts = pairs.counts().map(|count| count.to_string()).join(",");
+        let games = format!("+{} ={} -{}", games.wins, games.draws, games.losses);
+        vec![format!("{} − {}", name(*first), name(*second)), games, counts, interval(elo), interval(nelo)]
+    });
+    let header = ["pairing", "games", "pairs LL,LD,WL+DD,WD,WW", "Elo", "normalised Elo"];
+    let _ = write!(out, "\n\n{}\n", table(&header, rows));
+    if !document.ratings.is_empty() {
+        let rows = document.ratings.iter().map(|rating| vec![name(rating.player), interval(&rating.elo)]);
+        let _ = write!(out, "\n{}\n", table(&["player", "Elo"], rows));
+    }
+    let _ = writeln!(out, "\n{}, {} openings, 95% intervals over pairs", document.limit, document.openings.count);
+    if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds }) = &document.equal_cost {
+        let _ = writeln!(
+            out,
+            "a node costs {one:.0} ns and {two:.0} ns: ratio {ratio:.3} [{low:.3}, {high:.3}] over {rounds} rounds"
+        );
+    }
+    if let Some(SprtOutcome { llr, lower, upper, elo0, elo1, state, .. }) = &document.sprt {
+        let verdict = match state {
+            SprtState::Continue => "not decided".into(),
+            SprtState::AcceptElo0 => format!("{elo0} is accepted; Elo after a sequential stop is biased"),
+            SprtState::AcceptElo1 => format!("{elo1} is accepted; Elo after a sequential stop is biased"),
+        };
+        let _ = writeln!(out, "LLR {llr:.2} [{lower:.2}, {upper:.2}] for {elo0} against {elo1}: {verdict}");
+    }
+    if let Some(folder) = &arguments.out {
+        let _ = writeln!(out, "wrote games.pgn and match.json to {}", folder.display());
+    }
+    out
+}

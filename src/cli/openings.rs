@@ -1,0 +1,83 @@
+//! `fsbench openings`: a book of balanced openings.
+
+use std::path::PathBuf;
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use shakmaty::EnPassantMode;
+use shakmaty::fen::Fen;
+
+use super::match_play::network_player;
+use super::net::FormatHints;
+use super::{Failure, Format, print_json, refuse_existing};
+use crate::output::OutputFile;
+use crate::play::{OpeningSettings, balanced_openings};
+use crate::units::Seed;
+
+/// Make a book of balanced openings: random walks that a reference network calls level
+///
+/// One FEN per line. The same network, settings and seed give the same file.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The network that judges positions
+    #[arg(long, value_name = "FILE")]
+    net: PathBuf,
+    #[command(flatten)]
+    hints: FormatHints,
+    /// The book to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// How many openings
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    count: u32,
+    /// Random moves from the initial position
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(0..=100))]
+    plies: u16,
+    /// Nodes of the search that judges a position
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    /// Largest score of either side, in centipawns of the search's scale
+    #[arg(long, value_name = "CP", default_value_t = 50)]
+    max_score: u16,
+    /// Seed of the random walks
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Replace the book where it exists
+    #[arg(long)]
+    force: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    out: &'a PathBuf,
+    openings: usize,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    refuse_existing(&arguments.out, arguments.force)?;
+    let player = network_player(&arguments.net, &arguments.hints)?;
+    let settings = OpeningSettings {
+        count: arguments.count as usize,
+        plies: arguments.plies,
+        nodes: arguments.nodes,
+        max_score: arguments.max_score,
+        seed: Seed(arguments.seed),
+    };
+    let bar = ProgressBar::new(u64::from(arguments.count));
+    let found = balanced_openings(&player, &settings, |found| bar.set_position(found as u64));
+    bar.finish_and_clear();
+    let found = found.map_err(Failure::request)?;
+    let mut file = OutputFile::create(&arguments.out).map_err(Failure::work)?;
+    for position in &found {
+        let line = format!("{}\n", Fen::from_position(position, EnPassantMode::Legal));
+        file.put(line.as_bytes()).map_err(Failure::work)?;
+    }
+    file.finish().map_err(Failure::work)?;
+    match arguments.format {
+        Format::Text => Ok(outln!("{}: {} openings", arguments.out.display(), found.len())?),
+        Format::Json => print_json(&Document { out: &arguments.out, openings: found.len() }),
+    }
+}

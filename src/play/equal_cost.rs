@@ -1,0 +1,122 @@
+//! How many nodes two networks search in the same processor time.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use shakmaty::CastlingMode;
+use shakmaty::fen::Fen;
+
+use super::MatchError;
+use super::player::{NetworkPlayer, Player};
+use crate::engine::BackEnd;
+use crate::search::{BENCH_FENS, Game, Limits, Searcher};
+
+/// The price of a node: nanoseconds of processor time, medians over rounds in which the two take turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRatio {
+    /// Of the first and the second network.
+    pub nanoseconds_per_node: [f64; 2],
+    /// First network's nanoseconds per second network's: the second searches so many times the first's nodes.
+    pub ratio: f64,
+    /// 95% interval of the median ratio, from order statistics.
+    pub low: f64,
+    pub high: f64,
+    pub rounds: usize,
+}
+
+impl CostRatio {
+    /// Nodes of the second network that cost as much as `nodes` of the first.
+    #[must_use]
+    pub fn nodes_of_second(&self, nodes: u64) -> u64 {
+        ((nodes as f64 * self.ratio).round() as u64).max(1)
+    }
+}
+
+/// Rounds, each over [`POSITIONS`] positions of the bench for both networks.
+const ROUNDS: usize = 15;
+const POSITIONS: usize = 10;
+/// With 15 rounds, the 4th smallest and the 4th largest ratio enclose the median in 96.5% of all cases (binomial).
+const OUTSIDE: usize = 3;
+
+/// Measures two networks in searches of `nodes` nodes; `progress` gets the number of finished rounds.
+///
+/// # Errors
+/// When a network was not made for its feature set.
+pub fn equal_cost(
+    players: [(&Player, &NetworkPlayer); 2],
+    nodes: u64,
+    hash: u32,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<CostRatio, MatchError> {
+    let [(first_player, first), (second_player, second)] = players;
+    let first = Searcher::new(&first.set, &first.model, BackEnd::best(), hash as usize);
+    let second = Searcher::new(&second.set, &second.model, BackEnd::best(), hash as usize);
+    let mut searchers = [
+        first.map_err(|error| MatchError::player(first_player, &error))?,
+        second.map_err(|error| MatchError::player(second_player, &error))?,
+    ];
+    let mut costs: [Vec<f64>; 2] = Default::default();
+    let mut ratios = Vec::new();
+    for round in 0..ROUNDS {
+        let mut cost = [0.0; 2];
+        // Whoever comes second finds other caches: they take turns in that as well.
+        for place in [round % 2, 1 - round % 2] {
+            cost[place] = nanoseconds_per_node(&mut searchers[place], round, nodes);
+            costs[place].push(cost[place]);
+        }
+        ratios.push(cost[0] / cost[1]);
+        progress(round + 1, ROUNDS);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    Ok(CostRatio {
+        nanoseconds_per_node: [median(&mut costs[0]), median(&mut costs[1])],
+        ratio: ratios[ROUNDS / 2],
+        low: ratios[OUTSIDE],
+        high: ratios[ROUNDS - 1 - OUTSIDE],
+        rounds: ROUNDS,
+    })
+}
+
+fn nanoseconds_per_node(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -> f64 {
+    let (mut searched, mut time) = (0, 0.0);
+    for place in 0..POSITIONS {
+        let fen = BENCH_FENS[(round * POSITIONS + place) % BENCH_FENS.len()];
+        let position = fen.parse::<Fen>().ok().and_then(|fen| fen.into_position(CastlingMode::Standard).ok());
+        let Some(position) = position else { continue };
+        searcher.clear();
+        let game = Game::new(position);
+        let start = ProcessorClock::start();
+        searched += searcher.search(&game, &Limits { nodes: Some(nodes), ..Limits::default() }, |_| ()).nodes;
+        time += start.nanoseconds();
+    }
+    time / searched.max(1) as f64
+}
+
+/// Processor time of this thread where the system tells it (Linux), else the time that passes.
+struct ProcessorClock {
+    processor: Option<u64>,
+    wall: Instant,
+}
+
+impl ProcessorClock {
+    fn start() -> ProcessorClock {
+        ProcessorClock { processor: thread_nanoseconds(), wall: Instant::now() }
+    }
+
+    fn nanoseconds(&self) -> f64 {
+        match (self.processor, thread_nanoseconds()) {
+            (Some(start), Some(end)) if end > start => (end - start) as f64,
+            _ => self.wall.elapsed().as_nanos() as f64,
+        }
+    }
+}
+
+/// Nanoseconds that this thread has been running: the first number of its `schedstat`.
+fn thread_nanoseconds() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,263 @@
+//! A game of a match: how the journal keeps it, and its PGN.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use shakmaty::fen::Fen;
+use shakmaty::san::SanPlus;
+use shakmaty::uci::UciMove;
+use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
+
+use crate::data::{Eval, GameResult};
+use crate::pipeline::uci::uci_move;
+use crate::units::Centipawn;
+
+/// A finished game of a match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatchGame {
+    /// Number of the game in the match; games 2p and 2p + 1 are pair p.
+    pub number: u64,
+    /// The players' numbers.
+    pub white: usize,
+    pub black: usize,
+    pub start: Chess,
+    pub moves: Vec<MatchMove>,
+    /// White's view.
+    pub result: GameResult,
+    pub termination: Termination,
+}
+
+/// A move of a game, and the search that chose it.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct MatchMove {
+    pub mv: Move,
+    /// `None` for moves of the opening.
+    pub search: Option<SearchInfo>,
+}
+
+/// What a player said about its move.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct SearchInfo {
+    /// The mover's view; `None` where it gave no score.
+    pub eval: Option<Eval>,
+    pub depth: u32,
+    pub nodes: u64,
+    pub time: Duration,
+}
+
+/// Why a game ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Termination {
+    /// Mate, stalemate, repetition, fifty moves, insufficient material.
+    Rules,
+    Adjudication,
+    /// A player exceeded its time.
+    Time,
+}
+
+impl Termination {
+    /// The PGN tag's value.
+    const fn tag(self) -> &'static str {
+        match self {
+            Termination::Rules => "normal",
+            Termination::Adjudication => "adjudication",
+            Termination::Time => "time forfeit",
+        }
+    }
+}
+
+/// A game in the journal. `moves` has one word per move: the move in UCI notation and, where it was searched,
+/// `@score/depth/nodes/microseconds` (score from the mover's view: centipawns, or `#` and moves to mate, or `?`).
+#[derive(Serialize, Deserialize)]
+struct JournalLine {
+    game: u64,
+    white: usize,
+    black: usize,
+    /// `None` for the initial position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fen: Option<String>,
+    result: GameResult,
+    termination: Termination,
+    moves: String,
+}
+
+/// What the statistics need of a game in the journal.
+#[derive(Deserialize)]
+pub(super) struct GameSummary {
+    pub(super) game: u64,
+    pub(super) white: usize,
+    pub(super) black: usize,
+    /// White's view.
+    pub(super) result: GameResult,
+}
+
+impl GameSummary {
+    pub(super) fn parse(line: &str) -> Result<GameSummary, String> {
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    }
+}
+
+impl MatchGame {
+    pub(super) fn to_journal(&self) -> serde_json::Result<String> {
+        let words: Vec<String> = self.moves.iter().map(word).collect();
+        serde_json::to_string(&JournalLine {
+            game: self.number,
+            white: self.white,
+            black: self.black,
+            fen: self.fen(),
+            result: self.result,
+            termination: self.termination,
+            moves: words.join(" "),
+        })
+    }
+
+    pub(super) fn from_journal(line: &str) -> Result<MatchGame, String> {
+        let JournalLine { game, white, black, fen, result, termination, moves } =
+            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let start = match fen {
+            None => Chess::default(),
+            Some(fen) => {
+                let fen: Fen = fen.parse().map_err(|error| format!("{fen:?}: {error}"))?;
+                fen.into_position(CastlingMode::Standard).map_err(|error| error.to_string())?
+            }
+        };
+        let mut position = start.clone();
+        let mut played = Vec::new();
+        for word in moves.split_ascii_whitespace() {
+            let found = parse_word(word, &position).ok_or_else(|| format!("{word:?} is no move of game {game}"))?;
+            position.play_unchecked(found.mv);
+            played.push(found);
+        }
+        Ok(MatchGame { number: game, white, black, start, moves: played, result, termination })
+    }
+
+    fn fen(&self) -> Option<String> {
+        let is_initial = self.start == Chess::default();
+        (!is_initial).then(|| Fen::from_position(&self.start, EnPassantMode::Legal).to_string())
+    }
+
+    /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score in
+    /// pawns (`M5`: mate in five moves), the depth and the time.
+    #[must_use]
+    pub fn pgn(&self, names: &[String]) -> String {
+        let mut text = String::with_capacity(512 + self.moves.len() * 24);
+        let mut tag = |name: &str, value: &str| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "[{name} \"{value}\"]");
+        };
+        let result = result_text(self.result);
+        tag("Event", "fsbench match");
+        tag("Site", "?");
+        tag("Date", "????.??.??");
+        tag("Round", &(self.number / 2 + 1).to_string());
+        tag("White", &names[self.white]);
+        tag("Black", &names[self.black]);
+        tag("Result", result);
+        if let Some(fen) = self.fen() {
+            tag("SetUp", "1");
+            tag("FEN", &fen);
+        }
+        tag("PlyCount", &self.moves.len().to_string());
+        tag("Termination", self.termination.tag());
+        text.push('\n');
+        let mut position = self.start.clone();
+        for (ply, MatchMove { mv, search }) in self.moves.iter().enumerate() {
+            let number = position.fullmoves();
+            let _ = match (position.turn().is_white(), ply) {
+                (true, _) => write!(text, "{number}. "),
+                (false, 0) => write!(text, "{number}... "),
+                (false, _) => Ok(()),
+            };
+            let _ = write!(text, "{} ", SanPlus::from_move_and_play_unchecked(&mut position, *mv));
+            if let Some(SearchInfo { eval, depth, time, .. }) = search {
+                let _ = match eval {
+                    Some(eval) => write!(text, "{{{}/{depth} {:.3}s}} ", pawns(*eval), time.as_secs_f64()),
+                    None => write!(text, "{{{:.3}s}} ", time.as_secs_f64()),
+                };
+            }
+        }
+        text + result + "\n\n"
+    }
+}
+
+fn pawns(eval: Eval) -> String {
+    match eval {
+        Eval::Score(Centipawn(score)) => format!("{:+.2}", f64::from(score) / 100.0),
+        Eval::Mate(moves) => format!("{}M{}", if moves > 0 { '+' } else { '-' }, moves.abs()),
+    }
+}
+
+const fn result_text(result: GameResult) -> &'static str {
+    match result {
+        GameResult::Win => "1-0",
+        GameResult::Draw => "1/2-1/2",
+        GameResult::Loss => "0-1",
+    }
+}
+
+fn word(played: &MatchMove) -> String {
+    let mut text = uci_move(played.mv);
+    if let Some(SearchInfo { eval, depth, nodes, time }) = played.search {
+        let score = match eval {
+            Some(Eval::Score(Centipawn(score))) => score.to_string(),
+            Some(Eval::Mate(moves)) => format!("#{moves}"),
+            None => "?".into(),
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "@{score}/{depth}/{nodes}/{}", time.as_micros());
+    }
+    text
+}
+
+fn parse_word(word: &str, position: &Chess) -> Option<MatchMove> {
+    let (mv, search) = word.split_once('@').map_or((word, None), |(mv, search)| (mv, Some(search)));
+    let mv = mv.parse::<UciMove>().ok()?.to_move(position).ok()?;
+    let Some(search) = search else { return Some(MatchMove { mv, search: None }) };
+    let mut fields = search.split('/');
+    let score = fields.next()?;
+    let eval = match (score, score.strip_prefix('#')) {
+        ("?", _) => None,
+        (_, Some(moves)) => Some(Eval::Mate(moves.parse().ok()?)),
+        (_, None) => Some(Eval::Score(Centipawn(score.parse().ok()?))),
+    };
+    let (depth, nodes) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let time = Duration::from_micros(fields.next()?.parse().ok()?);
+    fields.next().is_none().then_some(MatchMove { mv, search: Some(SearchInfo { eval, depth, nodes, time }) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = concat!(
+        r#"{"game":5,"white":1,"black":0,"fen":"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2","#,
+        r#""result":"win","termination":"adjudication","moves":"b8c6 g1f3@31/9/4096/7250 g8f6@#-5/7/100/80 f1c4@?/0/5/9"}"#
+    );
+
+    #[test]
+    fn journal_lines_round_trip() {
+        let game = MatchGame::from_journal(LINE).expect("a game");
+        assert_eq!(game.to_journal().expect("JSON"), LINE);
+        assert_eq!(GameSummary::parse(LINE).map(|summary| (summary.game, summary.white)), Ok((5, 1)));
+        let check = |from: &str, to: &str, message: &str| {
+            let error = MatchGame::from_journal(&LINE.replace(from, to)).expect_err("damaged");
+            assert!(error.contains(message), "{error}");
+        };
+        check("b8c6", "b8b6", "\"b8b6\" is no move of game 5");
+        check("@31/9", "@31", "is no move of game 5");
+        check("win", "won", "unknown variant");
+    }
+
+    #[test]
+    fn pgn_has_pairs_scores_and_the_start() {
+        let names = ["A \"x\"".to_owned(), "B".to_owned()];
+        let expected = "[Event \"fsbench match\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"3\"]\n[White \"B\"]\n\
+            [Black \"A \\\"x\\\"\"]\n[Result \"1-0\"]\n[SetUp \"1\"]\n\
+            [FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n[PlyCount \"4\"]\n\
+            [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M5/7 0.000s} 4. Bc4 {0.000s} 1-0\n\n";
+        assert_eq!(MatchGame::from_journal(LINE).expect("a game").pgn(&names), expected);
+    }
+}

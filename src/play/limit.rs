@@ -1,0 +1,74 @@
+//! How long a player may think.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The limit of every move of a match.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MoveLimit {
+    /// Nodes per move; the only limit under which a match repeats exactly.
+    Nodes(u64),
+    /// Time per move.
+    MoveTime(Duration),
+    /// A clock: time for the whole game, and an increment per move.
+    Clock { time: Duration, increment: Duration },
+}
+
+impl MoveLimit {
+    /// Whether the same match gives the same games.
+    #[must_use]
+    pub const fn is_reproducible(self) -> bool {
+        matches!(self, MoveLimit::Nodes(_))
+    }
+
+    /// In words, for tables and PGN.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            MoveLimit::Nodes(nodes) => format!("{nodes} nodes per move"),
+            MoveLimit::MoveTime(time) => format!("{} ms per move", time.as_millis()),
+            MoveLimit::Clock { time, increment } => format!("{}+{} s", time.as_secs_f64(), increment.as_secs_f64()),
+        }
+    }
+}
+
+/// A time control as text: `8+0.08`, seconds and the increment per move.
+///
+/// # Errors
+/// When the text is no time control, as a sentence.
+pub fn parse_time_control(text: &str) -> Result<MoveLimit, String> {
+    let (time, increment) = text.split_once('+').unwrap_or((text, "0"));
+    let seconds = |text: &str| {
+        let value: f64 = text.trim().parse().ok()?;
+        Duration::try_from_secs_f64(value).ok().filter(|time| time.as_secs() < 1_000_000)
+    };
+    match (seconds(time), seconds(increment)) {
+        (Some(time), Some(increment)) if !time.is_zero() => Ok(MoveLimit::Clock { time, increment }),
+        _ => Err("give seconds and an increment per move, as 8+0.08".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_controls() {
+        let check = |text: &str, expected: Option<(u64, u64)>| {
+            let found = parse_time_control(text).ok();
+            let clock = |(time, increment)| MoveLimit::Clock {
+                time: Duration::from_millis(time),
+                increment: Duration::from_millis(increment),
+            };
+            assert_eq!(found, expected.map(clock), "{text}");
+        };
+        check("8+0.08", Some((8_000, 80)));
+        check("60", Some((60_000, 0)));
+        check("0+1", None);
+        check("-1+1", None);
+        check("8+x", None);
+        check("1e30", None);
+    }
+}

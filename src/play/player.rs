@@ -1,0 +1,161 @@
+//! The players of a match: networks under fsbench's own search, and UCI engines.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use shakmaty::{Color, Move, Position};
+
+use super::MatchError;
+use super::game::SearchInfo;
+use super::limit::MoveLimit;
+use crate::data::Eval;
+use crate::engine::{BackEnd, Model};
+use crate::features::FeatureSet;
+use crate::pipeline::uci::{Engine, EngineIdentity, EngineSpec, SearchLimit as UciLimit};
+use crate::search::{Clock, Game, Limits, Score, Searcher};
+use crate::units::Centipawn;
+
+/// A player as a match names it.
+#[derive(Clone)]
+pub struct Player {
+    pub name: String,
+    pub kind: PlayerKind,
+    /// Nodes per move of this player alone, in place of the match's limit.
+    pub nodes: Option<u64>,
+}
+
+/// What plays.
+#[derive(Clone)]
+pub enum PlayerKind {
+    Network(Arc<NetworkPlayer>),
+    Engine(EngineSpec),
+}
+
+/// A network ready to play.
+pub struct NetworkPlayer {
+    pub set: FeatureSet,
+    pub model: Model,
+    /// BLAKE3 hash of the network's file, in hexadecimal.
+    pub hash: String,
+}
+
+/// What determines a player's moves, as the journal and the record keep it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlayerIdentity {
+    Network { hash: String, features: String, nodes: Option<u64> },
+    Engine { engine: EngineIdentity, nodes: Option<u64> },
+}
+
+/// How players are set up.
+#[derive(Copy, Clone, Debug)]
+pub struct PlayerSetup {
+    /// Transposition table of a network's search, in MiB.
+    pub hash: u32,
+    /// Longest wait for a UCI engine's answer, beyond its time for a move.
+    pub patience: Duration,
+    /// Time kept in hand per move, for the overhead of sending it.
+    pub overhead: Duration,
+}
+
+/// A player's clock before its move.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Clocks {
+    /// Time left to White and Black.
+    pub(super) left: [Duration; 2],
+    pub(super) increment: Duration,
+}
+
+/// A player at the board: holds what a worker needs to ask it for moves.
+pub(super) enum Seat<'a> {
+    Network(Box<Searcher<'a>>),
+    Engine(Box<Engine>),
+}
+
+impl<'a> Seat<'a> {
+    pub(super) fn new(player: &'a Player, setup: &PlayerSetup, stop: &Arc<AtomicBool>) -> Result<Seat<'a>, MatchError> {
+        match &player.kind {
+            PlayerKind::Network(network) => {
+                let searcher = Searcher::new(&network.set, &network.model, BackEnd::best(), setup.hash as usize);
+                let mut searcher = searcher.map_err(|error| MatchError::player(player, &error))?;
+                searcher.set_stop_flag(Arc::clone(stop));
+                Ok(Seat::Network(Box::new(searcher)))
+            }
+            PlayerKind::Engine(spec) => Ok(Seat::Engine(Box::new(Engine::start(spec, setup.patience)?))),
+        }
+    }
+
+    pub(super) fn new_game(&mut self) -> Result<(), MatchError> {
+        match self {
+            Seat::Network(searcher) => searcher.clear(),
+            Seat::Engine(engine) => engine.new_game()?,
+        }
+        Ok(())
+    }
+
+    /// Chooses a move of `game`, which is not over. `line`: the game's start and its moves, for UCI engines.
+    pub(super) fn choose(
+        &mut self,
+        game: &Game,
+        line: &UciLine,
+        limit: MoveLimit,
+        clocks: Option<Clocks>,
+        setup: &PlayerSetup,
+    ) -> Result<(Move, SearchInfo), MatchError> {
+        let start = Instant::now();
+        match self {
+            Seat::Network(searcher) => {
+                let limits = network_limits(limit, clocks, game.position().turn(), start, setup.overhead);
+                let found = searcher.search(game, &limits, |_| ());
+                let Some(best) = found.best else { return Err(MatchError::Stopped) };
+                // A node limit can end the first iteration: then there is no score yet.
+                let eval = (found.depth > 0).then_some(match found.score {
+                    Score::Cp(score) => Eval::Score(Centipawn(score)),
+                    Score::Mate(moves) => Eval::Mate(moves),
+                });
+                let (depth, nodes) = (found.depth, found.nodes);
+                Ok((best, SearchInfo { eval, depth, nodes, time: start.elapsed() }))
+            }
+            Seat::Engine(engine) => {
+                let analysis = engine.analyse(&line.start, &line.moves, game.position(), uci_limit(limit, clocks))?;
+                let (depth, nodes) = (analysis.depth.unwrap_or(0), analysis.nodes.unwrap_or(0));
+                Ok((analysis.best, SearchInfo { eval: analysis.eval, depth, nodes, time: start.elapsed() }))
+            }
+        }
+    }
+}
+
+/// A game as UCI engines are told it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UciLine {
+    /// FEN of the start.
+    pub(super) start: String,
+    /// Moves in UCI notation, separated by blanks.
+    pub(super) moves: String,
+}
+
+fn network_limits(limit: MoveLimit, clocks: Option<Clocks>, turn: Color, start: Instant, overhead: Duration) -> Limits {
+    let clock = match (limit, clocks) {
+        (MoveLimit::Nodes(nodes), _) => return Limits { nodes: Some(nodes), ..Limits::default() },
+        (MoveLimit::MoveTime(time), _) | (MoveLimit::Clock { time, .. }, None) => Clock::fixed(start, time, overhead),
+        (MoveLimit::Clock { .. }, Some(Clocks { left, increment })) => {
+            Clock::share(start, left[turn.fold_wb(0, 1)], increment, None, overhead)
+        }
+    };
+    Limits { clock: Some(clock), ..Limits::default() }
+}
+
+fn uci_limit(limit: MoveLimit, clocks: Option<Clocks>) -> UciLimit {
+    match (limit, clocks) {
+        (MoveLimit::Nodes(nodes), _) => UciLimit::Nodes(nodes),
+        (MoveLimit::MoveTime(time), _) | (MoveLimit::Clock { time, .. }, None) => {
+            UciLimit::MoveTime(time.as_millis() as u64)
+        }
+        (MoveLimit::Clock { .. }, Some(Clocks { left: [white, black], increment })) => {
+            let millis = |time: Duration| time.as_millis() as u64;
+            UciLimit::Clock { white: millis(white), black: millis(black), increment: millis(increment) }
+        }
+    }
+}
