@@ -173,7 +173,10 @@ fn every_reader_takes_a_unit_and_says_which() {
     check_unit(&["info", "x.binpack", "--from-unit", "cp"], &"centipawns".into(), "request");
     let text = fsbench(&["dataset", "info", "x.binpack"], folder.path());
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("internal units, 208 a pawn (assumed: the file does not say; --from-unit)"), "{text}");
+    assert!(
+        text.contains("internal units, 208 a pawn (assumed, because the file does not say; see --from-unit)"),
+        "{text}"
+    );
 
     let build = |more: &[&str]| {
         let arguments = ["dataset", "build", "--method", "eval", "--min-ply", "0", "--force", "--out"];
@@ -187,7 +190,7 @@ fn every_reader_takes_a_unit_and_says_which() {
     let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);
     assert_eq!((scores, unit), (vec![208, -104, 31_998, -3], ScoreUnit::STOCKFISH));
     assert_eq!(source, FileUnit { unit: ScoreUnit::STOCKFISH, origin: UnitOrigin::FormatDefault });
-    assert!(said.contains("the scores of x.binpack are taken as internal units, 208 a pawn"), "{said}");
+    assert!(said.contains("the scores of x.binpack are assumed to be internal units, 208 a pawn"), "{said}");
     let (_, unit, source, said) = build(&["a.fsd", "x.binpack", "--from-unit", "cp"]);
     assert_eq!((unit, source.origin, said.as_str()), (ScoreUnit::Centipawns, UnitOrigin::Request, ""));
     // Several units become one; a unit is for the files that do not say theirs.
