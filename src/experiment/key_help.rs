@@ -112,7 +112,7 @@ impl KeyHelp {
         let mut meaning = meaning.split_once(". ").map_or(meaning, |(first, _)| first).to_owned();
         let values = option.get_possible_values();
         let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-        if option.get_action().takes_values() && !names.iter().all(|name| meaning.contains(name)) {
+        if option.get_action().takes_values() && names.iter().filter(|name| meaning.contains(**name)).count() < 2 {
             meaning += &format!(" ({})", names.join(", "));
         }
         KeyHelp { key: option.get_id().to_string(), default, meaning }

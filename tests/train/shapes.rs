@@ -87,7 +87,7 @@ fn the_simple_scheme_is_trained_and_exported() {
     }
     let config = with(&bench.config(Method::Eval), |settings| settings.scheme = Some("simple".into()));
     let error = bench.run(&config, "hidden", false, &mut Silent).expect_err("a hidden layer");
-    assert!(error.is_request() && error.to_string().contains("networks with hidden layers take"), "{error}");
+    assert!(error.is_request() && error.to_string().contains("does not support hidden layers"), "{error}");
     let config = with(&config, |settings| settings.scheme = Some("fancy".into()));
     let error = bench.run(&config, "fancy", false, &mut Silent).expect_err("no such scheme").to_string();
     assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, simple");
