@@ -75,7 +75,7 @@ fn the_pawn_value_is_reported_and_can_be_changed() {
     network(100).save(&folder.path().join("a")).unwrap();
     let text = stdout(&convert(folder.path(), &["a", "b.nnue"]));
     assert!(text.contains("a pawn is 100 internal units, as before"), "{text}");
-    assert!(text.contains("expects 356 units per pawn and will see scores 0.28 times too large"), "{text}");
+    assert!(text.contains("expects 356 units per pawn, so its scores are 0.28 times as large"), "{text}");
     let kept = Nnue::load(&folder.path().join("b.nnue"), None).unwrap();
     assert_eq!(kept.net.stacks, network(100).net.stacks);
 

@@ -155,7 +155,7 @@ fn text(conversion: &Conversion) -> String {
     if let Some(engine) = engine.filter(|engine| *engine != to) {
         let times = f64::from(to) / f64::from(engine);
         lines.push(format!(
-            "{kind} expects {engine} units per pawn and will see scores {times:.2} times too large; --pawn {engine} scales the \
+            "{kind} expects {engine} units per pawn, so its scores are {times:.2} times as large; --pawn {engine} scales the \
              last layer"
         ));
     }
