@@ -20,7 +20,8 @@ use crate::train::EpochMetrics;
 /// Run an experiment: build its data, train and measure everything that it lists, and report
 ///
 /// The same command resumes an interrupted experiment: it does only the steps that are missing or changed. The folder
-/// networks/ of the results has links to the networks; `fsbench runs` lists their runs. --help lists the keys of the file.
+/// networks/ of the results has links to the networks; `fsbench runs` lists their runs. --help lists the keys of the
+/// file.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = key_help::text())]
 pub struct Arguments {

@@ -14,8 +14,8 @@ use crate::pipeline;
 
 /// List the runs that experiments keep: folder, size and the experiments that use them; remove unused runs
 ///
-/// An experiment uses the runs of its file as it was last run, as long as its results folder exists. If an experiment needs
-/// a removed run again, it trains it again.
+/// An experiment uses the runs of its file as it was last run, as long as its results folder exists. If an experiment
+/// needs a removed run again, it trains it again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Remove the runs that no experiment uses, after a question
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn confirmed(unused: &[&KeptRun]) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Request(anyhow::anyhow!(
-            "--remove asks before it removes runs, but there is no terminal; give --yes to remove them without a question"
+            "--remove asks before it removes runs, but there is no terminal; give --yes to skip the question"
         )));
     }
     unused.iter().for_each(|run| note!("{}", run.path.display()));

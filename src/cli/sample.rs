@@ -9,8 +9,8 @@ use crate::pipeline::sample_games;
 /// Games or samples in any format; without `--data`, the sample games that come with fsbench.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Data {
-    /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats [default: the sample games that come with
-    /// fsbench]
+    /// Games or samples: PGN (also .zst, .gz, .bz2), .fsd and the other formats [default: the sample games that come
+    /// with fsbench]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 }

@@ -39,8 +39,8 @@ pub struct Arguments {
     /// When the data are built, leave out positions before this ply [default: 20 for eval, 0 for pqr]
     #[arg(long, value_name = "PLY")]
     min_ply: Option<u16>,
-    /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per pawn
-    /// [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
+    /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per
+    /// pawn [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     /// eval: what a sample must have [default: a score when the data are built, else a score or a result]
@@ -86,8 +86,8 @@ pub struct Arguments {
     /// together hold all of them
     #[arg(long, value_name = "I/N", default_value_t)]
     shard: Shard,
-    /// How consumers open the memory: unnamed = through /proc/PID/fd/N, which leaves nothing behind after a kill; named =
-    /// through a file in /dev/shm, for consumers in another container or without access to /proc
+    /// How consumers open the memory: unnamed = through /proc/PID/fd/N, which leaves nothing behind after a kill; named
+    /// = through a file in /dev/shm, for consumers in another container or without access to /proc
     #[arg(long, value_enum, default_value_t)]
     shm: ShmNaming,
     /// Measure how fast batches are made, without a consumer

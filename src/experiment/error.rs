@@ -21,14 +21,12 @@ pub enum ExperimentError {
     #[error("no run of the experiment uses the set '{set}'; the experiment has {known}")]
     NoSuchSet { set: String, known: String },
     #[error(
-        "another experiment is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder (two trainings at \
-         once would distort each other's timings)",
+        "another experiment is running in {}; wait for it to end, or set FSBENCH_CACHE to another folder (two trainings \
+         at once would distort each other's timings)",
         .0.display()
     )]
     Busy(PathBuf),
-    #[error(
-        "this fsbench was built without the trainer; to run experiments, build it with the feature `train` (the default)"
-    )]
+    #[error("this fsbench has no trainer; to run experiments, build it with the feature `train` (the default)")]
     NoTrainer,
     #[error("interrupted; the same command resumes it")]
     Interrupted,

@@ -1,5 +1,5 @@
-//! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without data,
-//! libtorch or an engine.
+//! The work behind an experiment's steps, as a trait: so the order of steps and the resumption can be tested without
+//! data, libtorch or an engine.
 
 use std::path::{Path, PathBuf};
 

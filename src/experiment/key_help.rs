@@ -1,5 +1,5 @@
-//! The help on the keys of an experiment file, as `fsbench run --help` prints it. A test compares it with the keys that the
-//! file's reader accepts.
+//! The help on the keys of an experiment file, as `fsbench run --help` prints it. A test compares it with the keys that
+//! the file's reader accepts.
 
 use clap::Args;
 use serde::Serialize;

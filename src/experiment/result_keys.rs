@@ -44,8 +44,8 @@ impl Runner<'_> {
         let set = &self.plan.sets[run.set];
         let data = self.data.get(&run.key.method);
         let hash = data.map(|data| data.hash.as_str());
-        // The unit belongs to the key because the same numbers are other scores in another unit. Centipawns are left out,
-        // which keeps the keys of results from before other units existed.
+        // The unit belongs to the key because the same numbers are other scores in another unit. Centipawns are left
+        // out, which keeps the keys of results from before other units existed.
         let unit = data.map(|data| data.score_unit).filter(|unit| *unit != ScoreUnit::Centipawns);
         let from_unit = unit.filter(|_| run.key.method == Method::Eval);
         let mut config = TrainConfig { from_unit, ..run.config(set, PathBuf::new()) };

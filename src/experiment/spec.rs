@@ -1,5 +1,5 @@
-//! An experiment's validated settings. `toml_file.rs` reads them, `checks.rs` validates them, `plan.rs` expands them into
-//! runs.
+//! An experiment's validated settings. `toml_file.rs` reads them, `checks.rs` validates them, `plan.rs` expands them
+//! into runs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -193,8 +193,8 @@ impl Experiment {
             .ok_or_else(|| ExperimentError::NoData { at: self.location_of(&self.data), path: written.to_path_buf() })
     }
 
-    /// A set as the command line takes it. A file beside the experiment, named by path or without `.toml`, takes precedence
-    /// over any other set.
+    /// A set as the command line takes it. A file beside the experiment, named by path or without `.toml`, takes
+    /// precedence over any other set.
     #[must_use]
     pub fn set_request(&self, written: &str) -> String {
         let file = match written.ends_with(".toml") {

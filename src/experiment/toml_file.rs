@@ -162,7 +162,7 @@ impl RunsTable {
             return Err(Problem::at(label, "a label must be one line of text".into()));
         }
         if self.sets.len() > 1 && !written.contains(SET_PLACEHOLDER) {
-            let message = "a label for several sets must contain {set}, which stands for the set's name, so that all rows \
+            let message = "a label for several sets must contain {set}, which stands for the set's name, so that rows \
                            have different labels";
             return Err(Problem::at(label, message.into()));
         }

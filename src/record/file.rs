@@ -15,13 +15,14 @@ pub enum RecordFileError {
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: line {}, column {}: not the expected record: {source}", path.display(), source.line(), source.column())]
+    #[error("{}: line {}, column {}: not a valid record: {source}", path.display(), source.line(), source.column())]
     Parse { path: PathBuf, source: serde_json::Error },
     #[error("cannot turn {} into JSON: {source}", path.display())]
     Serialise { path: PathBuf, source: serde_json::Error },
 }
 
-/// Writes a file atomically ([`output::write`]). Creates missing folders; does not touch a file that has these bytes already.
+/// Writes a file atomically ([`output::write`]). Creates missing folders; does not touch a file that has these bytes
+/// already.
 ///
 /// # Errors
 /// When the folder cannot be created or written, or the disk is full; the old file then stays unchanged.

@@ -54,7 +54,8 @@ pub struct RunRecord {
     pub parameters: u64,
     pub training_samples: u64,
     pub validation_samples: u64,
-    /// The best epoch, whose network was measured; `None` in records of versions that measured the last epoch's network.
+    /// The best epoch, whose network was measured; `None` in records of versions that measured the last epoch's
+    /// network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_epoch: Option<u32>,
     /// Validation loss of that epoch.

@@ -83,7 +83,8 @@ pub struct SpeedRecord {
     pub machine: Option<Machine>,
 }
 
-/// The speed of a network whose FT neurons were permuted so that more chunks of inputs are zero; its scores are the same.
+/// The speed of a network whose FT neurons were permuted so that more chunks of inputs are zero; its scores are the
+/// same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FtPermutedSpeed {
     /// Number of positions that the permutation was found on, from other games than those evaluated.

@@ -107,8 +107,8 @@ fn prefetch(record: &Record) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(record).cast::<i8>();
-        // SAFETY: x86-64 always has SSE. `start` and `start + BYTES - 1` are the first and last byte of `record`, so the
-        // offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
+        // SAFETY: x86-64 always has SSE. `start` and `start + BYTES - 1` are the first and last byte of `record`, so
+        // the offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(start);
             _mm_prefetch::<_MM_HINT_T0>(start.add(Record::BYTES - 1));

@@ -1,9 +1,9 @@
-//! The batches of a binpack that is served without building a data set. An epoch shuffles the file's segments, cuts that
-//! sequence into windows of some hundred thousand samples, and shuffles the samples of each window; the result depends on
-//! seed and data alone.
+//! The batches of a binpack that is served without building a data set. An epoch shuffles the file's segments, cuts
+//! that sequence into windows of some hundred thousand samples, and shuffles the samples of each window; the result
+//! depends on seed and data alone.
 //!
-//! The workers that need a window decode it together, segment by segment. It is dropped when later windows are in use, so
-//! memory does not grow with the file.
+//! The workers that need a window decode it together, segment by segment. It is dropped when later windows are in use,
+//! so memory does not grow with the file.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

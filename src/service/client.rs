@@ -58,8 +58,8 @@ struct Arrays {
 }
 
 impl Client {
-    /// Starts `program samples-service …` and waits for its description. The service's stderr is copied to this process's
-    /// stderr; errors quote its last lines.
+    /// Starts `program samples-service …` and waits for its description. The service's stderr is copied to this
+    /// process's stderr; errors quote its last lines.
     ///
     /// # Errors
     /// When the program does not start, refuses the request, or describes memory that cannot be mapped.

@@ -1,6 +1,6 @@
 //! Tracks who owns each slot: a worker claims it, the announcer hands it to the consumer, the consumer gives it back.
-//! Batches are claimed and announced in ascending order. A batch is claimed together with a slot, so the oldest one always
-//! has a slot and the stream cannot deadlock.
+//! Batches are claimed and announced in ascending order. A batch is claimed together with a slot, so the oldest one
+//! always has a slot and the stream cannot deadlock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -99,7 +99,7 @@ pub(super) fn eligible_records(
     })?;
     if let Some(index) = unsound {
         return refused(format!(
-            "sample {index} of {data} has a damaged board: a square holds a value that is not a piece; build the data anew"
+            "sample {index} of {data} has a damaged board: a square holds an invalid piece; build the data anew"
         ));
     }
     if in_split == 0 {

@@ -1,5 +1,5 @@
-//! The batches of a mapped file. Their samples depend on seed, data and epoch alone, so that threads need no agreement and
-//! a resumed run sees the same batches.
+//! The batches of a mapped file. Their samples depend on seed, data and epoch alone, so that threads need no agreement
+//! and a resumed run sees the same batches.
 //!
 //! An epoch shuffles the file's blocks of records, cuts that sequence into windows of about a million samples, and
 //! shuffles the samples of each window. So a file of any size is read block by block, in bounded memory; a file of one
@@ -15,7 +15,8 @@ use super::shuffle::{bucket_shuffle, fisher_yates};
 /// Records per block.
 const BLOCK: usize = 4_096;
 const WINDOW_SAMPLES: u64 = 1 << 20;
-/// Cached windows besides those that workers hold: the current one, the one before (for slow workers) and the one after.
+/// Cached windows besides those that workers hold: the current one, the one before (for slow workers) and the one
+/// after.
 const CACHED_WINDOWS: usize = 3;
 
 /// Hints to a mapped file about the records it will need and those it can release.

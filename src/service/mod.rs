@@ -1,17 +1,17 @@
 //! The sample service: a process that encodes batches into shared memory for a trainer in any language.
 //!
-//! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer (the command
-//! `samples-service`), [`Client`] the consumer, and [`bench`] measures the producer without a consumer.
+//! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer (the
+//! command `samples-service`), [`Client`] the consumer, and [`bench`] measures the producer without a consumer.
 //!
 //! By default the shared memory has no name: it is an unlinked file in `/dev/shm`, which consumers open through the
 //! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it has ended, even by a kill. With
 //! `--shm named` it has a name until the consumer has mapped it.
 //!
 //! # Trust
-//! A [`Client`] does not trust the service. It checks the description, the slot numbers, headers, offsets and indices, and
-//! copies every batch out of the shared memory before it hands it out: a broken service causes errors or wrong numbers,
-//! but no memory errors. Two things remain in the service's power: it can send nothing, and it can shorten the shared
-//! memory, which kills the consumer with SIGBUS.
+//! A [`Client`] does not trust the service. It checks the description, the slot numbers, headers, offsets and indices,
+//! and copies every batch out of the shared memory before it hands it out: a broken service causes errors or wrong
+//! numbers, but no memory errors. Two things remain in the service's power: it can send nothing, and it can shorten the
+//! shared memory, which kills the consumer with SIGBUS.
 
 mod batch_encoder;
 mod batch_source;

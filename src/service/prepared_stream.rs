@@ -118,8 +118,8 @@ fn check(request: &Request) -> Result<(), ServiceError> {
 }
 
 /// Room for active features per position and side: the set's upper bound if that keeps slots small, otherwise 1.5 times
-/// the largest number in `some` samples of the data. The estimate is an average over a whole batch; if a batch needs more,
-/// the stream fails with an error.
+/// the largest number in `some` samples of the data. The estimate is an average over a whole batch; if a batch needs
+/// more, the stream fails with an error.
 fn indices_per_position(
     request: &Request,
     set: &FeatureSet,

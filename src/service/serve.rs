@@ -18,8 +18,8 @@ use super::{END, FAILED, PreparedStream, ServiceError};
 /// How long the memory of a stream without batches waits for a consumer to map it.
 const MAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until the data end or
-/// the consumer closes `input`.
+/// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until the data end
+/// or the consumer closes `input`.
 ///
 /// # Errors
 /// The error of `prepare`, a failure to make a batch, or a consumer that gives back a slot it does not hold.
@@ -51,8 +51,8 @@ fn is_pipe(input: &impl AsFd) -> bool {
     metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
 }
 
-/// Calls `prepare`, which may take long because a data set is built. `None` if the consumer went away meanwhile; the call
-/// then runs on until the process ends.
+/// Calls `prepare`, which may take long because a data set is built. `None` if the consumer went away meanwhile; the
+/// call then runs on until the process ends.
 fn prepare_while_wanted<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
     control: &StreamControl,

@@ -28,7 +28,8 @@ pub(super) struct ServiceProcess {
 
 impl ServiceProcess {
     pub(super) fn start(command: &mut Command) -> Result<(ServiceProcess, ChildStdout), ServiceError> {
-        // In a process group of its own, so that Ctrl-C reaches the consumer only, which then ends the service in order.
+        // In a process group of its own, so that Ctrl-C reaches the consumer only, which then ends the service in
+        // order.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let program = command.get_program().into();
         let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;

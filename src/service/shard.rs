@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Every `of`-th batch of a stream, from batch `index` on. The shards of a stream have no batch in common and together hold
-/// all of it.
+/// Every `of`-th batch of a stream, from batch `index` on. The shards of a stream have no batch in common and together
+/// hold all of it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shard {
     /// From 0.

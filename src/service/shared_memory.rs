@@ -7,12 +7,12 @@
 //! `posix_fallocate` allocates every page at once: a full `/dev/shm` is an error here, not a SIGBUS at the first write.
 //!
 //! # Memory that another process can write
-//! Producer and consumer map the same pages, and neither can keep the other from writing. Rust assumes that memory behind
-//! a `&` does not change and that memory behind a `&mut` is not read or written by others, so no reference into the mapping
-//! is ever formed: both sides copy through raw pointers, within bounds checked against the mapping. Inside the protocol the
-//! copies never race: the pipe hands a slot from one side to the other, and its system calls order the accesses. A partner
-//! that breaks the protocol can change the copied numbers, which the consumer therefore checks after copying. It can also
-//! shorten the file, which kills the other side with SIGBUS; nothing prevents that.
+//! Producer and consumer map the same pages, and neither can keep the other from writing. Rust assumes that memory
+//! behind a `&` does not change and that memory behind a `&mut` is not read or written by others, so no reference into
+//! the mapping is ever formed: both sides copy through raw pointers, within bounds checked against the mapping. Inside
+//! the protocol the copies never race: the pipe hands a slot from one side to the other, and its system calls order the
+//! accesses. A partner that breaks the protocol can change the copied numbers, which the consumer therefore checks
+//! after copying. It can also shorten the file, which kills the other side with SIGBUS; nothing prevents that.
 #![allow(unsafe_code, reason = "maps memory that two processes share")]
 
 use std::fs::File;
@@ -82,8 +82,8 @@ impl SharedMemory {
     pub(super) fn writer<'a>(&'a self, claim: &'a mut SlotClaim) -> SlotWriter<'a> {
         let slot = claim.slot();
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
-        // SAFETY: the mapping has `slots * slot_bytes` bytes and `slot < slots`, so the offset stays inside it and cannot
-        // overflow.
+        // SAFETY: the mapping has `slots * slot_bytes` bytes and `slot < slots`, so the offset stays inside it and
+        // cannot overflow.
         let start = unsafe { self.map.as_mut_ptr().add(slot * self.slot_bytes) };
         SlotWriter { start, bytes: self.slot_bytes, _claim: claim }
     }
@@ -101,11 +101,11 @@ impl SlotWriter<'_> {
     pub(super) fn write<T: NoUninit>(&mut self, offset: usize, values: &[T]) {
         let bytes = size_of_val(values);
         assert!(offset <= self.bytes && bytes <= self.bytes - offset, "{bytes} bytes at {offset} of {}", self.bytes);
-        // SAFETY: `values` has `bytes` initialised bytes (`NoUninit`), and the assertion keeps the destination inside the
-        // slot. They do not overlap, because no reference into the mapping exists. No thread of this process races: a slot
-        // has at most one claim, which cannot be copied and is mutably borrowed here, and claims pass from thread to
-        // thread through a mutex. The consumer does not touch a slot that it does not hold; if it does so all the same, it
-        // spoils the bytes for itself alone, since the producer never reads them.
+        // SAFETY: `values` has `bytes` initialised bytes (`NoUninit`), and the assertion keeps the destination inside
+        // the slot. They do not overlap, because no reference into the mapping exists. No thread of this process races:
+        // a slot has at most one claim, which cannot be copied and is mutably borrowed here, and claims pass from
+        // thread to thread through a mutex. The consumer does not touch a slot that it does not hold; if it does so all
+        // the same, it spoils the bytes for itself alone, since the producer never reads them.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), self.start.add(offset), bytes) }
     }
 }
@@ -131,8 +131,8 @@ impl Mapping {
         Ok(Mapping { map, slot_bytes })
     }
 
-    /// Replaces the contents of `out` by `len` elements from byte `offset` of a slot. `None`, with `out` empty, if they do
-    /// not lie in the slot.
+    /// Replaces the contents of `out` by `len` elements from byte `offset` of a slot. `None`, with `out` empty, if they
+    /// do not lie in the slot.
     ///
     /// Never inlined: so the compiler cannot replace a later use of `out`, which the caller has checked by then, with a
     /// second read of the shared bytes, which the service may have changed.
@@ -149,9 +149,10 @@ impl Mapping {
         }
         out.reserve(len);
         // SAFETY: the checks keep the source inside the mapping, the destination was just reserved, and they do not
-        // overlap: the vector has an allocation of its own. No reference into the mapping exists. A service that keeps the
-        // protocol does not write a slot that the client holds. From one that does, the copy may take any mixture of old
-        // and new bytes, and any bytes are valid values of `T` (`AnyBitPattern`), so `set_len` exposes initialised values.
+        // overlap: the vector has an allocation of its own. No reference into the mapping exists. A service that keeps
+        // the protocol does not write a slot that the client holds. From one that does, the copy may take any mixture
+        // of old and new bytes, and any bytes are valid values of `T` (`AnyBitPattern`), so `set_len` exposes
+        // initialised values.
         unsafe {
             std::ptr::copy_nonoverlapping(self.map.as_ptr().add(start), out.as_mut_ptr().cast::<u8>(), bytes);
             out.set_len(len);

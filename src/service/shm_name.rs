@@ -2,8 +2,8 @@
 //!
 //! The name exists in `/dev/shm` from the description until the consumer gives its first slot back, which shows that it
 //! has mapped the memory. A service removes its name when it ends; a service killed before that leaves it, and the next
-//! service or client removes it. A lock on the file shows whether the owner lives: the kernel releases it however a process
-//! ends, even across containers, where process IDs cannot be compared.
+//! service or client removes it. A lock on the file shows whether the owner lives: the kernel releases it however a
+//! process ends, even across containers, where process IDs cannot be compared.
 
 use std::fs::File;
 use std::io;

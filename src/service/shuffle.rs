@@ -16,8 +16,8 @@ pub fn fisher_yates(items: &[u32], seed: Seed, epoch: u32) -> Vec<u32> {
     order
 }
 
-/// `items` in a uniformly random order: each item goes to a random bucket, then every bucket, which fits into the cache, is
-/// shuffled by itself (Rao 1961, Sandelius 1962).
+/// `items` in a uniformly random order: each item goes to a random bucket, then every bucket, which fits into the
+/// cache, is shuffled by itself (Rao 1961, Sandelius 1962).
 pub(super) fn bucket_shuffle(items: &[u32], draws: Draws) -> Vec<u32> {
     const BUCKETS: usize = 256;
     let bucket_of: Vec<u8> =

@@ -338,8 +338,8 @@ fn closing_stdin_ends_the_service() {
     assert!(leftovers().is_empty(), "{:?}", leftovers());
 }
 
-/// The service has a /dev/shm of its own with less room than the slots need. It reports that, is not killed by a signal,
-/// and leaves no file.
+/// The service has a /dev/shm of its own with less room than the slots need. It reports that, is not killed by a
+/// signal, and leaves no file.
 #[test]
 fn a_full_dev_shm_is_an_error() {
     /// Mounts a /dev/shm that only this process sees, then runs the service.
