@@ -83,7 +83,7 @@ fn binary_files_are_no_games() {
     refused("noise", &noise, "binary data");
     refused("noise.pgn", &noise, "binary data");
     refused("noise.txt", &noise, "binary data");
-    refused("noise.bin", &noise, "holds no position of bulletformat");
+    refused("noise.bin", &noise, "is a bulletformat position");
     refused("mine.nnue", &network, "a network (.nnue)");
     refused("best.safetensors", &checkpoint, "a safetensors file");
     refused("packed.pgn.zst", &zstd::encode_all(&noise[..], 1).unwrap(), "binary data");
