@@ -251,7 +251,7 @@ fn books_that_cannot_be_used_are_refused() {
     check("7k/6Q1/6K1/8/8/8/8/8 b - -\n", "", "line 1: the game is over in this position");
     check("8/8/8/8/8/8/8/8 b - -\n", "", "line 1: illegal position: empty board");
     check("# nothing\n", "", "it holds no playable opening");
-    check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "--book-plies means nothing");
+    check("7k/8/8/8/8/8/P7/R3K3 w - -\n", " --book-plies 3", "leave the number of plies out");
     check("[Event \"x\"]\n\n1. e4 e4 *\n", "", "it holds no playable opening (1 were skipped)");
     check("banana\n", "", "it holds no playable opening");
     fs::remove_file(path.join("b")).unwrap();

@@ -102,7 +102,7 @@ impl Book {
         let mut writer = OpeningWriter { file: BufWriter::new(file), hasher: blake3::Hasher::new(), offsets: vec![0] };
         let skipped = if holds_positions(path)? {
             if spec.plies.is_some() {
-                let reason = "it holds positions, not games: --book-plies has no effect on it".into();
+                let reason = "it holds positions, not games: leave the number of plies out".into();
                 return Err(GenerateError::Book { path: path.clone(), line: None, reason });
             }
             read_positions(path, &mut writer)?;
