@@ -177,7 +177,7 @@ fn uci_engines_play() {
     let document = json(folder.path(), "a.safetensors uci:./engine --nodes 60 --pairs 2 --hash 1 --out outside");
     let outside = timeless(folder.path(), "outside").replace("\"engine\"", "\"b\"");
     assert_eq!(outside, timeless(folder.path(), "inside"));
-    assert_eq!(document["players"][1]["identity"]["engine"]["hash"], 1);
+    assert_eq!(document["players"][1]["identity"]["engine"]["engine"]["hash"], 1);
     for limit in ["--movetime 20", "--tc 1+0.02"] {
         let document = json(folder.path(), &format!("a.safetensors uci:./engine {limit} --pairs 1 --concurrency 1"));
         let games = document["terminations"].as_array().unwrap().iter().map(|entry| entry["games"].as_u64().unwrap());
