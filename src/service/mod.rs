@@ -1,7 +1,7 @@
 //! The sample service: a process that encodes batches into shared memory for a trainer in any language.
 //!
 //! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer (the
-//! command `samples-service`), [`Client`] the consumer, and [`bench`] measures the producer without a consumer.
+//! command `samples-service`), [`Client`] the consumer, and [`bench()`] measures the producer without a consumer.
 //!
 //! By default the shared memory has no name: it is an unlinked file in `/dev/shm`, which consumers open through the
 //! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it has ended, even by a kill. With

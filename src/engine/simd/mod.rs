@@ -1,8 +1,8 @@
 //! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in [`super::kernels`].
+//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in `engine::kernels`.
 //! [`BackEnd::run`] compiles a kernel into one function with the CPU's instructions. Holding a back end proves that the CPU
-//! can run it. All back ends give the same integers; [`Portable`] is the reference of the property tests.
+//! can run it. All back ends give the same integers; `Portable` is the reference of the property tests.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
 
 #[cfg(target_arch = "x86_64")]

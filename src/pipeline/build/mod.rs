@@ -3,8 +3,8 @@
 //! A sample is a position, the move played in it, and the position's score: the evaluation written after the move
 //! before. The first position of a game therefore never has a score.
 //!
-//! All cores read and filter positions ([`source`], [`filter`]); a [`Sampler`] then draws from them in order. Decisions
-//! that need all samples ([`quantile`], [`dedup`], [`balance`], [`shuffle`]) are made in further passes over a temporary
+//! All cores read and filter positions (`source`, `filter`); a `Sampler` then draws from them in order. Decisions
+//! that need all samples (`quantile`, `dedup`, `balance`, `shuffle`) are made in further passes over a temporary
 //! file, so that memory does not grow with the data.
 
 mod balance;

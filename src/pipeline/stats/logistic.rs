@@ -71,7 +71,7 @@ pub struct LogisticFit {
     pub samples: u64,
     /// Mean squared difference between result and curve.
     pub mean_squared_error: f64,
-    /// By ranges of [`BIN`] centipawns.
+    /// By ranges of `BIN` centipawns.
     pub bins: Vec<ScoreBin>,
 }
 
