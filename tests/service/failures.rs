@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use fsbench::data::Method;
@@ -84,12 +85,17 @@ fn mappings(process: u32) -> usize {
     maps.lines().filter(|line| line.contains("/dev/shm/")).count()
 }
 
+/// How long a service driven by hand may run. A test that waits for a byte that never comes then fails.
+const LIFETIME: Duration = Duration::from_secs(120);
+
 /// A service driven by hand, to do what no client would.
 pub struct RawService {
     pub child: Child,
     pub input: Option<ChildStdin>,
     pub output: Option<BufReader<ChildStdout>>,
     pub description: Option<Description>,
+    /// Ends the thread that kills the service after `LIFETIME`.
+    _alive: Sender<()>,
 }
 
 impl RawService {
@@ -116,7 +122,14 @@ impl RawService {
             .expect("the service starts");
         let input = child.stdin.take();
         let output = child.stdout.take().map(BufReader::new);
-        RawService { child, input, output, description: None }
+        let (alive, watched) = channel();
+        let process = child.id();
+        std::thread::spawn(move || {
+            if watched.recv_timeout(LIFETIME) == Err(RecvTimeoutError::Timeout) {
+                kill(process);
+            }
+        });
+        RawService { child, input, output, description: None, _alive: alive }
     }
 
     pub fn description(&self) -> &Description {
@@ -300,28 +313,38 @@ fn next_five(client: &mut Client) -> Vec<CopiedBatch> {
 
 #[test]
 fn a_wrong_slot_number_ends_the_stream() {
-    let check = |request: &Request, wrong: u8, give_back_first: bool| {
-        let mut raw = RawService::start(&Request { slots: 1, ..request.clone() });
-        assert_eq!(raw.byte(), 0);
-        if give_back_first {
-            raw.send(0);
-            raw.send(0);
-            raw.send(0);
-        } else {
-            raw.send(wrong);
-        }
+    let check = |mut raw: RawService, wrong: u8| {
+        raw.send(wrong);
         while raw.byte() != FAILED {}
         assert_eq!(wait(&mut raw.child), 1);
         let errors = raw.errors();
         assert!(errors.contains(&format!("the consumer wrote {wrong}, which is not the number of a slot")), "{errors}");
         assert!(leftovers().is_empty(), "{:?}", leftovers());
     };
-    for_every_stream(|request| check(&request, 77, false));
+    for_every_stream(|request| check(RawService::start(&Request { slots: 1, ..request }), 77));
     let fixture = Fixture::new(Method::Eval);
-    let request = Request { epochs: 0, ..fixture.request() };
-    for (wrong, give_back_first) in [(1, false), (254, false), (255, false), (0, true)] {
-        check(&request, wrong, give_back_first);
+    for wrong in [1, 254, 255] {
+        check(RawService::start(&Request { slots: 1, epochs: 0, ..fixture.request() }), wrong);
     }
+}
+
+/// Two batches in all: once slot 0 was given back, no batch comes that makes it the consumer's again, and as slot 1 is not
+/// given back, the stream has not ended.
+#[test]
+fn a_slot_given_back_twice_ends_the_stream() {
+    let fixture = Fixture::new(Method::Eval);
+    let request = Request { epochs: 1, epoch_samples: Some(150), slots: 2, ..fixture.request() };
+    let mut raw = RawService::start(&request);
+    assert_eq!([raw.byte(), raw.byte(), raw.byte()], [0, 1, END]);
+    raw.send(0);
+    raw.send(0);
+    assert_eq!(raw.byte(), FAILED);
+    assert_eq!(wait(&mut raw.child), 1);
+    let errors = raw.errors();
+    assert!(
+        errors.contains("the consumer wrote 0, which is not the number of a slot it holds (it holds 1)"),
+        "{errors}"
+    );
 }
 
 #[test]
