@@ -1,8 +1,8 @@
-//! How fast samples are read, decoded, written and converted. Throughput is in samples (elements) a second.
+//! The speed of reading, decoding, writing and converting samples. Throughput is in samples (elements) per second.
 //!
-//! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow). The data is
-//! `selfplay.binpack` there; without it nothing is measured. `thread` in a name: one thread; the others take as many as
-//! rayon has.
+//! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow) measures on
+//! `selfplay.binpack` in that folder. Benchmarks with `thread` in their name run on one thread, the others on rayon's
+//! pool.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
@@ -26,13 +26,13 @@ fn selfplay() -> Option<PathBuf> {
     found
 }
 
-fn to(source: &Path, folder: &TempDir, name: &str) -> PathBuf {
+fn converted(source: &Path, folder: &TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);
     convert(source, &path, &ConvertOptions::default(), &[], &mut |_| {}).unwrap();
     path
 }
 
-/// One decoder after the other over all chunks, blocks reused.
+/// Binpack: decoding chunk by chunk with reused buffers, scanning, and encoding.
 fn binpack(criterion: &mut Criterion) {
     let Some(path) = selfplay() else { return };
     let bytes = std::fs::read(&path).unwrap();
@@ -116,12 +116,12 @@ fn binpack(criterion: &mut Criterion) {
 fn conversions(criterion: &mut Criterion) {
     let Some(path) = selfplay() else { return };
     let folder = TempDir::new().unwrap();
-    let fsd = to(&path, &folder, "s.fsd");
+    let fsd = converted(&path, &folder, "s.fsd");
     let samples = Fsd::open(&fsd).unwrap().header().samples;
     let mut group = criterion.benchmark_group("convert");
     group.throughput(Throughput::Elements(samples));
-    let text = to(&fsd, &folder, "s.txt");
-    let bullet = to(&fsd, &folder, "s.bullet");
+    let text = converted(&fsd, &folder, "s.txt");
+    let bullet = converted(&fsd, &folder, "s.bullet");
     let pairs = [
         ("binpack to fsd", &path, "a.fsd"),
         ("fsd to binpack", &fsd, "a.binpack"),
@@ -131,7 +131,7 @@ fn conversions(criterion: &mut Criterion) {
         ("text to fsd", &text, "c.fsd"),
     ];
     for (name, source, target) in pairs {
-        group.bench_function(name, |bencher| bencher.iter(|| to(source, &folder, target)));
+        group.bench_function(name, |bencher| bencher.iter(|| converted(source, &folder, target)));
     }
     group.finish();
     let mut group = criterion.benchmark_group("fsd");
@@ -143,10 +143,10 @@ fn conversions(criterion: &mut Criterion) {
             black_box(sum)
         });
     });
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     group.bench_function("open and read, thread", |bencher| {
         bencher.iter(|| {
-            one.install(|| {
+            one_thread.install(|| {
                 let fsd = Fsd::open(&fsd).unwrap();
                 let sum: i64 = fsd.records().iter().map(|record| i64::from(record.score().unwrap_or(0))).sum();
                 black_box(sum)

@@ -1,8 +1,9 @@
 //! Evaluations per second of one thread that plays through games and evaluates every position.
 //!
 //! Run `cargo bench --bench engine`, optionally with a filter such as `piece/lazy`. `stockfish-15.1` is the network of
-//! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with random
-//! weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU time.
+//! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with
+//! random weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU
+//! time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
@@ -79,7 +80,8 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
     NetFile { origin: Origin::of(&set), net: quantise(&float, scheme).expect("fits") }
 }
 
-/// The CPU time of this thread if the system provides it, so that other programs do not count; else the wall-clock time.
+/// The CPU time of this thread if the system provides it, so that other programs do not count; else the wall-clock
+/// time.
 struct ThreadClock {
     cpu_time: Option<Duration>,
     start: Instant,

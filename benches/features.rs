@@ -1,7 +1,7 @@
 //! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
 //!
-//! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements) per
-//! second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set.
+//! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements)
+//! per second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first error")]
 
 use std::hint::black_box;

@@ -1,6 +1,7 @@
-//! Games to samples, beside a bare replay of the same file: pgn-reader and shakmaty, every move played, nothing kept.
+//! Building samples from games, compared with a bare replay of the same file, in which pgn-reader and shakmaty play
+//! every move and store nothing.
 //!
-//! Runs on `lichess-evals.pgn.zst` where `FSBENCH_DATA` points.
+//! Reads `lichess-evals.pgn.zst` in the folder that `FSBENCH_DATA` names.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::fs::File;
@@ -72,7 +73,7 @@ fn games(criterion: &mut Criterion) {
         return;
     };
     let path = data.join("lichess-evals.pgn.zst");
-    // In memory, so that the disk is not what is measured.
+    // In memory, so that the disk's speed does not count.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let output = folder.path().join("x.fsd");
     let positions = replay(&path);

@@ -1,8 +1,8 @@
 //! Training speed: samples per second, with the samples service on the same machine, and the share of the machine's
 //! multiplications that this is.
 //!
-//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. It is compared
-//! with libtorch's own matrix product on as many threads in the same run.
+//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. It is
+//! compared with libtorch's own matrix product on as many threads in the same run.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise, and prints")]
 
 #[cfg(feature = "train")]
@@ -57,7 +57,8 @@ mod bench {
                 let rate = outcome.epochs.iter().filter_map(|epoch| epoch.samples_per_second).fold(0.0, f64::max);
                 let shape = options.shape(outcome.num_features, L1, &[L2]).expect("a shape");
                 let inputs = 2 * shape.activation.outputs(L1);
-                // Three matrix products per step: forward, gradient of the inputs, gradient of the weights; 2 operations each.
+                // Three matrix products per step: forward, gradient of the inputs, gradient of the weights; 2
+                // operations each.
                 let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
                 println!(
                     "{set}, {name}: {rate:.0} positions/s; its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",

@@ -8,7 +8,7 @@ use fsbench::features::FeatureSet;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-/// Names and texts of files; the last one is requested.
+/// Names and texts of files. The last file is the definition under test.
 type Files = &'static [(&'static str, &'static str)];
 
 const EXPRESSIONS: [&str; 33] = [

@@ -1,5 +1,5 @@
-//! Random definitions: encodings, deltas, witnesses and dead features agree with the reference encoder, and `define` stays
-//! within its time. `FSBENCH_DRAWN` sets the number of definitions.
+//! Random definitions: encodings, deltas, witnesses and dead features agree with the reference encoder, and `define`
+//! stays within its time. `FSBENCH_DRAWN` sets the number of definitions.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Compares the engine with the reference forward pass. After every move of random games, with every strategy and back end,
-//! updated accumulators equal refreshed ones and scores equal the reference's.
+//! Compares the engine with the reference forward pass. After every move of random games, with every strategy and back
+//! end, updated accumulators equal refreshed ones and scores equal the reference's.
 
 mod common;
 
@@ -202,8 +202,8 @@ fn reference(case: &Case, position: &Chess) -> RawScore {
     forward_integer(&case.net, bucket, &active(stm), &active(stm.other()))
 }
 
-/// Seventeen blocks of fifteen contexts each: the number of combinations does not fit 64 bits. The kings' squares change the
-/// context of the first block only.
+/// Seventeen blocks of fifteen contexts each: the number of combinations does not fit 64 bits. The kings' squares
+/// change the context of the first block only.
 #[test]
 fn the_cache_separates_contexts_of_many_blocks() {
     let table = |number: &dyn Fn(usize) -> usize| (0..64).map(number).collect::<Vec<usize>>();

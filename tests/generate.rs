@@ -224,7 +224,8 @@ fn games_of_a_book_are_cut_and_continued() {
         [Event \"c\"]\n\n1. Nf3 Nf6 2. Ng1 h6 3. a3 Ng8 *\n";
     fs::write(path.join("b.pgn"), book).unwrap();
     let arguments = "--engine ./engine --nodes 5 --games 2 --force --out g.pgn --format json --book b.pgn";
-    // Uncut, the first game repeats its start position and the second ends in mate; cut to three moves, all are playable.
+    // Uncut, the first game repeats its start position and the second ends in mate; cut to three moves, all are
+    // playable.
     let output = run(path, &format!("{arguments} --random-plies 0 --max-plies 3 --book-plies 3"));
     check(&output, 0, "");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

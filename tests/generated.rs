@@ -1,5 +1,5 @@
-//! Properties of all feature sets, tested on generated definitions over random play and (where `FSBENCH_DATA` is set) real
-//! games: encodings equal the reference, deltas, refreshes, perspectives, the algebra, the printer.
+//! Properties of all feature sets, tested on generated definitions over random play and (where `FSBENCH_DATA` is set)
+//! real games: encodings equal the reference, deltas, refreshes, perspectives, the algebra, the printer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;

@@ -19,7 +19,8 @@ use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
 use tempfile::TempDir;
 
-/// Answers with a score that depends on the position: 100 times the length of the FEN's board, plus the rule-50 counter.
+/// Answers with a score that depends on the position: 100 times the length of the FEN's board, plus the rule-50
+/// counter.
 const ANSWER: &str = r#"set -- $fen
     echo "info depth 1 score cp $((${#1} * 100 + $5)) pv e2e3"; echo "bestmove e2e3""#;
 

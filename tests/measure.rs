@@ -424,7 +424,8 @@ fn refreshes_are_partial() {
     };
     for strategy in ["eager", "lazy", "eager + cache", "lazy + cache"] {
         let (mixed, alone) = (rows("piece + half-ka-v2-hm", strategy), rows("half-ka-v2-hm", strategy));
-        // Besides the rows of the other block: the king-independent changes, twice, and its rows at the start of each game.
+        // Besides the rows of the other block: the king-independent changes, twice, and its rows at the start of each
+        // game.
         assert!(mixed > alone && mixed - alone < 11.0, "{strategy}: {mixed} {alone}");
     }
 }

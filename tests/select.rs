@@ -97,8 +97,8 @@ fn selections_nest_and_stand_beside_other_blocks() {
     definition(folder.path(), "inner", "axis-h + axis-v", &[190, 3, 100, 7], "");
     let set = definition(folder.path(), "outer", "piece + inner + compact", &[771, 0, 769, 772], "");
     let position = Chess::default();
-    // 769 is `inner`'s second, axis-h 3: the file a (0), knight (1), their (1); 771 its last, axis-h 7: file a, rook, their;
-    // 772 is compact's first: file a, pawn, own; 0 the own pawn on a1.
+    // 769 is `inner`'s second, axis-h 3: the file a (0), knight (1), their (1); 771 its last, axis-h 7: file a, rook,
+    // their; 772 is compact's first: file a, pawn, own; 0 the own pawn on a1.
     assert_eq!(set.num_features(), 4);
     assert_eq!(set.reference(position.board(), Perspective::White), [0, 3]);
 }
@@ -137,8 +137,8 @@ fn a_selection_reorders_blocks() {
                 active_sum += old.len() as f64;
                 let changed = old.symmetric_difference(&new).count() as f64;
                 let refreshes = old.range(64..).ne(new.range(64..));
-                // A refresh writes one row instead of two changes. The cache holds that row already if the king has been
-                // on that file before.
+                // A refresh writes one row instead of two changes. The cache holds that row already if the king has
+                // been on that file before.
                 let seen = !files[pov.index()].insert(*new.last().unwrap());
                 let side = &mut sides[usize::from(pov.own() != before.turn())];
                 let counts = [
@@ -240,8 +240,8 @@ fn show_draws_a_board_per_block_and_perspective() {
     let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let boards = shown["boards"].as_array().unwrap();
     let counts: Vec<_> = boards.iter().map(|board| (&board["active"], &board["added"], &board["removed"])).collect();
-    // The first block has the knight's square. In the second, the knight moves to d4, e5, g5, h4 and g1 instead of f3 and
-    // h3, the pawn on f2 loses two moves and the rook on h1 gains g1.
+    // The first block has the knight's square. In the second, the knight moves to d4, e5, g5, h4 and g1 instead of f3
+    // and h3, the pawn on f2 loses two moves and the rook on h1 gains g1.
     assert_eq!(counts[0], (&32.into(), &1.into(), &1.into()));
     assert_eq!(counts[1], (&42.into(), &6.into(), &4.into()));
     assert_eq!(counts[2..], counts[..2], "both perspectives");

@@ -22,7 +22,8 @@ fn info(folder: &Path, file: &str) -> Value {
     json(&["dataset", "info", file], folder)
 }
 
-/// `.binpack` → `.fsd` → `.binpack` → `.fsd` keeps the samples, and no number of threads changes a byte.
+/// Checks that `.binpack` → `.fsd` → `.binpack` → `.fsd` keeps the samples and that the bytes do not depend on the
+/// number of threads. Returns the report of the first conversion.
 fn check_round_trip(folder: &Path, source: &Path) -> Value {
     let source = source.to_str().unwrap();
     let first = convert(folder, &[source, "a.fsd"]);
@@ -41,7 +42,7 @@ fn check_round_trip(folder: &Path, source: &Path) -> Value {
 }
 
 #[test]
-fn binpacks_survive_the_way_to_fsd_and_back() {
+fn binpacks_survive_a_round_trip_through_fsd() {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("source.binpack");
     // More than one batch of the encoder.
@@ -54,7 +55,7 @@ fn binpacks_survive_the_way_to_fsd_and_back() {
 }
 
 #[test]
-fn stockfishs_sample_survives_the_way_to_fsd_and_back() {
+fn a_file_of_stockfish_survives_a_round_trip_through_fsd() {
     let Some(source) = shared("stockfish-small.binpack") else { return };
     let folder = TempDir::new().unwrap();
     let converted = check_round_trip(folder.path(), &source);
@@ -63,9 +64,9 @@ fn stockfishs_sample_survives_the_way_to_fsd_and_back() {
     assert_eq!(value!([info["samples"], info["with_score"]]), value!([434_921, 434_921 - 10_200]));
 }
 
-/// Only two of the 63,494 games begin where the one before might have gone on.
+/// Of the 63,494 games, two cannot be told from a continuation of the game before them.
 #[test]
-fn games_of_self_play_are_told_apart() {
+fn self_play_games_are_counted() {
     let Some(source) = shared("selfplay.binpack") else { return };
     let folder = TempDir::new().unwrap();
     let info = info(folder.path(), source.to_str().unwrap());
@@ -73,7 +74,7 @@ fn games_of_self_play_are_told_apart() {
 }
 
 #[test]
-fn info_is_the_same_of_every_format_that_keeps_all() {
+fn info_agrees_between_lossless_formats() {
     let folder = TempDir::new().unwrap();
     let records = samples(40, 120);
     for (name, format) in [("x.fsd", Format::Fsd), ("x.binpack", Format::Binpack)] {
@@ -89,7 +90,7 @@ fn info_is_the_same_of_every_format_that_keeps_all() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_counted() {
+fn losses_of_a_conversion_are_counted() {
     let folder = TempDir::new().unwrap();
     let records = samples(30, 120);
     let count = |what: fn(&&Record) -> bool| records.iter().filter(what).count();
@@ -121,7 +122,7 @@ fn what_a_format_cannot_hold_is_counted() {
     let binpack = convert(folder.path(), &["x.fsd", "x.binpack"]);
     assert_eq!((&binpack["left_out"], &binpack["lost"]), (&value!({}), &value!({})));
     assert!(count(|record| record.score().is_none()) > 0);
-    // Samples of text have no results: left out, or draws.
+    // Text stores no results; binpack needs one, so the samples are left out or count as draws.
     let output = fsbench(&["dataset", "convert", "x.txt", "y.binpack"], folder.path());
     check(&output, 2, &format!("holds no sample that binpack can hold ({} without a result)", records.len()));
     let draws = convert(folder.path(), &["x.txt", "y.binpack", "--unknown-result", "draw"]);
@@ -130,7 +131,7 @@ fn what_a_format_cannot_hold_is_counted() {
 }
 
 #[test]
-fn scores_change_their_unit() {
+fn scores_are_converted_between_units() {
     let folder = TempDir::new().unwrap();
     let records: Vec<Record> =
         [100, -1, 3, 20_000, 31_998].iter().zip(samples(1, 50)).map(|(s, r)| r.with_score(Some(*s))).collect();
@@ -142,7 +143,7 @@ fn scores_change_their_unit() {
     assert_eq!((&converted["clamped"], scores("x.fsd")), (&1.into(), vec![208, -2, 6, 30_000, 31_998]));
     let header = *Fsd::open(&folder.path().join("x.fsd")).unwrap().header();
     assert_eq!((header.score_unit.pawn(), header.purpose), (208, Purpose::Any));
-    // The file knows its unit; text has centipawns.
+    // The .fsd file records its unit; text always stores centipawns.
     convert(folder.path(), &["x.fsd", "x.txt"]);
     assert_eq!(scores("x.txt"), [100, -1, 3, 14_423, 31_998]);
     let output = fsbench(&["dataset", "convert", "x.fsd", "y.fsd", "--from-unit", "cp"], folder.path());
@@ -153,9 +154,10 @@ fn scores_change_their_unit() {
     check(&output, 2, "give `cp`");
 }
 
-/// What nobody says is assumed, told and recorded: internal units in a binpack, centipawns elsewhere.
+/// A unit that is neither recorded nor given is assumed (internal units in a binpack, else centipawns), and the
+/// assumption is reported and recorded.
 #[test]
-fn every_reader_takes_a_unit_and_says_which() {
+fn every_reader_accepts_a_unit_and_reports_it() {
     let folder = TempDir::new().unwrap();
     let scores = [208, -104, 31_998, -3].into_iter().cycle();
     let records: Vec<Record> = samples(1, 50).into_iter().zip(scores).map(|(r, s)| r.with_score(Some(s))).collect();
@@ -193,7 +195,7 @@ fn every_reader_takes_a_unit_and_says_which() {
     assert!(said.contains("the scores of x.binpack are assumed to be internal units, 208 a pawn"), "{said}");
     let (_, unit, source, said) = build(&["a.fsd", "x.binpack", "--from-unit", "cp"]);
     assert_eq!((unit, source.origin, said.as_str()), (ScoreUnit::Centipawns, UnitOrigin::Request, ""));
-    // Several units become one; a unit is for the files that do not say theirs.
+    // Files with different units are converted to one. `--from-unit` only applies to files that do not record theirs.
     let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd"]);
     assert_eq!((scores, unit), (vec![100, -50, 31_998, -1], ScoreUnit::Centipawns));
     let (scores, unit, ..) = build(&["b.fsd", "x.binpack", "a.fsd", "--from-unit", "internal:104"]);
@@ -202,9 +204,9 @@ fn every_reader_takes_a_unit_and_says_which() {
     check(&output, 2, "a.fsd records 100 units per pawn for its scores, not 104");
 }
 
-/// Formats that do not say it get the unit that they are read as: nothing is to be remembered.
+/// A format that records no unit is written in the unit that readers assume for it, so the user need not remember it.
 #[test]
-fn what_is_converted_comes_back_in_its_unit() {
+fn scores_survive_a_round_trip_through_formats_without_a_unit() {
     let folder = TempDir::new().unwrap();
     let records: Vec<Record> = samples(5, 80).into_iter().filter(|record| record.score().is_some()).collect();
     write(&folder.path().join("x.fsd"), Format::Fsd, &records);
@@ -220,7 +222,7 @@ fn what_is_converted_comes_back_in_its_unit() {
 }
 
 #[test]
-fn games_and_streams_are_sources_too() {
+fn games_and_streams_can_be_converted() {
     let folder = TempDir::new().unwrap();
     let games: Vec<_> = (0..20).map(|game| random_game(game, 90)).collect();
     fs::write(folder.path().join("games.pgn"), pgn(&games)).unwrap();
@@ -236,7 +238,7 @@ fn games_and_streams_are_sources_too() {
         command.args(["dataset", "convert", "-", "s.fsd", "--force", "--format", "json"]).args(more);
         command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A refusal leaves the rest unread.
+        // A refused input is not read to its end, so that writing fails.
         let _ = child.stdin.take().unwrap().write_all(&fs::read(folder.path().join("x.binpack")).unwrap());
         child.wait_with_output().unwrap()
     };
@@ -251,7 +253,7 @@ fn games_and_streams_are_sources_too() {
 }
 
 #[test]
-fn compressed_text_reads_as_plain_text_does() {
+fn compressed_text_is_read_like_plain_text() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     write(&path("x.txt"), Format::Text, &samples(20, 100));
@@ -259,7 +261,7 @@ fn compressed_text_reads_as_plain_text_does() {
     fs::write(path("x.txt.zst"), zstd::encode_all(text.as_slice(), 3).unwrap()).unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(&text).unwrap();
-    // Told by its first line, not by its name.
+    // Detected by its first line, not by its name.
     fs::write(path("samples"), gzip.finish().unwrap()).unwrap();
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
     bzip2.write_all(&text).unwrap();

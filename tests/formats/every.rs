@@ -1,4 +1,4 @@
-//! Every verb that takes positions takes every format, and refuses what is none.
+//! Every command that reads positions accepts every format, and refuses other files.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{pgn, random_game, with_default_signals};
-use crate::fixture::{check, fsbench, json as answer, names, samples, write};
+use crate::fixture::{check, fsbench, json as document, names, samples, write};
 
-/// The same games in every format, and compressed.
-fn games(folder: &Path) {
+/// Writes the same games in every format, plain and compressed.
+fn write_games(folder: &Path) {
     let texts = pgn(&(0..20).map(|game| random_game(game, 60)).collect::<Vec<_>>());
     fs::write(folder.join("x.pgn"), &texts).unwrap();
     check(&fsbench(&["dataset", "convert", "x.pgn", "x.fsd"], folder), 0, "");
@@ -31,17 +31,17 @@ fn games(folder: &Path) {
         let bytes = fs::read(folder.join(name)).unwrap();
         fs::write(folder.join(format!("{name}.zst")), zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
     }
-    fs::copy(folder.join("x.binpack"), folder.join("of-unknown-name")).unwrap();
+    fs::copy(folder.join("x.binpack"), folder.join("no-extension")).unwrap();
 }
 
-const WITH_MOVES: [&str; 7] = ["x.pgn", "x.fsd", "x.binpack", "x.binpack.zst", "x.txt", "x.txt.zst", "of-unknown-name"];
+const WITH_MOVES: [&str; 7] = ["x.pgn", "x.fsd", "x.binpack", "x.binpack.zst", "x.txt", "x.txt.zst", "no-extension"];
 
 #[test]
 fn measures_take_every_format() {
     let folder = TempDir::new().unwrap();
-    games(folder.path());
+    write_games(folder.path());
     let counts = |name: &str| -> Value {
-        let found = answer(&["measure", "updates", "piece", "--data", name], folder.path());
+        let found = document(&["measure", "updates", "piece", "--data", name], folder.path());
         json!([found["games"], found["positions"], found["active_mean"], found["mean"]])
     };
     let expected = counts("x.pgn");
@@ -51,16 +51,16 @@ fn measures_take_every_format() {
     }
     for name in WITH_MOVES.into_iter().chain(["x.bullet", "x.bullet.zst"]) {
         let arguments = ["select", "piece", "--top", "5", "--out", "top.idx", "--force", "--data", name];
-        let found = answer(&arguments, folder.path());
+        let found = document(&arguments, folder.path());
         assert_eq!(found["positions"], expected[1], "{name}");
     }
-    // Positions without moves are no updates, and that is what is said.
+    // Without moves there are no updates to measure; the message says so.
     let output = fsbench(&["measure", "updates", "piece", "--data", "x.bullet"], folder.path());
     check(&output, 2, "holds positions, but no move");
 }
 
 #[test]
-fn binary_files_are_no_games() {
+fn binary_files_are_not_read_as_games() {
     let folder = TempDir::new().unwrap();
     let mut rng = Seed(3).stream("noise", 0);
     let noise: Vec<u8> = (0..3 << 20).map(|_| rng.random()).collect();
@@ -87,18 +87,18 @@ fn binary_files_are_no_games() {
     refused("mine.nnue", &network, "a network (.nnue)");
     refused("best.safetensors", &checkpoint, "a safetensors file");
     refused("packed.pgn.zst", &zstd::encode_all(&noise[..], 1).unwrap(), "binary data");
-    // Text that holds no game.
+    // A text file without games.
     let prose = "# Notes\n\nNothing here is a game of chess, though it has lines.\n".repeat(20);
     fs::write(folder.path().join("notes.md"), prose).unwrap();
     check(&fsbench(&["dataset", "info", "notes.md"], folder.path()), 2, "holds no game that can be used");
-    // Also where the format is given.
+    // A given format does not change the verdict.
     check(&fsbench(&["dataset", "info", "mine.nnue", "--from", "pgn"], folder.path()), 2, "a network (.nnue)");
 }
 
 #[test]
-fn plies_are_not_asked_of_samples_without() {
+fn filters_by_ply_pass_samples_without_plies() {
     let folder = TempDir::new().unwrap();
-    games(folder.path());
+    write_games(folder.path());
     let build = ["dataset", "build", "x.bullet", "--method", "eval", "--out", "b.fsd", "--format", "json"];
     let output = fsbench(&build, folder.path());
     check(&output, 0, "x.bullet records no plies: the filters by ply let all its samples pass");
@@ -110,7 +110,7 @@ fn plies_are_not_asked_of_samples_without() {
     check(&output, 0, "");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // What the service says it has, and what it says about it.
+    // The number of samples in the service's description, and its output.
     let served = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
         command.args(["samples-service", "--batch-size", "64"]).args(more);
@@ -119,16 +119,16 @@ fn plies_are_not_asked_of_samples_without() {
         let line = output.stdout.split(|byte| *byte == b'\n').next().unwrap_or_default();
         (serde_json::from_slice::<Value>(line).unwrap_or_default()["samples_per_epoch"].clone(), output)
     };
-    // The option under its name and under the one it had.
+    // `--read` under its present name, and below under its former name `--source`.
     let (samples, output) = served(&["--data", "x.bullet", "--read", "built"]);
     check(&output, 0, "records no plies");
     assert_eq!(samples, built["samples"]);
     let plies =
         |least: &str| served(&["--source", "built", "--data", "x.pgn", "--method", "pqr", "--min-ply", least]).0;
     let records = Fsd::open(&folder.path().join("x.fsd")).unwrap();
-    let later = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
-    assert!(plies("30").as_u64().unwrap() <= later(30) as u64);
-    assert!(plies("0").as_u64().unwrap() > later(5) as u64);
+    let from_ply = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
+    assert!(plies("30").as_u64().unwrap() <= from_ply(30) as u64);
+    assert!(plies("0").as_u64().unwrap() > from_ply(5) as u64);
     let (_, output) = served(&["--data", "b.fsd", "--min-ply", "3"]);
     check(&output, 2, "b.fsd is built already");
 }
@@ -136,28 +136,28 @@ fn plies_are_not_asked_of_samples_without() {
 #[test]
 fn a_build_reports_the_games_it_used() {
     let folder = TempDir::new().unwrap();
-    games(folder.path());
+    write_games(folder.path());
     let build = ["dataset", "build", "x.pgn@0.5", "--method", "pqr", "--out", "half.fsd"];
-    let built = answer(&build, folder.path());
+    let built = document(&build, folder.path());
     let used = built["games"].as_u64().unwrap();
     assert!(used < 20 && built["games_read"] == 20, "{built}");
     assert_eq!(used + built["dropped_games"]["weight"].as_u64().unwrap(), 20);
     let dropped: u64 = built["dropped"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
     let samples = built["samples"].as_u64().unwrap();
     assert_eq!(samples + dropped, built["positions_read"].as_u64().unwrap());
-    assert_eq!(answer(&["dataset", "info", "half.fsd"], folder.path())["games"], used);
+    assert_eq!(document(&["dataset", "info", "half.fsd"], folder.path())["games"], used);
     let output = fsbench(&[&build[..], &["--force"]].concat(), folder.path());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains(&format!("games      {used} of 20 read")), "{text}");
 }
 
-/// Ends the program when its unfinished file is there.
-fn interrupted(arguments: &[&str], signal: &str, status: i32) {
+/// Sends the program a signal as soon as its unfinished file exists; checks the exit status and that no file is left.
+fn check_interrupted(arguments: &[&str], signal: &str, status: i32) {
     let folder = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
     command.args(arguments).current_dir(folder.path());
     let mut child = with_default_signals(&command, &[]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // `wait` would close it, and the end of the input could be met before the signal.
+    // Taken out because `wait` would close it, and the program might reach the end of its input before the signal.
     let input = child.stdin.take();
     while !names(folder.path()).iter().any(|name| name.ends_with(".part")) {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
@@ -171,16 +171,16 @@ fn interrupted(arguments: &[&str], signal: &str, status: i32) {
 }
 
 #[test]
-fn an_interrupted_verb_leaves_no_unfinished_file() {
+fn an_interrupted_command_leaves_no_unfinished_file() {
     let build = ["dataset", "build", "-", "--method", "pqr", "--out", "x.fsd"];
-    interrupted(&build, "-INT", 130);
-    interrupted(&build, "-TERM", 143);
-    interrupted(&["dataset", "convert", "-", "x.binpack", "--from", "text"], "-INT", 130);
+    check_interrupted(&build, "-INT", 130);
+    check_interrupted(&build, "-TERM", 143);
+    check_interrupted(&["dataset", "convert", "-", "x.binpack", "--from", "text"], "-INT", 130);
 }
 
 #[cfg(unix)]
 #[test]
-fn names_that_are_no_text_are_refused_by_every_verb() {
+fn file_names_that_are_not_utf8_are_refused_by_every_command() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let folder = TempDir::new().unwrap();
@@ -200,9 +200,9 @@ fn names_that_are_no_text_are_refused_by_every_verb() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// The pages of a file that was cut off cannot be read any more, whoever notices first.
+/// The program reports the truncation, whichever thread reads a missing page first.
 #[test]
-fn a_file_cut_off_while_it_is_served_is_told() {
+fn a_file_cut_off_while_it_is_served_is_reported() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.fsd");
     write(&path, Format::Fsd, &samples(40, 100).repeat(50));
@@ -216,7 +216,7 @@ fn a_file_cut_off_while_it_is_served_is_told() {
         fs::read_dir(folder.path().join("cache/data")).unwrap().map(|file| file.unwrap().path()).collect();
     let fsd = cached.iter().find(|file| file.extension().is_some_and(|ending| ending == "fsd")).unwrap();
     fs::File::options().write(true).open(fsd).unwrap().set_len(256).unwrap();
-    // The slots that hold batches are taken, so that more are made.
+    // Give every filled slot back, so that the service makes further batches.
     for slot in filled.map_while(Result::ok) {
         let _ = back.write_all(&[slot]);
     }

@@ -12,7 +12,8 @@ use shakmaty::{Chess, Color, Position};
 
 use crate::common::{random_game, skip};
 
-/// The samples of random games: scores, mates among them and now and then none; results by turns; every ply but a few.
+/// The samples of random games. Some scores are mates and some are missing, results alternate, and a few plies are left
+/// out.
 pub fn samples(games: u32, plies: usize) -> Vec<Record> {
     (0..games).flat_map(|game| of_game(game, plies)).collect()
 }
@@ -54,7 +55,7 @@ pub fn provenance(records: &[Record]) -> Provenance {
 
 pub fn write(path: &Path, format: Format, records: &[Record]) {
     let mut writer = SampleWriter::create(path, format, false).unwrap();
-    // Blocks of odd sizes: what is written must not depend on them.
+    // The file must not depend on the size of the blocks.
     for block in records.chunks(777) {
         writer.push(block).unwrap();
     }
@@ -77,14 +78,14 @@ pub fn read(path: &Path, format: Option<Format>) -> (Vec<Record>, Result<SampleR
     }
 }
 
-/// All samples of a file that must be whole.
+/// All samples of a file that must be readable to its end.
 pub fn read_all(path: &Path) -> Vec<Record> {
     let (records, reader) = read(path, None);
     reader.unwrap();
     records
 }
 
-/// A file of the shared data, where there is one.
+/// A file of the shared data, if it is there.
 pub fn shared(name: &str) -> Option<PathBuf> {
     skip::shared_data(name)
 }
@@ -104,7 +105,7 @@ pub fn check(output: &Output, status: i32, stderr: &str) {
     assert!(text.contains(stderr), "{text:?} lacks {stderr:?}");
 }
 
-/// The JSON document that a command which must succeed prints.
+/// Runs a command that must succeed and returns the JSON document that it prints.
 pub fn json(arguments: &[&str], folder: &Path) -> serde_json::Value {
     let output = fsbench(&[arguments, &["--format", "json"]].concat(), folder);
     check(&output, 0, "");

@@ -1,4 +1,5 @@
-//! The sample formats from the outside: against the crates that define them, from one to the other, and broken.
+//! The sample formats through the command line and the library: compared with the crates that define them, converted
+//! into each other, and damaged.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Our codecs against the crates that define the formats.
+//! Our codecs agree with the crates that define the formats.
 
 use std::fs;
 use std::path::Path;
@@ -19,21 +19,21 @@ use tempfile::TempDir;
 
 use crate::fixture::{read_all, samples, shared, write};
 
-/// FEN, move, score, ply and result, as both can tell them.
-type Told = (String, String, i16, u16, i16);
+/// FEN, move, score, ply and result: the fields that both decoders give.
+type Fields = (String, String, i16, u16, i16);
 
-fn ours(record: &Record) -> Told {
+fn ours(record: &Record) -> Fields {
     let sample = record.unpack().unwrap();
     let fen = Fen::from_position(&sample.position, EnPassantMode::Legal).to_string();
     let mv = sample.mv.unwrap().to_uci(CastlingMode::Standard).to_string();
     (fen, mv, record.score().unwrap_or(NO_SCORE), record.ply().0, record.result().unwrap() as i16 - 1)
 }
 
-fn theirs(entry: &TrainingDataEntry) -> Told {
+fn theirs(entry: &TrainingDataEntry) -> Fields {
     (entry.pos.fen().unwrap(), entry.mv.as_uci(), entry.score, entry.ply, entry.result)
 }
 
-/// Both read the same from these bytes; the number of samples.
+/// Checks that both decoders read the same samples from these bytes, and returns their number.
 fn check_same(bytes: &[u8]) -> usize {
     let mut reader = CompressedTrainingDataEntryReader::from_slice(bytes).unwrap();
     let mut chunks = Chunks::new(bytes);
@@ -102,18 +102,18 @@ fn written_by_us(records: &[Record], folder: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn random_games_are_the_same_to_sfbinpack() {
+fn random_games_agree_with_sfbinpack() {
     let folder = TempDir::new().unwrap();
     let records = samples(300, 200);
     let bytes = written_by_us(&records, folder.path());
     assert_eq!(check_same(&bytes), records.len());
     assert_eq!(read_all(&folder.path().join("ours.binpack")), records);
-    // Chains and bits as theirs, so long as one chunk holds all.
+    // The bytes are equal too, because one chunk holds all samples.
     assert!(bytes == written_by_them(&records));
 }
 
 #[test]
-fn stockfishs_own_files_are_the_same_to_sfbinpack() {
+fn files_of_stockfish_agree_with_sfbinpack() {
     let Some(small) = shared("stockfish-small.binpack") else { return };
     assert_eq!(check_same(&fs::read(small).unwrap()), 434_921);
     let selfplay = fs::read(shared("selfplay.binpack").unwrap()).unwrap();
@@ -134,7 +134,7 @@ fn stockfishs_own_files_are_the_same_to_sfbinpack() {
 }
 
 #[test]
-fn positions_are_the_same_to_bulletformat() {
+fn positions_agree_with_bulletformat() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("x.bullet");
     let records = samples(60, 150);
@@ -173,7 +173,7 @@ fn positions_are_the_same_to_bulletformat() {
         };
         assert_eq!(ours, theirs);
     }
-    // Read back, each is the position seen from the side to move.
+    // bulletformat stores each position as seen from the side to move.
     for (back, record) in read_all(&path).iter().zip(&scored) {
         assert_eq!((back.score(), back.result(), back.turn()), (record.score(), record.result(), Color::White));
         let (back, sample) = (back.unpack().unwrap(), record.unpack().unwrap());

@@ -1,4 +1,4 @@
-//! Files cut off and damaged anywhere, and places that cannot be written to.
+//! Truncated and damaged files, and folders that cannot be written to.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::fixture::{check, names, provenance, read, samples, write};
 
-/// The samples before a cut, and whether reading ended in an error; every sample must be proper.
+/// The samples before a cut, all of them valid, and the error with which reading ended.
 fn read_cut(path: &Path, format: Format, bytes: &[u8]) -> (Vec<Record>, Option<DataError>) {
     fs::write(path, bytes).unwrap();
     let (records, end) = read(path, Some(format));
@@ -31,25 +31,26 @@ fn a_file_cut_off_anywhere_is_an_error_or_its_beginning() {
     for format in [Format::Fsd, Format::Binpack, Format::Bullet, Format::Text] {
         let path = folder.path().join("x");
         write(&path, format, &records);
-        let (bytes, (whole, _)) = (fs::read(&path).unwrap(), read(&path, Some(format)));
-        assert_eq!(whole.len(), records.len());
+        let (bytes, (all, _)) = (fs::read(&path).unwrap(), read(&path, Some(format)));
+        assert_eq!(all.len(), records.len());
         for cut in 0..bytes.len() {
             let (found, error) = read_cut(&path, format, &bytes[..cut]);
-            assert!(found.len() <= whole.len());
-            // A cut between lines or positions, or before all, leaves a smaller file that is whole.
-            let whole_entries = match format {
+            assert!(found.len() <= all.len());
+            // A cut between two entries of bullet or text, or at the start of a binpack, leaves a valid shorter file.
+            // Reading text never ends in an error.
+            let is_valid = match format {
                 Format::Bullet => cut % 32 == 0,
                 Format::Text => true,
                 _ => cut == 0 && format == Format::Binpack,
             };
-            assert_eq!(error.is_none(), whole_entries, "{format:?} {cut}: {error:?}");
+            assert_eq!(error.is_none(), is_valid, "{format:?} {cut}: {error:?}");
         }
     }
 }
 
-/// Whatever bit is flipped: legal samples, or an error that names the chunk.
+/// With any bit flipped, decoding gives valid samples or an error that names the chunk.
 #[test]
-fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
+fn a_flipped_bit_in_a_binpack_gives_an_error_or_valid_samples() {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::default();
     encoder.push(&samples(4, 60), &mut bytes).unwrap();
@@ -72,9 +73,10 @@ fn a_binpack_with_a_flipped_bit_is_an_error_or_legal() {
     assert!(errors > bytes.len() * 8 / 3, "{errors} of {} bits", bytes.len() * 8);
 }
 
-/// What is served from bytes that were found good before, and have changed since: an error or samples of no use.
+/// The unchecked decoder reads bytes that were validated before. If they have changed since, it may return an error or
+/// wrong samples, but nothing out of range.
 #[test]
-fn known_bytes_with_a_flipped_bit_do_no_harm() {
+fn the_unchecked_decoder_is_safe_on_changed_bytes() {
     let (mut bytes, records) = (Vec::new(), samples(4, 60));
     let mut encoder = Encoder::default();
     encoder.push(&records, &mut bytes).unwrap();
@@ -107,7 +109,7 @@ fn known_bytes_with_a_flipped_bit_do_no_harm() {
 }
 
 #[test]
-fn headers_that_claim_too_much_are_refused_at_once() {
+fn headers_with_impossible_sizes_are_refused() {
     let check = |bytes: &[u8], expected: &ChunkError| {
         assert_eq!(&Chunks::new(bytes).next_chunk().unwrap().unwrap_err().problem, expected);
     };
@@ -134,10 +136,10 @@ fn headers_that_claim_too_much_are_refused_at_once() {
     assert!(matches!(end, Err(DataError::Version { found: 9, .. })));
 }
 
-/// A chunk's samples come a block at a time, however many it holds; a line without end is cut into chains.
+/// A chunk is decoded block by block, however many samples it holds; the encoder splits a very long game into chains.
 #[test]
-fn large_chunks_and_long_lines_come_in_blocks() {
-    let records: Vec<Record> = shuffling(60_000);
+fn large_chunks_and_long_games_are_decoded_in_blocks() {
+    let records: Vec<Record> = endless_game(60_000);
     let mut bytes = Vec::new();
     let mut encoder = Encoder::default();
     encoder.push(&records, &mut bytes).unwrap();
@@ -156,8 +158,8 @@ fn large_chunks_and_long_lines_come_in_blocks() {
     assert!(found == records);
 }
 
-/// One line of play: the knights go to and fro, the ply beginning anew before it is too large.
-fn shuffling(count: usize) -> Vec<Record> {
+/// One game in which the knights go back and forth. The ply restarts at 0 before it exceeds its field.
+fn endless_game(count: usize) -> Vec<Record> {
     use fsbench::data::{GameResult, Sample};
     use fsbench::units::Ply;
     use shakmaty::uci::UciMove;
@@ -177,7 +179,7 @@ fn shuffling(count: usize) -> Vec<Record> {
     records
 }
 
-/// Waiting for samples on a worker of the pool that decodes them keeps nobody from decoding.
+/// Reading on all workers of rayon's pool at once does not deadlock: decoders have a pool of their own.
 #[test]
 fn every_worker_can_read() {
     let folder = TempDir::new().unwrap();
@@ -220,8 +222,8 @@ fn a_full_disk_leaves_nothing_behind() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_written_to_is_told() {
-    // Nobody makes files here, root neither.
+fn a_folder_that_cannot_be_written_to_is_an_error() {
+    // Not even root can create files here.
     let closed = Path::new("/proc/self");
     let error = SampleWriter::create(&closed.join("x.binpack"), Format::Binpack, false).map(drop).unwrap_err();
     assert!(matches!(error, DataError::Write { .. }), "{error}");

@@ -1,4 +1,5 @@
-//! Nobody waits for a block in the pool that decodes it: reading ends, whoever reads, on however many threads.
+//! No deadlocks: a thread never waits for a block that its own pool has still to decode, so reading and building end on
+//! any number of threads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use tempfile::TempDir;
 use crate::common::{pgn, random_game};
 use crate::fixture::{read_all, samples, write};
 
-/// Longer than any of this takes where nothing hangs, on a busy machine too.
-const HANGS: Duration = Duration::from_secs(240);
+/// Longer than any of these tests takes unless it hangs, even on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(240);
 
-/// A file of every format, several blocks long where the format has blocks.
+/// A file of each format, several blocks long if the format has blocks.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let games: Vec<Record> = samples(40, 100).into_iter().filter(|record| record.score().is_some()).collect();
     let records = games.repeat(200_000 / games.len());
@@ -25,7 +26,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     for (file, format) in files.iter().zip([Format::Fsd, Format::Binpack, Format::Bullet, Format::Text]) {
         write(file, format, &records);
     }
-    // More blocks, which cost nothing.
+    // Entries of 32 bytes can simply be repeated to get more blocks.
     fs::write(&files[2], fs::read(&files[2]).unwrap().repeat(3)).unwrap();
     let texts = pgn(&(0..40).map(|game| random_game(game, 100)).collect::<Vec<_>>());
     fs::write(folder.join("x.pgn"), texts.repeat(50)).unwrap();
@@ -37,18 +38,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn every_worker_of_the_pool_may_read() {
     let folder = TempDir::new().unwrap();
     for file in files(folder.path()) {
-        let (done, told) = channel();
+        let (sender, receiver) = channel();
         let (readers, name) = (2 * rayon::current_num_threads(), file.clone());
         std::thread::spawn(move || {
             let counts: Vec<usize> = (0..readers).into_par_iter().map(|_| read_all(&file).len()).collect();
-            done.send(counts)
+            sender.send(counts)
         });
-        let counts = told.recv_timeout(HANGS).unwrap_or_else(|_| panic!("{} hangs", name.display()));
+        let counts = receiver.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("{} hangs", name.display()));
         assert!(counts[0] > 60_000 && counts.iter().all(|count| *count == counts[0]), "{counts:?}");
     }
 }
 
-/// Builds with so many threads; the bytes of the file.
+/// Builds a `.fsd` file on this many threads and returns its bytes.
 fn build(file: &Path, threads: &str) -> Vec<u8> {
     let (folder, name) = (file.parent().unwrap(), file.file_name().unwrap().to_str().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsbench"));
@@ -66,7 +67,7 @@ fn build(file: &Path, threads: &str) -> Vec<u8> {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if started.elapsed() > HANGS {
+        if started.elapsed() > DEADLINE {
             child.kill().unwrap();
             panic!("building from {name} on {threads} threads hangs");
         }
@@ -76,7 +77,7 @@ fn build(file: &Path, threads: &str) -> Vec<u8> {
     fs::read(folder.join("out.fsd")).unwrap()
 }
 
-fn builds(times: usize) {
+fn check_builds(times: usize) {
     let folder = TempDir::new().unwrap();
     for file in files(folder.path()) {
         let first = build(&file, "1");
@@ -90,11 +91,11 @@ fn builds(times: usize) {
 
 #[test]
 fn builds_end_and_agree_on_2_and_8_threads() {
-    builds(1);
+    check_builds(1);
 }
 
 #[test]
 #[ignore = "takes minutes: cargo test --release --test formats -- --ignored builds_end_50_times"]
 fn builds_end_50_times() {
-    builds(50);
+    check_builds(50);
 }

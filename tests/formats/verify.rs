@@ -1,4 +1,4 @@
-//! `fsbench dataset verify`: what is whole is in order, what is broken is located.
+//! `fsbench dataset verify` finds no problem in intact files and locates damage.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::fixture::{check, fsbench, samples, shared, write};
 
-/// The verdict on a file, which must come with its exit status.
+/// The JSON verdict on a file. The exit status must agree with it.
 fn verdict(folder: &Path, file: &str) -> Value {
     let output = fsbench(&["dataset", "verify", file, "--format", "json"], folder);
     let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -19,6 +19,7 @@ fn verdict(folder: &Path, file: &str) -> Value {
     verdict
 }
 
+/// Checks that some problem has these texts in its fields `place` and `what`.
 fn check_broken(folder: &Path, file: &str, place: &str, what: &str) {
     let verdict = verdict(folder, file);
     assert_eq!(verdict["ok"], false);
@@ -30,7 +31,7 @@ fn check_broken(folder: &Path, file: &str, place: &str, what: &str) {
 }
 
 #[test]
-fn whole_files_are_in_order() {
+fn intact_files_have_no_problems() {
     let folder = TempDir::new().unwrap();
     let records = samples(60, 120);
     let formats =
@@ -44,7 +45,7 @@ fn whole_files_are_in_order() {
 }
 
 #[test]
-fn a_flipped_bit_in_a_fsd_file_is_found_in_its_block() {
+fn a_flipped_bit_in_an_fsd_file_is_located() {
     let folder = TempDir::new().unwrap();
     let records = samples(100, 150);
     let path = folder.path().join("x.fsd");
@@ -71,7 +72,7 @@ fn a_flipped_bit_in_a_fsd_file_is_found_in_its_block() {
 }
 
 #[test]
-fn a_manifest_that_disagrees_is_found() {
+fn a_manifest_that_contradicts_its_file_is_reported() {
     let folder = TempDir::new().unwrap();
     write(&folder.path().join("x.binpack"), Format::Binpack, &samples(10, 100));
     check(&fsbench(&["dataset", "convert", "x.binpack", "x.fsd"], folder.path()), 0, "");
@@ -93,7 +94,7 @@ fn a_manifest_that_disagrees_is_found() {
 }
 
 #[test]
-fn bad_entries_are_told_with_their_place() {
+fn bad_entries_are_located() {
     let folder = TempDir::new().unwrap();
     let records = samples(3, 60);
     write(&folder.path().join("x.txt"), Format::Text, &records);
@@ -118,7 +119,7 @@ fn bad_entries_are_told_with_their_place() {
 }
 
 #[test]
-fn stockfishs_sample_is_in_order() {
+fn a_file_of_stockfish_has_no_problems() {
     let Some(path) = shared("stockfish-small.binpack") else { return };
     let folder = TempDir::new().unwrap();
     let verdict = verdict(folder.path(), path.to_str().unwrap());

@@ -1,5 +1,5 @@
-//! The language as authors meet it: its reference, keys without effect, bucket tables, limits, and how `define`, `encode`,
-//! `delta` and `explain` print features.
+//! The language as authors meet it: its reference, keys without effect, bucket tables, limits, and how `define`,
+//! `encode`, `delta` and `explain` print features.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod reference;

@@ -76,17 +76,17 @@ fn the_unit_of_scores_can_be_given() {
 fn samples_have_what_the_request_needs() {
     let fixture = Fixture::new(Method::Eval);
     let (path, records) = (fixture.path.with_extension("part.fsd"), fixture.open().records().to_vec());
-    let partly: Vec<Record> =
+    let two_thirds_scored: Vec<Record> =
         records.iter().zip(0..).map(|(record, n)| if n % 3 == 0 { record.with_score(None) } else { *record }).collect();
     let mut writer = SampleWriter::create(&path, Format::Fsd, false).expect("the folder is writable");
-    writer.push(&partly).expect("good");
+    writer.push(&two_thirds_scored).expect("good");
     writer.finish(Fixture::provenance(Purpose::Eval)).expect("the disk has room");
     let binpack = path.with_extension("binpack");
     let mut writer = SampleWriter::create(&binpack, Format::Binpack, true).expect("the folder is writable");
-    writer.push(&partly).expect("good");
+    writer.push(&two_thirds_scored).expect("good");
     writer.finish(Fixture::provenance(Purpose::Any)).expect("the disk has room");
-    let drawn = samples(&binpack);
-    for (data, known) in [(path, partly), (binpack, drawn)] {
+    let reordered = samples(&binpack);
+    for (data, known) in [(path, two_thirds_scored), (binpack, reordered)] {
         for needs in [Needs::Score, Needs::Result, Needs::Both, Needs::Any] {
             let request = Request { data: data.clone(), needs: Some(needs), ..fixture.request() };
             let mut indices = order(&all_batches(&request), 0);
@@ -121,8 +121,8 @@ fn damage_and_empty_splits_are_refused() {
     };
     let empty = Request { data: data.clone(), split: Split::Validation, validation: 0.0, ..fixture.request() };
     assert!(refusal(&empty).contains("--read built"), "{}", refusal(&empty));
-    let whole = std::fs::read(&data).expect("just written");
-    std::fs::write(&data, &whole[..whole.len() - 3]).expect("writable");
+    let bytes = std::fs::read(&data).expect("just written");
+    std::fs::write(&data, &bytes[..bytes.len() - 3]).expect("writable");
     let message = refusal(&Request { data, ..fixture.request() });
     assert!(message.contains("cut off"), "{message}");
 }

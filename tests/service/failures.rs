@@ -328,8 +328,8 @@ fn a_wrong_slot_number_ends_the_stream() {
     }
 }
 
-/// Two batches in all: once slot 0 was given back, no batch comes that makes it the consumer's again, and as slot 1 is not
-/// given back, the stream has not ended.
+/// The stream has two batches. The service does not announce slot 0 again once it is given back, and the stream goes on
+/// because slot 1 is still held.
 #[test]
 fn a_slot_given_back_twice_ends_the_stream() {
     let fixture = Fixture::new(Method::Eval);

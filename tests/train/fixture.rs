@@ -19,15 +19,15 @@ use tempfile::TempDir;
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
 
 /// A temporary folder with data and the runs over them.
-pub struct Bench {
+pub struct Workspace {
     folder: TempDir,
 }
 
-impl Bench {
-    pub fn new() -> Bench {
+impl Workspace {
+    pub fn new() -> Workspace {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("games.pgn"), games(40)).expect("written");
-        Bench { folder }
+        Workspace { folder }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -117,9 +117,9 @@ fn balance(position: &Chess) -> f64 {
     f64::from(worth(Color::White) - worth(Color::Black))
 }
 
-pub fn same_results(bench: &Bench, a: &str, b: &str) {
+pub fn same_results(workspace: &Workspace, a: &str, b: &str) {
     for file in [run_dir::CHECKPOINT, run_dir::BEST, run_dir::NETWORK, run_dir::LAST] {
-        let read = |name: &str| fs::read(bench.path(name).join(file)).expect("the run left the file");
+        let read = |name: &str| fs::read(workspace.path(name).join(file)).expect("the run left the file");
         assert!(read(a) == read(b), "{file} of {a} and {b} differ");
     }
 }

@@ -8,3 +8,4 @@ mod fixture;
 mod runs;
 mod scores;
 mod shapes;
+mod signals;

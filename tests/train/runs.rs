@@ -1,8 +1,8 @@
-//! Runs that are resumed, refused or stopped.
+//! Runs that are resumed, continued, refused or killed.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use fsbench::chess::Perspective;
@@ -18,47 +18,47 @@ use rand::RngExt;
 use shakmaty::{Chess, Position};
 
 use super::common;
-use super::fixture::{Bench, PROGRAM, StopAt, error_of, same_results, with};
+use super::fixture::{PROGRAM, StopAt, Workspace, error_of, same_results, with};
 
 #[test]
-fn an_interrupted_run_ends_as_an_uninterrupted_one() {
-    let bench = Bench::new();
+fn an_interrupted_run_gives_the_results_of_an_uninterrupted_one() {
+    let workspace = Workspace::new();
     for method in [Method::Eval, Method::Pqr] {
-        let config = bench.config(method);
+        let config = workspace.config(method);
         let (whole, cut) = (format!("whole-{method:?}"), format!("cut-{method:?}"));
-        let outcome = bench.run(&config, &whole, false, &mut Silent).expect("trained");
+        let outcome = workspace.run(&config, &whole, false, &mut Silent).expect("trained");
         assert_eq!((outcome.epochs.len(), outcome.epochs[3].samples), (4, 2800));
         assert!(outcome.epochs[3].train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
         // In an epoch's first step, in the middle of one, and between its last step and its validation.
         for (number, stop) in [1, 8, 18].into_iter().enumerate() {
-            let error = bench.run(&config, &cut, number > 0, &mut StopAt::new(stop)).expect_err("stopped");
+            let error = workspace.run(&config, &cut, number > 0, &mut StopAt::new(stop)).expect_err("stopped");
             assert!(matches!(error, TrainError::Interrupted { step, .. } if step == stop), "{error}");
-            assert!(!bench.path(&cut).join(run_dir::OUTCOME).exists());
+            assert!(!workspace.path(&cut).join(run_dir::OUTCOME).exists());
         }
         let one_thread = with(&config, |settings| settings.threads = Some(1));
-        bench.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
+        workspace.run(&one_thread, &cut, true, &mut StopAt::new(20)).expect_err("stopped");
         let shorter = with(&config, |settings| settings.epochs = 3);
-        let error = bench.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
+        let error = workspace.run(&shorter, &cut, true, &mut Silent).expect_err("beyond its end").to_string();
         assert!(error.contains("it has done 3 epochs and 20 steps, and 3 epochs were asked for"), "{error}");
-        let resumed = bench.run(&config, &cut, true, &mut Silent).expect("trained");
+        let resumed = workspace.run(&config, &cut, true, &mut Silent).expect("trained");
         // Its third epoch had only the validation left to do.
         let timed = resumed.epochs.iter().map(|epoch| epoch.samples_per_second.is_some());
         assert!(timed.eq([true, true, false, true]), "{resumed:?}");
-        same_results(&bench, &whole, &cut);
+        same_results(&workspace, &whole, &cut);
         let losses = |outcome: &TrainOutcome| -> Vec<[f64; 2]> {
             outcome.epochs.iter().map(|epoch| [epoch.train_loss, epoch.validation_loss]).collect()
         };
         assert_eq!(losses(&resumed), losses(&outcome));
         assert_eq!(resumed.baseline_loss, outcome.baseline_loss);
         // A finished run is not trained again.
-        assert_eq!(bench.run(&config, &cut, true, &mut Silent).expect("finished"), resumed);
+        assert_eq!(workspace.run(&config, &cut, true, &mut Silent).expect("finished"), resumed);
     }
 }
 
 /// The checkpoint holds everything that factors, slow weights, clipping and schedules by length need.
 #[test]
 fn every_optimiser_setting_is_resumed() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
         schedule: Schedule::Cosine,
@@ -66,66 +66,66 @@ fn every_optimiser_setting_is_resumed() {
         gradient_clip: Some(0.1),
         ..Optimisation::default()
     };
-    let config = TrainConfig { set: "half-ka-v2-hm".into(), ..bench.config(Method::Eval) };
+    let config = TrainConfig { set: "half-ka-v2-hm".into(), ..workspace.config(Method::Eval) };
     let config = with(&config, |settings| {
         settings.optimisation = optimisation;
         settings.eval_loss = EvalLoss { lambda: 0.9, lambda_end: Some(0.6), ..settings.eval_loss };
     });
-    bench.run(&config, "whole", false, &mut Silent).expect("trained");
+    workspace.run(&config, "whole", false, &mut Silent).expect("trained");
     for (number, stop) in [5, 13].into_iter().enumerate() {
         let threads = with(&config, |settings| settings.threads = Some(number + 1));
-        bench.run(&threads, "cut", number > 0, &mut StopAt::new(stop)).expect_err("stopped");
+        workspace.run(&threads, "cut", number > 0, &mut StopAt::new(stop)).expect_err("stopped");
     }
-    bench.run(&config, "cut", true, &mut Silent).expect("trained");
-    same_results(&bench, "whole", "cut");
-    let checkpoint = fs::read(bench.path("whole").join(run_dir::CHECKPOINT)).expect("a checkpoint");
+    workspace.run(&config, "cut", true, &mut Silent).expect("trained");
+    same_results(&workspace, "whole", "cut");
+    let checkpoint = fs::read(workspace.path("whole").join(run_dir::CHECKPOINT)).expect("a checkpoint");
     for name in ["factor.own", "factor.weight", "slow.ft.weight", "adam.v.factor.weight"] {
         assert!(checkpoint.windows(name.len()).any(|window| window == name.as_bytes()), "{name}");
     }
     let longer = with(&config, |settings| settings.epochs = 9);
-    let error = bench.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
+    let error = workspace.run(&longer, "cut", true, &mut Silent).expect_err("another end").to_string();
     assert!(error.contains("epochs is 4 there and 9 was asked for"), "{error}");
     // The same features with other factors.
     let text = fs::read_to_string("feature_sets/half-ka-v2-hm.toml").expect("a definition");
     let factor = text.lines().find(|line| line.starts_with("factor")).expect("a factor");
     let shared = text.replace(factor, "factor = \"color(P) * role(P)\"");
-    let path = bench.path("shared.toml");
+    let path = workspace.path("shared.toml");
     fs::write(&path, shared).expect("written");
-    bench.run(&config, "shared", false, &mut StopAt::new(5)).expect_err("stopped");
+    workspace.run(&config, "shared", false, &mut StopAt::new(5)).expect_err("stopped");
     let shared = TrainConfig { set: path.display().to_string(), ..config.clone() };
-    let error = bench.run(&shared, "shared", true, &mut Silent).expect_err("other factors").to_string();
+    let error = workspace.run(&shared, "shared", true, &mut Silent).expect_err("other factors").to_string();
     assert!(error.contains("the factors of its feature set differ"), "{error}");
     let without = with(&config, |settings| settings.factor = Some(false));
-    bench.run(&without, "plain", false, &mut Silent).expect("trained");
-    let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
+    workspace.run(&without, "plain", false, &mut Silent).expect("trained");
+    let net = |name: &str| net::load_float(&workspace.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("plain").shape == net("whole").shape && net("plain") != net("whole"));
-    let events = fs::read(bench.path("whole").join(run_dir::EVENTS)).expect("events");
+    let events = fs::read(workspace.path("whole").join(run_dir::EVENTS)).expect("events");
     assert!(events.windows(15).any(|window| window == b"loss/validation"));
 }
 
 #[test]
 fn a_run_begins_with_the_network_of_another_method() {
-    let bench = Bench::new();
-    let first = with(&bench.config(Method::Pqr), |settings| settings.epochs = 2);
-    bench.run(&first, "first", false, &mut Silent).expect("trained");
-    let start = Some(bench.path("first").join(run_dir::BEST));
-    let second = TrainConfig { start, ..bench.config(Method::Eval) };
+    let workspace = Workspace::new();
+    let first = with(&workspace.config(Method::Pqr), |settings| settings.epochs = 2);
+    workspace.run(&first, "first", false, &mut Silent).expect("trained");
+    let start = Some(workspace.path("first").join(run_dir::BEST));
+    let second = TrainConfig { start, ..workspace.config(Method::Eval) };
     let second = with(&second, |settings| settings.epochs = 1);
     // A learning rate that moves nothing leaves the network as it was.
     let still = with(&second, |settings| settings.learning_rate = 1e-30);
-    bench.run(&still, "still", false, &mut Silent).expect("trained");
-    let net = |name: &str| net::load_float(&bench.path(name).join(run_dir::BEST)).expect("a network").0;
+    workspace.run(&still, "still", false, &mut Silent).expect("trained");
+    let net = |name: &str| net::load_float(&workspace.path(name).join(run_dir::BEST)).expect("a network").0;
     assert!(net("still") == net("first"));
-    let outcome = bench.run(&second, "second", false, &mut Silent).expect("trained");
+    let outcome = workspace.run(&second, "second", false, &mut Silent).expect("trained");
     assert!(net("second") != net("first"));
     let fresh =
-        bench.run(&TrainConfig { start: None, ..second.clone() }, "fresh", false, &mut Silent).expect("trained");
+        workspace.run(&TrainConfig { start: None, ..second.clone() }, "fresh", false, &mut Silent).expect("trained");
     assert_ne!(outcome.validation_loss.to_bits(), fresh.validation_loss.to_bits());
     let wider = with(&second, |settings| settings.l1 = 32);
-    let error = bench.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
+    let error = workspace.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
     assert!(error.is_request() && error.to_string().contains("cannot be continued from"), "{error}");
     let other = TrainConfig { set: "compact".into(), ..second };
-    let error = bench.run(&other, "other", false, &mut Silent).expect_err("another set");
+    let error = workspace.run(&other, "other", false, &mut Silent).expect_err("another set");
     assert!(error.is_request() && error.to_string().contains("the network belongs to feature set `PIECE`"), "{error}");
 }
 
@@ -133,20 +133,21 @@ fn a_run_begins_with_the_network_of_another_method() {
 const EPOCH: u64 = 26;
 
 /// The run is killed at its start, then after random numbers of steps, and once between an epoch's last step and its
-/// validation. Each kill waits for the run's own progress, so that slow and fast machines kill at the same steps.
+/// validation. Each kill waits until the run's checkpoint has reached a step, not for a time, so the steps do not
+/// depend on the machine's speed.
 #[test]
 fn a_killed_run_is_resumed() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     // A checkpoint after every step.
     let options = ["--epochs", "30", "--checkpoint-every", "0", "--second", "pqr", "--second-data"];
-    let pqr = bench.data(Method::Pqr).display().to_string();
+    let pqr = workspace.data(Method::Pqr).display().to_string();
     let command = |name: &str, more: &[&str]| {
         let all = [&options[..], &[&pqr], more].concat();
-        bench.command(name, &all)
+        workspace.command(name, &all)
     };
     let output = command("whole", &[]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    let checkpoint = bench.path("killed").join(run_dir::CHECKPOINT);
+    let checkpoint = workspace.path("killed").join(run_dir::CHECKPOINT);
     let step = || {
         if !checkpoint.exists() {
             return 0;
@@ -181,14 +182,14 @@ fn a_killed_run_is_resumed() {
     }
     assert!(hits > 0, "no kill hit a run in the middle of an epoch");
     // A kill during a write leaves half a line or half a temporary file.
-    let metrics = bench.path("killed").join(run_dir::METRICS);
+    let metrics = workspace.path("killed").join(run_dir::METRICS);
     let text = fs::read_to_string(&metrics).unwrap_or_default() + "{\"epoch\": 99, \"st";
     fs::write(&metrics, text).expect("written");
-    fs::write(bench.path("killed").join(".tmpAbCdEf"), "half").expect("written");
+    fs::write(workspace.path("killed").join(".tmpAbCdEf"), "half").expect("written");
     let output = command("killed", &["--resume"]).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
-    same_results(&bench, "whole", "killed");
-    assert!(!bench.path("killed").join(".tmpAbCdEf").exists());
+    same_results(&workspace, "whole", "killed");
+    assert!(!workspace.path("killed").join(".tmpAbCdEf").exists());
     let text = fs::read_to_string(&metrics).expect("metrics");
     let epochs: Vec<EpochMetrics> = text.lines().map(|line| serde_json::from_str(line).expect("a line")).collect();
     assert!(epochs.iter().map(|metrics| metrics.epoch).eq(1..=30), "{text}");
@@ -198,16 +199,16 @@ fn a_killed_run_is_resumed() {
 
 #[test]
 fn without_dead_features_the_scores_are_the_same() {
-    let bench = Bench::new();
-    let full = bench.config(Method::Eval);
+    let workspace = Workspace::new();
+    let full = workspace.config(Method::Eval);
     let compact = with(&full, |settings| settings.compact_dead = true);
-    let a = bench.run(&full, "full", false, &mut Silent).expect("trained");
-    bench.run(&compact, "compact", false, &mut StopAt::new(8)).expect_err("stopped");
-    let b = bench.run(&compact, "compact", true, &mut Silent).expect("trained");
+    let a = workspace.run(&full, "full", false, &mut Silent).expect("trained");
+    workspace.run(&compact, "compact", false, &mut StopAt::new(8)).expect_err("stopped");
+    let b = workspace.run(&compact, "compact", true, &mut Silent).expect("trained");
     assert_eq!((a.num_features, b.num_features), (768, 736));
     assert_ne!(a.identity, b.identity);
     assert_eq!(a.validation_loss.to_bits(), b.validation_loss.to_bits());
-    let load = |name: &str| NetFile::load(&bench.path(name).join(run_dir::NETWORK)).expect("a network");
+    let load = |name: &str| NetFile::load(&workspace.path(name).join(run_dir::NETWORK)).expect("a network");
     let (a, b) = (load("full"), load("compact"));
     let (full, compact) = (a.origin.feature_set().expect("a set"), b.origin.feature_set().expect("a set"));
     let mut position = Chess::default();
@@ -224,10 +225,10 @@ fn without_dead_features_the_scores_are_the_same() {
 
 #[test]
 fn with_sparsity_fewer_neurons_are_active() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     let positive = |sparsity: f64, name: &str| {
-        let config = with(&bench.config(Method::Eval), |settings| settings.optimisation.sparsity = sparsity);
-        let outcome = bench.run(&config, name, false, &mut Silent).expect("trained");
+        let config = with(&workspace.config(Method::Eval), |settings| settings.optimisation.sparsity = sparsity);
+        let outcome = workspace.run(&config, name, false, &mut Silent).expect("trained");
         let last = outcome.epochs.last().expect("epochs");
         assert!(last.train_loss < outcome.epochs[0].train_loss, "{outcome:?}");
         last.neurons.expect("a validation split").positive
@@ -238,40 +239,41 @@ fn with_sparsity_fewer_neurons_are_active() {
 
 #[test]
 fn the_outcome_is_one_document_and_the_network_loads() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     let options = ["--epochs", "1", "--format", "json", "--hidden", "8,4"];
-    let output = bench.command("run", &options).output().expect("runs");
+    let output = workspace.command("run", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let outcome: TrainOutcome = serde_json::from_slice(&output.stdout).expect("one JSON document");
-    let stored = fs::read_to_string(bench.path("run").join(run_dir::OUTCOME)).expect("an outcome");
+    let stored = fs::read_to_string(workspace.path("run").join(run_dir::OUTCOME)).expect("an outcome");
     assert_eq!(serde_json::from_str::<TrainOutcome>(&stored).expect("an outcome"), outcome);
-    let file = NetFile::load(&bench.path("run").join(&outcome.network)).expect("a network");
+    let file = NetFile::load(&workspace.path("run").join(&outcome.network)).expect("a network");
     assert_eq!((file.origin.identity, file.net.shape.hidden), (outcome.identity, vec![8, 4]));
-    let (net, _) = net::load_float(&bench.path("run").join(&outcome.checkpoint)).expect("a checkpoint");
+    let (net, _) = net::load_float(&workspace.path("run").join(&outcome.checkpoint)).expect("a checkpoint");
     assert_eq!(net.parameters(), outcome.parameters);
 }
 
 #[test]
 fn several_seeds_are_several_runs() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     let options = ["--epochs", "1", "--format", "json", "--seed", "3,5"];
-    let output = bench.command("runs", &options).output().expect("runs");
+    let output = workspace.command("runs", &options).output().expect("runs");
     assert!(output.status.success(), "{}", error_of(&output));
     let outcomes: Vec<TrainOutcome> = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let seeds: Vec<u64> = outcomes.iter().map(|outcome| outcome.config.seed.0).collect();
     assert_eq!(seeds, [3, 5]);
     assert_ne!(outcomes[0].validation_loss.to_bits(), outcomes[1].validation_loss.to_bits());
-    assert!(bench.path("runs").join("seed-5").join(run_dir::OUTCOME).exists());
-    let text = bench.command("runs", &["--epochs", "1", "--seed", "3,5", "--resume"]).output().expect("runs").stdout;
+    assert!(workspace.path("runs").join("seed-5").join(run_dir::OUTCOME).exists());
+    let text =
+        workspace.command("runs", &["--epochs", "1", "--seed", "3,5", "--resume"]).output().expect("runs").stdout;
     let text = String::from_utf8(text).expect("text");
     assert!(text.contains(" ± ") && text.ends_with("(95%, 2 seeds)\n"), "{text}");
 }
 
 #[test]
 fn conflicting_requests_are_refused() {
-    let bench = Bench::new();
+    let workspace = Workspace::new();
     let check = |more: &[&str], status: i32, expected: &[&str]| {
-        let output = bench.command("run", more).output().expect("runs");
+        let output = workspace.command("run", more).output().expect("runs");
         let text = error_of(&output);
         assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(output.stdout.is_empty());
@@ -279,7 +281,7 @@ fn conflicting_requests_are_refused() {
             assert!(text.contains(part), "`{part}` is not in: {text}");
         }
     };
-    assert!(bench.command("run", &["--epochs", "1"]).output().expect("runs").status.success());
+    assert!(workspace.command("run", &["--epochs", "1"]).output().expect("runs").status.success());
     check(&["--epochs", "1"], 2, &["already holds a run", "--resume"]);
     check(&["--resume", "--lr", "0.5"], 2, &["checkpoint.safetensors", "learning_rate is 0.002 there and 0.5"]);
     check(&["--resume", "--seed", "9"], 2, &["seed is 0 there and 9 was asked for"]);
@@ -292,22 +294,22 @@ fn conflicting_requests_are_refused() {
         1,
         &["training diverged at step 2: ft.weight[0, 0] is NaN", "--gradient-clip"],
     );
-    fs::write(bench.path("run").join("notes.txt"), "mine").expect("written");
+    fs::write(workspace.path("run").join("notes.txt"), "mine").expect("written");
     // The message does not suggest --force, and nothing has been removed.
-    let before = fs::read_dir(bench.path("run")).expect("a folder").count();
+    let before = fs::read_dir(workspace.path("run")).expect("a folder").count();
     for options in [&["--force"][..], &[]] {
         check(options, 2, &["holds files that no run writes (notes.txt)", "move them away"]);
-        assert_eq!(fs::read_dir(bench.path("run")).expect("a folder").count(), before);
+        assert_eq!(fs::read_dir(workspace.path("run")).expect("a folder").count(), before);
     }
 }
 
 #[test]
 fn a_checkpoint_of_another_set_is_refused() {
-    let bench = Bench::new();
-    let config = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
-    let outcome = bench.run(&config, "run", false, &mut Silent).expect("trained");
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Eval), |settings| settings.epochs = 1);
+    let outcome = workspace.run(&config, "run", false, &mut Silent).expect("trained");
     let other = TrainConfig { set: "file(P) * role(P) for P in pieces".into(), ..config };
-    let error = bench.run(&other, "run", true, &mut Silent).expect_err("refused");
+    let error = workspace.run(&other, "run", true, &mut Silent).expect_err("refused");
     assert!(matches!(error, TrainError::Mismatch { .. }), "{error}");
     let (text, identity) = (error.to_string(), outcome.identity.to_string());
     for part in ["checkpoint.safetensors", "`PIECE`", &identity, "was asked for"] {
@@ -317,129 +319,40 @@ fn a_checkpoint_of_another_set_is_refused() {
 
 #[test]
 fn a_damaged_checkpoint_is_named() {
-    let bench = Bench::new();
-    let config = with(&bench.config(Method::Eval), |settings| settings.epochs = 1);
-    bench.run(&config, "run", false, &mut Silent).expect("trained");
-    let checkpoint = bench.path("run").join(run_dir::CHECKPOINT);
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Eval), |settings| settings.epochs = 1);
+    workspace.run(&config, "run", false, &mut Silent).expect("trained");
+    let checkpoint = workspace.path("run").join(run_dir::CHECKPOINT);
     let bytes = fs::read(&checkpoint).expect("a checkpoint");
     fs::write(&checkpoint, &bytes[..bytes.len() / 2]).expect("written");
     let more = with(&config, |settings| settings.epochs = 2);
-    let error = bench.run(&more, "run", true, &mut Silent).expect_err("damaged").to_string();
+    let error = workspace.run(&more, "run", true, &mut Silent).expect_err("damaged").to_string();
     assert!(error.contains("checkpoint.safetensors"), "{error}");
     // With the file restored, the run continues beyond the epochs first asked for.
     fs::write(&checkpoint, bytes).expect("written");
-    assert_eq!(bench.run(&more, "run", true, &mut Silent).expect("trained").epochs.len(), 2);
+    assert_eq!(workspace.run(&more, "run", true, &mut Silent).expect("trained").epochs.len(), 2);
 }
 
 #[test]
 fn a_service_that_ends_is_an_error_at_once() {
-    let bench = Bench::new();
-    let (config, folder) = (bench.config(Method::Eval), bench.path("run"));
+    let workspace = Workspace::new();
+    let (config, folder) = (workspace.config(Method::Eval), workspace.path("run"));
     let service = Some(Path::new("/bin/false"));
     let run = TrainingRun { service, ..TrainingRun::new(&config, &folder) };
     let error = run.train(&mut Silent).expect_err("no service").to_string();
     assert!(error.contains("ended before its first batch"), "{error}");
 }
 
-/// Sends a child a signal, waits for its end and returns its exit status and its stderr.
-fn end_by_signal(mut child: Child, signal: &str) -> (Option<i32>, String) {
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
-    assert!(sent.success());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while child.try_wait().expect("a child").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("killed");
-            panic!("{signal} did not end the run");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().expect("its output");
-    (output.status.code(), error_of(&output))
-}
-
-const SIGNALS: [(&str, i32); 3] = [("-INT", 130), ("-TERM", 143), ("-HUP", 129)];
-
-/// There are more games than the service can read during the test.
-#[test]
-fn a_signal_ends_a_run_whose_data_are_being_prepared() {
-    let bench = Bench::new();
-    let games = bench.path("many.pgn.zst");
-    common::write_many_games(&games);
-    for (signal, status) in SIGNALS {
-        let mut command = Command::new(PROGRAM);
-        command.args(["train", "piece", "--threads", "1", "--data"]).arg(&games).arg("--out").arg(bench.path("run"));
-        command.env("FSBENCH_CACHE", bench.path("cache"));
-        let child = common::with_default_signals(&command, &[]).spawn().expect("runs");
-        let service = service_of(child.id());
-        let (found, text) = end_by_signal(child, signal);
-        assert_eq!(found, Some(status), "{signal}: {text}");
-        assert!(text.contains("interrupted while the data were prepared"), "{signal}: {text}");
-        assert!(!Path::new(&format!("/proc/{service}/exe")).exists(), "{signal}: the service still runs");
-        // The same command would begin again.
-        assert_eq!(fs::read_dir(bench.path("run")).expect("the run's folder").count(), 0);
-        if signal != "-HUP" {
-            // As under `nohup`.
-            let child = common::with_default_signals(&command, &["HUP"]).spawn().expect("runs");
-            service_of(child.id());
-            assert!(
-                Command::new("kill").args(["-HUP", &child.id().to_string()]).status().expect("kill runs").success()
-            );
-            assert_eq!(end_by_signal(child, signal).0, Some(status), "{signal} after a signal that is ignored");
-        }
-    }
-}
-
-/// Waits for the only child of a process and returns its process number.
-fn service_of(process: u32) -> u32 {
-    let children = format!("/proc/{process}/task/{process}/children");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let text = fs::read_to_string(&children).unwrap_or_default();
-        if let Some(child) = text.split_whitespace().next() {
-            return child.parse().expect("a number");
-        }
-        assert!(Instant::now() < deadline, "no child");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[test]
-fn a_signal_ends_training_with_its_state_saved() {
-    let bench = Bench::new();
-    let options = ["--epochs", "60"];
-    assert!(bench.command("whole", &options).output().expect("runs").status.success());
-    for (number, (signal, status)) in SIGNALS.into_iter().enumerate() {
-        let more = [&options[..], if number > 0 { &["--resume"] } else { &[] }].concat();
-        let metrics = bench.path("cut").join(run_dir::METRICS);
-        let lines = || fs::read_to_string(&metrics).unwrap_or_default().lines().count();
-        let before = lines();
-        let child = common::with_default_signals(&bench.command("cut", &more), &[]).spawn().expect("runs");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while lines() < before + 2 {
-            assert!(Instant::now() < deadline, "no epoch ended");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let (found, text) = end_by_signal(child, signal);
-        assert_eq!(found, Some(status), "{signal}: {text}");
-        assert!(text.contains("interrupted at step") && text.contains("--resume"), "{signal}: {text}");
-    }
-    let output = bench.command("cut", &[&options[..], &["--resume"]].concat()).output().expect("runs");
-    assert!(output.status.success(), "{}", error_of(&output));
-    same_results(&bench, "whole", "cut");
-}
-
 /// The run overfits its few samples, so that the best epoch is not the last. Both networks are available.
 #[test]
 fn the_network_is_that_of_the_best_epoch() {
-    let bench = Bench::new();
-    let text = bench.command("run", &["--epochs", "8", "--lr", "0.02", "--decay", "1"]).output().expect("runs");
-    assert!(text.status.success(), "{}", error_of(&text));
-    let text = String::from_utf8(text.stdout).expect("text");
-    let run = bench.path("run");
-    let outcome = || -> TrainOutcome {
-        serde_json::from_slice(&fs::read(run.join(run_dir::OUTCOME)).expect("an outcome")).expect("an outcome")
-    };
-    let written = outcome();
+    let workspace = Workspace::new();
+    let options = ["--epochs", "8", "--lr", "0.02", "--decay", "1"];
+    let output = workspace.command("run", &options).output().expect("runs");
+    assert!(output.status.success(), "{}", error_of(&output));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let run = workspace.path("run");
+    let written = outcome_of(&run);
     let losses: Vec<f64> = written.epochs.iter().map(|epoch| epoch.validation_loss).collect();
     let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("epochs");
     assert!(best + 1 < losses.len(), "the last epoch should not be the best: {losses:?}");
@@ -455,61 +368,65 @@ fn the_network_is_that_of_the_best_epoch() {
         load(run_dir::NETWORK) == quantised(run_dir::BEST) && load(run_dir::LAST) == quantised(run_dir::CHECKPOINT)
     );
     assert!(load(run_dir::NETWORK) != load(run_dir::LAST));
-
-    // The directory stands for the best network, with --last for the last one; checkpoints are quantised on the way.
-    let converted = |from: &str, more: &[&str]| {
-        let to = bench.path("converted.safetensors");
-        let from = run.join(from);
-        let output =
-            Command::new(PROGRAM).args(["net", "convert"]).args([&from, &to]).args(more).output().expect("runs");
-        assert!(output.status.success(), "{}", error_of(&output));
-        let bytes = fs::read(&to).expect("a network");
-        fs::remove_file(&to).expect("removed");
-        bytes
-    };
-    let [network, last] = [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
-    let check = || {
-        for (from, more, expected) in [
-            ("", &[][..], &network),
-            ("", &["--last"], &last),
-            (run_dir::BEST, &[], &network),
-            (run_dir::CHECKPOINT, &["--scheme", "stockfish"], &last),
-        ] {
-            assert!(converted(from, more) == *expected, "{from} {more:?}");
-        }
-    };
-    check();
-    let evaluated = |net: &Path, more: &[&str]| {
-        let fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2";
-        let output = Command::new(PROGRAM).args(["eval", "--fen", fen, "--net"]).arg(net).args(more).output();
-        let output = output.expect("runs");
-        (output.status.code(), output.stdout)
-    };
-    assert_eq!(evaluated(&run, &[]), evaluated(&run.join(run_dir::NETWORK), &[]));
-    assert_eq!(evaluated(&run, &["--last"]), evaluated(&run.join(run_dir::LAST), &[]));
-    assert_eq!(evaluated(&run.join(run_dir::LAST), &["--last"]).0, Some(2));
+    let networks = [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
+    check_conversions(&workspace, &networks);
+    check_evaluations(&run);
     // A learning rate that moves nothing leaves the network as it was.
-    for (more, expected) in [(&[][..], &network), (&["--last"], &last)] {
-        let mut command = bench.command("begun", &["--epochs", "1", "--lr", "1e-30", "--force"]);
+    for (more, expected) in [&[][..], &["--last"]].into_iter().zip(&networks) {
+        let mut command = workspace.command("begun", &["--epochs", "1", "--lr", "1e-30", "--force"]);
         assert!(command.arg("--start").arg(&run).args(more).output().expect("runs").status.success());
-        assert!(fs::read(bench.path("begun").join(run_dir::NETWORK)).expect("a network") == *expected, "{more:?}");
+        assert!(fs::read(workspace.path("begun").join(run_dir::NETWORK)).expect("a network") == *expected, "{more:?}");
     }
 
-    // In a directory of an earlier version, the network is the last epoch's. The best one is quantised from its weights, and the
-    // same command completes the run as this version does.
+    // In a directory of an earlier version, the network is the last epoch's. The best one is quantised from its
+    // weights, and the same command completes the run as this version does.
     fs::rename(run.join(run_dir::LAST), run.join(run_dir::NETWORK)).expect("renamed");
     let mut old = serde_json::to_value(&written).expect("an outcome");
     for key in ["best_epoch", "weights", "last"] {
         old.as_object_mut().expect("an object").remove(key).expect("there");
     }
     fs::write(run.join(run_dir::OUTCOME), old.to_string()).expect("written");
-    let old = outcome();
+    let old = outcome_of(&run);
     assert_eq!((old.best().map(|epoch| epoch.epoch), old.weights), (Some(8), run_dir::CHECKPOINT.into()));
-    check();
-    let more = ["--epochs", "8", "--lr", "0.02", "--decay", "1", "--resume"];
-    assert!(bench.command("run", &more).output().expect("runs").status.success());
-    assert_eq!(outcome(), written);
-    assert!(
-        [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network")) == [network, last]
-    );
+    check_conversions(&workspace, &networks);
+    let resumed = workspace.command("run", &[&options[..], &["--resume"]].concat()).output().expect("runs");
+    assert!(resumed.status.success());
+    assert_eq!(outcome_of(&run), written);
+    let completed = [run_dir::NETWORK, run_dir::LAST].map(|name| fs::read(run.join(name)).expect("a network"));
+    assert!(completed == networks);
+}
+
+fn outcome_of(run: &Path) -> TrainOutcome {
+    serde_json::from_slice(&fs::read(run.join(run_dir::OUTCOME)).expect("an outcome")).expect("an outcome")
+}
+
+/// Checks what `net convert` makes of the directory `run`: its best network, the last one with `--last`, and of a
+/// checkpoint the quantised network. `networks`: the bytes of the best network and of the last one.
+fn check_conversions(workspace: &Workspace, [best, last]: &[Vec<u8>; 2]) {
+    let to = workspace.path("converted.safetensors");
+    for (from, more, expected) in [
+        ("", &[][..], best),
+        ("", &["--last"], last),
+        (run_dir::BEST, &[], best),
+        (run_dir::CHECKPOINT, &["--scheme", "stockfish"], last),
+    ] {
+        let files = [&workspace.path("run").join(from), &to];
+        let output = Command::new(PROGRAM).args(["net", "convert"]).args(files).args(more).output().expect("runs");
+        assert!(output.status.success(), "{}", error_of(&output));
+        assert!(fs::read(&to).expect("a network") == *expected, "{from} {more:?}");
+        fs::remove_file(&to).expect("removed");
+    }
+}
+
+/// Checks that `eval` takes the same networks from a run's directory.
+fn check_evaluations(run: &Path) {
+    let evaluated = |net: &Path, more: &[&str]| {
+        let fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2";
+        let output = Command::new(PROGRAM).args(["eval", "--fen", fen, "--net"]).arg(net).args(more).output();
+        let output = output.expect("runs");
+        (output.status.code(), output.stdout)
+    };
+    assert_eq!(evaluated(run, &[]), evaluated(&run.join(run_dir::NETWORK), &[]));
+    assert_eq!(evaluated(run, &["--last"]), evaluated(&run.join(run_dir::LAST), &[]));
+    assert_eq!(evaluated(&run.join(run_dir::LAST), &["--last"]).0, Some(2));
 }
