@@ -2,8 +2,8 @@
 
 use shakmaty::{Bitboard, Board, Piece, Rank, Role, Square, attacks};
 
-/// The squares that a piece could move to if it were its turn, ignoring checks and pins: attacked squares without a piece
-/// of its own side; for pawns, pushes and captures of the pieces on the board. No castling, no en passant.
+/// The squares that a piece could move to if it were its turn, ignoring checks and pins: attacked squares without a
+/// piece of its own side; for pawns, pushes and captures of the pieces on the board. No castling, no en passant.
 #[must_use]
 pub fn mobility(board: &Board, square: Square, piece: Piece) -> Bitboard {
     let (color, occupied) = (piece.color, board.occupied());

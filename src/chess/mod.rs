@@ -1,5 +1,5 @@
-//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards and the change that a move makes
-//! on the board.
+//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards and the change that a move
+//! makes on the board.
 
 mod change;
 mod mobility;

@@ -96,7 +96,8 @@ impl PackedBoard {
         PackedBoard::of_planes(board.occupied().0, [low, middle, high, black])
     }
 
-    /// [`PackedBoard::of`] from bitboards: the occupied squares, and those whose piece code has each bit, lowest bit first.
+    /// [`PackedBoard::of`] from bitboards: the occupied squares, and those whose piece code has each bit, lowest bit
+    /// first.
     #[must_use]
     #[inline]
     pub fn of_planes(occupied: u64, [low, middle, high, black]: [u64; 4]) -> PackedBoard {

@@ -5,7 +5,8 @@ use std::ops::{Index, IndexMut};
 use serde::{Deserialize, Serialize};
 use shakmaty::{Color, File, Square};
 
-/// The colour whose view of a position is encoded. It is not the side to move: each position is encoded for both colours.
+/// The colour whose view of a position is encoded. It is not the side to move: each position is encoded for both
+/// colours.
 ///
 /// ```
 /// use fsbench::chess::{Orientation, Perspective, Square};

@@ -260,7 +260,7 @@ fn text(set: &Document<'_>) -> String {
     out += &format!(
         "\nfeatures    {}{}\n",
         tally(set.dead),
-        if set.can_resolve_more { "; --thorough searches on" } else { "" }
+        if set.can_resolve_more { "; --thorough may resolve more" } else { "" }
     );
     out += &format!("contexts    {}\n", contexts(set.contexts, set.contexts_bound));
     out += &format!("lossless    {}\n", lossless(set));

@@ -42,10 +42,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::data::DataError;
-use print::{StdoutError, print_json, print_json_line, print_text};
-
-use crate::data::report_truncated_files;
+use crate::data::install_truncation_handler;
 use crate::output::remove_unfinished;
+use print::{StdoutError, print_json, print_json_line, print_text};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -170,8 +169,8 @@ pub fn main() -> ExitCode {
     }
     let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
     let command = (!asks_for_language).then(|| Arguments::parse().command);
-    if let Err(error) = interrupt::listen().and_then(|()| report_truncated_files()) {
-        note!("cannot listen to signals: {error}");
+    if let Err(error) = interrupt::listen().and_then(|()| install_truncation_handler()) {
+        note!("cannot handle signals: {error}");
     }
     let outcome = command.map_or_else(help::print_language, |command| command.run());
     // Threads of a command that failed early may still be writing files.

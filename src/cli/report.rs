@@ -34,8 +34,8 @@ fn width() -> usize {
     terminal_size::terminal_size().map_or(report::WIDTH, |(width, _)| usize::from(width.0).max(40))
 }
 
-/// Writes the report's files and prints its tables. `networks`: those of an experiment that has just ended, for the
-/// JSON document.
+/// Writes the report's files and prints its tables. The JSON document lists `networks`, which an experiment that has
+/// just ended passes.
 pub(super) fn write_and_print(
     results: &Results,
     out: &Path,

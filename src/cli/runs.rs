@@ -18,10 +18,10 @@ use crate::pipeline;
 /// needs a removed run again, it trains it again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Remove the runs that no experiment uses, after a question
+    /// Remove the runs that no experiment uses, after asking for confirmation
     #[arg(long)]
     remove: bool,
-    /// Remove without a question
+    /// Remove without asking
     #[arg(long, requires = "remove")]
     yes: bool,
     /// How to print the result
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Asks the user on the terminal.
+/// Asks the user on the terminal whether to remove these runs.
 fn confirmed(unused: &[&KeptRun]) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Request(anyhow::anyhow!(

@@ -20,9 +20,9 @@ use crate::units::Seed;
 
 /// Train a network on a feature set
 ///
-/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to continue from), best.safetensors (the float weights
-/// of the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors (the last
-/// epoch's, quantised) and, once the run has finished, outcome.json.
+/// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to continue from), best.safetensors (the float
+/// weights of the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors
+/// (the last epoch's, quantised) and, once the run has finished, outcome.json.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]
@@ -32,7 +32,8 @@ pub struct Arguments {
     /// The run's directory
     #[arg(long)]
     out: PathBuf,
-    /// The shape of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14, stockfish-15.1, …
+    /// The shape of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
+    /// stockfish-15.1, …
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "l1", "hidden", "activation", "hidden_activation", "skip", "psqt", "buckets", "bucket_rule",
     ])]
@@ -48,8 +49,8 @@ pub struct Arguments {
     /// Weight of the second method's loss; the first's is 1
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
-    /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also .nnue),
-    /// trained by any method
+    /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
+    /// .nnue), trained by any method
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Of the run's directory that --start names, take the last epoch's network instead of the best one's

@@ -31,7 +31,7 @@ impl Origin {
         }
     }
 
-    /// Length as stored; none if it is unknown before the end.
+    /// Length as stored; `None` if it is unknown before the end.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {

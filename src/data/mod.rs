@@ -1,7 +1,7 @@
 //! The store of games and samples: reads PGN and all sample formats, reads and writes `.fsd` files.
 //!
-//! [`games`] reads games; [`Fsd`] maps a `.fsd` file into memory; [`formats`] reads and writes the other formats. Building,
-//! labelling and generating are in [`pipeline`](crate::pipeline).
+//! [`games`] reads games; [`Fsd`] maps a `.fsd` file into memory; [`formats`] reads and writes the other formats.
+//! Building, labelling and generating are in [`pipeline`](crate::pipeline).
 
 mod content;
 mod error;
@@ -19,7 +19,7 @@ pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, Origin};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
-pub use truncation::report_truncated_files;
+pub use truncation::install_truncation_handler;
 
 pub(crate) use fsd::VERSION as FSD_VERSION;
 pub(crate) use input::{Input, hash_file};
@@ -171,8 +171,8 @@ impl SplitRule {
     }
 }
 
-/// Whether `game` belongs to `split`, when the share `validation` of all games, drawn by `seed`, is kept for validation.
-/// Use one [`SplitRule`] for many games.
+/// Whether `game` belongs to `split`, when the share `validation` of all games, drawn by `seed`, is kept for
+/// validation. Use one [`SplitRule`] for many games.
 #[must_use]
 pub fn in_split(seed: Seed, validation: f64, game: u32, split: Split) -> bool {
     SplitRule::new(seed, validation).contains(game, split)

@@ -109,7 +109,7 @@ impl PackedMove {
         }
     }
 
-    /// The move in `position`; none if it is illegal there.
+    /// The move in `position`; `None` if it is illegal there.
     #[must_use]
     pub fn in_position(self, position: &Chess) -> Option<Move> {
         let (from, to, promotion) = (self.from(), self.to(), self.promotion());

@@ -16,12 +16,13 @@ const MESSAGE: &[u8] =
 ///
 /// # Errors
 /// When the handler cannot be installed.
-pub fn report_truncated_files() -> io::Result<()> {
+pub fn install_truncation_handler() -> io::Result<()> {
     let handler = || {
         // SAFETY: the bytes are static, and `write` is async-signal-safe. A failure cannot be reported any more.
         let _ = unsafe { libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len()) };
         exit(1);
     };
-    // SAFETY: the handler only calls `write` and `_exit`, which are async-signal-safe; it takes no lock and allocates nothing.
+    // SAFETY: the handler only calls `write` and `_exit`, which are async-signal-safe; it takes no lock and allocates
+    // nothing.
     unsafe { register(SIGBUS, handler) }.map(drop)
 }

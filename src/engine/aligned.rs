@@ -1,4 +1,5 @@
-//! Number arrays that start on a cache line, so that a row whose length is a multiple of 64 bytes touches no extra line.
+//! Number arrays that start on a cache line, so that a row whose length is a multiple of 64 bytes touches no extra
+//! line.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -51,8 +52,8 @@ impl<T: Pod> DerefMut for AlignedVec<T> {
     }
 }
 
-/// A large table of numbers, in huge pages where the system has them. Its rows are read in random order, and small pages
-/// would cost a page-table walk per row.
+/// A large table of numbers, in huge pages where the system has them. Its rows are read in random order, and small
+/// pages would cost a page-table walk per row.
 pub struct HugePageTable<T> {
     memory: Memory<T>,
     len: usize,

@@ -202,9 +202,9 @@ impl<'a> Evaluator<'a> {
         self.forward(self.bucket(), turn, NoObserver).sum()
     }
 
-    /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's accumulator),
-    /// (0, those of nstm's), (1, those of the first hidden layer), … For a direct output the products are rounded down to
-    /// activations, and relu's values are clipped.
+    /// [`Evaluator::raw`] that passes the inputs of each dense layer to `observer`: (0, activations of stm's
+    /// accumulator), (0, those of nstm's), (1, those of the first hidden layer), … For a direct output the products are
+    /// rounded down to activations, and relu's values are clipped.
     pub fn observe(&mut self, turn: Color, observer: impl FnMut(usize, &[u8])) -> i32 {
         self.forward(self.bucket(), turn, observer).sum()
     }

@@ -16,8 +16,8 @@ const GROUP: usize = 4;
 /// Exchanges tried per unit.
 const EXCHANGES: usize = 100;
 
-/// Permutes the accumulator's neurons so that fewer groups of inputs are active on `positions`. Every score stays the same.
-/// A few thousand positions are enough, and equal positions give an equal order.
+/// Permutes the accumulator's neurons so that fewer groups of inputs are active on `positions`. Every score stays the
+/// same. A few thousand positions are enough, and equal positions give an equal order.
 ///
 /// # Errors
 /// When the network has not as many inputs as the set has features.
@@ -79,7 +79,8 @@ impl Activations {
         groups.concat()
     }
 
-    /// Tries random exchanges of two units between groups; keeps those with which the groups are active in fewer samples.
+    /// Tries random exchanges of two units between groups; keeps those with which the groups are active in fewer
+    /// samples.
     fn exchange(&self, groups: &mut [Vec<usize>]) {
         if groups.len() < 2 {
             return;

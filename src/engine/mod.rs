@@ -1,8 +1,8 @@
 //! The inner loop of playing: accumulators that are updated move by move, and the integer forward pass.
 //!
-//! [`Model`] is a [`crate::net::QuantNet`] laid out for vector instructions. [`Evaluator`] follows a line of moves with it,
-//! by a [`Strategy`]. Each loop is written once in `kernels`, over the vectors of [`simd`]. All back ends give the same
-//! integers as the reference, [`crate::net::forward_integer`].
+//! [`Model`] is a [`crate::net::QuantNet`] laid out for vector instructions. [`Evaluator`] follows a line of moves with
+//! it, by a [`Strategy`]. Each loop is written once in `kernels`, over the vectors of [`simd`]. All back ends give the
+//! same integers as the reference, [`crate::net::forward_integer`].
 
 mod aligned;
 mod evaluator;

@@ -37,8 +37,8 @@ pub struct Model {
     pub(super) rescale_shift: u32,
     /// The output bucket by number of pieces.
     buckets: Vec<u8>,
-    /// The right shift of a squared sum; only present if the square of [`SMALL_SUM`] is at least 1.0, so that clamping sums
-    /// to it, and squaring in i32, is exact.
+    /// The right shift of a squared sum; only present if the square of [`SMALL_SUM`] is at least 1.0, so that clamping
+    /// sums to it, and squaring in i32, is exact.
     pub(super) small_square: Option<u32>,
 }
 
@@ -334,9 +334,9 @@ impl DenseLayer {
     }
 }
 
-/// Rearranges rows of weights into tiles of [`TILE`] outputs by [`TILE`] inputs. The tiles of the first [`TILE`] inputs come
-/// first, for all `outputs` (a multiple of [`TILE`]). A tile is four vectors; quarter q of vector r has the weights of output
-/// 4q + r.
+/// Rearranges rows of weights into tiles of [`TILE`] outputs by [`TILE`] inputs. The tiles of the first [`TILE`] inputs
+/// come first, for all `outputs` (a multiple of [`TILE`]). A tile is four vectors; quarter q of vector r has the
+/// weights of output 4q + r.
 fn tiled(rows: &[i8], inputs: usize, outputs: usize) -> AlignedVec<i8> {
     let mut tiles = AlignedVec::zeroed(inputs * outputs);
     for (output, row) in rows.chunks_exact(inputs).enumerate() {

@@ -2,9 +2,9 @@
 
 /// How accumulators follow the moves. All strategies give the same accumulators; they differ in rows read.
 ///
-/// Every strategy but `Refresh` uses partial refresh for sets that have both king-dependent and king-independent blocks:
-/// the king-independent sum is kept apart, and only the rest is recomputed. Where fewer rows change than would be
-/// recomputed, the changed rows are added and subtracted instead.
+/// Every strategy but `Refresh` uses partial refresh for sets that have both king-dependent and king-independent
+/// blocks: the king-independent sum is kept apart, and only the rest is recomputed. Where fewer rows change than would
+/// be recomputed, the changed rows are added and subtracted instead.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Recomputes both perspectives from all active features at every move.

@@ -53,7 +53,7 @@ const STEPS: usize = 2 + 3 * 2 * 3 + 2;
 #[derive(Default)]
 struct FakeExecutor {
     calls: BTreeMap<String, u32>,
-    /// Fails after so many calls, like a process that is killed.
+    /// Fails after this many calls, like a process that is killed.
     calls_left: Option<u32>,
     /// Whether every path is a set. All paths are then the same set.
     any_set: bool,

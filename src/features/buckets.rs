@@ -1,5 +1,5 @@
-//! Bucket tables as written in a definition: 64 numbers, eight rows of eight, a board drawn in strings, or 32 numbers for
-//! one half of the board.
+//! Bucket tables as written in a definition: 64 numbers, eight rows of eight, a board drawn in strings, or 32 numbers
+//! for one half of the board.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub enum BucketTable {
     Numbers(Vec<i64>),
     /// Ranks 1 to 8, each from a to h.
     Rows(Vec<Vec<i64>>),
-    /// Ranks 8 to 1 as on a diagram, each from a to h: eight digits, or numbers separated by spaces; `.` leaves a square
-    /// outside.
+    /// Ranks 8 to 1 as on a diagram, each from a to h: eight digits, or numbers separated by spaces; `.` leaves a
+    /// square outside.
     Drawn(Vec<String>),
 }
 

@@ -123,8 +123,8 @@ impl Encoder {
         block.append(&Placement::of(board, block.compiled.needs()), pov, out);
     }
 
-    /// Appends the active features of boards, each with its side to move: those of the side to move to `sides[0]`, those
-    /// of the other side to `sides[1]`. Marks the end of every board in both.
+    /// Appends the active features of boards, each with its side to move: those of the side to move to `sides[0]`,
+    /// those of the other side to `sides[1]`. Marks the end of every board in both.
     pub fn append_batch<'a>(
         &self,
         boards: impl Iterator<Item = (&'a PackedBoard, Perspective)>,
@@ -158,7 +158,8 @@ impl Encoder {
         }
     }
 
-    /// The number of a block's context; boards of equal context need no refresh between them. `None` without both kings.
+    /// The number of a block's context; boards of equal context need no refresh between them. `None` without both
+    /// kings.
     pub fn context(&self, block: usize, board: &Board, pov: Perspective) -> Option<u32> {
         let king = |pov: Perspective| board.king_of(pov.own()).map(u32::from);
         Some(self.blocks[block].compiled.context([king(pov)?, king(pov.other())?], pov))
@@ -203,8 +204,8 @@ impl Encoder {
         }
     }
 
-    /// The change between any two boards, over blocks (by number) whose contexts are equal on both. The indices are in no
-    /// order and `refresh` stays false.
+    /// The change between any two boards, over blocks (by number) whose contexts are equal on both. The indices are in
+    /// no order and `refresh` stays false.
     pub fn diff_boards(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
         let boards = Transition::between(before, after).seen_by(pov);
         out.clear();

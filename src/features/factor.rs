@@ -1,5 +1,5 @@
-//! Factors: coarser features whose rows several features share. During training each factor is a virtual input beside the
-//! real ones; on export a real row receives the sum of its virtual rows.
+//! Factors: coarser features whose rows several features share. During training each factor is a virtual input beside
+//! the real ones; on export a real row receives the sum of its virtual rows.
 
 use std::ops::ControlFlow;
 

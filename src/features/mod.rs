@@ -1,8 +1,8 @@
 //! Feature sets: from a few lines of TOML to encoders. LANGUAGE.md is the reference of the definition language.
 //!
-//! `library` finds definitions and `definition` reads them; `syntax` parses expressions, `resolve` turns them into `spec`s,
-//! `selection` renumbers. A [`FeatureSet`] is the result; its [`Encoder`] runs the strategies of `compiled`, which
-//! `reference` checks. [`analysis`], `factor`, `explain` and `warnings` derive properties of a set.
+//! `library` finds definitions and `definition` reads them; `syntax` parses expressions, `resolve` turns them into
+//! `spec`s, `selection` renumbers. A [`FeatureSet`] is the result; its [`Encoder`] runs the strategies of `compiled`,
+//! which `reference` checks. [`analysis`], `factor`, `explain` and `warnings` derive properties of a set.
 
 pub mod analysis;
 mod buckets;

@@ -1,7 +1,7 @@
 //! The reference encoder: a direct and slow implementation of the language, and the oracle for all faster ones.
 //!
-//! It orients the board square by square, follows every ray step by step and evaluates products recursively. It shares no
-//! code with the compiled encoder.
+//! It orients the board square by square, follows every ray step by step and evaluates products recursively. It shares
+//! no code with the compiled encoder.
 
 use crate::chess::{Board, Perspective, Role, Square};
 
@@ -10,8 +10,8 @@ use super::spec::{
     Multiplicity, OWN_KING, ProductSpec, SourceSpec,
 };
 
-/// The active elements of one block, ascending, from 0 to the product's size; repeated under `bag`. A board without both
-/// kings has none.
+/// The active elements of one block, ascending, from 0 to the product's size; repeated under `bag`. A board without
+/// both kings has none.
 pub fn active(block: &BlockSpec, board: &Board, pov: Perspective) -> Vec<u32> {
     let mut out: Vec<u32> = elements_by_binding(block, board, pov).into_iter().map(|(element, _)| element).collect();
     out.sort_unstable();

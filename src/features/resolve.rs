@@ -1,4 +1,5 @@
-//! Name resolution, syntax tree → [`BlockSpec`]: variables become slots, bucket names become tables, sizes are computed.
+//! Name resolution, syntax tree → [`BlockSpec`]: variables become slots, bucket names become tables, sizes are
+//! computed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Selections: some indices of a definition's block sum, renumbered from 0 in the order they are listed. The key `select`
-//! reads one from a file; [`FeatureSet::select`] makes one from a set.
+//! Selections: some indices of a definition's block sum, renumbered from 0 in the order they are listed. The key
+//! `select` reads one from a file; [`FeatureSet::select`] makes one from a set.
 
 use std::sync::Arc;
 

@@ -234,8 +234,8 @@ impl FeatureSet {
         active
     }
 
-    /// One block's active features by the reference encoder, ascending, with the squares and values they stand for; once
-    /// per binding that yields them.
+    /// One block's active features by the reference encoder, ascending, with the squares and values they stand for;
+    /// once per binding that yields them.
     pub fn explain(&self, block: usize, board: &Board, pov: Perspective) -> Vec<ExplainedFeature> {
         explain::explain(self.blocks()[block].spec(), board, pov)
     }

@@ -29,8 +29,8 @@ impl Default for ErrorOptions {
     }
 }
 
-/// Measures |WDL(float) − WDL(integer)| over the positions of the data, from the side to move's view. The dense weights of
-/// the float network are rounded to the scheme's grid, as in training.
+/// Measures |WDL(float) − WDL(integer)| over the positions of the data, from the side to move's view. The dense weights
+/// of the float network are rounded to the scheme's grid, as in training.
 ///
 /// # Errors
 /// When network and checkpoint have different feature sets or shapes, or the data cannot be read.

@@ -16,8 +16,8 @@ pub struct Frequencies {
     pub counts: Vec<u64>,
 }
 
-/// Counts activations over the first `limit` games. A feature that several bindings yield counts once, under `bag` once per
-/// binding.
+/// Counts activations over the first `limit` games. A feature that several bindings yield counts once, under `bag` once
+/// per binding.
 ///
 /// # Errors
 /// When the data cannot be read or hold no position.

@@ -1,5 +1,5 @@
-//! Reads lines of play from a file of any format: the games of PGN, or consecutive samples of one game. A sample without a
-//! successor is a line of its own, with its move if it has one.
+//! Reads lines of play from a file of any format: the games of PGN, or consecutive samples of one game. A sample
+//! without a successor is a line of its own, with its move if it has one.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -144,8 +144,8 @@ pub(super) fn first_lines(path: &Path, positions: u64) -> Result<(Vec<Line>, Rea
     first_lines_and_next(path, [positions, 0]).map(|([lines, _], summary)| (lines, summary))
 }
 
-/// The first lines of a file, with `positions[0]` positions in all, and those of the next games, with `positions[1]`. No
-/// game is in both lists.
+/// The first lines of a file, with `positions[0]` positions in all, and those of the next games, with `positions[1]`.
+/// No game is in both lists.
 ///
 /// # Errors
 /// As [`fold_lines`].
@@ -316,8 +316,8 @@ impl PackedGame<'_> {
     }
 }
 
-/// Joins the records of a game to lines. A line continues while a record's move leads to the next record's position; after
-/// a missing sample a new line starts.
+/// Joins the records of a game into lines. A line continues while a record's move leads to the next record's position;
+/// after a missing sample a new line starts.
 fn lines_of_records(path: &Path, first: usize, records: &[Record]) -> Result<Vec<Line>, MeasureError> {
     let mut lines: Vec<Line> = Vec::new();
     let mut after_move: Option<Chess> = None;

@@ -42,9 +42,9 @@ pub struct SpeedProgress {
     pub activity: String,
 }
 
-/// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy on the
-/// best back end with neurons permuted by positions of other games ([`super::ft_permute()`]). The time includes the update
-/// of features and accumulators and the forward pass, but not the moves on the board.
+/// Times every strategy on every back end of this CPU with the network as it is in the file. Also times every strategy
+/// on the best back end with neurons permuted by positions of other games ([`super::ft_permute()`]). The time includes
+/// the update of features and accumulators and the forward pass, but not the moves on the board.
 ///
 /// # Errors
 /// When the network's feature set cannot be rebuilt, the data cannot be read, or two strategies give different scores.
@@ -233,7 +233,8 @@ impl<'a> Timing<'a> {
         checksum
     }
 
-    /// Repeats passes over `track` for `duration`. Returns the checksum of a pass, the number of passes and the seconds.
+    /// Repeats passes over `track` for `duration`. Returns the checksum of a pass, the number of passes and the
+    /// seconds.
     fn time(&mut self, track: &[TrackPosition], duration: Duration, part: TimedPart) -> (u64, u64, f64) {
         let start = Instant::now();
         let mut passes = 0;

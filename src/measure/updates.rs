@@ -1,9 +1,10 @@
 //! Rows per move of each strategy, for the mover's perspective and the other one.
 //!
-//! For a move, a perspective, and its active sets A before and B after: added = |B∖A|, removed = |A∖B|. `rows_update` of a
-//! block is the size of its delta, or its |B| if its context changed. `rows_cache` differs in blocks whose context changed:
-//! they are updated from the refresh cache's entry for (perspective, block, context). The cache is empty at the start of a
-//! game. The game's first position and every refresh write to it; legal moves that are not played only read it.
+//! For a move, a perspective, and its active sets A before and B after: added = |B∖A|, removed = |A∖B|. `rows_update`
+//! of a block is the size of its delta, or its |B| if its context changed. `rows_cache` differs in blocks whose context
+//! changed: they are updated from the refresh cache's entry for (perspective, block, context). The cache is empty at
+//! the start of a game. The game's first position and every refresh write to it; legal moves that are not played only
+//! read it.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -17,8 +18,8 @@ use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective};
 use crate::features::{Delta, FeatureSet};
 use crate::record::{LegalCounts, MoveCounts, UpdatesRecord};
 
-/// Counts rows over the moves of the first `limit` games; `None` reads all games. With `legal`, counts over every legal move of
-/// each position as well.
+/// Counts rows over the moves of the first `limit` games; `None` reads all games. With `legal`, counts over every legal
+/// move of each position as well.
 ///
 /// # Errors
 /// When the data cannot be read or hold no moves.
@@ -230,8 +231,8 @@ impl<'a> RowCounter<'a> {
         rows
     }
 
-    /// Counts the rows with a refresh cache for the delta in `self.delta`. With `played`, brings the state to `after` and writes
-    /// the cache.
+    /// Counts the rows with a refresh cache for the delta in `self.delta`. With `played`, brings the state to `after`
+    /// and writes the cache.
     fn count_cached(&mut self, before: &Board, after: &Board, pov: Perspective, played: bool) -> u64 {
         let set = self.set;
         let state = &mut self.states[pov];

@@ -28,8 +28,8 @@ impl QuantNet {
 }
 
 impl QuantNet {
-    /// Changes the internal unit so that a pawn is `pawn_value` of them: scales the output layers, the skip output and PSQT
-    /// values. All other integers stay the same.
+    /// Changes the internal unit so that a pawn is `pawn_value` of them: scales the output layers, the skip output and
+    /// PSQT values. All other integers stay the same.
     ///
     /// # Errors
     /// When a weight of the last layer no longer fits its integer type, or `pawn_value` is not positive.

@@ -72,8 +72,8 @@ mod tests {
         assert_eq!(forward_integer(&huge, 0, &[0], &[1]).positional, i32::MAX);
     }
 
-    /// With output weights on the scheme's grid, the error comes from rounding 31 numbers per accumulator element: about 1.5
-    /// centipawns, twice as much if activations are multiplied.
+    /// With output weights on the scheme's grid, the error comes from rounding 31 numbers per accumulator element:
+    /// about 1.5 centipawns, twice as much if activations are multiplied.
     #[test]
     fn close_to_the_float_network_and_through_its_file() {
         let scheme = Scheme::simple();

@@ -1,6 +1,7 @@
 //! Network files and checkpoints: safetensors files that hold everything needed to use them.
 //!
-//! A network file holds these integer tensors; with several output buckets the layers of bucket B are `stacks.B.layers.N`:
+//! A network file holds these integer tensors; with several output buckets the layers of bucket B are
+//! `stacks.B.layers.N`:
 //!
 //! | tensor | dimensions | type |
 //! |---|---|---|
@@ -10,9 +11,9 @@
 //! | `layers.N.bias` | [outputs] | i32 |
 //!
 //! The metadata entry `fsbench` is a JSON object with `version, kind, name, definition, identity, shape, scheme`. A
-//! checkpoint holds f32 tensors of the same names and the trainer's own; PSQT values are the last columns of `ft.weight`,
-//! and there is no scheme. The metadata are one entry because safetensors writes several in random order, and a network
-//! always gives the same bytes.
+//! checkpoint holds f32 tensors of the same names and the trainer's own; PSQT values are the last columns of
+//! `ft.weight`, and there is no scheme. The metadata are one entry because safetensors writes several in random order,
+//! and a network always gives the same bytes.
 
 use std::path::Path;
 
@@ -234,8 +235,8 @@ pub fn read_description(path: &Path) -> Result<Option<String>, NetError> {
     Ok(Container::new(path, &bytes, FileKind::Network)?.header.description)
 }
 
-/// Writes a checkpoint, atomically as [`NetFile::save`]: the float network under the names of [`super::Shape::tensors`], and
-/// the trainer's `extra` f32 tensors (name, dimensions, values).
+/// Writes a checkpoint, atomically as [`NetFile::save`]: the float network under the names of
+/// [`super::Shape::tensors`], and the trainer's `extra` f32 tensors (name, dimensions, values).
 ///
 /// # Errors
 /// When the file cannot be written.

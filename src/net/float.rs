@@ -15,13 +15,13 @@ pub struct Dense {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloatNet {
     pub shape: Shape,
-    /// `ft_weights[feature * shape.row_len() + column]`: one column per neuron, then one per bucket if the shape has PSQT
-    /// outputs.
+    /// `ft_weights[feature * shape.row_len() + column]`: one column per neuron, then one per bucket if the shape has
+    /// PSQT outputs.
     pub ft_weights: Vec<f32>,
     /// One per neuron.
     pub ft_biases: Vec<f32>,
-    /// The dense layers of each bucket, from the first hidden layer to the output. The first reads stm's activations, then
-    /// nstm's.
+    /// The dense layers of each bucket, from the first hidden layer to the output. The first reads stm's activations,
+    /// then nstm's.
     pub stacks: Vec<Vec<Dense>>,
 }
 
@@ -121,8 +121,8 @@ impl FloatNet {
 }
 
 /// The float output of a bucket for the active features of both perspectives. Indices are below `shape.features`, and
-/// repeated features count repeatedly. The output times the scheme's `nnue2score` is the score in internal units. Products
-/// of two clipped values are scaled by [`Scheme::product_scale`], as in the integer network.
+/// repeated features count repeatedly. The output times the scheme's `nnue2score` is the score in internal units.
+/// Products of two clipped values are scaled by [`Scheme::product_scale`], as in the integer network.
 #[must_use]
 pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm: &[u32]) -> f32 {
     let (l1, scale) = (net.shape.l1, scheme.product_scale() as f32);

@@ -1,4 +1,5 @@
-//! Permutes the accumulator's neurons of a network (`ft_permute`); see [`crate::engine::ft_permute()`] for a good order.
+//! Permutes the accumulator's neurons of a network (`ft_permute`); see [`crate::engine::ft_permute()`] for a good
+//! order.
 
 use super::{Activation, QuantDense, QuantNet};
 

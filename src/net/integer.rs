@@ -2,7 +2,8 @@
 
 use super::{Activation, NetError, Scheme, Shape, WeightType, direct_output};
 
-/// A fully connected integer layer: `weights[o * inputs + i]`, `biases[o]`. The scheme's weight type limits the weights.
+/// A fully connected integer layer: `weights[o * inputs + i]`, `biases[o]`. The scheme's weight type limits the
+/// weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantDense {
     pub inputs: usize,

@@ -12,8 +12,8 @@ pub enum StoredPrecision {
     Float,
 }
 
-/// Loads a network file, a `.nnue` file or a checkpoint. A checkpoint is quantised by `scheme`; without it, by the scheme of
-/// its training run, or else by the first scheme that supports its shape.
+/// Loads a network file, a `.nnue` file or a checkpoint. A checkpoint is quantised by `scheme`; without it, by the
+/// scheme of its training run, or else by the first scheme that supports its shape.
 ///
 /// ```no_run
 /// use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};

@@ -1,7 +1,7 @@
 //! Networks: shapes, quantisation schemes, file formats and a plain float forward pass.
 //!
-//! The trainer produces a [`FloatNet`], the engine runs a [`QuantNet`]; [`quantise()`] converts one to the other under a
-//! [`Scheme`]. [`NetFile`] and the checkpoint functions store both as safetensors files. [`nnue`] reads and writes
+//! The trainer produces a [`FloatNet`], the engine runs a [`QuantNet`]; [`quantise()`] converts one to the other under
+//! a [`Scheme`]. [`NetFile`] and the checkpoint functions store both as safetensors files. [`nnue`] reads and writes
 //! Stockfish's files, [`bullet`] those of the trainer bullet. [`load_quantised`] loads any of these but bullet's.
 
 pub mod bullet;

@@ -69,8 +69,8 @@ fn quantise_stack(
     layers.collect()
 }
 
-/// The dense layers with every weight rounded to the scheme's grid, still as floats. Training uses them in the forward pass.
-/// The grid of biases is so fine that they are not rounded.
+/// The dense layers with every weight rounded to the scheme's grid, still as floats. Training uses them in the forward
+/// pass. The grid of biases is so fine that they are not rounded.
 #[must_use]
 pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
     let last = layers.len().saturating_sub(1);
@@ -144,8 +144,8 @@ mod tests {
         assert_eq!(forward_integer(&quant, 0, &[0], &[1]), RawScore { psqt: 0, positional: 111 * 113 - 960 });
     }
 
-    /// For every kind of layer, the rounding error stays small in centipawns. It is largest if the output layer sums 128
-    /// rounded weights.
+    /// For every kind of layer, the rounding error stays small in centipawns. It is largest if the output layer sums
+    /// 128 rounded weights.
     #[test]
     fn close_to_the_float_network() {
         let scheme = Scheme::stockfish();

@@ -14,13 +14,13 @@ use super::{Activation, NetError, Shape};
 /// | output weights | `weights` | raw / `one` |
 /// | output bias, raw output, PSQT | i32 | raw: `nnue2score · divisor`, without a divisor `one · hidden` |
 ///
-/// With i8 weights, products of two activations are divided by the power of two above `one`, which makes them activations
-/// again. A skip output is rescaled to the raw output. With i16 weights there are no hidden layers, and products are not
-/// rounded (direct output): a weight times the first activation fits i16, and its product with the second is summed. The
-/// sum is divided by `one`, truncated toward zero, before the bias is added.
+/// With i8 weights, products of two activations are divided by the power of two above `one`, which makes them
+/// activations again. A skip output is rescaled to the raw output. With i16 weights there are no hidden layers, and
+/// products are not rounded (direct output): a weight times the first activation fits i16, and its product with the
+/// second is summed. The sum is divided by `one`, truncated toward zero, before the bias is added.
 ///
-/// Accumulators are sums modulo 2^16, as in the engines of this family: updates may overflow on the way, but a sum outside
-/// i16 wraps. `measure error` counts the positions where that happens.
+/// Accumulators are sums modulo 2^16, as in the engines of this family: updates may overflow on the way, but a sum
+/// outside i16 wraps. `measure error` counts the positions where that happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
@@ -110,8 +110,8 @@ impl Scheme {
     }
 
     /// # Errors
-    /// When a scale is not positive, the hidden scale is not a power of two, or activations do not fit seven bits (eight
-    /// bits with i16 weights).
+    /// When a scale is not positive, the hidden scale is not a power of two, or activations do not fit seven bits
+    /// (eight bits with i16 weights).
     pub fn validate(&self) -> Result<(), NetError> {
         let invalid = |reason: String| Err(NetError::Scheme(reason));
         let scales = [self.nnue2score, self.divisor.unwrap_or(1), self.pawn_value];
@@ -144,8 +144,8 @@ impl Scheme {
         }
     }
 
-    /// The largest dense weight for inputs of that activation. With i16 weights, a weight times an activation must fit i16;
-    /// crelu needs no such product.
+    /// The largest dense weight for inputs of that activation. With i16 weights, a weight times an activation must fit
+    /// i16; crelu needs no such product.
     #[must_use]
     pub fn largest_weight(&self, activation: Activation) -> i32 {
         match (self.weights, activation) {
@@ -155,8 +155,8 @@ impl Scheme {
         }
     }
 
-    /// The largest bias with which no sum over `inputs` activations times weights leaves i32. With i16 weights sums saturate,
-    /// so every bias is valid.
+    /// The largest bias with which no sum over `inputs` activations times weights leaves i32. With i16 weights sums
+    /// saturate, so every bias is valid.
     #[must_use]
     pub(super) fn largest_bias(&self, inputs: usize) -> i64 {
         match self.weights {

@@ -19,7 +19,8 @@ pub enum Activation {
     Screlu,
     /// Accumulators only: the clipped first half times the clipped second half; halves the number of values.
     Pairwise,
-    /// First hidden layer only: min(x², 1) of every value, then clamp(x, 0, 1) of every value; doubles the number of values.
+    /// First hidden layer only: min(x², 1) of every value, then clamp(x, 0, 1) of every value; doubles the number of
+    /// values.
     Dual,
 }
 
@@ -151,7 +152,8 @@ impl Shape {
         self.l1 + if self.psqt { self.buckets.count } else { 0 }
     }
 
-    /// Names and dimensions of a float network's tensors: the feature transformer's, then those of each bucket's layers.
+    /// Names and dimensions of a float network's tensors: the feature transformer's, then those of each bucket's
+    /// layers.
     #[must_use]
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let ft =

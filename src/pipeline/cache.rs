@@ -22,8 +22,8 @@ pub fn default_cache() -> Result<PathBuf, DataError> {
 }
 
 /// Opens a `.fsd` file; builds any other file with the method's default options into `cache` (by default
-/// [`default_cache`]), unless it was built before. The cached file's name contains a hash of the source's content and of
-/// the options.
+/// [`default_cache`]), unless it was built before. The cached file's name contains a hash of the source's content and
+/// of the options.
 ///
 /// # Errors
 /// When the file cannot be read or built, or is a `.fsd` file for another method.
@@ -31,8 +31,8 @@ pub fn open_or_build(path: &Path, method: Method, cache: Option<&Path>) -> Resul
     open_or_build_with(path, None, &BuildOptions::new(method), cache)
 }
 
-/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file. `unit` is the unit of the scores where
-/// the file does not record it.
+/// [`open_or_build`] with the given options, which do not apply to a `.fsd` file. `unit` is the unit of the scores
+/// where the file does not record it.
 ///
 /// # Errors
 /// As [`open_or_build`], or when the file records another unit than `unit`.

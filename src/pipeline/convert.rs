@@ -67,8 +67,8 @@ pub struct ConvertProgress {
 /// Converts `input` to `output`. A `.fsd` file gets a manifest beside it, which records `command`.
 ///
 /// # Errors
-/// When the input cannot be read to its end, the format can hold none of its samples, or the output cannot be written. No
-/// file is left behind then.
+/// When the input cannot be read to its end, the format can hold none of its samples, or the output cannot be written.
+/// No file is left behind then.
 pub fn convert(
     input: &Path,
     output: &Path,

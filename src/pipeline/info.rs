@@ -19,8 +19,9 @@ pub struct FileInfo {
     pub games: u64,
     pub with_score: u64,
     pub with_result: u64,
-    /// Unit of the scores, and where it comes from.
+    /// Unit of the scores.
     pub score_unit: ScoreUnit,
+    /// Where that unit is recorded, or why it is assumed.
     pub unit_said_by: UnitOrigin,
     /// blake3 of the samples as records.
     pub hash: String,
@@ -37,19 +38,19 @@ pub struct FileInfo {
     pub manifest: Option<Manifest>,
 }
 
-/// Reads a whole file and counts its samples. `unit` is the unit of the scores where the file does not record it.
+/// Reads a file to its end and counts its samples. `unit` is the unit of the scores where the file does not record it.
 ///
 /// # Errors
 /// When the file cannot be read to its end, is damaged, or records another unit than `unit`.
 pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
-    let resolve_unit = score_unit(path, Some(format), unit)?;
+    let scores = score_unit(path, Some(format), unit)?;
     let info = match format {
         Format::Fsd => fsd_info(path),
         Format::Pgn => games_info(path),
         format => samples_info(path, format),
     };
-    Ok(FileInfo { score_unit: resolve_unit.unit, unit_said_by: resolve_unit.origin, ..info? })
+    Ok(FileInfo { score_unit: scores.unit, unit_said_by: scores.origin, ..info? })
 }
 
 /// Records read at once.

@@ -30,7 +30,8 @@ impl WeightedInput {
     }
 }
 
-/// Parses inputs: `FILE`, `'GLOB*'` or `-`, each optionally followed by `@WEIGHT`. The files of a glob are sorted by name.
+/// Parses inputs: `FILE`, `'GLOB*'` or `-`, each optionally followed by `@WEIGHT`. The files of a glob are sorted by
+/// name.
 ///
 /// # Errors
 /// When a glob is malformed or matches nothing, a weight is out of range, or standard input is given twice.

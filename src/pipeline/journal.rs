@@ -1,5 +1,6 @@
-//! A journal beside an output that takes long to make: a first line (JSON) that identifies the job, then one line for each
-//! finished item, appended when it is finished. A process killed at any moment loses at most the line it was writing.
+//! A journal beside an output that takes long to make: a first line (JSON) that identifies the job, then one line for
+//! each finished item, appended when it is finished. A process killed at any moment loses at most the line it was
+//! writing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -55,7 +56,7 @@ const LONGEST_LINE: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// The items of the lines, in the plural, for messages.
+    /// Plural of what a line holds, such as "games", for messages.
     items: &'static str,
     file: File,
     /// Length of the complete lines in bytes: the offset of the next line.
@@ -137,7 +138,7 @@ impl Journal {
         let offset = self.length;
         let text = format!("{line}\n");
         let mut write = || {
-            // Overwrites what an earlier, failed write may have left.
+            // Overwrites the remains of an earlier, failed write.
             self.file.seek(SeekFrom::Start(offset))?;
             self.file.write_all(text.as_bytes())
         };
@@ -147,7 +148,7 @@ impl Journal {
                 Ok(offset)
             }
             Err(cause) => {
-                // Should this fail too, opening the journal removes the incomplete line.
+                // If this fails too, the next `open` removes the incomplete line.
                 let _ = self.file.set_len(offset);
                 Err(JournalError::Append { path: self.path.clone(), items: self.items, cause })
             }

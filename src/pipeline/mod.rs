@@ -2,8 +2,8 @@
 //! positions.
 //!
 //! [`build()`] turns games into the samples of a `.fsd` file, and can have an engine score them ([`label`]);
-//! [`open_or_build`] builds once and finds the file in the cache afterwards. [`generate`] has engines play games. Whatever
-//! writes a `.fsd` file writes a [`Manifest`] beside it.
+//! [`open_or_build`] builds once and finds the file in the cache afterwards. [`generate`] has engines play games.
+//! Whatever writes a `.fsd` file writes a [`Manifest`] beside it.
 
 pub mod build;
 mod cache;

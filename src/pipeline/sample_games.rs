@@ -9,8 +9,8 @@ use crate::output::OutputFile;
 /// 5,000 scored games of an engine against itself, described in `experiments/quickstart/SOURCE.md`.
 const GAMES: &[u8] = include_bytes!("../../experiments/quickstart/games.pgn.zst");
 
-/// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a hash
-/// of its content.
+/// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a
+/// hash of its content.
 ///
 /// # Errors
 /// When there is no folder for the cache, or the file cannot be written.

@@ -40,8 +40,8 @@ const EXAMPLES: usize = 10;
 /// Records of a `.fsd` file read at once.
 const BLOCK: usize = 1 << 16;
 
-/// Reads a whole file and checks that its checksums match, every position and move is legal, every record is well formed,
-/// and the manifest agrees.
+/// Reads a whole file and checks that its checksums match, every position and move is legal, every record is well
+/// formed, and the manifest agrees.
 ///
 /// # Errors
 /// When the file cannot be read at all. The report describes what is wrong in the file.

@@ -107,14 +107,14 @@ impl Client {
             Ok(bytes) if bytes as u64 == MAX_LINE_BYTES => {
                 return Err(ServiceError::Protocol(format!("its first line is longer than {MAX_LINE_BYTES} bytes")));
             }
-            Ok(_) => return Err(process.died("ended before its first batch")),
+            Ok(_) => return Err(process.finish_with_error("ended before its first batch")),
             Err(error) => return Err(ServiceError::Protocol(format!("its first line cannot be read: {error}"))),
         }
         let description: Description = serde_json::from_str(&line)
             .map_err(|error| ServiceError::Protocol(format!("its first line is not a description: {error}")))?;
         validate(&description)?;
         let memory = match Mapping::open(Path::new(&description.shm), description.slots, description.slot_bytes) {
-            Err(_) if process.has_exited() => return Err(process.died("ended before its first batch")),
+            Err(_) if process.has_exited() => return Err(process.finish_with_error("ended before its first batch")),
             memory => memory?,
         };
         let (header, arrays) = (Header::default(), Arrays::default());
@@ -146,7 +146,7 @@ impl Client {
         match self.output.read_exact(&mut byte) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(self.process.died("died in the middle of its stream"));
+                return Err(self.process.finish_with_error("died in the middle of its stream"));
             }
             Err(error) => return Err(ServiceError::Protocol(format!("it cannot be read from: {error}"))),
         }
@@ -155,7 +155,7 @@ impl Client {
                 self.ended = true;
                 return Ok(None);
             }
-            FAILED => return Err(self.process.died("failed")),
+            FAILED => return Err(self.process.finish_with_error("failed")),
             slot if usize::from(slot) < self.description.slots => slot,
             slot => return Err(ServiceError::Protocol(format!("it announced slot {slot}, which does not exist"))),
         };

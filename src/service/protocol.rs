@@ -149,7 +149,7 @@ pub struct Description {
     pub batches: Option<u64>,
     /// The number of the first batch delivered.
     pub start_batch: u64,
-    /// Which of several streams over the same batches this is.
+    /// This stream's number among several that divide the batches.
     #[serde(default)]
     pub shard: Shard,
 }
@@ -181,7 +181,7 @@ const SLOT_ALIGN: u64 = 4096;
 const ARRAY_ALIGN: u64 = 64;
 
 impl SlotLayout {
-    /// Reserves `indices_per_position` active features per position and side, on average over a batch.
+    /// Reserves room for `indices_per_position` active features per position and side, averaged over a batch.
     pub(super) fn new(
         request: &Request,
         set: &FeatureSet,

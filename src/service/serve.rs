@@ -1,4 +1,5 @@
-//! The producer: worker threads fill slots, this thread announces them in order, a third listens to the consumer.
+//! The producer: worker threads fill slots, the main thread announces them in order, and a listener thread takes slots
+//! back from the consumer.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -15,11 +16,11 @@ use super::shared_memory::{SharedMemory, reader_is_gone};
 use super::shm_name::ShmName;
 use super::{END, FAILED, PreparedStream, ServiceError};
 
-/// How long the memory of a stream without batches waits for a consumer to map it.
+/// How long a stream without batches keeps its memory so that the consumer can map it.
 const MAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until the data end
-/// or the consumer closes `input`.
+/// Serves one consumer: prepares the data, writes the description to `output`, then exchanges slots until all batches
+/// are delivered or the consumer closes `input`.
 ///
 /// # Errors
 /// The error of `prepare`, a failure to make a batch, or a consumer that gives back a slot it does not hold.
@@ -51,8 +52,8 @@ fn is_pipe(input: &impl AsFd) -> bool {
     metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
 }
 
-/// Calls `prepare`, which may take long because a data set is built. `None` if the consumer went away meanwhile; the
-/// call then runs on until the process ends.
+/// Calls `prepare`, which may build a data set for minutes. `None` if the consumer went away meanwhile; the call then
+/// runs on until the process ends.
 fn prepare_while_wanted<T: Send + 'static>(
     prepare: impl FnOnce() -> T + Send + 'static,
     control: &StreamControl,
@@ -134,7 +135,7 @@ fn announce(
     loop {
         match control.next_announcement() {
             Announcement::Batch(slot, _) => {
-                // Once the consumer has mapped the memory, the name can go: a kill then leaves nothing behind.
+                // Once the consumer has mapped the memory, the name is removed, so that a kill leaves no file behind.
                 if control.is_mapped()
                     && let Some(name) = name.take()
                 {
@@ -206,7 +207,7 @@ struct PanicGuard<'a>(&'a StreamControl);
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.end(StreamEnd::Failed(ServiceError::Worker("its message stands above".into())));
+            self.0.end(StreamEnd::Failed(ServiceError::Worker("see its message above".into())));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::schedule::lock;
 
 /// Lines of the service's stderr that an error message quotes.
 const TAIL_LINES: usize = 12;
-/// Longer lines of stderr are read in pieces of this many bytes.
+/// Longer lines of stderr are split after this many bytes.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 /// How long a service may take to exit after its input was closed; then it is killed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,8 +28,8 @@ pub(super) struct ServiceProcess {
 
 impl ServiceProcess {
     pub(super) fn start(command: &mut Command) -> Result<(ServiceProcess, ChildStdout), ServiceError> {
-        // In a process group of its own, so that Ctrl-C reaches the consumer only, which then ends the service in
-        // order.
+        // In a process group of its own, so that Ctrl-C reaches only the consumer, which then ends the service
+        // properly.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let program = command.get_program().into();
         let mut child = command.spawn().map_err(|source| ServiceError::Start { program, source })?;
@@ -66,7 +66,7 @@ impl ServiceProcess {
     }
 
     /// Ends the process and returns an error that says how it ended. `event` completes "the sample service …".
-    pub(super) fn died(&mut self, event: &'static str) -> ServiceError {
+    pub(super) fn finish_with_error(&mut self, event: &'static str) -> ServiceError {
         let status = self.finish();
         let tail = lock(&self.stderr_tail);
         let stderr_tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");

@@ -233,9 +233,9 @@ pub enum DataMatch {
     Unknown,
 }
 
-/// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for the
-/// number of epochs. The spelling of the set, the data's path and the number of threads do not affect it. Another device is
-/// accepted, although it rounds differently.
+/// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for
+/// the number of epochs. The spelling of the set, the data's path and the number of threads do not affect it. Another
+/// device is accepted, although it rounds differently.
 ///
 /// # Errors
 /// The differences, as text.

@@ -1,5 +1,6 @@
-//! The configuration of a training run. Each setting is written once, with its default and its help: the same structs are
-//! the options of `fsbench train` (clap), the keys of an experiment's `[train]` (TOML) and what a run records (JSON).
+//! The configuration of a training run. Each setting is written once, with its default and its help: the same structs
+//! are the options of `fsbench train` (clap), the keys of an experiment's `[train]` (TOML) and what a run records
+//! (JSON).
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +21,15 @@ pub struct TrainConfig {
     pub set: String,
     #[arg(skip)]
     pub data: PathBuf,
-    /// eval: unit of the data's scores, where they do not say it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 of a binpack, else cp]
-    // A run records the unit that it used. Absent: the data said it or, in runs before there was a choice, centipawns.
+    /// eval: unit of the scores if the data do not record it: cp, or internal:PAWN with an engine's units per pawn
+    /// [default: internal:208 for a binpack, else cp]
+    // A run records the unit that it assumed. It is absent if the data recorded theirs, and in old runs, which assumed
+    // centipawns.
     #[arg(long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
-    /// built: the method's filters apply to the data; auto: a binpack is decoded while training, every sample of it
+    /// built: the data are filtered as the method requires; auto: every sample of a binpack is used, decoded in
+    /// training
     #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
     #[serde(rename = "source", default = "built")]
     pub read_mode: ReadMode,
@@ -39,15 +42,15 @@ pub struct TrainConfig {
     pub min_ply: Option<u16>,
     #[arg(skip)]
     pub seed: Seed,
-    /// Internal score units per pawn of the network: Stockfish 12 to 15 take 208 for one, 15.1 361, 16 328, 16.1 356
-    #[arg(long, value_name = "UNITS", default_value_t = 100, value_parser = clap::value_parser!(i32).range(1..))]
-    #[serde(default = "hundred", skip_serializing_if = "is_hundred")]
+    /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
+    #[arg(long, value_name = "UNITS", default_value_t = default_pawn(), value_parser = clap::value_parser!(i32).range(1..))]
+    #[serde(default = "default_pawn", skip_serializing_if = "is_default_pawn")]
     pub pawn: i32,
     /// A second method, learned in the same steps.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondMethod>,
-    /// A network of this set and shape to begin with: a checkpoint or a quantised network. Absent: random numbers.
+    /// A network of this set and shape to start from: a checkpoint or a quantised network. Absent: random weights.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
@@ -195,7 +198,7 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// The same settings with all that may be left out filled in, as runs record them.
+    /// The same settings with every omitted one filled in, as runs record them.
     #[must_use]
     pub fn complete(self) -> TrainSettings {
         TrainSettings {
@@ -249,7 +252,7 @@ impl TrainConfig {
             method,
             min_ply: None,
             seed: Seed::default(),
-            pawn: hundred(),
+            pawn: default_pawn(),
             second: None,
             start: None,
             settings: settings.complete(),
@@ -323,18 +326,18 @@ fn recorded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TrainSettings,
     Ok(TrainSettings { factor: settings.factor.or(Some(false)), ..settings }.complete())
 }
 
-/// Of runs before there was a choice.
+/// The read mode of runs recorded before there was a choice.
 const fn built() -> ReadMode {
     ReadMode::Built
 }
 
-const fn hundred() -> i32 {
+const fn default_pawn() -> i32 {
     100
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-const fn is_hundred(pawn: &i32) -> bool {
-    *pawn == 100
+const fn is_default_pawn(pawn: &i32) -> bool {
+    *pawn == default_pawn()
 }
 
 fn is_zero_seed(seed: &Seed) -> bool {

@@ -5,8 +5,8 @@ use super::model::WeightedBatch;
 use super::shard::ShardGradients;
 use crate::net::FloatNet;
 
-/// Names the cause as far back as it can be traced: a weight or target that is not finite, or a loss or gradient computed
-/// from finite ones.
+/// Names the cause as far back as it can be traced: a weight or target that is not finite, or a loss or gradient
+/// computed from finite ones.
 #[must_use]
 pub fn explain(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64], gradients: &ShardGradients) -> String {
     explain_inputs(net, batches, losses).unwrap_or_else(|| explain_gradient(net, gradients))
@@ -22,8 +22,8 @@ fn explain_inputs(net: &FloatNet, batches: &[WeightedBatch<'_>], losses: &[f64])
     explain_weight(net).or_else(|| explain_target(batches)).or_else(|| explain_loss(net, losses))
 }
 
-/// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check: theirs show
-/// in that of its biases.
+/// Whether all losses and gradients are finite. The gradients of the feature transformer's weights need no check:
+/// theirs show in that of its biases.
 #[must_use]
 pub fn all_finite(losses: &[f64], gradients: &ShardGradients) -> bool {
     let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());

@@ -1,10 +1,10 @@
 //! A run's metrics as a TensorBoard event file.
 //!
-//! The file is a sequence of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C, the
-//! content, its masked CRC-32C. Each content is a protocol buffer `Event`: 1 wall time (double, seconds since 1970),
-//! 2 step (varint), 3 file version (text, first record only), 5 summary, which is a list of values (1): 1 tag (text),
-//! 2 number (float) or 5 histogram (1 minimum, 2 maximum, 3 count, 4 sum, 5 sum of squares, 6 each bin's upper end,
-//! 7 each bin's count; all doubles).
+//! The file is a sequence of records (TensorFlow's `TFRecord`): length (8 bytes, little-endian), its masked CRC-32C,
+//! the content, its masked CRC-32C. Each content is a protocol buffer `Event`: 1 wall time (double, seconds since
+//! 1970), 2 step (varint), 3 file version (text, first record only), 5 summary, which is a list of values (1): 1 tag
+//! (text), 2 number (float) or 5 histogram (1 minimum, 2 maximum, 3 count, 4 sum, 5 sum of squares, 6 each bin's upper
+//! end, 7 each bin's count; all doubles).
 
 use super::{EpochMetrics, WeightHistogram};
 

@@ -60,8 +60,8 @@ impl FactoredRows {
         &self.factors
     }
 
-    /// One step of all rows. `merged` are the network's rows, `first` and `second` the moments of the features' own rows and
-    /// `gradients` the summed gradients of the rows. Runs on the current thread pool.
+    /// One step of all rows. `merged` are the network's rows, `first` and `second` the moments of the features' own
+    /// rows and `gradients` the summed gradients of the rows. Runs on the current thread pool.
     pub fn update(
         &mut self,
         adam: Adam,

@@ -1,16 +1,16 @@
-//! The gradient of the feature transformer's rows: for each feature, the sum of the gradients of the accumulators in which it
-//! was active.
+//! The gradient of the feature transformer's rows: for each feature, the sum of the gradients of the accumulators in
+//! which it was active.
 //!
-//! Each feature adds them in the order of the batch, so that no sum depends on the number of threads. If all rows fit into a
-//! cache, the batch is processed tile by tile, so that a tile's accumulators stay in cache too; the sums are the same to the
-//! bit.
+//! Each feature adds them in the order of the batch, so that no sum depends on the number of threads. If all rows fit
+//! into a cache, the batch is processed tile by tile, so that a tile's accumulators stay in cache too; the sums are the
+//! same to the bit.
 
 use rayon::prelude::*;
 
 use super::batch::ActiveFeatures;
 use super::sparse::{TransposedBatch, add_rows};
 
-/// A batch is processed in tiles if all rows take at most so many bytes.
+/// A batch is processed in tiles if all rows together take at most this many bytes.
 const CACHED_ROWS: usize = 4 << 20;
 /// Bytes of accumulator gradients in a tile.
 const TILE: usize = 512 << 10;
@@ -58,7 +58,8 @@ impl Tiles {
 }
 
 impl FtGradients {
-    /// Makes room for a number of positions. Returns the accumulators' gradients, to be written, and the tiles, to be filled.
+    /// Makes room for a number of positions. Returns the accumulators' gradients, to be written, and the tiles, to be
+    /// filled.
     pub fn prepare(&mut self, positions: usize, row: usize, features: usize) -> (&mut [f32], &mut Tiles) {
         (self.row, self.features) = (row, features);
         self.accumulators.resize(positions * 2 * row, 0.0);
@@ -122,8 +123,8 @@ impl FtGradients {
     }
 }
 
-/// One range of features per thread, each about equally often active. There are no more, since each range passes over all
-/// accumulators.
+/// One range of features per thread, each about equally often active. There are no more, since each range passes over
+/// all accumulators.
 fn balanced_ranges(tiles: &Tiles, features: usize, threads: usize) -> Vec<(usize, usize)> {
     let active = |feature: usize| tiles.0.iter().map(|tile| tile.of(feature).len()).sum::<usize>() + 1;
     let all: usize = (0..features).map(active).sum();

@@ -5,8 +5,8 @@ use rand::RngExt;
 use crate::net::{FloatNet, Shape};
 use crate::units::Seed;
 
-/// Bound of the feature transformer's weights. It is small, so that rare features add little noise; the dense layers' weights
-/// suffice to make the neurons differ.
+/// Bound of the feature transformer's weights. It is small, so that rare features add little noise; the dense layers'
+/// weights suffice to make the neurons differ.
 const FT_BOUND: f32 = 0.005;
 /// In the clipped ReLU's linear range, near its lower end.
 const FT_BIAS: f32 = 0.1;

@@ -1,5 +1,5 @@
-//! Lookahead (Zhang et al. 2019, arXiv:1907.08610): every few steps, slow weights move half way towards the weights that are
-//! trained (the fast ones), which then continue from there.
+//! Lookahead (Zhang et al. 2019, arXiv:1907.08610): every few steps, slow weights move half way towards the weights
+//! that are trained (the fast ones), which then continue from there.
 
 use super::factor::FactoredRows;
 use crate::net::FloatNet;

@@ -1,4 +1,5 @@
-//! The losses `eval` and `pqr` as tensor expressions, and the baseline losses of the best constant output.
+//! The losses `eval` and `pqr` as tensor expressions, and the baseline losses of the best constant output. Targets (the
+//! blend of score and result) come from [`EvalLoss::target`], in `loss_options.rs`.
 
 use tch::{Kind, TchError, Tensor};
 
@@ -65,8 +66,8 @@ fn pqr(p: &Tensor, q: &Tensor, r: &Tensor, loss: &PqrLoss) -> Result<Tensor, Tch
     r.f_sub(&q)?.f_log_sigmoid()?.f_add(&equal)?.f_neg()
 }
 
-/// The eval loss of the best constant output, by golden-section search over the constant's target c. Both forms are convex
-/// in c: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).
+/// The eval loss of the best constant output, by golden-section search over the constant's target c. Both forms are
+/// convex in c: |c − t|^power for power ≥ 1, and max(0, |c − t| − ε).
 #[must_use]
 pub fn eval_baseline(targets: &[f32], loss: &EvalLoss) -> f64 {
     let loss_of = |error: f64| match loss.form {

@@ -59,7 +59,7 @@ impl EvalLoss {
         }
     }
 
-    /// The first number that makes no sense, as a message.
+    /// A message about the first number that is out of range.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let EvalLoss { power, score_scale, output_scale, lambda, lambda_end, epsilon, form: _ } = *self;
@@ -76,8 +76,8 @@ impl EvalLoss {
     }
 
     /// The target of a sample. `score` is in centipawns and `result` is 0, 0.5 or 1, both from the side to move. Form
-    /// epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that one.
-    /// `None` if neither is known, or if λ gives no weight to the one that is.
+    /// epsilon: the score. Form power: t = λ·σ(score/score_scale) + (1−λ)·result; with only one of the two known, that
+    /// one. `None` if neither is known, or if λ gives no weight to the one that is.
     #[must_use]
     pub fn target(&self, score: Option<f32>, result: Option<f32>) -> Option<f32> {
         if self.form == LossForm::Epsilon {
@@ -140,7 +140,7 @@ pub struct PqrLoss {
 }
 
 impl PqrLoss {
-    /// The first number that makes no sense, as a message.
+    /// A message about the first number that is out of range.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if !positive(self.output_scale) {

@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 
 use tch::{Device, Kind, TchError, Tensor};
 
-/// A tensor of floats on the CPU with a single handle, as a mutable slice. libtorch allocates it, because the order in which
-/// its kernels sum, and so the last bit, may depend on the alignment.
+/// A tensor of floats on the CPU with a single handle, as a mutable slice. libtorch allocates it, because its kernels
+/// may sum in an order that depends on the alignment, which would change the last bit.
 #[derive(Debug)]
 pub struct FloatBuffer(Tensor);
 
@@ -64,8 +64,8 @@ impl Deref for FrozenBuffer {
     }
 }
 
-/// Makes the allocator keep freed memory. Every step allocates the same megabytes, and a tenth of its time would be spent by the
-/// system on clearing them.
+/// Makes the allocator keep freed memory. Every step allocates the same megabytes, and the system would spend a tenth
+/// of the step clearing them.
 pub fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -84,7 +84,8 @@ pub fn keep_freed_memory() {
 /// When libtorch fails.
 pub fn with_values<T>(tensor: &Tensor, read: impl FnOnce(&[f32]) -> T) -> Result<T, TchError> {
     let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
-    // SAFETY: a contiguous tensor of floats in the CPU's memory, alive until `read` returns, which has no handle to write.
+    // SAFETY: a contiguous tensor of floats in the CPU's memory. It lives until `read` returns, and `read` has no
+    // handle to write to it.
     Ok(read(unsafe { values_of(&tensor) }))
 }
 

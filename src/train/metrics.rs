@@ -87,8 +87,8 @@ pub struct TrainOutcome {
     /// Samples of the validation split.
     pub validation_samples: u64,
     pub epochs: Vec<EpochMetrics>,
-    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss. Absent in outcomes of versions
-    /// that took the last epoch.
+    /// The epoch, from 1, of the network and its validation loss: the one with the lowest loss. Absent in outcomes of
+    /// versions that took the last epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_epoch: Option<u32>,
     /// Validation loss of the network.
@@ -102,7 +102,8 @@ pub struct TrainOutcome {
     /// The float network it was quantised from.
     #[serde(default = "checkpoint_path")]
     pub weights: PathBuf,
-    /// The last epoch's network, quantised; absent in outcomes of versions whose [`TrainOutcome::network`] was the last epoch's.
+    /// The last epoch's network, quantised; absent in outcomes of versions whose [`TrainOutcome::network`] was the last
+    /// epoch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<PathBuf>,
     /// The checkpoint from which the run can be continued.

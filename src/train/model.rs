@@ -1,9 +1,9 @@
 //! A network in training: steps along the gradient of batches, and losses without a step.
 //!
-//! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators, runs the
-//! dense layers forward and backward in libtorch on one thread and returns the gradients of its accumulators. Shards share
-//! nothing, and their sums are added in order. Then each row of the feature transformer sums its gradient and takes its Adam
-//! step at once, so that the gradient of the whole table is never stored.
+//! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators,
+//! runs the dense layers forward and backward in libtorch on one thread and returns the gradients of its accumulators.
+//! Shards share nothing, and their sums are added in order. Then each row of the feature transformer sums its gradient
+//! and takes its Adam step at once, so that the gradient of the whole table is never stored.
 //!
 //! Forward, dense weights are rounded to the scheme's grid; the gradient with respect to the rounded weight moves the
 //! unrounded one (straight-through estimator: Bengio et al. 2013). So quantisation costs little even on a coarse grid.
@@ -189,7 +189,8 @@ impl Model {
         self.net.stacks.iter().map(|stack| on_grid(stack, &self.scheme)).collect()
     }
 
-    /// The constants of a step. `length` computes the gradient's length and is called only if long gradients are scaled down.
+    /// The constants of a step. `length` computes the gradient's length and is called only if long gradients are scaled
+    /// down.
     pub fn adam(&self, learning_rate: f64, step: u64, length: impl FnOnce() -> f64) -> Adam {
         let Optimisation { optimiser, weight_decay, gradient_clip, .. } = self.optimisation;
         let scale = gradient_clip.map_or(1.0, |longest| (longest / length()).min(1.0));

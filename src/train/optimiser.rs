@@ -1,5 +1,5 @@
-//! Settings of the optimiser: its update rule, weight decay, gradient clipping, sparsity and the learning-rate schedule.
-//! The update rules themselves are in `adam.rs` and `lookahead.rs`, the schedule in `schedule.rs`.
+//! Settings of the optimiser: its update rule, weight decay, gradient clipping, sparsity and the learning-rate
+//! schedule. The update rules themselves are in `adam.rs` and `lookahead.rs`, the schedule in `schedule.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,8 @@ pub struct Optimisation {
     #[arg(long, value_name = "X")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_clip: Option<f64>,
-    /// Weight in the training loss of the mean activation of the accumulators' neurons. More of them are then zero, and an
-    /// engine multiplies less (Glorot, Bordes and Bengio 2011, Deep sparse rectifier neural networks)
+    /// Weight in the training loss of the mean activation of the accumulators' neurons. More of them are then zero, and
+    /// an engine multiplies less (Glorot, Bordes and Bengio 2011, Deep sparse rectifier neural networks)
     #[arg(long, value_name = "X", default_value_t = Optimisation::default().sparsity)]
     #[serde(skip_serializing_if = "is_zero")]
     pub sparsity: f64,

@@ -80,7 +80,7 @@ fn finished_outcome(
     data_match: DataMatch,
 ) -> Result<Option<TrainOutcome>, TrainError> {
     let Some(outcome) = run_dir.read_json::<TrainOutcome>(OUTCOME)? else { return Ok(None) };
-    // Of a version whose network was the last epoch's: its outcome is written again, without a step.
+    // Earlier versions exported the last epoch's network. Such a run writes its outcome again, without training.
     if outcome.best_epoch.is_none() {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         };
         model.step = start;
         let learner = Learner::new(model, device)?;
-        // A run that is continued is not finished, even if it was before.
+        // The outcome marks a finished run, and this one goes on.
         run_dir.remove(OUTCOME)?;
         let served = trained_set.for_service(config, &run_dir)?;
         let tasks = config.tasks().into_iter();
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
         let (settings, steps_per_epoch) = (&self.config.settings, self.progress.steps_per_epoch);
         let rate = |step| settings.learning_rate_at(step, steps_per_epoch);
         let samples_before = self.progress.epoch.samples;
-        while self.progress.step < u64::from(epoch) * self.progress.steps_per_epoch {
+        while self.progress.step < u64::from(epoch) * steps_per_epoch {
             if observer.interrupted() {
                 return Err(TrainError::Stopped);
             }
@@ -265,24 +265,30 @@ impl<'a> Session<'a> {
         // Networks are compared by the loss that the run minimises.
         let weighted =
             second.zip(self.config.second.as_ref()).map(|(metrics, method)| metrics.validation_loss * method.weight);
-        let total_loss = validation_loss + weighted.unwrap_or(0.0);
-        let best = self.progress.validation.map_or(f64::INFINITY, |known| known.best);
-        self.progress.epochs = epoch;
-        self.progress.epoch = Sums::default();
-        if let Some(second) = &mut self.progress.second {
-            second.epoch = Sums::default();
-        }
-        let known = self.progress.validation.map(|known| known.baseline);
-        let (samples, baseline) = (first.sums.samples, known.or(first.baseline).unwrap_or(f64::NAN));
-        self.progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
-        if total_loss < best {
-            let net = &self.learner.model()?.net;
-            checkpoint::save_weights(&self.run_dir.path(BEST), &self.origin, net, &self.progress)?;
-        }
+        self.finish_epoch(&first, validation_loss + weighted.unwrap_or(0.0))?;
         // The checkpoint comes last: on resume, metrics of epochs that it does not cover are removed.
         self.run_dir.append_metrics(&metrics)?;
         self.save()?;
         Ok(metrics)
+    }
+
+    /// Moves the progress on to the next epoch, and saves the weights if `total_loss` is the lowest so far.
+    fn finish_epoch(&mut self, validated: &ValidationResult, total_loss: f64) -> Result<(), TrainError> {
+        let progress = &mut self.progress;
+        progress.epochs += 1;
+        progress.epoch = Sums::default();
+        if let Some(second) = &mut progress.second {
+            second.epoch = Sums::default();
+        }
+        let best = progress.validation.map_or(f64::INFINITY, |known| known.best);
+        let known = progress.validation.map(|known| known.baseline);
+        let (samples, baseline) = (validated.sums.samples, known.or(validated.baseline).unwrap_or(f64::NAN));
+        progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
+        if total_loss < best {
+            let net = &self.learner.model()?.net;
+            checkpoint::save_weights(&self.run_dir.path(BEST), &self.origin, net, &self.progress)?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, epoch: u32, learning_rate: f64, observer: &mut dyn RunObserver) -> Result<(), TrainError> {

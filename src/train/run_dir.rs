@@ -22,8 +22,8 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 pub const BEST: &str = "best.safetensors";
 /// The run's network: [`BEST`], quantised.
 pub const NETWORK: &str = "network.safetensors";
-/// The quantised network of the last epoch. Directories without it are unfinished, or of versions whose [`NETWORK`] was the
-/// last epoch's.
+/// The quantised network of the last epoch. Directories without it are unfinished, or of versions whose [`NETWORK`] was
+/// the last epoch's.
 pub const LAST: &str = "last.safetensors";
 /// The metrics for TensorBoard.
 pub const EVENTS: &str = "events.out.tfevents.fsbench";
@@ -38,7 +38,8 @@ fn is_unfinished(name: &str) -> bool {
 /// All files of a run, in the order in which they are removed: without an outcome the run does not look finished.
 const FILES: [&str; 10] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, DATA, CONFIG];
 
-/// The file in a run's directory that holds its network or, with `last`, the last epoch's. The run need not be finished.
+/// The file in a run's directory that holds its network or, with `last`, the last epoch's. The run need not be
+/// finished.
 ///
 /// # Errors
 /// If the directory holds no network.
@@ -78,8 +79,8 @@ impl RunDir {
     /// Makes the directory of a new run. With `force`, an earlier run in it is removed.
     ///
     /// # Errors
-    /// If the directory holds a run and `force` is false, if it holds a file that no run writes, or if it cannot be made. In
-    /// each case nothing has been removed.
+    /// If the directory holds a run and `force` is false, if it holds a file that no run writes, or if it cannot be
+    /// made. In each case nothing has been removed.
     pub fn create(path: &Path, force: bool) -> Result<RunDir, TrainError> {
         let folder = RunDir::open(path)?;
         let (own, foreign): (Vec<_>, Vec<_>) =

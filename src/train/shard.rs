@@ -165,8 +165,9 @@ impl ShardPass<'_> {
     }
 }
 
-/// Some samples' share of the loss that is minimised: `weight` times the sum of the batch's mean loss and `sparsity` times its
-/// mean activation. `losses` are those of the samples and `activations` those of their positions, [positions, 2 · width].
+/// Some samples' share of the loss that is minimised: `weight` times the sum of the batch's mean loss and `sparsity`
+/// times its mean activation. `losses` are those of the samples and `activations` those of their positions, [positions,
+/// 2 · width].
 ///
 /// # Errors
 /// When libtorch fails.

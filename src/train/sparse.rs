@@ -1,8 +1,8 @@
 //! The feature transformer's sums on the CPU: of weight rows forward, of gradient rows backward.
 //!
-//! Forward, positions are independent. Backward, the batch is transposed first ([`TransposedBatch`]); then each feature adds
-//! the gradients of the accumulators in which it was active, in the order of the batch. So any number of threads gives the
-//! same bits.
+//! Forward, positions are independent. Backward, the batch is transposed first ([`TransposedBatch`]); then each feature
+//! adds the gradients of the accumulators in which it was active, in the order of the batch. So any number of threads
+//! gives the same bits.
 #![allow(unsafe_code, reason = "calls of functions compiled for AVX2 and AVX-512, behind a check of the CPU")]
 
 /// out += Σ rows[i] over `selected`, where each row has `out.len()` values.
@@ -24,8 +24,8 @@ pub fn add_rows<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
     add_rows_in_blocks::<I, 32>(out, rows, selected);
 }
 
-/// The index of a row, as batches (i32) and [`TransposedBatch`] (u32) store it. The trait is sealed, since unsafe code relies on
-/// `row` returning the same value twice.
+/// The index of a row, as batches (i32) and [`TransposedBatch`] (u32) store it. The trait is sealed, since unsafe code
+/// relies on `row` returning the same value twice.
 pub trait RowIndex: Copy + sealed::Sealed {
     fn row(self) -> usize;
 }
@@ -48,8 +48,8 @@ impl RowIndex for u32 {
     }
 }
 
-/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers. Rows come from beyond the L1 cache, and entire
-/// rows load faster than parts of them.
+/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers. Rows come from beyond the L1 cache, and
+/// entire rows load faster than parts of them.
 ///
 /// # Panics
 /// If a selected row does not exist.
@@ -87,7 +87,7 @@ fn add_registers<I: RowIndex, const N: usize>(out: &mut [f32], rows: &[f32], sel
         unsafe { _mm512_loadu_ps(from.as_ptr()) }
     }
     let width = out.len();
-    let out = out[column..].as_chunks_mut::<16>().0.first_chunk_mut::<N>().expect("so many columns");
+    let out = out[column..].as_chunks_mut::<16>().0.first_chunk_mut::<N>().expect("at least 16 · N columns are left");
     let mut sums = [_mm512_setzero_ps(); N];
     for register in 0..N {
         sums[register] = load(&out[register]);
@@ -148,8 +148,8 @@ fn add_columns<I: RowIndex, const N: usize>(
     *out = sums;
 }
 
-/// A batch by feature instead of by position: for each feature, the accumulators in which it is active, in the batch's order.
-/// The accumulators of position p are 2p (side to move) and 2p + 1.
+/// A batch by feature instead of by position: for each feature, the accumulators in which it is active, in the batch's
+/// order. The accumulators of position p are 2p (side to move) and 2p + 1.
 #[derive(Debug, Default)]
 pub struct TransposedBatch {
     /// features + 1 offsets: feature f's accumulators are `accumulators[starts[f]..starts[f + 1]]`.
@@ -158,10 +158,11 @@ pub struct TransposedBatch {
 }
 
 impl TransposedBatch {
-    /// Transposes the active features of some positions, those of the side to move before the other's. The first position has
-    /// number `first`. Memory is reused.
+    /// Transposes the active features of some positions, those of the side to move before the other's. The first
+    /// position has number `first`. Memory is reused.
     pub fn fill<'a>(&mut self, positions: impl Iterator<Item = [&'a [i32]; 2]> + Clone, first: usize, features: usize) {
-        // The counts are stored two elements further: after summing, `starts[f + 1]` is where f begins and serves as its cursor.
+        // The counts are stored two elements further: after summing, `starts[f + 1]` is where f begins and serves as
+        // its cursor.
         self.starts.clear();
         self.starts.resize(features + 2, 0);
         for &feature in positions.clone().flatten().flatten() {

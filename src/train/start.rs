@@ -116,8 +116,8 @@ impl TrainedSet {
     }
 }
 
-/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same set and shape. If it has
-/// another pawn value, its output is scaled, so that its scores in centipawns stay the same.
+/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same set and shape. If it
+/// has another pawn value, its output is scaled, so that its scores in centipawns stay the same.
 fn load_start(
     path: &Path,
     set: &FeatureSet,

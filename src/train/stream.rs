@@ -42,8 +42,8 @@ impl BatchStream {
     /// Opens a method's training split, from batch `start` on.
     ///
     /// # Errors
-    /// If the service does not start or serves another feature set; [`TrainError::Stopped`] if `stop` returns true while the
-    /// service prepares its data.
+    /// If the service does not start or serves another feature set; [`TrainError::Stopped`] if `stop` returns true
+    /// while the service prepares its data.
     pub fn training(
         program: &Path,
         config: &TrainConfig,
@@ -114,11 +114,12 @@ impl BatchStream {
         self.client.description()
     }
 
-    /// Calls `process` with the next batch, whose targets are those of `epoch`, counted from 0. `None` at the end of the data.
+    /// Calls `process` with the next batch, whose targets are those of `epoch`, counted from 0. `None` at the end of
+    /// the data.
     ///
     /// # Errors
-    /// If the service failed or sent a broken batch; [`TrainError::Stopped`] if `stop` returns true before the batch arrives;
-    /// errors of `process`.
+    /// If the service failed or sent a broken batch; [`TrainError::Stopped`] if `stop` returns true before the batch
+    /// arrives; errors of `process`.
     pub fn next<T>(
         &mut self,
         epoch: u32,

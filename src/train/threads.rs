@@ -1,10 +1,12 @@
-//! The threads that call libtorch. Each call runs on its own thread alone, so that a run's bits do not depend on their number.
+//! The threads that call libtorch. Each call runs on its own thread alone, so that a run's bits do not depend on their
+//! number.
 //!
-//! libtorch and the libraries below it (MKL, oneDNN, OpenMP) split a sum among as many threads as the environment or the
-//! machine suggests, and another split rounds differently. Their number of threads is a setting of each calling thread, and new
-//! threads do not inherit it. So shards run on threads of our own, each of which sets its number to one before its first call.
-//! Rounding also depends on alignment: libtorch's tensors begin at multiples of 64 bytes, and kernels read only tensors.
-//! (MKL's own reproducible mode, MKL_CBWR, would deny fast kernels to CPUs other than Intel's.)
+//! libtorch and the libraries below it (MKL, oneDNN, OpenMP) split a sum among as many threads as the environment or
+//! the machine suggests, and another split rounds differently. Their number of threads is a setting of each calling
+//! thread, and new threads do not inherit it. So shards run on threads of our own, each of which sets its number to one
+//! before its first call. Rounding also depends on alignment: libtorch's tensors begin at multiples of 64 bytes, and
+//! kernels read only tensors. (MKL's own reproducible mode, MKL_CBWR, would deny fast kernels to CPUs other than
+//! Intel's.)
 
 use std::cell::Cell;
 
@@ -16,8 +18,8 @@ thread_local! {
     static IS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes libtorch run calls of this thread on this thread alone, whatever the environment says. Must be called before any other
-/// use of libtorch.
+/// Makes libtorch run calls of this thread on this thread alone, whatever the environment says. Must be called before
+/// any other use of libtorch.
 pub fn use_one_thread() {
     if IS_SET.replace(true) {
         return;

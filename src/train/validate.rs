@@ -30,8 +30,8 @@ impl TrainConfig {
 }
 
 impl TrainSettings {
-    /// Checks everything that needs neither the data nor the feature set, for runs by `methods`. A setting without effect
-    /// is an error if `given` says so of its key (`recipe.warm_up`).
+    /// Checks everything that needs neither the data nor the feature set, for runs by `methods`. A setting without
+    /// effect is an error if `given` says so of its key (`recipe.warm_up`).
     ///
     /// # Errors
     /// As [`TrainConfig::validate`].

@@ -20,12 +20,12 @@ use crate::units::Seed;
 
 /// Build a .fsd file from games and samples
 ///
-/// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the position:
-/// the evaluation written after the move before. The same games, options and seed give the same samples.
+/// A sample is a position, the move played in it and, where the games have `[%eval]` comments, the score of the
+/// position: the evaluation written after the move before. The same games, options and seed give the same samples.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for standard
-    /// input (PGN unless --from is given); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
+    /// PGN (plain, .zst, .gz or .bz2), .binpack, .fsd, bulletformat or text: files, 'globs*' in quotes, or - for
+    /// standard input (PGN unless --from is given); FILE@0.25 takes a quarter of its games, FILE@2 every game twice
     #[arg(required = true, value_name = "FILE")]
     games: Vec<String>,
     /// What the samples are for: learning from scores (eval) or from chosen moves (pqr)
@@ -40,8 +40,8 @@ pub struct Arguments {
     /// The inputs' format, where it cannot be detected from their content and names
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the inputs' scores where the files do not record it: cp, or internal:PAWN with an engine's units per pawn
-    /// [default: internal:208 for binpacks, else cp]; scores in different units are converted to centipawns
+    /// Unit of the inputs' scores where the files do not record it: cp, or internal:PAWN with an engine's units per
+    /// pawn [default: internal:208 for binpacks, else cp]; scores in different units are converted to centipawns
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     #[command(flatten)]
@@ -125,8 +125,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sets the unit of the inputs that do not record it. Where all inputs record it, sets it for all, so that a contradiction
-/// is refused.
+/// Sets the unit of the inputs that do not record it. Where all inputs record it, sets it for all, so that a
+/// contradiction is refused.
 fn set_unit(inputs: &mut [WeightedInput], unit: Option<ScoreUnit>) -> Result<(), DataError> {
     let mut lacks_unit = Vec::with_capacity(inputs.len());
     for input in &*inputs {

@@ -13,7 +13,8 @@ use crate::units::Seed;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Which positions")]
 pub struct Filters {
-    /// What a sample for eval must hold; games without scores can be used for training with --lambda 0, which needs results
+    /// What a sample for eval must hold; games without scores can be used for training with --lambda 0, which needs
+    /// results
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     needs: Needs,
     /// Samples per game: `all`, or a number of positions drawn at random
@@ -47,8 +48,8 @@ pub struct Filters {
     /// Keep only the first of several samples with the same position, or the same position and move
     #[arg(long, value_enum, value_name = "WHAT")]
     dedup: Option<Dedup>,
-    /// Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies in FILE, whose
-    /// lines are `VALUE WEIGHT`
+    /// Thin the samples until all plies, or numbers of pieces, are equally frequent, or have the frequencies in FILE,
+    /// whose lines are `VALUE WEIGHT`
     #[arg(long, value_name = "ply|pieces[:FILE]")]
     balance: Option<String>,
     /// At most N samples, drawn from all; with --balance, values too rare for their frequency keep all their samples

@@ -15,10 +15,10 @@ use crate::units::Seed;
 
 /// Have UCI engines play games
 ///
-/// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack output
-/// each searched position is a sample: the engine's best move, its score and the game's result. The same engines,
-/// settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is given
-/// again.
+/// PGN output has `[%eval]` comments: White's view, in pawns, of the position after the move. In .fsd and .binpack
+/// output each searched position is a sample: the engine's best move, its score and the game's result. The same
+/// engines, settings and seed give the same file with any --concurrency. An interrupted run resumes when the command is
+/// given again.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A UCI engine, by name or path; can be repeated: then each pair plays every opening with both colours
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Seed of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Longer games are adjudicated as draws
+    /// Adjudicate a draw after this many plies
     #[arg(long, default_value_t = Adjudication::default().max_plies)]
     max_plies: u16,
     /// Adjudicate a win at scores of at least this many centipawns

@@ -15,8 +15,8 @@ use crate::report::dataset_figures;
 
 /// Show the distributions of plies, pieces, scores, results, king squares and moves
 ///
-/// --out also writes plots (SVG and PNG) and stats.json. The logistic curve 1 / (1 + exp(-(score - a) / b)) is fitted to
-/// the results by maximum likelihood.
+/// --out also writes plots (SVG and PNG) and stats.json. The logistic curve 1 / (1 + exp(-(score - a) / b)) is fitted
+/// to the results by maximum likelihood.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Games or samples in any format
@@ -43,8 +43,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
     let stats = dataset_stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
         bar.set_position(bytes);
-        let of = length.map(|length| format!(", {}", percent(bytes as f64 / length.max(1) as f64))).unwrap_or_default();
-        bar.set_message(format!("{samples} samples{of}"));
+        let done = length.map(|length| percent(bytes as f64 / length.max(1) as f64));
+        bar.set_message(format!("{samples} samples{}", done.map(|done| format!(", {done}")).unwrap_or_default()));
     });
     bar.finish_and_clear();
     let stats = stats.map_err(failure)?;
@@ -87,24 +87,16 @@ fn text(stats: &DatasetStats) -> String {
         share(stats.with_move),
     )];
     let repeated = stats.duplicates;
-    sections.push(match repeated.exact {
-        true => format!("different    {} positions, {} repeat another", repeated.distinct, percent(repeated.share)),
-        false => format!(
-            "different    {} ± {} positions (estimated), {} repeat another",
-            repeated.distinct,
-            repeated.plus_minus,
-            percent(repeated.share)
-        ),
-    });
+    let distinct = match repeated.exact {
+        true => format!("{} positions", repeated.distinct),
+        false => format!("{} ± {} positions (estimated)", repeated.distinct, repeated.plus_minus),
+    };
+    sections.push(format!("distinct     {distinct}; {} of the samples are repeats", percent(repeated.share)));
     if stats.results.count() > 0 {
-        let of = |count: u64| percent(count as f64 / stats.results.count() as f64);
         let results = stats.results;
-        sections.push(format!(
-            "results      {} won, {} drawn, {} lost by the side to move",
-            of(results.wins),
-            of(results.draws),
-            of(results.losses)
-        ));
+        let [won, drawn, lost] =
+            [results.wins, results.draws, results.losses].map(|count| percent(count as f64 / results.count() as f64));
+        sections.push(format!("results      {won} won, {drawn} drawn, {lost} lost by the side to move"));
     }
     if stats.mates != [0, 0] {
         sections.push(format!("mates        {} given, {} received", stats.mates[0], stats.mates[1]));

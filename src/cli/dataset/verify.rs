@@ -12,8 +12,8 @@ use crate::pipeline::verify::{VerifyReport, verify};
 
 /// Read a whole file of samples or games and check everything in it
 ///
-/// Checks the checksums, every position and move, every record's bytes, and whether the manifest agrees. The exit status
-/// is 1 when something is wrong; the first problems are listed with their places.
+/// Checks the checksums, every position and move, every record's bytes, and whether the manifest agrees. The exit
+/// status is 1 when something is wrong; the first problems are listed with their locations.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A .fsd, .binpack or bulletformat file, or PGN or lines FEN,score,move (plain, .zst, .gz or .bz2)

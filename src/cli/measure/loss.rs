@@ -14,15 +14,16 @@ use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, SubsetLoss};
 use crate::train::{EvalLoss, LossForm};
 
-/// Measure the loss of networks on samples, in total and by pieces, ply, material and kings; compare each pair of networks
+/// Measure the loss of networks on samples, in total and by pieces, ply, material and kings; compare each pair of
+/// networks
 ///
-/// The loss is that of `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda). A
-/// network's output is its integer score in centipawns, by its own pawn value; a checkpoint (checkpoint.safetensors,
-/// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has no
-/// games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
+/// The loss is that of `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda).
+/// A network's output is its integer score in centipawns, by its own pawn value; a checkpoint (checkpoint.safetensors,
+/// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has
+/// no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
 /// clusters (game or sample), networks[{network, arithmetic, name, identity, loss, interval, by{pieces, ply, material,
-/// king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}] in
-/// `by`.
+/// king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}]
+/// in `by`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, checkpoints or Stockfish .nnue files; with --bullet, also raw bullet files
@@ -35,7 +36,8 @@ pub struct Arguments {
     /// Format of the data [default: detected by content and name]
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<formats::Format>,
-    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else cp]
+    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else
+    /// cp]
     #[arg(long, value_name = "UNIT")]
     from_unit: Option<ScoreUnit>,
     /// Read only the first N samples

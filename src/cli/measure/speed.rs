@@ -12,9 +12,10 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
 /// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table shows the
-/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; scores stay the same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end, evaluations_per_second,
-/// interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy, back_end},
-/// arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
+/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; scores stay the
+/// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
+/// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
+/// back_end}, arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file

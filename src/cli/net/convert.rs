@@ -25,15 +25,15 @@ pub struct Arguments {
     target: Option<TargetFormat>,
     #[command(flatten)]
     hints: FormatHints,
-    /// Group neurons that are active together in these games or this .fsd file: scores stay the same, and engines that skip
-    /// zero inputs get faster
+    /// Group neurons that are active together in these games or this .fsd file: scores stay the same, and engines that
+    /// skip zero inputs get faster
     #[arg(long, value_name = "DATA")]
     arrange: Option<PathBuf>,
     /// The description to store [default: that of FROM]
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Scale the last layer so that a pawn is this many internal units: fsbench trains with 100, Stockfish 15.1 expects 361
-    /// [default: that of FROM]
+    /// Scale the last layer so that a pawn is this many internal units: fsbench trains with 100, Stockfish 15.1 expects
+    /// 361 [default: that of FROM]
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i32).range(1..))]
     pawn: Option<i32>,
     /// Replace TO if it exists

@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Options that tell what a network file does not store.
+/// Options for facts that a network file does not store.
 #[derive(Debug, clap::Args)]
 pub(super) struct FormatHints {
     /// Architecture of a .nnue file whose header fits two (stockfish-15, stockfish-15.1, …)
@@ -95,8 +95,8 @@ pub(super) struct LoadedNetwork {
     pub(super) description: Option<String>,
 }
 
-/// Loads a network without quantising: a checkpoint gives a float network. Files that are not bullet's are recognised despite
-/// `--bullet`.
+/// Loads a network without quantising: a checkpoint gives a float network. Files that are not bullet's are recognised
+/// despite `--bullet`.
 pub(super) fn load_unquantised(path: &Path, hints: &FormatHints) -> Result<Network, Failure> {
     let file_path = hints.file(path).map_err(Failure::Request)?;
     if let Ok((net, checkpoint)) = load_float(&file_path) {

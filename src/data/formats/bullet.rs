@@ -129,7 +129,7 @@ fn king_squares(board: &shakmaty::Board) -> Option<(u8, u8)> {
     Some((board.king_of(Color::White)? as u8, board.king_of(Color::Black)? as u8 ^ 56))
 }
 
-/// Encodes a sample; none without a score or a result.
+/// Encodes a sample; `None` without a score or a result.
 pub fn encode(record: &Record) -> Option<Entry> {
     let (score, result) = (record.score()?, record.result()?);
     let (mut occupied, mut codes) = (record.board().occupancy(), record.board().codes());

@@ -128,7 +128,7 @@ impl OmissionCounter {
     }
 }
 
-/// Adapts a sample to what `format` can hold; none if it cannot hold the sample. Leaves the game number alone.
+/// Adapts a sample to what `format` can hold; `None` if it cannot hold the sample. Leaves the game number alone.
 pub fn adapt(record: &Record, format: Format, unknown_is_draw: bool, counter: &mut OmissionCounter) -> Option<Record> {
     let mut record = *record;
     let needs_result = matches!(format, Format::Binpack | Format::Bullet);

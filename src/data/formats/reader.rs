@@ -127,7 +127,7 @@ impl SampleReader {
         })
     }
 
-    /// The next samples; none at the end. Safe to call on a worker of any rayon pool, because decoding has threads of
+    /// The next samples; `None` at the end. Safe to call on a worker of any rayon pool, because decoding has threads of
     /// its own.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl SampleReader {
         self.state.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Length of the file; none for a stream.
+    /// Length of the file; `None` for a stream.
     #[must_use]
     pub const fn length(&self) -> Option<u64> {
         self.length

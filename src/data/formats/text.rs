@@ -55,7 +55,7 @@ struct LineBatches {
 }
 
 impl LineBatches {
-    /// The next batch and the number of its first line; none at the end.
+    /// The next batch and the number of its first line; `None` at the end.
     fn next_batch(&mut self, text: &mut dyn BufRead) -> std::io::Result<Option<(u64, Vec<u8>)>> {
         loop {
             let wanted = BATCH_BYTES - self.pending.len();
@@ -124,7 +124,7 @@ struct LineError {
     message: String,
 }
 
-/// Parses a line's sample; none for an empty line.
+/// Parses a line's sample; `None` for an empty line.
 fn parse_line(line: &[u8]) -> Result<Option<Record>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -208,7 +208,7 @@ pub fn append_line(record: &Record, out: &mut String) -> Result<(), RecordError>
     Ok(())
 }
 
-/// The moves to mate that a score stands for, negative when getting mated; none for other scores.
+/// The moves to mate that a score stands for, negative when getting mated; `None` for other scores.
 fn mate_in(score: i16) -> Option<i32> {
     let score = i32::from(score);
     let moves = (Eval::MATE - score.abs()) / 2 * score.signum();

@@ -8,7 +8,7 @@
 //! | 16–23 | number of samples, n |
 //! | 24–27 | samples per block, b |
 //! | 28–31 | number of games read; game numbers are smaller |
-//! | 32 | purpose of the samples: 0 eval, 1 pqr, 2 any (samples as they came) |
+//! | 32 | purpose of the samples: 0 eval, 1 pqr, 2 any (a conversion, not filtered for a method) |
 //! | 33 | score unit: 0 centipawns, 1 an engine's internal units |
 //! | 34–35 | value of a pawn in the score unit (100 for centipawns) |
 //! | 36–43 | seed |
@@ -136,7 +136,7 @@ impl Header {
         })
     }
 
-    /// Length of the whole file; none if it exceeds 64 bits.
+    /// Length of the whole file; `None` if it exceeds 64 bits.
     #[must_use]
     pub fn file_bytes(&self) -> Option<u64> {
         let records = self.samples.checked_mul(Record::BYTES as u64)?;

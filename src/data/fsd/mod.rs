@@ -1,5 +1,5 @@
-//! `.fsd`, the native format of samples: a header, fixed-size records and a checksum per block. `header.rs` documents the
-//! layout of the file, `record.rs` that of a record.
+//! `.fsd`, the native format of samples: a header, fixed-size records and a checksum per block. `header.rs` documents
+//! the layout of the file, `record.rs` that of a record.
 
 mod header;
 mod reader;

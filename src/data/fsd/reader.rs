@@ -19,7 +19,7 @@ const GROUP_BYTES: usize = 32 << 20;
 
 /// A `.fsd` file mapped into memory. Opening it checks the length and every checksum. The file must not be truncated
 /// while it is open: reading missing pages ends the process
-/// ([`report_truncated_files`](crate::data::report_truncated_files)).
+/// ([`install_truncation_handler`](crate::data::install_truncation_handler)).
 #[derive(Debug)]
 pub struct Fsd {
     path: PathBuf,
@@ -47,8 +47,8 @@ impl Fsd {
         if length < HEADER_BYTES as u64 {
             return Err(DataError::NotFsd { path: path.into(), reason: format!("it is {length} bytes long") });
         }
-        // SAFETY: `.fsd` files are written elsewhere and renamed into place, never changed in place, so the mapped pages
-        // do not change.
+        // SAFETY: `.fsd` files are written elsewhere and renamed into place, never changed in place, so the mapped
+        // pages do not change.
         let map = unsafe { Mmap::map(&file) }.map_err(DataError::read(path))?;
         let Some((head, _)) = map.split_first_chunk::<HEADER_BYTES>() else {
             return Err(DataError::NotFsd { path: path.into(), reason: "it has no header".into() });
@@ -111,8 +111,8 @@ impl Fsd {
         self.header.samples_per_block as usize * Record::BYTES
     }
 
-    /// Visits all records in order, `count` at a time, until an error. Visited pages are released and read from the file
-    /// again when needed.
+    /// Visits all records in order, `count` at a time, until an error. Visited pages are released and read from the
+    /// file again when needed.
     ///
     /// # Errors
     /// Those that `visit` returns.

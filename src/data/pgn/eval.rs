@@ -106,7 +106,7 @@ fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     (1..=5).contains(&digits).then_some((value, &text[digits..]))
 }
 
-/// The `[%eval …]` of a comment: none without one, an error where it is malformed.
+/// The `[%eval …]` of a comment: `None` without one, an error where it is malformed.
 pub(super) fn parse_comment_eval(comment: &[u8]) -> Option<Result<Eval, ()>> {
     const MARK: &[u8] = b"[%eval ";
     let rest = match comment {

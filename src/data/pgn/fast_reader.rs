@@ -15,7 +15,7 @@ use super::strict_reader::{apply_tag, game_result};
 use super::tags::GameHeader;
 use super::tokenizer::{ends_token, is_blank};
 
-/// Reads the one game of `text`, at whose beginning `reader` stands. None if the text is unusual in any way: then
+/// Reads the one game of `text`, at whose beginning `reader` stands. `None` if the text is unusual in any way: then
 /// `reader` stands at an unknown position.
 pub fn read<'a, V: GameVisitor>(visitor: &V, text: GameText<'a>, reader: &mut Reader<&'a [u8]>) -> Option<V::Output> {
     let (text, offset) = (text.bytes(), text.offset);
@@ -60,7 +60,7 @@ impl<V: GameVisitor> FastReader<'_, V> {
         self.rest().starts_with(bytes).then(|| self.at += bytes.len())
     }
 
-    /// Skips blanks and line ends; none at an empty line and before `%` and `[`.
+    /// Skips blanks and line ends; `None` at an empty line and before `%` and `[`.
     fn skip_blanks(&mut self) -> Option<()> {
         loop {
             match self.rest() {

@@ -22,7 +22,7 @@ pub struct Game {
     pub offset: u64,
     pub start: Chess,
     pub moves: Vec<PlayedMove>,
-    /// White's result; none for `*`, or where neither a `Result` tag nor the end of the moves gives it.
+    /// White's result; `None` for `*`, or where neither a `Result` tag nor the end of the moves gives it.
     pub result: Option<GameResult>,
 }
 
@@ -163,7 +163,7 @@ impl<V: GameVisitor> GameReader<V> {
         self.splitter.input()
     }
 
-    /// The next games, in file order; none at the end. A batch may be empty.
+    /// The next games, in file order; `None` at the end. A batch may be empty.
     ///
     /// # Errors
     /// When the input is cut off or damaged; all games before that come first.

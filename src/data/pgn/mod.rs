@@ -47,7 +47,7 @@ pub trait GameVisitor: Sync {
     /// Called with the evaluation of the position before the last move, by the engine that played it and from its point
     /// of view.
     fn visit_search_eval(&self, _state: &mut Self::State, _eval: Eval) {}
-    /// Called at the end with White's result; none where neither a tag nor the end of the moves gives it.
+    /// Called at the end with White's result; `None` where neither a tag nor the end of the moves gives it.
     fn end_game(&self, state: Self::State, header: GameHeader, result: Option<GameResult>) -> Self::Output;
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for SkippedGame {
     }
 }
 
-/// Reads the games of one text after another.
+/// Reads texts one after another, each with one or more games.
 #[derive(Default)]
 pub struct Parser {
     /// The allocation of the last game's tokens, for reuse.
@@ -114,8 +114,8 @@ pub struct Parser {
 const MAX_FAST_FAILURES: u32 = 8;
 
 impl Parser {
-    /// Appends the games of one text: usually one, more where games without tags follow each other. `reader` stands at
-    /// the beginning of the text, or is none; afterwards likewise for the next text.
+    /// Appends the games of one text: usually one, more where games without tags follow each other. `reader` is at the
+    /// start of the text or `None`; afterwards it is at the start of the next text or `None`.
     pub fn parse<'a, V: GameVisitor>(
         &mut self,
         visitor: &V,

@@ -3,7 +3,7 @@
 use shakmaty::san::San;
 use shakmaty::{Bitboard, Board, Chess, Color, Move, Position, Rank, Role, Square, attacks};
 
-/// The legal move that `san` names in `position`; none if there is none or several.
+/// The legal move that `san` names in `position`; `None` if there is none or several.
 pub fn resolve(san: San, position: &Chess) -> Option<Move> {
     resolve_unambiguous(san, position).or_else(|| san.to_move(position).ok())
 }

@@ -85,7 +85,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.trim().parse().ok()
 }
 
-/// An Elo rating; none for values such as `?` and `-`.
+/// An Elo rating; `None` for values such as `?` and `-`.
 pub(super) fn rating(value: &[u8]) -> Option<u16> {
     number(std::str::from_utf8(value).ok()?)
 }

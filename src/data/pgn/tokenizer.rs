@@ -117,7 +117,7 @@ impl<'a> Tokenizer<'a> {
         Tokenizer { text, comments_end, at: 0, game: GameTokens::default() }
     }
 
-    /// The first offset from `from` on that is not in a blank, a `%` line or a byte order mark; none at the end.
+    /// The first offset from `from` on that is not in a blank, a `%` line or a byte order mark; `None` at the end.
     pub fn skip_blank(&self, mut from: usize) -> Option<usize> {
         loop {
             match self.text.get(from..)? {

@@ -4,8 +4,8 @@ use crate::engine::model::Model;
 use crate::engine::simd::Vector;
 use crate::net::Activation;
 
-/// Writes one accumulator's inputs of the first dense layer to `output`. Bit i of `masks[n]` is set if the i-th group of
-/// four in the n-th vector is not all zero.
+/// Writes one accumulator's inputs of the first dense layer to `output`. Bit i of `masks[n]` is set if the i-th group
+/// of four in the n-th vector is not all zero.
 #[inline(always)]
 pub fn accumulator<V: Vector>(
     proof: V::Proof,
@@ -41,8 +41,8 @@ pub fn accumulator<V: Vector>(
 /// Sums per iteration. Sums and outputs are padded to whole blocks.
 const BLOCK: usize = 16;
 
-/// Writes the activations of a hidden layer's first `width` sums to `output` and returns their number. Values beyond them
-/// do not matter: their weights are zero.
+/// Writes the activations of a hidden layer's first `width` sums to `output` and returns their number. Values beyond
+/// them do not matter: their weights are zero.
 #[inline(always)]
 pub fn hidden(model: &Model, layer: usize, sums: &[i32], width: usize, output: &mut [u8]) -> usize {
     let scheme = &model.scheme;

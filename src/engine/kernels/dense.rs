@@ -42,8 +42,8 @@ pub fn first_layer<V: Vector>(proof: V::Proof, layer: &DenseLayer, inputs: First
 /// Inputs and outputs of a tile of weights.
 pub const TILE: usize = 16;
 
-/// The product with weights in tiles, for the widest vectors. Vector r of a tile has the weights of output 4q + r in its
-/// 128-bit quarter q, so that adding neighbours leaves the outputs in order.
+/// The product with weights in tiles, for the widest vectors. Vector r of a tile has the weights of output 4q + r in
+/// its 128-bit quarter q, so that adding neighbours leaves the outputs in order.
 struct TiledProduct<'a> {
     tiles: &'a [i8],
     biases: &'a [i32],

@@ -1,8 +1,8 @@
 //! The loops of evaluation, each written once over [`Vector`].
 //!
-//! Accumulators and rows of the feature transformer have one layout: `words` i16, padded to whole vectors, then the PSQT
-//! sums of all buckets as i32, each in the space of two i16, padded too. [`update`] changes accumulators. [`activate`] and
-//! [`dense`] compute a score from them, or [`direct_output`] if the scheme has i16 weights.
+//! Accumulators and rows of the feature transformer have one layout: `words` i16, padded to whole vectors, then the
+//! PSQT sums of all buckets as i32, each in the space of two i16, padded too. [`update`] changes accumulators.
+//! [`activate`] and [`dense`] compute a score from them, or [`direct_output`] if the scheme has i16 weights.
 
 mod activate;
 mod dense;
@@ -17,8 +17,8 @@ pub use activate::SMALL_SUM;
 pub use dense::TILE;
 pub use update::AccumulatorUpdate;
 
-/// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of the
-/// first hidden layer), …
+/// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of
+/// the first hidden layer), …
 pub trait Observer {
     /// Whether it does anything.
     const OBSERVES: bool = true;

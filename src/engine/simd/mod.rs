@@ -1,8 +1,9 @@
 //! The vector instructions of a CPU behind one small trait.
 //!
-//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in `engine::kernels`.
-//! [`BackEnd::run`] compiles a kernel into one function with the CPU's instructions. Holding a back end proves that the CPU
-//! can run it. All back ends give the same integers; `Portable` is the reference of the property tests.
+//! [`Vector`] is a register, [`Kernel`] an algorithm written once over it; those of evaluation are in
+//! `engine::kernels`. [`BackEnd::run`] compiles a kernel into one function with the CPU's instructions. Holding a back
+//! end proves that the CPU can run it. All back ends give the same integers; `Portable` is the reference of the
+//! property tests.
 #![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
 
 #[cfg(target_arch = "x86_64")]
@@ -27,11 +28,12 @@ pub const WIDEST: usize = 64;
 /// Elements that [`Vector::nnz`] may overwrite after the indices.
 pub const NNZ_SLACK: usize = 32;
 
-/// A register of `BYTES` bytes: half as many i16 and a quarter as many i32. Slices passed to it hold at least a register.
-/// Arithmetic is modulo 2^16 and 2^32. Creating a value needs the proof that the CPU has the instructions.
+/// A register of `BYTES` bytes: half as many i16 and a quarter as many i32. Slices passed to it hold at least a
+/// register. Arithmetic is modulo 2^16 and 2^32. Creating a value needs the proof that the CPU has the instructions.
 ///
 /// # Safety
-/// For any masks, [`Vector::nnz`] writes as many indices as it returns: at most `masks.len() * DOUBLES`, each below that.
+/// For any masks, [`Vector::nnz`] writes as many indices as it returns: at most `masks.len() * DOUBLES`, each below
+/// that.
 pub unsafe trait Vector: Copy {
     type Proof: Copy;
     const BYTES: usize;
@@ -70,8 +72,8 @@ pub unsafe trait Vector: Copy {
     fn dot4(self, x: Self, w: Self) -> Self;
     /// A mask: bit i is set if the i-th i32 is not 0.
     fn nonzero32(self) -> u32;
-    /// Writes the indices of the set bits of `masks`, ascending, and returns their number. Each mask has `DOUBLES` bits. Up
-    /// to [`NNZ_SLACK`] elements after the indices are overwritten.
+    /// Writes the indices of the set bits of `masks`, ascending, and returns their number. Each mask has `DOUBLES`
+    /// bits. Up to [`NNZ_SLACK`] elements after the indices are overwritten.
     fn nnz(proof: Self::Proof, masks: &[u16], indices: &mut [u16]) -> usize;
     /// The sum of all i32, modulo 2^32.
     fn sum32(self) -> i32;

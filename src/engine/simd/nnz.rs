@@ -2,8 +2,8 @@
 
 use super::{NNZ_SLACK, Vector};
 
-/// The indices of the groups of four inputs that are not all zero, ascending. They are padded to whole chunks with the index
-/// of a last group, which is all zero. Only [`Nnz::find`] makes an `Nnz`: every index is below `groups`.
+/// The indices of the groups of four inputs that are not all zero, ascending. They are padded to whole chunks with the
+/// index of a last group, which is all zero. Only [`Nnz::find`] makes an `Nnz`: every index is below `groups`.
 pub struct Nnz<'a> {
     indices: &'a [u16],
     /// Indices before the padding.

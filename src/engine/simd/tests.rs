@@ -172,8 +172,8 @@ impl Kernel for Nonzero {
     }
 }
 
-/// Checks the inputs and weights that [`Nnz::iter`] gives. `spare`: groups beyond those of the masks and the last one of
-/// zeros.
+/// Checks the inputs and weights that [`Nnz::iter`] gives. `spare`: groups beyond those of the masks and the last one
+/// of zeros.
 struct NnzInputs {
     masks: Vec<u16>,
     spare: isize,

@@ -25,8 +25,8 @@ pub struct ActiveCounts {
 }
 
 impl ActiveCounts {
-    /// Measures positions of a few seeded random games. The result is reproducible unless the time runs out. `None` when
-    /// the budget does not suffice for one position.
+    /// Measures positions of a few seeded random games. The result is reproducible unless the time runs out. `None`
+    /// when the budget does not suffice for one position.
     pub fn of(set: &FeatureSet, budget: Budget) -> Option<ActiveCounts> {
         let limit = budget.steps(BUDGET);
         let steps = encoding_steps(set);

@@ -1,7 +1,7 @@
 //! The proof that an index is dead: no binding that a legal position could have yields it.
 //!
-//! [`examine`] enumerates the index's bindings. When the search ends and none of them is possible, the index is dead; when
-//! a legal position can be built from one of them, the index is live.
+//! [`examine`] enumerates the index's bindings. When the search ends and none of them is possible, the index is dead;
+//! when a legal position can be built from one of them, the index is live.
 
 use std::ops::ControlFlow;
 

@@ -51,8 +51,8 @@ pub struct Constraints<'a> {
 }
 
 impl Constraints<'_> {
-    /// Removes from both sides of each difference the values that no value of the other side completes; false when a side
-    /// becomes empty.
+    /// Removes from both sides of each difference the values that no value of the other side completes; false when a
+    /// side becomes empty.
     #[must_use]
     pub fn narrow(&mut self) -> bool {
         self.differences.iter().all(|difference| {

@@ -31,8 +31,9 @@ pub fn color(color: u32) -> Color {
 
 /// The piece on the board from White's perspective.
 ///
-/// The analysis only uses White's perspective, with the own king on the half that `mirror` chooses: oriented squares are
-/// then board squares. This loses no generality, because turning or mirroring the board with its colours keeps legality.
+/// The analysis only uses White's perspective, with the own king on the half that `mirror` chooses: oriented squares
+/// are then board squares. This loses no generality, because turning or mirroring the board with its colours keeps
+/// legality.
 pub fn piece(entity: Entity) -> Piece {
     Piece { color: color(entity.color), role: Role::ALL[entity.role as usize] }
 }

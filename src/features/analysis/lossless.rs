@@ -1,8 +1,8 @@
 //! Losslessness: the proof that both perspectives' features determine where all pieces stand, or a counterexample.
 //!
-//! A *piece state* is a piece on its square. A block determines a state when every legal position with the state activates
-//! an index that implies it, that is, an index no position without the state activates. If the blocks determine every
-//! state, the features determine the position, since a position is the set of its states.
+//! A *piece state* is a piece on its square. A block determines a state when every legal position with the state
+//! activates an index that implies it, that is, an index no position without the state activates. If the blocks
+//! determine every state, the features determine the position, since a position is the set of its states.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -85,8 +85,8 @@ fn determines_position(set: &FeatureSet, budget: Budget) -> bool {
     false
 }
 
-/// Whether the proof covers the block: unmirrored, at most two variables, all over `pieces`, and no counts. Then a binding
-/// stays a binding when further pieces are added to the board.
+/// Whether the proof covers the block: unmirrored, at most two variables, all over `pieces`, and no counts. Then a
+/// binding stays a binding when further pieces are added to the board.
 fn is_supported(block: &BlockSpec) -> bool {
     block.orientation.mirror == Mirror::None
         && block.binders.len() <= 2

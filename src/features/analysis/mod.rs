@@ -93,7 +93,8 @@ impl Analysis {
     /// Most steps that an analysis within [`Budget::STEPS`] takes.
     pub const STEPS: Steps = BUDGET;
 
-    /// Examines every feature within [`Budget::STEPS`]. `progress` gets a block's number and its number of open features.
+    /// Examines every feature within [`Budget::STEPS`]. `progress` gets a block's number and its number of open
+    /// features.
     pub fn of(set: &FeatureSet, progress: impl FnMut(usize, usize)) -> Analysis {
         Analysis::within(set, Budget::STEPS, progress)
     }

@@ -160,8 +160,8 @@ fn block_checks(board: &mut Board, partial: &PartialBoard, rng: &mut ChaCha8Rng)
     }
 }
 
-/// Hill climbing on the counts: changes pieces that the binding does not need and keeps changes that do not increase the
-/// distance.
+/// Hill climbing on the counts: changes pieces that the binding does not need and keeps changes that do not increase
+/// the distance.
 fn climb(
     search: &BindingSearch<'_>,
     constraints: &Constraints<'_>,

@@ -1,5 +1,5 @@
-//! Piece tables in AVX-512 registers, all pieces of a board at once. This needs a table whose entries are sums of a part
-//! for the code and a part for the square, as in most sets. The rows equal those of [`CompiledBlock::append_both`]
+//! Piece tables in AVX-512 registers, all pieces of a board at once. This needs a table whose entries are sums of a
+//! part for the code and a part for the square, as in most sets. The rows equal those of [`CompiledBlock::append_both`]
 //! (property-tested below).
 #![allow(unsafe_code, reason = "vector instructions behind a check of the CPU, and stores through pointers")]
 

@@ -1,5 +1,5 @@
-//! How bindings are found: one [`BinderPlan`] per variable, whose conditions are bitboards of the states they allow, and
-//! one [`CountPlan`] per count.
+//! How bindings are found: one [`BinderPlan`] per variable, whose conditions are bitboards of the states they allow,
+//! and one [`CountPlan`] per count.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct BinderPlan {
     pub kind: VariableKind,
     /// Conditions over this variable and one bound before it.
     pairs: Vec<PairCondition>,
-    /// Conditions over more variables, of which this one is bound last.
+    /// Conditions over more than two variables, of which this one is bound last.
     residual: Vec<ConditionSpec>,
 }
 
@@ -251,7 +251,7 @@ impl BinderPlan {
         Some(allowed)
     }
 
-    /// Whether the conditions over several variables hold, this one included in the bindings.
+    /// Whether the residual conditions hold; `bindings` include this variable.
     pub fn residual_holds(&self, bindings: &[Binding]) -> bool {
         self.residual.is_empty() || all_hold(&self.residual, bindings)
     }
@@ -265,7 +265,7 @@ impl BinderPlan {
         self.pairs.is_empty() && self.residual.is_empty()
     }
 
-    /// The source, if it starts from `first`, and that from all pieces.
+    /// This variable's source, if it starts from `first`'s variable and that one is bound from all pieces.
     pub fn source_from(&self, first: &BinderPlan) -> Option<SourceSpec> {
         (first.source == SourceSpec::Pieces && self.source.of() == Some(first.slot)).then_some(self.source)
     }
@@ -287,7 +287,7 @@ impl BinderPlan {
     }
 }
 
-/// Whether all binders find the same for both squares of a king.
+/// Whether all binders have the same candidates for both squares of a king.
 pub fn same_for_king(binders: &[BinderPlan], king: usize, before: u32, after: u32) -> bool {
     binders.iter().all(|binder| binder.same_for_king(king, before, after))
 }
@@ -333,10 +333,10 @@ impl CountPlan {
         self.stride * number.min(self.max)
     }
 
-    /// The number of bindings of a piece and a square it reaches, counted from the square back to the piece, where the
-    /// outer variables allow few squares. `None` where they allow more or the binders have another form.
+    /// The number of bindings of a piece and a square it reaches, counted from the square back to the piece. `None` if
+    /// the outer variables allow more than a few squares, or if the binders have another form.
     fn count_backwards(&self, board: &OrientedBoard, bindings: &[Binding]) -> Option<u32> {
-        /// From more squares, counting backwards visits no fewer pieces.
+        /// With more squares, counting backwards would visit as many pieces as counting forwards.
         const MAX_SQUARES: u32 = 3;
         let [first, second] = &self.binders[..] else { return None };
         let source = second.source_from(first)?;
@@ -395,8 +395,8 @@ impl CountPlan {
         number
     }
 
-    /// Whether a move that leaves the kings can change the count only through a piece that moves, or one bound first
-    /// whose reach it changes; see [`super::delta`].
+    /// Whether a move of neither king can change the count only through a moving piece, or through a piece of the first
+    /// binder whose reach changes; see [`super::delta`].
     pub fn is_local(&self) -> bool {
         match &self.binders[..] {
             _ if !self.guards.is_empty() => false,

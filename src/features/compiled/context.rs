@@ -1,9 +1,9 @@
 //! Contexts: the placements of the kings that a block distinguishes.
 //!
 //! Two placements are one context when every assignment of the block's other variables, including those of its counts,
-//! gives the same rows. [`diagram`] numbers the rows of all assignments, [`expression`] simplifies conditions as variables
-//! are bound. A variable bound from a king is restricted to the squares that the king reaches on an empty board; other
-//! sources restrict nothing.
+//! gives the same rows. [`diagram`] numbers the rows of all assignments, [`expression`] simplifies conditions as
+//! variables are bound. A variable bound from a king is restricted to the squares that the king reaches on an empty
+//! board; other sources restrict nothing.
 
 mod diagram;
 mod expression;
@@ -29,8 +29,8 @@ use expression::ExpressionId;
 /// A context number for every placement of the kings.
 #[derive(Debug, Default)]
 pub struct ContextTable {
-    /// By own king, then by enemy king if `enemy` is set, for White or on Black's turned board. Empty where there is one
-    /// context.
+    /// By own king, then by enemy king if `enemy` is set, for White or on Black's turned board. Empty where there is
+    /// one context.
     ids: Vec<u32>,
     enemy: bool,
     distinct: u32,
@@ -86,8 +86,8 @@ impl ContextTable {
         self.distinct
     }
 
-    /// Whether [`ContextTable::count`] is an upper bound: there were too many assignments to try, so the values that the
-    /// block reads of the kings decided.
+    /// Whether [`ContextTable::count`] is an upper bound: there were too many assignments to try, so the values that
+    /// the block reads of the kings decided.
     pub fn is_bound(&self) -> bool {
         self.bound
     }

@@ -1,5 +1,5 @@
-//! Encoding one block: a loop over the pieces for blocks of one piece variable, a search for bindings on bitboards for the
-//! others.
+//! Encoding one block: a loop over the pieces for blocks of one piece variable, a search for bindings on bitboards for
+//! the others.
 
 use crate::chess::{Perspective, Square};
 use crate::features::spec::{ENEMY_KING, Multiplicity, OWN_KING, VariableKind};

@@ -1,5 +1,5 @@
-//! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and term
-//! of its product; bindings are found on bitboards.
+//! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and
+//! term of its product; bindings are found on bitboards.
 //!
 //! [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
 //! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`] and

@@ -1,6 +1,6 @@
 //! Piece tables: blocks of one piece variable whose rows are one table lookup per piece. Training streams these from
-//! packed boards for both perspectives, so the loops count instructions: they take pieces by eights, whose trip counts the
-//! CPU predicts well.
+//! packed boards for both perspectives, so the loops count instructions: they take pieces by eights, whose trip counts
+//! the CPU predicts well.
 
 use crate::chess::{Mirror, PackedBoard, Perspective};
 use crate::features::spec::ENEMY_KING;
@@ -31,7 +31,8 @@ pub struct PieceTable {
     pub sums: Option<SumTables>,
 }
 
-/// A piece table reordered for each perspective and mirrored half: entries by code and square of the board as it stands.
+/// A piece table reordered for each perspective and mirrored half: entries by code and square of the board as it
+/// stands.
 #[derive(Debug)]
 struct OrientedTables {
     tables: [Box<[u32; 1024]>; 4],
@@ -196,8 +197,8 @@ impl CompiledBlock {
         self.piece_table.is_some()
     }
 
-    /// For a piece table: the kings' part of the rows, and the number of the oriented table. `None` where the kings leave
-    /// the block without rows.
+    /// For a piece table: the kings' part of the rows, and the number of the oriented table. `None` where the kings
+    /// leave the block without rows.
     #[inline(always)]
     pub(super) fn base_and_table(&self, own: u32, enemy: u32, pov: Perspective) -> Option<(u32, usize)> {
         let known = self.piece_table.as_ref().and_then(|table| table.own_kings.as_ref());
@@ -223,7 +224,8 @@ impl CompiledBlock {
         enemy_is_irrelevant.then(|| Box::new(Perspective::ALL.map(by_square)))
     }
 
-    /// For a piece table: appends the active features, shifted by `offset`, for the side to move and for the other side.
+    /// For a piece table: appends the active features, shifted by `offset`, for the side to move and for the other
+    /// side.
     #[inline]
     pub fn append_both(&self, pieces: &PieceList, stm: Perspective, offset: u32, sides: &mut [RowBuffer; 2]) {
         let Some(piece_table) = &self.piece_table else { return };

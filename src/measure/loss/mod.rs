@@ -68,11 +68,12 @@ const CHUNK: usize = 2048;
 /// Measures the mean loss of each network, given with its name, over the samples that have a target.
 ///
 /// A network's output is its integer score in centipawns (for a float network, the unrounded output), from the side to
-/// move's view. The target is made from the sample's score and result, as in training ([`EvalLoss`]). Intervals take games
-/// as independent, or samples if the format has no games. The number of threads does not change the result.
+/// move's view. The target is made from the sample's score and result, as in training ([`EvalLoss`]). Intervals take
+/// games as independent, or samples if the format has no games. The number of threads does not change the result.
 ///
 /// # Errors
-/// When the data cannot be read, contain a damaged sample or no sample with a target, or a feature set cannot be rebuilt.
+/// When the data cannot be read, contain a damaged sample or no sample with a target, or a feature set cannot be
+/// rebuilt.
 pub fn loss(
     networks: &[(String, Network)],
     data: &Path,

@@ -4,9 +4,9 @@ use super::breakdown::{BREAKDOWNS, SampleContext};
 use crate::record::{Cluster, LossBreakdown, SubsetLoss};
 use crate::statistics::{CONFIDENCE, student_t_quantile};
 
-/// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum of
-/// each network. Clusters are merged into [`Cluster::MAX_GROUPS`] groups, which are independent if the clusters are (random
-/// groups; Wolter, Introduction to Variance Estimation, chapter 2).
+/// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum
+/// of each network. Clusters are merged into [`Cluster::MAX_GROUPS`] groups, which are independent if the clusters are
+/// (random groups; Wolter, Introduction to Variance Estimation, chapter 2).
 pub(super) struct Tally {
     networks: usize,
     /// [class][group][1 + networks]
@@ -70,8 +70,8 @@ impl Tally {
         LossBreakdown { pieces, ply, material, king, kings }
     }
 
-    /// The ratio estimator and its linearised variance. With n samples and sum D per group, G groups and N samples in all:
-    /// mean = ΣD/N, variance = G/(G−1) · Σ(D − mean·n)² / N² (Cochran, Sampling Techniques, 6.3).
+    /// The ratio estimator and its linearised variance. With n samples and sum D per group, G groups and N samples in
+    /// all: mean = ΣD/N, variance = G/(G−1) · Σ(D − mean·n)² / N² (Cochran, Sampling Techniques, 6.3).
     fn mean_of_class(&self, class: usize, value: impl Fn(&[f64]) -> f64) -> Mean {
         let width = 1 + self.networks;
         let all = &self.sums[class * Cluster::MAX_GROUPS * width..][..Cluster::MAX_GROUPS * width];

@@ -1,10 +1,11 @@
-//! Signed LEB128: seven bits per byte, lowest first. Bit 7 is set if another byte follows; bit 6 of the last byte is the sign.
+//! Signed LEB128: seven bits per byte, lowest first. Bit 7 is set if another byte follows; bit 6 of the last byte is
+//! the sign.
 
 /// The first bytes of a compressed array.
 pub const MAGIC: &[u8] = b"COMPRESSED_LEB128";
 
-/// Reads one number of at most `bits` bits from the start of `bytes`. Returns it with its length in bytes, or `None` if it
-/// does not end within `bytes` or does not fit.
+/// Reads one number of at most `bits` bits from the start of `bytes`. Returns it with its length in bytes, or `None` if
+/// it does not end within `bytes` or does not fit.
 pub fn read(bytes: &[u8], bits: u32) -> Option<(i32, usize)> {
     let mut value = 0i64;
     let max_length = bits.div_ceil(7) as usize;

@@ -16,8 +16,8 @@
 //! | 4·outputs | for each layer: biases, i32 |
 //! | outputs·⌈inputs⌉ | and weights, i8, output by output, each row padded with zeros to a multiple of 32 |
 //!
-//! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in bytes
-//! as u32, then that many bytes of signed LEB128.
+//! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in
+//! bytes as u32, then that many bytes of signed LEB128.
 
 mod architecture;
 mod error;
@@ -65,12 +65,12 @@ pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
 }
 
 impl Nnue {
-    /// Loads a file. Files of Stockfish 15 and 15.1 have the same header. Without `wanted`, a file is taken for 15.1 if a
-    /// weight of the second layer that 15 does not use is not zero.
+    /// Loads a file. Files of Stockfish 15 and 15.1 have the same header. Without `wanted`, a file is taken for 15.1 if
+    /// a weight of the second layer that 15 does not use is not zero.
     ///
     /// # Errors
-    /// When the file cannot be read, is too short or too long, is of an unknown architecture or not of `wanted`, or contains
-    /// a wrong hash or number; the error names the byte.
+    /// When the file cannot be read, is too short or too long, is of an unknown architecture or not of `wanted`, or
+    /// contains a wrong hash or number; the error names the byte.
     pub fn load(path: &Path, wanted: Option<Architecture>) -> Result<Nnue, NetError> {
         let read = |reason| NetError::Read { path: path.into(), reason };
         let file = File::open(path).map_err(read)?;

@@ -50,7 +50,8 @@ struct WeightedValue {
     weight: f64,
 }
 
-/// How many samples of each value are kept. With `exact` and without a limit, the quotas have the ratios of the weights.
+/// How many samples of each value are kept. With `exact` and without a limit, the quotas have the ratios of the
+/// weights.
 fn quotas(
     available: &BTreeMap<u16, u64>,
     weight: impl Fn(&u16) -> f64,

@@ -39,7 +39,8 @@ pub fn buckets_for<T>(count: u64) -> usize {
 }
 
 impl<T: Pod> Buckets<T> {
-    /// `counts` holds the number of items of each bucket. `output` is the file that the items will finally be written to.
+    /// `counts` holds the number of items of each bucket. `output` is the file that the items will finally be written
+    /// to.
     pub fn create(output: &Path, counts: &[u64]) -> Result<Buckets<T>, DataError> {
         let mut start = 0;
         let bucket = |count: &u64| {

@@ -1,4 +1,5 @@
-//! Finding repeated samples without holding them in memory: keys are dealt into buckets on disk, and each bucket is sorted.
+//! Finding repeated samples without holding them in memory: keys are dealt into buckets on disk, and each bucket is
+//! sorted.
 
 use super::buckets::{Buckets, buckets_for};
 use super::drop_reason::{BuildCounts, DropReason};

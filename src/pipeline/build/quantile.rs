@@ -25,8 +25,8 @@ pub fn drop_below_quantile(
     })
 }
 
-/// The largest m such that at most the share `quantile` of the positions has fewer than m moves; `histogram[m]` positions
-/// have exactly m.
+/// The largest m such that at most the share `quantile` of the positions has fewer than m moves; `histogram[m]`
+/// positions have exactly m.
 fn quantile_of(histogram: &[u64], quantile: f64) -> u16 {
     let total: u64 = histogram.iter().sum();
     let mut cumulative = 0;

@@ -62,7 +62,7 @@ impl SampleSource {
         let format = match (input.format, origin) {
             (Some(format), _) => format,
             (None, Origin::File(path)) => detect(path)?,
-            // GameReader it fails where it is not PGN.
+            // A stream cannot be inspected first; `GameReader` refuses other formats.
             (None, Origin::Stdin) => Format::Pgn,
         };
         let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
@@ -114,7 +114,7 @@ impl SampleSource {
         }
     }
 
-    /// Games read so far, those without samples included.
+    /// Games read so far, including those without samples.
     pub fn games(&self) -> u64 {
         match &self.reader {
             InputReader::Games { read, .. } => *read,
@@ -184,7 +184,7 @@ fn filter_by_game(filter: &SampleFilter, block: &[Record]) -> Result<Batch, (usi
     games.par_iter().with_min_len(games_per_task).map(filter_game).collect()
 }
 
-/// Hands every batch and the bytes read so far to `visit`, while a thread of its own reads and filters the next batch.
+/// Hands every batch and the bytes read so far to `visit`, while another thread reads and filters the next batch.
 /// Returns the source, read to its end.
 ///
 /// # Errors

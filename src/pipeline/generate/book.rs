@@ -256,8 +256,8 @@ fn has_repetition(start: &Chess, moves: &[Move]) -> bool {
     })
 }
 
-/// The image of `index` under permutation number `pass` of `0..count`: a four-round Feistel network permutes the numbers
-/// below a power of four, and is applied until the result lies below `count`.
+/// The image of `index` under permutation number `pass` of `0..count`: a four-round Feistel network permutes the
+/// numbers below a power of four, and is applied until the result lies below `count`.
 fn shuffled(index: u64, count: u64, pass: u64, seed: Seed) -> u64 {
     let draws = seed.draws("book");
     let half = (64 - (count - 1).leading_zeros()).div_ceil(2).max(1);

@@ -27,8 +27,8 @@ pub struct FinishedGame {
 }
 
 /// A game in the journal. `line` has one word per ply: the move in UCI notation; after it, where the position was
-/// searched, `@` and the score (side to move's view: centipawns, or `#` and moves to mate); and, where the move played is
-/// not the engine's best move, `>` and the best move. The move `-` stands for a search after which the game was
+/// searched, `@` and the score (side to move's view: centipawns, or `#` and moves to mate); and, where the move played
+/// is not the engine's best move, `>` and the best move. The move `-` stands for a search after which the game was
 /// adjudicated.
 #[derive(Serialize, Deserialize)]
 struct JournalEntry {
@@ -92,8 +92,8 @@ impl FinishedGame {
         (!is_initial).then(|| Fen::from_position(&self.start, EnPassantMode::Legal).to_string())
     }
 
-    /// The game as PGN. The comment after a move holds the score of the position after it, White's view. `names` are the
-    /// players' names, by number; `None` where one engine plays itself.
+    /// The game as PGN. The comment after a move holds the score of the position after it, White's view. `names` are
+    /// the players' names, by number; `None` where one engine plays itself.
     pub fn pgn(&self, names: Option<&[String]>) -> String {
         let mut text = String::with_capacity(256 + self.plies.len() * 24);
         let mut tag = |name: &str, value: &str| {

@@ -1,9 +1,9 @@
-//! Has engines play games against each other, or one engine against itself, and writes them as PGN with `[%eval]` comments
-//! or as samples.
+//! Has engines play games against each other, or one engine against itself, and writes them as PGN with `[%eval]`
+//! comments or as samples.
 //!
 //! A game depends on the engines, the settings, the seed and its number only: engines have one thread and a fixed hash,
-//! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on the number of
-//! workers. A journal beside the output keeps finished games, so an interrupted run resumes where it stopped.
+//! and get `ucinewgame` before each game. Games are written in number order, so the file does not depend on the number
+//! of workers. A journal beside the output keeps finished games, so an interrupted run resumes where it stopped.
 
 mod book;
 mod finished_game;
@@ -129,8 +129,8 @@ fn journal_note(finished: usize, journal: &Path) -> String {
     }
 }
 
-/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` receives the number
-/// of finished games. Takes 12 bytes of memory per game.
+/// Plays the games and writes them to `output` (`.pgn`, `.pgn.zst`, `.fsd` or `.binpack`). `progress` receives the
+/// number of finished games. Takes 12 bytes of memory per game.
 ///
 /// In a file of samples each searched position is a sample: the engine's best move (whether or not it was played), the
 /// score in centipawns and the game's result. A `.fsd` file gets a manifest beside it.

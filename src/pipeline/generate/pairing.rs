@@ -4,8 +4,8 @@ use serde::Serialize;
 
 /// The players of a game, by engine number, and its encounter. All games of an encounter begin with the same opening.
 ///
-/// A single engine plays itself, and every game is an encounter of its own. With several engines each pair meets in turn
-/// (first and second, first and third, …, second and third, …) and plays two consecutive games with the colours
+/// A single engine plays itself, and every game is an encounter of its own. With several engines each pair meets in
+/// turn (first and second, first and third, …, second and third, …) and plays two consecutive games with the colours
 /// reversed: encounter e consists of games 2e and 2e + 1.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pairing {

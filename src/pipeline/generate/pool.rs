@@ -16,8 +16,9 @@ struct WorkerResult {
     replayed: bool,
 }
 
-/// Plays the games `numbers` with `job.workers`; `first` are engines that are already running. `keep` receives each game
-/// when it ends, in no fixed order, and whether it was played again. `engine_error` makes the error of a failed engine.
+/// Plays the games `numbers` with `job.workers`; `first` are engines that are already running. `keep` receives each
+/// game when it ends, in no fixed order, and whether it was played again. `engine_error` makes the error of a failed
+/// engine.
 pub fn play_all(
     settings: &GenerateSettings,
     job: &GenerateJob,

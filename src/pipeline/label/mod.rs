@@ -254,11 +254,11 @@ fn journal_note(finished: u64, journal: &Path) -> String {
 const FIRST_FAILURES_ALLOWED: u64 = 8;
 const LATER_FAILURES_ALLOWED: u64 = 32;
 
-/// Has the engine score every distinct position of `records` once. `fingerprint` is a hash of the records: the journal at
-/// `journal` (usually [`journal_path`](super::journal_path) of the output) is valid for these records only.
+/// Has the engine score every distinct position of `records` once. `fingerprint` is a hash of the records: the journal
+/// at `journal` (usually [`journal_path`](super::journal_path) of the output) is valid for these records only.
 ///
-/// Takes 8 bytes of memory per record, and 9 while it looks for repeated positions. The records themselves may be mapped
-/// from a file. The labels do not depend on the number of workers.
+/// Takes 8 bytes of memory per record, and 9 while it looks for repeated positions. The records themselves may be
+/// mapped from a file. The labels do not depend on the number of workers.
 ///
 /// # Errors
 /// When the engine cannot be started or fails again and again, or when the journal cannot be written or belongs to

@@ -31,7 +31,8 @@ impl Histogram {
         sum / self.count() as f64
     }
 
-    /// The smallest value such that at least the share `q` of all values do not exceed it; `None` for an empty histogram.
+    /// The smallest value such that at least the share `q` of all values do not exceed it; `None` for an empty
+    /// histogram.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<i32> {
         let rank = q * self.count() as f64;

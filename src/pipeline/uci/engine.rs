@@ -1,5 +1,5 @@
-//! A chess engine in a process of its own. Every call returns within its time limit, even when the engine dies, hangs or
-//! writes without end.
+//! A chess engine in a process of its own. Every call returns within its time limit, even when the engine dies, hangs
+//! or writes without end.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};

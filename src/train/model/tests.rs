@@ -115,7 +115,8 @@ fn activate(activation: Activation, x: &Tensor) -> Tensor {
     }
 }
 
-/// The batch's mean loss by embedding_bag and linear. Every bucket's output is computed for every position, and one is selected.
+/// The batch's mean loss by embedding_bag and linear. Every bucket's output is computed for every position, and one is
+/// selected.
 fn plain_loss(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> Tensor {
     plain_losses(shape, leaves, samples).0
 }

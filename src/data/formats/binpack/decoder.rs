@@ -38,7 +38,7 @@ impl<R: Read> Chunks<R> {
         Chunks { reader, offset: 0, next: None }
     }
 
-    /// Size of the next chunk by its header; none at the end.
+    /// Size of the next chunk by its header; `None` at the end.
     ///
     /// # Errors
     /// When the file cannot be read or the header is malformed.
@@ -57,7 +57,7 @@ impl<R: Read> Chunks<R> {
         Ok(Ok(self.next))
     }
 
-    /// The next chunk; none at the end.
+    /// The next chunk; `None` at the end.
     ///
     /// # Errors
     /// When the file cannot be read or is cut off.
@@ -178,7 +178,7 @@ impl Decoder {
         Ok(out.len() - before)
     }
 
-    /// Appends all samples of the next chain and returns the offset of its stem; none at the end of the chunk.
+    /// Appends all samples of the next chain and returns the offset of its stem; `None` at the end of the chunk.
     ///
     /// # Errors
     /// As [`Decoder::read`].

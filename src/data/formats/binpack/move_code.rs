@@ -74,7 +74,7 @@ pub struct MoveCode {
     pub bits: u32,
 }
 
-/// The code of `mv`; none if no own piece moves that way.
+/// The code of `mv`; `None` if no own piece moves that way.
 #[inline(always)]
 pub fn encode_move(position: &Position, mv: PackedMove) -> Option<MoveCode> {
     let own = position.own();

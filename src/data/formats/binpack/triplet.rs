@@ -150,7 +150,7 @@ impl Position {
         legal.get(pick as usize).copied()
     }
 
-    /// The board after a pseudo-legal move; none if it is illegal.
+    /// The board after a pseudo-legal move; `None` if it is illegal.
     #[inline(always)]
     fn board_after(&self, mv: PackedMove, bits: impl BitInstructions) -> Option<PackedBoard> {
         let mut after = self.clone();
@@ -173,7 +173,7 @@ impl Position {
         all
     }
 
-    /// Move number `pick` of those counted; none if there are fewer.
+    /// Move number `pick` of those counted; `None` if there are fewer.
     #[inline(always)]
     fn nth_counted(&self, counts: &MoveCounts, pick: u32, bits: impl BitInstructions) -> Option<PackedMove> {
         if pick >= counts.total {

@@ -1,8 +1,9 @@
-//! Decision diagrams of the rows that all assignments of a block's variables give: one level per variable, one branch per
-//! state, equal subdiagrams shared. Two placements of the kings give the same rows when their diagrams have one number.
+//! Decision diagrams of the rows that all assignments of a block's variables give: one level per variable, one branch
+//! per state, equal subdiagrams shared. Two placements of the kings give the same rows when their diagrams have one
+//! number.
 //!
-//! A subdiagram is memoised by the conditions that remain once the variables above it are bound. The work therefore grows
-//! with the number of different remainders, not of assignments.
+//! A subdiagram is memoised by the conditions that remain once the variables above it are bound. The work therefore
+//! grows with the number of different remainders, not of assignments.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,7 +33,8 @@ const LIVE: u32 = 1;
 #[derive(Debug)]
 pub struct Variable {
     pub slot: usize,
-    /// For each class of states that the block treats alike: the number of a state, and the state on the unmirrored board.
+    /// For each class of states that the block treats alike: the number of a state, and the state on the unmirrored
+    /// board.
     pub states: Vec<(usize, Entity)>,
     /// The source, if it starts from a king: only such sources restrict an assignment.
     pub origin: Option<SourceSpec>,
@@ -154,8 +156,8 @@ impl<'a> Diagrams<'a> {
         self.budget == 0
     }
 
-    /// A term's diagram for a placement: a value common to all rows, and the diagram's number. `base`: the kings' part of
-    /// the rows under a selection, else 0.
+    /// A term's diagram for a placement: a value common to all rows, and the diagram's number. `base`: the kings' part
+    /// of the rows under a selection, else 0.
     pub fn term(
         &mut self,
         term: &TermAssignments,
@@ -172,8 +174,8 @@ impl<'a> Diagrams<'a> {
     }
 
     /// The contribution of a state on a board mirrored by `mask`, less its contribution on the unmirrored board. `None`
-    /// where it has no entry. Under a selection it is the full contribution; where only the mirrored board has an entry,
-    /// the full contribution outside the range of differences.
+    /// where it has no entry. Under a selection it is the full contribution; where only the mirrored board has an
+    /// entry, the full contribution outside the range of differences.
     pub fn contribution(&self, table: &[u32], state: usize, mask: u32) -> Option<i64> {
         match (table[state], table[state ^ mask as usize]) {
             (_, NONE) => None,

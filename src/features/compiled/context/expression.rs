@@ -1,5 +1,6 @@
-//! Conditions as expressions that simplify while their variables are bound one after another: an expression that is always
-//! true or always false becomes a constant, a sum of bound variables one number. Equal expressions have equal numbers.
+//! Conditions as expressions that simplify while their variables are bound one after another: an expression that is
+//! always true or always false becomes a constant, a sum of bound variables one number. Equal expressions have equal
+//! numbers.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -74,8 +74,8 @@ impl CompiledBlock {
         affected
     }
 
-    /// Squares that a staying piece reaches on only one of the boards or that a moving piece reaches; for a last variable
-    /// of pieces, the changed squares as well.
+    /// Squares that a staying piece reaches on only one of the boards or that a moving piece reaches; for a last
+    /// variable of pieces, the changed squares as well.
     fn changed_ends(&self, count: &CountPlan, source: SourceSpec, boards: &OrientedPair) -> u64 {
         let ends_on_pieces = count.binders().last().is_some_and(|last| last.kind == VariableKind::Piece);
         let mut ends = if ends_on_pieces { boards.changed } else { 0 };

@@ -1,6 +1,6 @@
-//! The change of a block's rows by a move. Blocks of one piece variable look at the pieces that move; blocks of pairs also
-//! at the pieces whose reach contains a changed square; counts ask whether such a piece is counted. All other blocks, and
-//! blocks whose context changes, are encoded before and after the move and compared.
+//! The change of a block's rows by a move. Blocks of one piece variable look at the pieces that move; blocks of pairs
+//! also at the pieces whose reach contains a changed square; counts ask whether such a piece is counted. All other
+//! blocks, and blocks whose context changes, are encoded before and after the move and compared.
 
 mod counted;
 mod pairs;

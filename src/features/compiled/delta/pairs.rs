@@ -102,8 +102,8 @@ impl PairDelta<'_> {
         partners
     }
 
-    /// Appends the rows of the bound first variable with `partners` on `board`, except those that some pair yields on the
-    /// other board.
+    /// Appends the rows of the bound first variable with `partners` on `board`, except those that some pair yields on
+    /// the other board.
     fn emit(
         &self,
         [board, other]: [&OrientedBoard; 2],

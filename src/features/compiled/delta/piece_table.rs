@@ -60,8 +60,8 @@ impl CompiledBlock {
         }
     }
 
-    /// For a piece table: the entries of the pieces that move, while both kings stay. `kings`: squares of the own and the
-    /// enemy king on the board as it stands.
+    /// For a piece table: the entries of the pieces that move, while both kings stay. `kings`: squares of the own and
+    /// the enemy king on the board as it stands.
     #[inline(always)]
     pub fn piece_table_delta(
         &self,
