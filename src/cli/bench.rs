@@ -23,7 +23,7 @@ pub struct Arguments {
     depth: u32,
     /// Size of the transposition table in megabytes; the signature depends on it
     #[arg(long, value_name = "MB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
-        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MOST_MEGABYTES as i64))]
+        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MAX_MEGABYTES as i64))]
     hash: u32,
     /// Run on every back end that this CPU supports, and fail if signatures differ
     #[arg(long)]

@@ -76,7 +76,7 @@ pub struct Arguments {
     concurrency: Option<u16>,
     /// A player's hash table in MiB
     #[arg(long, value_name = "MIB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
-        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MOST_MEGABYTES as i64))]
+        value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MAX_MEGABYTES as i64))]
     hash: u32,
     /// Milliseconds per move kept in hand when time is limited
     #[arg(long, value_name = "MS", default_value_t = 10)]

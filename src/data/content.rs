@@ -10,7 +10,7 @@ use super::{DataError, Header};
 
 /// Files up to this size are hashed completely.
 const FULL_HASH_BYTES: u64 = 256 << 20;
-/// Of larger files, this many stretches are hashed, evenly spread and including the first and the last byte.
+/// Number of stretches hashed of a larger file; they are evenly spread and include its first and last byte.
 const STRETCHES: u64 = 64;
 /// Length of a stretch.
 const STRETCH_BYTES: u64 = 1 << 20;

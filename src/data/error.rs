@@ -81,7 +81,7 @@ pub enum DataError {
     NoStream { path: PathBuf, format: &'static str },
     #[error("{} records {} units per pawn for its scores, not {}", path.display(), found.pawn(), given.pawn())]
     UnitMismatch { path: PathBuf, found: ScoreUnit, given: ScoreUnit },
-    #[error("{} holds more than {} games, for which there are no more game numbers", path.display(), u32::MAX)]
+    #[error("{} holds more than {} games, the most that game numbers can count", path.display(), u32::MAX)]
     TooManyGames { path: PathBuf },
     #[error("the manifest {} cannot be used: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },

@@ -10,24 +10,24 @@ use super::DataError;
 
 /// A file or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum InputPath {
     File(PathBuf),
     Stdin,
 }
 
-impl Origin {
+impl InputPath {
     /// `-` is standard input.
     #[must_use]
-    pub fn of(path: &Path) -> Origin {
-        if path == Path::new("-") { Origin::Stdin } else { Origin::File(path.into()) }
+    pub fn of(path: &Path) -> InputPath {
+        if path == Path::new("-") { InputPath::Stdin } else { InputPath::File(path.into()) }
     }
 
     /// The name in messages and manifests.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match self {
-            Origin::File(path) => path.clone(),
-            Origin::Stdin => PathBuf::from("standard input"),
+            InputPath::File(path) => path.clone(),
+            InputPath::Stdin => PathBuf::from("standard input"),
         }
     }
 
@@ -35,18 +35,18 @@ impl Origin {
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self {
-            Origin::File(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len()),
-            Origin::Stdin => None,
+            InputPath::File(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len()),
+            InputPath::Stdin => None,
         }
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
-            Origin::File(path) if path.is_dir() => {
+            InputPath::File(path) if path.is_dir() => {
                 return Err(io::Error::other("it is a folder: name the files in it, as in 'FOLDER/*.pgn.zst'"));
             }
-            Origin::File(path) => Box::new(File::open(path)?),
-            Origin::Stdin => Box::new(io::stdin()),
+            InputPath::File(path) => Box::new(File::open(path)?),
+            InputPath::Stdin => Box::new(io::stdin()),
         })
     }
 }
@@ -160,7 +160,7 @@ pub fn check_text(beginning: &[u8], path: &Path) -> Result<(), DataError> {
 pub struct Input {
     reader: Box<dyn BufRead + Send>,
     pub compression: Compression,
-    pub origin: Origin,
+    pub origin: InputPath,
     pub meter: Meter,
 }
 
@@ -169,7 +169,7 @@ impl Input {
     ///
     /// # Errors
     /// When the file cannot be read or is not text.
-    pub fn open(origin: &Origin) -> Result<Input, DataError> {
+    pub fn open(origin: &InputPath) -> Result<Input, DataError> {
         let path = origin.path();
         let raw = origin.open().map_err(DataError::read(&path))?;
         let meter = Meter::default();
@@ -183,7 +183,7 @@ impl Input {
     #[cfg(test)]
     pub fn from_bytes(bytes: Vec<u8>) -> Input {
         let (reader, compression) = (Box::new(Cursor::new(bytes)), Compression::None);
-        Input { reader, compression, origin: Origin::Stdin, meter: Meter::default() }
+        Input { reader, compression, origin: InputPath::Stdin, meter: Meter::default() }
     }
 
     /// Appends `limit` bytes and returns their number, which is smaller only at the end. Before an error, the bytes

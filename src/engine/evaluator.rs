@@ -126,7 +126,7 @@ pub struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     /// # Errors
-    /// When the network has not as many inputs as the set has features.
+    /// When the network's number of inputs differs from the set's number of features.
     pub fn new(
         set: &'a FeatureSet,
         model: &'a Model,
@@ -293,7 +293,7 @@ impl<'a> Evaluator<'a> {
         ply.computed = ByPerspective::default();
     }
 
-    /// Computes the present accumulator of a perspective, if it is not yet.
+    /// Computes the present accumulator of a perspective, unless it is computed already.
     fn ensure_computed(&mut self, pov: Perspective) {
         if !self.strategy.lazy() || self.plies[self.top].computed[pov] == Computed::All {
             return;

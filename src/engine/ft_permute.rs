@@ -20,7 +20,7 @@ const EXCHANGES: usize = 100;
 /// same. A few thousand positions are enough, and equal positions give an equal order.
 ///
 /// # Errors
-/// When the network has not as many inputs as the set has features.
+/// When the network's number of inputs differs from the set's number of features.
 pub fn ft_permute<'a>(
     set: &FeatureSet,
     net: &QuantNet,

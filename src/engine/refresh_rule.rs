@@ -1,5 +1,5 @@
 //! The refresh rule: an accumulator is recomputed when the context of one of its blocks changes, and then only the part
-//! that depends on a king (partial refresh). Where fewer rows change than are active, they are updated all the same.
+//! that depends on a king (partial refresh). If fewer rows change than are active, the accumulator is updated instead.
 
 use std::ops::Range;
 

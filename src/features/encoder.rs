@@ -7,7 +7,7 @@ use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512;
-use super::compiled::{Needs, PieceList, Placement, RowBuffer, RowChanges, Transition};
+use super::compiled::{PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition};
 use super::set::Block;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
@@ -25,7 +25,7 @@ use super::set::Block;
 #[derive(Debug)]
 pub struct Encoder {
     blocks: Vec<Block>,
-    needs: Needs,
+    needs: PlacementNeeds,
     /// Whether some block is under a selection.
     has_selection: bool,
     /// Whether every block is a piece table and none is under a selection.
@@ -82,7 +82,7 @@ impl Encoder {
         let all_piece_tables =
             blocks.iter().all(|block| block.spec().renumbering.is_none() && block.compiled.is_piece_table());
         Encoder {
-            needs: blocks.iter().fold(Needs::default(), |needs, block| needs.and(block.compiled.needs())),
+            needs: blocks.iter().fold(PlacementNeeds::default(), |needs, block| needs.and(block.compiled.needs())),
             has_selection: blocks.iter().any(|block| block.spec().renumbering.is_some()),
             all_piece_tables,
             #[cfg(target_arch = "x86_64")]

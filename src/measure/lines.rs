@@ -23,7 +23,7 @@ pub struct Line {
 }
 
 /// A move of a line.
-pub struct PlayedMove<'a> {
+pub struct LineMove<'a> {
     pub before: &'a Chess,
     pub mv: Move,
     pub change: &'a BoardChange,
@@ -32,18 +32,18 @@ pub struct PlayedMove<'a> {
 
 impl Line {
     /// Visits the moves in order.
-    pub fn for_each_move(&self, mut visit: impl FnMut(&PlayedMove<'_>)) {
+    pub fn for_each_move(&self, mut visit: impl FnMut(&LineMove<'_>)) {
         let mut position = self.start.clone();
         for mv in &self.moves {
             let change = BoardChange::of(*mv, position.turn());
             let after = change.applied_to(position.board());
-            visit(&PlayedMove { before: &position, mv: *mv, change: &change, after: &after });
+            visit(&LineMove { before: &position, mv: *mv, change: &change, after: &after });
             position.play_unchecked(*mv);
         }
     }
 
     /// Visits the positions of the line ([`Line::len`]), each with its side to move and the move that led to it.
-    pub fn for_each_position(&self, mut visit: impl FnMut(&Board, Color, Option<&PlayedMove<'_>>)) {
+    pub fn for_each_position(&self, mut visit: impl FnMut(&Board, Color, Option<&LineMove<'_>>)) {
         let mut remaining = self.len();
         if remaining > 0 {
             visit(self.start.board(), self.start.turn(), None);
@@ -76,7 +76,7 @@ impl Line {
 }
 
 /// Brings an evaluator to the next position of [`Line::for_each_position`].
-pub(super) fn advance(evaluator: &mut Evaluator<'_>, board: &Board, played: Option<&PlayedMove<'_>>) {
+pub(super) fn advance(evaluator: &mut Evaluator<'_>, board: &Board, played: Option<&LineMove<'_>>) {
     match played {
         None => evaluator.set(board),
         Some(played) => evaluator.play(played.before.board(), played.change, played.after),
@@ -112,7 +112,7 @@ pub(super) fn fold_lines<T: Send>(
     add: impl Fn(&mut T, &Line) + Sync,
     merge: impl Fn(T, T) -> T + Sync,
 ) -> Result<(T, ReadSummary), MeasureError> {
-    let mut reader = GameReader::open(path, limit.unwrap_or(u64::MAX))?;
+    let mut reader = LineReader::open(path, limit.unwrap_or(u64::MAX))?;
     let mut total = empty();
     let mut is_empty = true;
     loop {
@@ -153,7 +153,7 @@ pub(super) fn first_lines_and_next(
     path: &Path,
     positions: [u64; 2],
 ) -> Result<([Vec<Line>; 2], ReadSummary), MeasureError> {
-    let mut reader = GameReader::open(path, u64::MAX)?;
+    let mut reader = LineReader::open(path, u64::MAX)?;
     let mut lists = [Vec::new(), Vec::new()];
     let mut remaining = positions.map(|positions| positions as usize);
     while remaining != [0, 0] {
@@ -186,7 +186,7 @@ pub(super) fn first_lines_and_next(
 const BATCH: usize = 1024;
 
 /// Reads the games of a file in batches.
-struct GameReader {
+struct LineReader {
     format: GameFormat,
     /// Games still to read.
     remaining: u64,
@@ -209,14 +209,14 @@ enum PackedGame<'a> {
     },
 }
 
-impl GameReader {
-    fn open(path: &Path, limit: u64) -> Result<GameReader, MeasureError> {
+impl LineReader {
+    fn open(path: &Path, limit: u64) -> Result<LineReader, MeasureError> {
         let format = match detect(path)? {
             Format::Fsd => GameFormat::Records { file: Fsd::open(path)?, next: 0 },
             Format::Pgn => GameFormat::Games(games(path)?),
             format => GameFormat::Samples(SampleGames::open(path, format)?),
         };
-        Ok(GameReader { format, remaining: limit, games: 0 })
+        Ok(LineReader { format, remaining: limit, games: 0 })
     }
 
     /// The next games that hold positions; empty at the end.

@@ -13,7 +13,7 @@ use std::path::Path;
 use shakmaty::Position;
 
 use super::MeasureError;
-use super::lines::{Line, PlayedMove, ReadSummary, fold_lines};
+use super::lines::{Line, LineMove, ReadSummary, fold_lines};
 use crate::chess::{Board, BoardChange, ByPerspective, Chess, Perspective};
 use crate::features::{Delta, FeatureSet};
 use crate::record::{LegalCounts, MoveCounts, UpdatesRecord};
@@ -184,7 +184,7 @@ impl<'a> RowCounter<'a> {
         });
     }
 
-    fn count_played_move(&mut self, played: &PlayedMove<'_>, sums: &mut MoveSums) {
+    fn count_played_move(&mut self, played: &LineMove<'_>, sums: &mut MoveSums) {
         sums.moves += 1;
         let (before, turn) = (played.before.board(), played.before.turn());
         for pov in Perspective::ALL {

@@ -77,7 +77,7 @@ pub fn convert(
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
     let to = target_format(output, options)?;
-    run(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
+    convert_samples(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
 }
 
 /// Converts a stream such as standard input. `options.from` must be binpack, bullet or text.
@@ -95,7 +95,7 @@ pub fn convert_stream(
     let to = target_format(output, options)?;
     let format = options.from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
     let reader = SampleReader::from_reader(input, name, format, options.from_unit)?;
-    run(reader, output, to, options, command, progress)
+    convert_samples(reader, output, to, options, command, progress)
 }
 
 fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
@@ -107,7 +107,7 @@ fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, Data
     options.to.or_else(|| format_by_name(output)).ok_or_else(|| refuse("its name names no known format"))
 }
 
-fn run(
+fn convert_samples(
     mut reader: SampleReader,
     output: &Path,
     to: Format,
@@ -150,41 +150,46 @@ fn run(
         sources: *blake3::hash(source_hash.as_bytes()).as_bytes(),
     };
     let (file, written) = writer.seal(provenance)?;
-    if let Some(hash) = &written.hash {
-        let source = SourceFile {
-            path: reader.path().display().to_string(),
-            format: Some(reader.format()),
-            bytes,
-            blake3: source_hash.to_hex().to_string(),
-            games,
-            skipped: Skipped::default(),
-            skipped_samples: conversion.skipped.clone(),
-            weight: 1.0,
-            score_unit: Some(reader.unit()),
-            scores_cut: clamped,
-        };
-        let manifest = Manifest {
-            fsbench: env!("CARGO_PKG_VERSION").into(),
-            command: command.to_vec(),
-            method: Purpose::Any,
-            score_unit: units.to,
-            options: None,
-            conversion: Some(conversion.clone()),
-            generated: None,
-            labelling: None,
-            sources: vec![source],
-            games,
-            positions: read,
-            kept: written.samples,
-            dropped: Default::default(),
-            dropped_games: Default::default(),
-            samples_hash: hash.clone(),
-        };
-        // The manifest comes first, so that the data never stands without it.
+    let source = SourceFile {
+        path: reader.path().display().to_string(),
+        format: Some(reader.format()),
+        bytes,
+        blake3: source_hash.to_hex().to_string(),
+        games,
+        skipped: Skipped::default(),
+        skipped_samples: conversion.skipped.clone(),
+        weight: 1.0,
+        score_unit: Some(reader.unit()),
+        scores_cut: clamped,
+    };
+    let summary = ConvertSummary { read, samples: written.samples, games, hash: written.hash, conversion };
+    // The manifest comes first, so that no data file exists without one.
+    if let Some(manifest) = manifest_of(&summary, source, command) {
         manifest.seal(output)?.persist()?;
     }
     file.persist()?;
-    Ok(ConvertSummary { read, samples: written.samples, games, hash: written.hash, conversion })
+    Ok(summary)
+}
+
+/// The manifest of a `.fsd` file; `None` for other formats.
+fn manifest_of(summary: &ConvertSummary, source: SourceFile, command: &[String]) -> Option<Manifest> {
+    Some(Manifest {
+        fsbench: env!("CARGO_PKG_VERSION").into(),
+        command: command.to_vec(),
+        method: Purpose::Any,
+        score_unit: summary.conversion.score_units.to,
+        options: None,
+        conversion: Some(summary.conversion.clone()),
+        generated: None,
+        labelling: None,
+        sources: vec![source],
+        games: summary.games,
+        positions: summary.read,
+        kept: summary.samples,
+        dropped: Default::default(),
+        dropped_games: Default::default(),
+        samples_hash: summary.hash.clone()?,
+    })
 }
 
 /// The samples left out and skipped, for an error message.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{DataError, Fsd, Header, Origin, ScoreUnit, Skipped};
+use crate::data::{DataError, Fsd, Header, InputPath, Record, ScoreUnit, Skipped};
 
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -45,20 +45,42 @@ pub struct FileInfo {
 pub fn file_info(path: &Path, format: Option<Format>, unit: Option<ScoreUnit>) -> Result<FileInfo, DataError> {
     let format = format.map_or_else(|| detect(path), Ok)?;
     let scores = score_unit(path, Some(format), unit)?;
-    let info = match format {
-        Format::Fsd => fsd_info(path),
-        Format::Pgn => games_info(path),
-        format => samples_info(path, format),
+    let mut info = FileInfo {
+        format: format.name(),
+        compression: "plain",
+        samples: 0,
+        games: 0,
+        with_score: 0,
+        with_result: 0,
+        score_unit: scores.unit,
+        unit_said_by: scores.origin,
+        hash: String::new(),
+        skipped: None,
+        skipped_samples: None,
+        header: None,
+        manifest: None,
     };
-    Ok(FileInfo { score_unit: scores.unit, unit_said_by: scores.origin, ..info? })
+    match format {
+        Format::Fsd => read_fsd(path, &mut info)?,
+        Format::Pgn => read_games(path, &mut info)?,
+        format => read_samples(path, format, &mut info)?,
+    }
+    Ok(info)
+}
+
+impl FileInfo {
+    fn count(&mut self, records: &[Record]) {
+        self.samples += records.len() as u64;
+        self.with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
+        self.with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+    }
 }
 
 /// Records read at once.
 const CHUNK: usize = 1 << 18;
 
-fn fsd_info(path: &Path) -> Result<FileInfo, DataError> {
+fn read_fsd(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
     let fsd = Fsd::open(path)?;
-    let (mut with_score, mut with_result) = (0, 0);
     // One bit per game number.
     let mut games = vec![0u64; (fsd.header().games as usize).div_ceil(64)];
     fsd.for_each_chunk(CHUNK, |records| {
@@ -66,66 +88,39 @@ fn fsd_info(path: &Path) -> Result<FileInfo, DataError> {
             let game = record.game() as usize;
             games.get_mut(game / 64).into_iter().for_each(|bits| *bits |= 1 << (game % 64));
         }
-        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
-        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+        info.count(records);
         Ok::<(), DataError>(())
     })?;
-    let manifest = match Manifest::of(&fsd) {
+    info.games = games.iter().map(|bits| u64::from(bits.count_ones())).sum();
+    info.hash = fsd.hash();
+    info.header = Some(*fsd.header());
+    info.manifest = match Manifest::of(&fsd) {
         Ok(manifest) => Some(manifest),
         Err(DataError::Read { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    Ok(FileInfo {
-        format: "fsd",
-        compression: "plain",
-        samples: fsd.header().samples,
-        games: games.iter().map(|bits| u64::from(bits.count_ones())).sum(),
-        with_score,
-        with_result,
-        score_unit: ScoreUnit::Centipawns,
-        unit_said_by: UnitOrigin::File,
-        hash: fsd.hash(),
-        skipped: None,
-        skipped_samples: None,
-        header: Some(*fsd.header()),
-        manifest,
-    })
+    Ok(())
 }
 
-fn samples_info(path: &Path, format: Format) -> Result<FileInfo, DataError> {
+fn read_samples(path: &Path, format: Format, info: &mut FileInfo) -> Result<(), DataError> {
     let mut reader = SampleReader::open(path, Some(format), None)?;
     let mut hasher = blake3::Hasher::new();
-    let (mut samples, mut with_score, mut with_result) = (0, 0, 0);
     while let Some(block) = reader.next_block()? {
         hasher.update(bytemuck::cast_slice(&block));
-        samples += block.len() as u64;
-        with_score += block.iter().filter(|record| record.score().is_some()).count() as u64;
-        with_result += block.iter().filter(|record| record.result().is_some()).count() as u64;
+        info.count(&block);
     }
-    Ok(FileInfo {
-        format: format.name(),
-        compression: reader.compression(),
-        samples,
-        games: reader.games(),
-        with_score,
-        with_result,
-        score_unit: ScoreUnit::Centipawns,
-        unit_said_by: UnitOrigin::File,
-        hash: hasher.finalize().to_hex().to_string(),
-        skipped: None,
-        skipped_samples: Some(reader.skipped()),
-        header: None,
-        manifest: None,
-    })
+    info.compression = reader.compression();
+    info.games = reader.games();
+    info.hash = hasher.finalize().to_hex().to_string();
+    info.skipped_samples = Some(reader.skipped());
+    Ok(())
 }
 
-fn games_info(path: &Path) -> Result<FileInfo, DataError> {
+fn read_games(path: &Path, info: &mut FileInfo) -> Result<(), DataError> {
     let mut hasher = blake3::Hasher::new();
-    let (mut with_score, mut with_result) = (0, 0);
-    let found = all_positions(&Origin::of(path), |records| {
+    let found = all_positions(&InputPath::of(path), |records| {
         hasher.update(bytemuck::cast_slice(records));
-        with_score += records.iter().filter(|record| record.score().is_some()).count() as u64;
-        with_result += records.iter().filter(|record| record.result().is_some()).count() as u64;
+        info.count(records);
         Ok(true)
     })?;
     if found.games == 0 && found.skipped.total() > 0 {
@@ -133,19 +128,9 @@ fn games_info(path: &Path) -> Result<FileInfo, DataError> {
         let skipped = format!(" ({} broken games; the first: {first})", found.skipped.total());
         return Err(DataError::NoGames { path: path.into(), skipped });
     }
-    Ok(FileInfo {
-        format: "pgn",
-        compression: found.compression,
-        samples: found.positions,
-        games: found.games,
-        with_score,
-        with_result,
-        score_unit: ScoreUnit::Centipawns,
-        unit_said_by: UnitOrigin::File,
-        hash: hasher.finalize().to_hex().to_string(),
-        skipped: Some(found.skipped),
-        skipped_samples: None,
-        header: None,
-        manifest: None,
-    })
+    info.compression = found.compression;
+    info.games = found.games;
+    info.hash = hasher.finalize().to_hex().to_string();
+    info.skipped = Some(found.skipped);
+    Ok(())
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::formats::Format;
-use crate::data::{DataError, Origin, ScoreUnit};
+use crate::data::{DataError, InputPath, ScoreUnit};
 
 /// An input and how often its games are taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedInput {
-    pub origin: Origin,
+    pub origin: InputPath,
     /// How often each game is taken: 0.25 takes a quarter of the games, 2 takes every game twice, 2.5 takes every game
     /// twice and half of them a third time.
     pub weight: f64,
@@ -22,10 +22,10 @@ impl WeightedInput {
     /// A file with weight 1.
     #[must_use]
     pub fn file(path: &Path) -> WeightedInput {
-        WeightedInput::of(Origin::of(path), 1.0)
+        WeightedInput::of(InputPath::of(path), 1.0)
     }
 
-    pub(super) const fn of(origin: Origin, weight: f64) -> WeightedInput {
+    pub(super) const fn of(origin: InputPath, weight: f64) -> WeightedInput {
         WeightedInput { origin, weight, format: None, unit: None }
     }
 }
@@ -45,7 +45,7 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
             return Err(bad(format!("it is a folder: name the files in it, as in '{name}/*.pgn.zst'")));
         }
         if name == "-" || path.exists() || !name.contains(['*', '?', '[']) {
-            inputs.push(WeightedInput::of(Origin::of(path), weight));
+            inputs.push(WeightedInput::of(InputPath::of(path), weight));
             continue;
         }
         let paths = glob::glob(name).map_err(|error| bad(format!("the pattern is malformed: {error}")))?;
@@ -55,9 +55,9 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
             return Err(bad("no file matches".into()));
         }
         paths.sort();
-        inputs.extend(paths.into_iter().map(|path| WeightedInput::of(Origin::File(path), weight)));
+        inputs.extend(paths.into_iter().map(|path| WeightedInput::of(InputPath::File(path), weight)));
     }
-    match inputs.iter().filter(|input| input.origin == Origin::Stdin).count() {
+    match inputs.iter().filter(|input| input.origin == InputPath::Stdin).count() {
         0 | 1 => Ok(inputs),
         _ => Err(DataError::Input { input: "-".into(), reason: "standard input can be read only once".into() }),
     }

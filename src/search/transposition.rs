@@ -95,12 +95,12 @@ impl TranspositionTable {
     /// Default size.
     pub const DEFAULT_MEGABYTES: usize = 16;
     /// Largest size.
-    pub const MOST_MEGABYTES: usize = 65_536;
+    pub const MAX_MEGABYTES: usize = 65_536;
 
-    /// An empty table; `megabytes` is clamped to 1 to [`Self::MOST_MEGABYTES`].
+    /// An empty table; `megabytes` is clamped to 1 to [`Self::MAX_MEGABYTES`].
     #[must_use]
     pub fn new(megabytes: usize) -> TranspositionTable {
-        let buckets = megabytes.clamp(1, Self::MOST_MEGABYTES) * (1 << 20) / size_of::<Bucket>();
+        let buckets = megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<Bucket>();
         TranspositionTable { buckets: vec![Bucket::default(); buckets], age: 0 }
     }
 

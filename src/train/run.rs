@@ -14,7 +14,7 @@ use super::start::PreparedRun;
 use super::stream::{ServedSet, StopCheck};
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
-    TrainingRun, events, histogram,
+    TrainSettings, TrainingRun, events, histogram,
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
@@ -129,25 +129,22 @@ impl<'a> Session<'a> {
             let mismatch = |why| TrainError::Mismatch { checkpoint: run_dir.path(CONFIG), why };
             checkpoint::check_same_run(&recorded, config, data_match).map_err(mismatch)?;
         }
-        let loss = Loss { eval: config.settings.eval_loss, pqr: config.settings.pqr_loss };
-        let optimisation = config.settings.optimisation;
-        let start = stored.as_ref().map_or(0, |state| state.progress.step);
-        let (mut model, progress) = match stored {
-            Some(state) => {
-                let mut model = Model::new(state.net, None, optimisation, loss, &scheme, config.settings.threads())?;
+        let new_model = |network, factors| {
+            let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
+            Model::new(network, factors, optimisation, Loss { eval, pqr }, &scheme, config.settings.threads())
+        };
+        let (model, progress) = match (stored, network) {
+            (Some(state), _) => {
+                let mut model = new_model(state.net, None)?;
                 (model.factored, model.lookahead) = (state.factored, state.lookahead);
                 (model.first_moments, model.second_moments) = (state.first_moments, state.second_moments);
+                model.step = state.progress.step;
                 (model, Some(state.progress))
             }
-            None => {
-                let network = match network {
-                    Some(network) => network,
-                    None => trained_set.initial_network(config, &scheme)?.0,
-                };
-                (Model::new(network, factors, optimisation, loss, &scheme, config.settings.threads())?, None)
-            }
+            (None, Some(network)) => (new_model(network, factors)?, None),
+            (None, None) => (new_model(trained_set.initial_network(config, &scheme)?.0, factors)?, None),
         };
-        model.step = start;
+        let start = model.step;
         let learner = Learner::new(model, device)?;
         // The outcome marks a finished run, and this one goes on.
         run_dir.remove(OUTCOME)?;

@@ -64,7 +64,7 @@ fn a_file_of_stockfish_survives_a_round_trip_through_fsd() {
     assert_eq!(value!([info["samples"], info["with_score"]]), value!([434_921, 434_921 - 10_200]));
 }
 
-/// Of the 63,494 games, two cannot be told from a continuation of the game before them.
+/// Two of the 63,494 games look like continuations of the games before them.
 #[test]
 fn self_play_games_are_counted() {
     let Some(source) = shared("selfplay.binpack") else { return };

@@ -11,7 +11,7 @@ use super::{Threads, failure, progress, style, warn_without_plies};
 use crate::cli::score_unit::note_assumed;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats::UnitOrigin;
-use crate::data::{DataError, Method, Origin, ScoreUnit, formats};
+use crate::data::{DataError, InputPath, Method, ScoreUnit, formats};
 use crate::pipeline::build::{BuildPhase, BuildProgress, DropReason, LabelJob, input_unit};
 use crate::pipeline::label::LabelSettings;
 use crate::pipeline::uci::SearchLimit;
@@ -152,7 +152,7 @@ fn check_output(arguments: &Arguments) -> Result<(), Failure> {
 
 /// A bar over the bytes read where the inputs' sizes are known, else a spinner.
 fn bar(inputs: &[WeightedInput]) -> ProgressBar {
-    let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| Origin::length(&input.origin)).sum();
+    let length: Option<u64> = inputs.iter().map(|input: &WeightedInput| InputPath::length(&input.origin)).sum();
     match length {
         Some(length) => progress(Some(length), "{elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left; {msg}"),
         None => progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}"),

@@ -1,5 +1,5 @@
-//! The way of samples from a file to its [`SampleReader`](super::SampleReader): bytes are counted and hashed, decoded
-//! on a thread pool of their own, and queued as numbered blocks.
+//! Brings samples from a file to its [`SampleReader`](super::SampleReader): counts and hashes bytes, decodes them on a
+//! thread pool of its own, and queues numbered blocks.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::data::{DataError, Record};
 /// Samples per block.
 pub const BLOCK_SAMPLES: usize = 1 << 16;
 
-/// What the reader can ask for while its file is read.
+/// The state of a file that is being read, for its [`SampleReader`](super::SampleReader).
 #[derive(Debug, Default)]
 pub struct ReaderState {
     pub bytes_read: AtomicU64,
@@ -51,7 +51,7 @@ pub struct BlockSender {
     pub queue: SyncSender<BlockResult>,
     pub state: Arc<ReaderState>,
     pub decoders: &'static ThreadPool,
-    /// None if the samples have game numbers already.
+    /// `None` if the samples have game numbers already.
     pub numbers: Option<GameNumbers>,
     /// The largest game number plus one.
     pub games: u64,
@@ -127,8 +127,8 @@ pub fn unpacked(reader: impl Read + Send + 'static, state: &ReaderState) -> io::
     Ok(unpacked)
 }
 
-/// A thread waiting for a block may be a worker of another pool. Were it one of these, the block could be waiting to be
-/// decoded further down its own stack; so no task that waits for a block may run on this pool.
+/// Tasks that wait for a block must not run on this pool: the block might be decoded by the waiting thread itself,
+/// further down its stack. Workers of other pools may wait.
 static DECODERS: LazyLock<Result<ThreadPool, String>> = LazyLock::new(|| {
     let named = ThreadPoolBuilder::new().thread_name(|number| format!("decoder {number}"));
     named.num_threads(rayon::current_num_threads()).build().map_err(|error| error.to_string())

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use shakmaty::{Chess, Move, Position};
 
 use super::block_queue::{BLOCK_SAMPLES, BlockSender, decoders};
-use crate::data::input::{Input, Origin};
+use crate::data::input::{Input, InputPath};
 use crate::data::pgn::{Eval, GameHeader, GameReader, GameVisitor, first_ply};
 use crate::data::{DataError, GameResult, Record, Skipped};
 use crate::units::Ply;
@@ -15,7 +15,7 @@ use crate::units::Ply;
 /// Sends the positions of a file of games.
 pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
     let mut block = Vec::with_capacity(BLOCK_SAMPLES);
-    let totals = all_positions(&Origin::of(path), |records| {
+    let totals = all_positions(&InputPath::of(path), |records| {
         for record in records {
             block.push(*record);
             if block.len() == BLOCK_SAMPLES
@@ -37,7 +37,6 @@ pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
 /// Totals of a file of games.
 pub struct GameTotals {
     pub games: u64,
-    pub positions: u64,
     pub compression: &'static str,
     pub skipped: Skipped,
     /// Length and blake3 of the file as stored, up to the last byte read.
@@ -49,16 +48,15 @@ pub struct GameTotals {
 /// # Errors
 /// When the games cannot be read to their end, or `visit` fails.
 pub fn all_positions(
-    origin: &Origin,
+    origin: &InputPath,
     mut visit: impl FnMut(&[Record]) -> Result<bool, DataError>,
 ) -> Result<GameTotals, DataError> {
     let mut reader = GameReader::new(Input::open(origin)?, AllPositions);
     let decoders = decoders(&origin.path())?;
-    let (mut games, mut positions) = (0, 0);
+    let mut games = 0;
     'read: while let Some(batch) = decoders.install(|| reader.next_batch())? {
         for (number, mut records) in (games..).zip(batch) {
             games += 1;
-            positions += records.len() as u64;
             for record in &mut records {
                 *record = record.with_game(number as u32);
             }
@@ -69,7 +67,7 @@ pub fn all_positions(
     }
     let meter = &reader.input().meter;
     let stored = (meter.bytes(), meter.hash());
-    Ok(GameTotals { games, positions, compression: reader.compression(), skipped: reader.skipped.clone(), stored })
+    Ok(GameTotals { games, compression: reader.compression(), skipped: reader.skipped.clone(), stored })
 }
 
 /// Collects every position that a record can hold, with or without a score.

@@ -11,7 +11,7 @@ use shakmaty::{Chess, Move, Position};
 
 use super::splitter::{GameTexts, Splitter};
 use super::{Eval, GameHeader, GameVisitor, Parser, SkipReason, SkippedGame};
-use crate::data::input::{Input, Origin};
+use crate::data::input::{Input, InputPath};
 use crate::data::{DataError, GameResult};
 use crate::units::Ply;
 
@@ -46,7 +46,7 @@ pub fn first_ply(start: &Chess) -> Ply {
 /// # Errors
 /// When the file cannot be read or does not hold games.
 pub fn games(path: &Path) -> Result<Games, DataError> {
-    let reader = GameReader::new(Input::open(&Origin::File(path.into()))?, GameCollector);
+    let reader = GameReader::new(Input::open(&InputPath::File(path.into()))?, GameCollector);
     Ok(Games { reader, ready: VecDeque::new() })
 }
 

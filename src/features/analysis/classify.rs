@@ -15,7 +15,7 @@ use super::budget::{Budget, Steps};
 use super::dead::{Verdict, examine};
 use super::positions::{random_game, random_placement, stream};
 use super::witness::Witness;
-use super::{Purpose, Status};
+use super::{AnalysisGoal, Status};
 
 /// Random positions per batch.
 const BATCH: u64 = 256;
@@ -86,7 +86,7 @@ impl BlockStatuses {
 /// open elements.
 pub fn classify(
     block: &BlockSpec,
-    purpose: Purpose,
+    goal: AnalysisGoal,
     (budget, limit): (Budget, Steps),
     encode: &(dyn Fn(&Witness, &mut Vec<u32>) + Sync),
     progress: &mut dyn FnMut(usize),
@@ -110,7 +110,7 @@ pub fn classify(
             let is_unresolved = |element: &u32| result.statuses[*element as usize] == Status::Unresolved;
             let chunk: Vec<u32> = chunk.iter().copied().filter(is_unresolved).collect();
             let count_bound_steps = search.count_bound_steps();
-            let examined = chunk.par_iter().map(|element| examine(&search, *element, purpose, index_budget));
+            let examined = chunk.par_iter().map(|element| examine(&search, *element, goal, index_budget));
             let verdicts: Vec<(Verdict, Steps)> = examined.collect();
             steps = steps.saturating_sub(search.count_bound_steps() - count_bound_steps);
             for (element, (verdict, cost)) in chunk.into_iter().zip(verdicts) {

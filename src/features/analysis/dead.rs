@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use super::Purpose;
+use super::AnalysisGoal;
 use super::bindings::{BindingSearch, SearchEnd};
 use super::budget::Steps;
 use super::counts;
@@ -24,7 +24,7 @@ pub enum Verdict {
 }
 
 /// Examines an index within `budget` steps for the search and as many for witnesses; returns the steps taken, too.
-pub fn examine(search: &BindingSearch<'_>, index: u32, purpose: Purpose, budget: Steps) -> (Verdict, Steps) {
+pub fn examine(search: &BindingSearch<'_>, index: u32, goal: AnalysisGoal, budget: Steps) -> (Verdict, Steps) {
     if search.expired() {
         return (Verdict::Unresolved, 0);
     }
@@ -44,7 +44,7 @@ pub fn examine(search: &BindingSearch<'_>, index: u32, purpose: Purpose, budget:
             return if witness_budget > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         }
         has_possible_binding = true;
-        if witness_budget == 0 || purpose == Purpose::DeadOnly {
+        if witness_budget == 0 || goal == AnalysisGoal::DeadOnly {
             return ControlFlow::Break(());
         }
         let rng = rng.get_or_insert_with(|| stream("witness", index.into()));

@@ -28,7 +28,7 @@ const MAX_BLOCKS: usize = 64;
 /// Whether both perspectives' features together determine where all pieces stand.
 #[derive(Debug)]
 pub enum Lossless {
-    /// By proof.
+    /// Proved.
     Yes,
     /// Two legal positions with the same features.
     No(Box<[Witness; 2]>),

@@ -51,13 +51,13 @@ pub enum Status {
     Dead,
     /// A legal position activates it.
     Live,
-    /// Neither was found.
+    /// Neither a proof nor a witness was found.
     Unresolved,
 }
 
-/// How much an analysis looks for.
+/// What an analysis looks for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Purpose {
+enum AnalysisGoal {
     /// Dead features, and a witness for every live feature.
     Witnesses,
     /// Dead features only.
@@ -101,12 +101,12 @@ impl Analysis {
 
     /// [`Analysis::of`] within another budget.
     pub fn within(set: &FeatureSet, budget: Budget, progress: impl FnMut(usize, usize)) -> Analysis {
-        Analysis::with(set, Purpose::Witnesses, (budget, budget.steps(BUDGET)), progress)
+        Analysis::with(set, AnalysisGoal::Witnesses, (budget, budget.steps(BUDGET)), progress)
     }
 
     fn with(
         set: &FeatureSet,
-        purpose: Purpose,
+        goal: AnalysisGoal,
         (budget, limit): (Budget, Steps),
         mut progress: impl FnMut(usize, usize),
     ) -> Analysis {
@@ -123,7 +123,7 @@ impl Analysis {
                 let mut block_progress = |open| progress(number, open);
                 // Later blocks share the steps that a block does not use.
                 let share = (budget, steps_left / blocks_left);
-                let (statuses, steps) = classify::classify(block.spec(), purpose, share, &encode, &mut block_progress);
+                let (statuses, steps) = classify::classify(block.spec(), goal, share, &encode, &mut block_progress);
                 analysis.statuses = Some(statuses);
                 steps_left -= steps;
             }
@@ -214,5 +214,5 @@ pub(super) fn affordable_encodings(set: &FeatureSet, budget: Budget) -> u64 {
 /// The features proved dead, ascending: their rows may be dropped without changing any evaluation. Faster than a full
 /// [`Analysis`], because it builds no witnesses.
 pub fn dead(set: &FeatureSet) -> Vec<u32> {
-    Analysis::with(set, Purpose::DeadOnly, (Budget::STEPS, DEAD_BUDGET), |_, _| {}).dead()
+    Analysis::with(set, AnalysisGoal::DeadOnly, (Budget::STEPS, DEAD_BUDGET), |_, _| {}).dead()
 }

@@ -117,7 +117,7 @@ struct KingSignatures<'a> {
     block: &'a CompiledBlock,
     mirrored: bool,
     terms: Vec<TermAssignments<'a>>,
-    /// By term: its condition, those of its guards and of its counts, with no variable bound.
+    /// By term: the expressions of its condition, its guards and its counts, with no variable bound.
     expressions: Vec<Vec<ExpressionId>>,
     diagrams: Diagrams<'a>,
     /// Placement numbers by mask and the squares of the kings that are sources.
@@ -198,7 +198,7 @@ impl<'a> KingSignatures<'a> {
         CountAssignments { assignments, stride, max: count.max }
     }
 
-    /// Adds a condition to a term's expressions and returns its index there. `maxima`: of the counts it reads.
+    /// Adds a condition to a term's expressions and returns its index there. `maxima`: those of the counts it reads.
     fn add_expression(&mut self, term: usize, condition: Option<&ConditionSpec>, maxima: &[u32]) -> usize {
         let id = self.diagrams.expressions.of(condition, maxima);
         self.expressions[term].push(id);

@@ -8,7 +8,7 @@ use super::binding_plan::guards_hold;
 use super::delta::dedup_from;
 use super::oriented_board::{Binding, OrientedBoard, Placement, squares};
 use super::tables::{NONE, Term, plus};
-use super::{CompiledBlock, Shape};
+use super::{BindingForm, CompiledBlock};
 
 /// The squares of the kings on the oriented board, and the mask that oriented it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -24,8 +24,8 @@ impl CompiledBlock {
         let (Some(own), Some(enemy)) = (placement.king(pov), placement.king(pov.other())) else { return };
         let kings = self.kings(own, enemy, pov);
         let start = out.len();
-        match self.shape {
-            Shape::Piece => self.encode_pieces(placement.pieces(), pov, &kings, offset, out),
+        match self.form {
+            BindingForm::Piece => self.encode_pieces(placement.pieces(), pov, &kings, offset, out),
             _ => self.search(&placement.oriented(pov, kings.mask), &kings, offset, out),
         }
         if self.shares_rows() && !self.square_independent {

@@ -33,7 +33,7 @@ use super::syntax::SyntaxError;
 pub use avx512::Avx512;
 pub use context::ContextTable;
 pub use delta::{RowChanges, Transition};
-pub use oriented_board::{Needs, Placement};
+pub use oriented_board::{Placement, PlacementNeeds};
 pub use piece_table::{PieceList, RowBuffer};
 
 use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};
@@ -55,7 +55,7 @@ pub struct CompiledBlock {
     king_conditions: Vec<ConditionSpec>,
     /// Conditions with counts in them.
     guards: Vec<GuardPlan>,
-    shape: Shape,
+    form: BindingForm,
     /// Whether no two bindings of one position yield the same index.
     injective: bool,
     piece_table: Option<PieceTable>,
@@ -69,7 +69,7 @@ pub struct CompiledBlock {
 
 /// The form of a block's bindings, which decides how it is encoded and how it follows a move.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Shape {
+enum BindingForm {
     /// `P in pieces`, no counts.
     Piece,
     /// Two variables, the second bound from the first or from all pieces; or one bound from a king. No counts.
@@ -81,25 +81,26 @@ enum Shape {
     Other,
 }
 
-impl Shape {
-    fn of(binders: &[BinderSpec], terms: &[Term]) -> Shape {
-        let has_counts = terms.iter().any(|term| !term.counts.is_empty());
-        let all_local = || terms.iter().flat_map(|term| &term.counts).all(CountPlan::is_local);
-        match binders {
-            [] if has_counts && all_local() => Shape::Counts,
-            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if has_counts => {
-                let mut counts = terms.iter().flat_map(|term| &term.counts);
-                if counts.all(|count| count.dependency(*slot).is_some()) { Shape::Counted } else { Shape::Other }
+impl BindingForm {
+    fn of(spec: &BlockSpec, terms: &[Term]) -> BindingForm {
+        let counts = || terms.iter().flat_map(|term| &term.counts);
+        let has_counts = counts().next().is_some();
+        let all_depend_on = |slot: usize| counts().all(|count| count.dependency(slot).is_some());
+        match &spec.binders[..] {
+            _ if !spec.guards.is_empty() => BindingForm::Other,
+            [] if has_counts && counts().all(CountPlan::is_local) => BindingForm::Counts,
+            [BinderSpec { source: SourceSpec::Pieces, slot, .. }] if has_counts && all_depend_on(*slot) => {
+                BindingForm::Counted
             }
-            _ if has_counts => Shape::Other,
-            [BinderSpec { source: SourceSpec::Pieces, .. }] => Shape::Piece,
-            [_] => Shape::Pair,
+            _ if has_counts => BindingForm::Other,
+            [BinderSpec { source: SourceSpec::Pieces, .. }] => BindingForm::Piece,
+            [_] => BindingForm::Pair,
             [BinderSpec { source: SourceSpec::Pieces, slot, .. }, second]
                 if second.source.of().is_none_or(|of| of == *slot) =>
             {
-                Shape::Pair
+                BindingForm::Pair
             }
-            _ => Shape::Other,
+            _ => BindingForm::Other,
         }
     }
 }
@@ -122,7 +123,7 @@ impl CompiledBlock {
             size: spec.product.size,
             variables: spec.variables.len(),
             binders: conditions.plan(&spec.binders, &spec.variables),
-            shape: if spec.guards.is_empty() { Shape::of(&spec.binders, &expansion.terms) } else { Shape::Other },
+            form: BindingForm::of(spec, &expansion.terms),
             guards: GuardPlan::all(&spec.guards, spec),
             terms: expansion.terms,
             king_conditions: conditions.outer,
@@ -135,7 +136,7 @@ impl CompiledBlock {
         if block.king_conditions.is_empty() {
             block.terms.iter_mut().for_each(Term::find_king_independent_base);
         }
-        if block.shares_rows() && matches!(block.shape, Shape::Piece | Shape::Pair) {
+        if block.shares_rows() && matches!(block.form, BindingForm::Piece | BindingForm::Pair) {
             for term in &mut block.terms {
                 term.classes = term.tables.iter().map(|table| RowClasses::of(table)).collect();
             }
@@ -150,7 +151,7 @@ impl CompiledBlock {
         let [first, second] = &self.binders[..] else { return };
         let to_bare_square = second.kind == VariableKind::Square && second.source_from(first).is_some();
         let unconditional = first.is_unconditional() && second.is_unconditional();
-        if !(self.shape == Shape::Pair && self.shares_rows() && to_bare_square && unconditional) {
+        if !(self.form == BindingForm::Pair && self.shares_rows() && to_bare_square && unconditional) {
             return;
         }
         for term in &mut self.terms {
@@ -162,11 +163,11 @@ impl CompiledBlock {
     }
 
     /// The parts of a placement that encoding needs.
-    pub fn needs(&self) -> Needs {
+    pub fn needs(&self) -> PlacementNeeds {
         let guards = self.guards.iter().flat_map(GuardPlan::counts);
         let by_counts = self.terms.iter().flat_map(|term| &term.counts).chain(guards).any(CountPlan::uses_attacks);
         let attacks = by_counts || self.binders.iter().any(BinderPlan::uses_attacks);
-        Needs { bitboards: self.shape != Shape::Piece, attacks }
+        PlacementNeeds { bitboards: self.form != BindingForm::Piece, attacks }
     }
 
     pub fn spec(&self) -> &BlockSpec {

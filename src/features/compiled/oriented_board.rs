@@ -17,7 +17,7 @@ pub struct Placement {
     count: usize,
     /// Squares by colour.
     kings: [Option<u32>; 2],
-    needs: Needs,
+    needs: PlacementNeeds,
     /// Bitboards by code.
     codes: [u64; 16],
     /// Attacked squares by the attacker's square, computed once for both perspectives.
@@ -26,22 +26,22 @@ pub struct Placement {
 
 /// The parts of a placement that blocks need besides the list of pieces.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct PlacementNeeds {
     /// Needed by all blocks but those of one piece variable.
     pub bitboards: bool,
     pub attacks: bool,
 }
 
-impl Needs {
+impl PlacementNeeds {
     #[must_use]
-    pub fn and(self, other: Needs) -> Needs {
-        Needs { bitboards: self.bitboards || other.bitboards, attacks: self.attacks || other.attacks }
+    pub fn and(self, other: PlacementNeeds) -> PlacementNeeds {
+        PlacementNeeds { bitboards: self.bitboards || other.bitboards, attacks: self.attacks || other.attacks }
     }
 }
 
 impl Placement {
     #[inline]
-    pub fn of(board: &Board, needs: Needs) -> Placement {
+    pub fn of(board: &Board, needs: PlacementNeeds) -> Placement {
         let mut placement = Placement::empty(needs);
         for color in Color::ALL {
             for role in Role::ALL {
@@ -57,7 +57,7 @@ impl Placement {
     }
 
     #[inline]
-    pub fn packed(board: &PackedBoard, needs: Needs) -> Placement {
+    pub fn packed(board: &PackedBoard, needs: PlacementNeeds) -> Placement {
         let mut placement = Placement::empty(needs);
         // The last square with a piece of each code.
         let mut last = [64u8; 16];
@@ -72,7 +72,7 @@ impl Placement {
     }
 
     #[inline]
-    fn empty(needs: Needs) -> Placement {
+    fn empty(needs: PlacementNeeds) -> Placement {
         Placement { pieces: [0; 64], count: 0, kings: [None; 2], needs, codes: [0; 16], attacks: [0; 64] }
     }
 

@@ -8,7 +8,7 @@ use crate::features::spec::ENEMY_KING;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::SumTables;
 use super::tables::NONE;
-use super::{CompiledBlock, Shape};
+use super::{BindingForm, CompiledBlock};
 
 /// Most pieces on a board.
 const MAX_PIECES: usize = 32;
@@ -175,7 +175,7 @@ impl CompiledBlock {
     /// The block's piece table, if its shape allows one.
     pub(super) fn build_piece_table(&self) -> Option<PieceTable> {
         let ([binder], [term]) = (&self.binders[..], &self.terms[..]) else { return None };
-        if self.shape != Shape::Piece || self.shares_rows() || !binder.is_unconditional() {
+        if self.form != BindingForm::Piece || self.shares_rows() || !binder.is_unconditional() {
             return None;
         }
         let table = &term.tables[binder.slot];

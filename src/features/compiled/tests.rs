@@ -74,14 +74,14 @@ fn piece_tables() {
 
 #[test]
 fn single_pieces() {
-    let pieces = |block: &CompiledBlock| block.shape == Shape::Piece && !block.is_piece_table();
+    let pieces = |block: &CompiledBlock| block.form == BindingForm::Piece && !block.is_piece_table();
     check("square(P) * role(P) for P in pieces if file(P) >= file(K) and rank(P) - rank(E) != -1", pieces);
     check("role(P) * color(P) for P in pieces", |block| pieces(block) && block.shares_rows());
 }
 
 #[test]
 fn pairs() {
-    let pairs = |block: &CompiledBlock| block.shape == Shape::Pair && !block.square_independent;
+    let pairs = |block: &CompiledBlock| block.form == BindingForm::Pair && !block.square_independent;
     let features = "square(P) * square(Q) for P in pieces, Q in pieces if square(P) < square(Q)";
     check(features, |block| pairs(block) && !block.shares_rows());
     let features = "rank(P) * role(P) * role(Q) * color(Q) for P in pieces, Q in next(P, east)";
@@ -93,14 +93,14 @@ fn pairs() {
 #[test]
 fn counts() {
     let features = "count(8 for P in pieces, M in moves(P) if role(P) == pawn and color(P) == own)";
-    check(features, |block| block.shape == Shape::Counts);
+    check(features, |block| block.form == BindingForm::Counts);
     let features = "square(P) * count(3 for A in pieces, M in attacks(A) if square(M) == square(P)) for P in pieces";
-    check(features, |block| block.shape == Shape::Counted && !block.shares_rows());
+    check(features, |block| block.form == BindingForm::Counted && !block.shares_rows());
 }
 
 #[test]
 fn searches() {
-    let other = |block: &CompiledBlock| block.shape == Shape::Other;
+    let other = |block: &CompiledBlock| block.form == BindingForm::Other;
     check("role(P) * role(Q) * role(T) for P in pieces, Q in targets(P), T in targets(Q)", other);
     check("square(P) for P in pieces if count(2 for Q in targets(P)) == 1", other);
 }

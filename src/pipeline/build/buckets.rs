@@ -12,7 +12,7 @@ use crate::data::DataError;
 
 /// Bytes per bucket, on average.
 const BUCKET_BYTES: u64 = 16 << 20;
-const MOST_BUCKETS: u64 = 4096;
+const MAX_BUCKETS: u64 = 4096;
 /// Bytes of a bucket buffered in memory before they are written.
 const BUFFER_BYTES: usize = 1 << 13;
 
@@ -35,7 +35,7 @@ struct Bucket {
 /// The number of buckets for `count` items; it depends on nothing else.
 pub fn buckets_for<T>(count: u64) -> usize {
     let bytes = count.saturating_mul(size_of::<T>() as u64);
-    bytes.div_ceil(BUCKET_BYTES).clamp(1, MOST_BUCKETS) as usize
+    bytes.div_ceil(BUCKET_BYTES).clamp(1, MAX_BUCKETS) as usize
 }
 
 impl<T: Pod> Buckets<T> {

@@ -272,7 +272,7 @@ fn finish(
         games: counts.games.min(u64::from(u32::MAX)) as u32,
         sources: *hasher.finalize().as_bytes(),
     })?;
-    // The manifest comes first, so that the data never stands without it.
+    // The manifest comes first, so that no data file exists without one.
     manifest.seal(job.output)?.persist()?;
     data.persist()?;
     Ok(manifest)

@@ -13,7 +13,7 @@ use super::options::BuildOptions;
 use crate::data::formats::{
     FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
 };
-use crate::data::{DataError, GameReader, Input, Origin, Record, RecordError, ScoreUnit, Skipped};
+use crate::data::{DataError, GameReader, Input, InputPath, Record, RecordError, ScoreUnit, Skipped};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
@@ -37,8 +37,8 @@ pub struct SampleSource {
 /// When the input cannot be read, or names another unit than the one given.
 pub fn input_unit(input: &WeightedInput) -> Result<FileUnit, DataError> {
     match &input.origin {
-        Origin::File(path) => score_unit(path, input.format, input.unit),
-        Origin::Stdin => resolve_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
+        InputPath::File(path) => score_unit(path, input.format, input.unit),
+        InputPath::Stdin => resolve_unit(&input.origin.path(), input.format.unwrap_or(Format::Pgn), None, input.unit),
     }
 }
 
@@ -61,9 +61,9 @@ impl SampleSource {
         let origin = &input.origin;
         let format = match (input.format, origin) {
             (Some(format), _) => format,
-            (None, Origin::File(path)) => detect(path)?,
+            (None, InputPath::File(path)) => detect(path)?,
             // A stream cannot be inspected first; `GameReader` refuses other formats.
-            (None, Origin::Stdin) => Format::Pgn,
+            (None, InputPath::Stdin) => Format::Pgn,
         };
         let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
         let own_unit = input_unit(input)?;
@@ -74,10 +74,10 @@ impl SampleSource {
                 let reading = Box::new(GameReader::new(Input::open(origin)?, filter.clone()));
                 InputReader::Games { reading, read: 0, decoders: decoders(&origin.path())? }
             }
-            Origin::File(path) => {
+            InputPath::File(path) => {
                 InputReader::Samples { reader: Box::new(SampleReader::open(path, Some(format), input.unit)?), read: 0 }
             }
-            Origin::Stdin => {
+            InputPath::Stdin => {
                 let stdin = Box::new(std::io::stdin());
                 let reader = SampleReader::from_reader(stdin, &origin.path(), format, input.unit)?;
                 InputReader::Samples { reader: Box::new(reader), read: 0 }

@@ -12,7 +12,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
 
 use super::GenerateError;
-use crate::data::{DataError, Input, Origin, games};
+use crate::data::{DataError, Input, InputPath, games};
 use crate::pipeline::uci::uci_move;
 use crate::units::Seed;
 
@@ -150,7 +150,7 @@ const LONGEST_LINE: usize = 4096;
 
 /// Whether the first line that is neither empty nor a comment begins with a FEN's board.
 fn holds_positions(path: &Path) -> Result<bool, DataError> {
-    let mut input = Input::open(&Origin::File(path.into()))?;
+    let mut input = Input::open(&InputPath::File(path.into()))?;
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -171,7 +171,7 @@ fn has_content(line: &str) -> bool {
 }
 
 fn read_positions(path: &Path, writer: &mut OpeningWriter) -> Result<(), GenerateError> {
-    let mut input = Input::open(&Origin::File(path.into()))?;
+    let mut input = Input::open(&InputPath::File(path.into()))?;
     let (mut line, mut number) = (Vec::new(), 0);
     loop {
         line.clear();

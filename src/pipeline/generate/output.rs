@@ -163,7 +163,7 @@ fn finish_samples(
             dropped_games: BTreeMap::new(),
             samples_hash: hash,
         };
-        // The manifest comes first, so that the data never stands without it.
+        // The manifest comes first, so that no data file exists without one.
         manifest.seal(output)?.persist()?;
     }
     data.persist()?;

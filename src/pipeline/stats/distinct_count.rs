@@ -19,7 +19,7 @@ pub struct Duplicates {
 }
 
 /// Most keys kept: about 70 MB.
-const MOST_KEYS: usize = 1 << 22;
+const MAX_KEYS: usize = 1 << 22;
 
 pub struct DistinctCounter {
     keys: HashSet<u64>,
@@ -29,7 +29,7 @@ pub struct DistinctCounter {
 
 impl Default for DistinctCounter {
     fn default() -> DistinctCounter {
-        DistinctCounter::with_capacity(MOST_KEYS)
+        DistinctCounter::with_capacity(MAX_KEYS)
     }
 }
 

@@ -15,7 +15,7 @@ use shakmaty::{Chess, EnPassantMode};
 
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, info_line, similar_names};
-use super::{Analysis, Answer, EngineIdentity, EngineSpec, SearchLimit, UciError, uci_move};
+use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, uci_move};
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
@@ -38,7 +38,7 @@ const BUSY_WAIT: Duration = Duration::from_millis(10);
 /// How long to wait for the last lines of an engine that has ended.
 const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 /// More options are ignored; no known engine has as many.
-const MOST_OPTIONS: usize = 10_000;
+const MAX_OPTIONS: usize = 10_000;
 
 impl Engine {
     /// Starts the engine and sets its options; `answer_timeout` is the time limit of every answer.
@@ -90,7 +90,7 @@ impl Engine {
         self.read_until(doing, |line| {
             if let Some(text) = line.strip_prefix("id name ") {
                 name = Some(text.to_owned());
-            } else if offers.len() < MOST_OPTIONS {
+            } else if offers.len() < MAX_OPTIONS {
                 offers.extend(EngineOption::parse(line));
             }
             (line == "uciok").then_some(())
@@ -161,7 +161,7 @@ impl Engine {
         position: &Chess,
         limit: SearchLimit,
     ) -> Result<Answer, UciError> {
-        let Analysis { best, eval, .. } = self.analyse(start, moves, position, limit)?;
+        let SearchReport { best, eval, .. } = self.analyse(start, moves, position, limit)?;
         let eval = eval.ok_or_else(|| self.nonsense(position, &uci_move(best), "no score came with it"))?;
         Ok(Answer { best, eval })
     }
@@ -176,10 +176,10 @@ impl Engine {
         moves: &str,
         position: &Chess,
         limit: SearchLimit,
-    ) -> Result<Analysis, UciError> {
+    ) -> Result<SearchReport, UciError> {
         let doing = "searching";
         let moves = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
-        // Lines written after the earlier search's answer.
+        // Discard lines that the engine wrote after its last answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
         self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
         let mut info = None;
@@ -194,7 +194,7 @@ impl Engine {
         let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
         let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
         let (depth, nodes) = (info.and_then(|info| info.depth), info.and_then(|info| info.nodes));
-        Ok(Analysis { best: mv, eval: info.map(|info| info.eval), depth, nodes })
+        Ok(SearchReport { best: mv, eval: info.map(|info| info.eval), depth, nodes })
     }
 
     fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {

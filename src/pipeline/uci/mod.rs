@@ -18,17 +18,17 @@ use crate::data::Eval;
 pub use engine::Engine;
 pub use spec::{EngineIdentity, EngineSpec, SearchLimit, Workers};
 
-/// The result of a search.
+/// The best move of a search and its score.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub best: Move,
-    /// Side to move's view.
+    /// The side to move's view.
     pub eval: Eval,
 }
 
-/// What a search found, and how far it went.
+/// An engine's report on a search: an [`Answer`] whose score may be missing, and the search's extent.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Analysis {
+pub struct SearchReport {
     pub best: Move,
     /// The side to move's view; `None` where the engine reported no score.
     pub eval: Option<Eval>,

@@ -27,7 +27,7 @@ impl Default for Options {
 impl Options {
     /// The answer to `uci`: name, options, `uciok`.
     pub(super) fn identification() -> Vec<String> {
-        let (default, most) = (TranspositionTable::DEFAULT_MEGABYTES, TranspositionTable::MOST_MEGABYTES);
+        let (default, most) = (TranspositionTable::DEFAULT_MEGABYTES, TranspositionTable::MAX_MEGABYTES);
         let overhead = DEFAULT_MOVE_OVERHEAD.as_millis();
         vec![
             format!("id name fsbench {}", env!("CARGO_PKG_VERSION")),
@@ -53,7 +53,7 @@ impl Options {
             value.parse().map_err(|_| format!("option {name} takes true or false, not \"{value}\""))
         };
         match name.to_ascii_lowercase().as_str() {
-            "hash" => self.megabytes = number(1, TranspositionTable::MOST_MEGABYTES as u64)? as usize,
+            "hash" => self.megabytes = number(1, TranspositionTable::MAX_MEGABYTES as u64)? as usize,
             "threads" => {
                 number(1, 1)?;
             }

@@ -62,7 +62,7 @@ impl BitWindow {
     }
 
     /// Takes a number of variable length: blocks of four bits, the lowest first, each preceded by a bit that tells
-    /// whether another block follows. None if five blocks follow each other.
+    /// whether another block follows. `None` if five blocks follow each other.
     #[inline(always)]
     pub const fn read_vle(&mut self) -> Option<u16> {
         let head = (self.bits >> 44) as u32;

@@ -2,7 +2,7 @@
 //! the same length, modification time and content, as far as sampled blocks show; otherwise, and when it is damaged, it
 //! is ignored.
 //!
-//! | bytes | what |
+//! | bytes | field |
 //! |---|---|
 //! | 0–7 | magic `FSBPIECE` |
 //! | 8–39 | the [`Key`] |

@@ -85,7 +85,8 @@ impl Expressions {
         new
     }
 
-    /// The expression of a condition with no variable bound; `None` is always true. `maxima`: of the counts it reads.
+    /// The expression of a condition with no variable bound; `None` is always true. `maxima`: those of the counts it
+    /// reads.
     pub fn of(&mut self, condition: Option<&ConditionSpec>, maxima: &[u32]) -> ExpressionId {
         condition.map_or(ExpressionId::TRUE, |condition| self.condition(condition, maxima))
     }

@@ -104,14 +104,14 @@ mod tests {
     use super::super::Transition;
     use super::*;
     use crate::chess::{BoardChange, Chess, Perspective};
-    use crate::features::compiled::Shape;
+    use crate::features::compiled::BindingForm;
     use crate::features::definition;
 
     /// Squares of the staying pieces whose counts a move may change, for White.
     fn check(features: &str, fen: &str, mv: &str, expected: &str) {
         let spec = definition::parse(&format!("features = \"{features}\"")).expect("a definition").blocks.remove(0);
         let block = CompiledBlock::new(&spec).expect("one term");
-        assert!(block.shape == Shape::Counted && !block.shares_rows());
+        assert!(block.form == BindingForm::Counted && !block.shares_rows());
         let fen: Fen = fen.parse().expect("a FEN");
         let position: Chess = fen.into_position(CastlingMode::Standard).expect("a position");
         let mv = mv.parse::<UciMove>().expect("a move").to_move(&position).expect("a legal move");

@@ -16,7 +16,7 @@ use super::binding_plan;
 use super::encode::{Bindings, Kings};
 use super::oriented_board::{Binding, OrientedBoard, Placement, orient, squares};
 use super::tables::{NONE, Term};
-use super::{CompiledBlock, Shape};
+use super::{BindingForm, CompiledBlock};
 use pairs::PairDelta;
 pub use row_changes::{RowChanges, dedup_from};
 
@@ -179,11 +179,11 @@ impl CompiledBlock {
         {
             return self.piece_table_delta(mv.change, mv.pov, kings, rows);
         }
-        self.delta_by_shape(mv, boards, rows);
+        self.delta_by_form(mv, boards, rows);
     }
 
     #[inline(never)]
-    fn delta_by_shape(&self, mv: &Transition<'_>, boards: &mut Option<OrientedPair>, rows: &mut RowChanges<'_>) {
+    fn delta_by_form(&self, mv: &Transition<'_>, boards: &mut Option<OrientedPair>, rows: &mut RowChanges<'_>) {
         let Some([before, after]) = mv.kings else { return self.reencode(mv, rows) };
         let kings = self.kings(before[0], before[1], mv.pov);
         if before != after {
@@ -195,19 +195,19 @@ impl CompiledBlock {
                 (false, _) => return self.reencode(mv, rows),
             }
         }
-        match self.shape {
-            Shape::Piece => self.piece_delta(mv, &kings, rows),
-            Shape::Pair if self.square_independent => {
+        match self.form {
+            BindingForm::Piece => self.piece_delta(mv, &kings, rows),
+            BindingForm::Pair if self.square_independent => {
                 self.delta_by_code(mv.oriented(kings.mask, boards), &kings, rows);
             }
-            Shape::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
+            BindingForm::Pair if !self.shares_rows() || self.terms.iter().all(|term| term.separable) => {
                 self.pair_delta(mv.oriented(kings.mask, boards), &kings, rows);
             }
-            Shape::Counts if !self.counts_may_change(mv.oriented(kings.mask, boards)) => {}
-            Shape::Counted if !self.shares_rows() => {
+            BindingForm::Counts if !self.counts_may_change(mv.oriented(kings.mask, boards)) => {}
+            BindingForm::Counted if !self.shares_rows() => {
                 self.counted_delta(mv.oriented(kings.mask, boards), &kings, rows);
             }
-            Shape::Pair | Shape::Counts | Shape::Counted | Shape::Other => {
+            BindingForm::Pair | BindingForm::Counts | BindingForm::Counted | BindingForm::Other => {
                 self.search_both(mv.oriented(kings.mask, boards), &kings, rows);
             }
         }
@@ -234,8 +234,8 @@ impl CompiledBlock {
         let kings = mv.kings.map_or([None; 2], |kings| kings.map(Some));
         let sides = [(mv.before, kings[0], &mut *rows.removed), (mv.after, kings[1], &mut *rows.added)];
         for (board, kings, out) in sides {
-            match (self.shape, kings) {
-                (Shape::Piece, _) | (_, None) => {
+            match (self.form, kings) {
+                (BindingForm::Piece, _) | (_, None) => {
                     self.encode(&Placement::of(board, self.needs()), mv.pov, rows.offset, out);
                 }
                 (_, Some([own, enemy])) => {

@@ -3,7 +3,7 @@
 use crate::chess::{Board, BoardChange, Color, Perspective, Piece, PieceCode, Role};
 use crate::features::compiled::CompiledBlock;
 use crate::features::compiled::encode::Kings;
-use crate::features::compiled::oriented_board::{Needs, Placement, squares};
+use crate::features::compiled::oriented_board::{Placement, PlacementNeeds, squares};
 use crate::features::compiled::piece_table::{PieceTable, orientation_xor};
 use crate::features::compiled::tables::NONE;
 
@@ -102,7 +102,7 @@ impl CompiledBlock {
             }
             let xor = (mv.pov.index() << 9) as u16 | kings.mask as u16;
             let mut present = [0u64; 16];
-            for state in Placement::of(board, Needs::default()).pieces() {
+            for state in Placement::of(board, PlacementNeeds::default()).pieces() {
                 let entry = table.entries[usize::from(state ^ xor) & 1023];
                 if entry != NONE {
                     present[(entry / 64) as usize & 15] |= 1 << (entry & 63);
