@@ -1,4 +1,4 @@
-//! Formatting of numbers and of bytes from files for messages.
+//! Formatting of numbers, names and bytes from files for messages and tables.
 
 /// Separates the digits of an integer into groups of three.
 ///
@@ -15,6 +15,21 @@ pub fn grouped(digits: &str) -> String {
         text.push(digit);
     }
     text
+}
+
+/// The names, numbered from 1 where several are equal.
+///
+/// ```
+/// assert_eq!(fsbench::text::distinct_names(&["a", "b", "a"]), ["a #1", "b", "a #2"]);
+/// ```
+#[must_use]
+pub fn distinct_names(names: &[&str]) -> Vec<String> {
+    let equal = |others: &[&str], name: &str| others.iter().filter(|other| **other == name).count();
+    let numbered = |(index, name): (usize, &&str)| match equal(names, name) {
+        1 => (*name).to_owned(),
+        _ => format!("{name} #{}", equal(&names[..index], name) + 1),
+    };
+    names.iter().enumerate().map(numbered).collect()
 }
 
 /// The first `limit` bytes as text for a message. Control characters and invalid UTF-8 are replaced.

@@ -66,7 +66,7 @@ fn samples_carry_the_score_of_their_own_position() {
     assert_eq!(samples.iter().map(|sample| sample.ply.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     assert_eq!(samples[0].result, Some(GameResult::Loss));
     assert_eq!(samples[1].result, Some(GameResult::Win));
-    assert_eq!(samples[5].mv.map(fsbench::pipeline::uci::uci_move).as_deref(), Some("h5f7"));
+    assert_eq!(samples[5].mv.map(fsbench::chess::uci_move).as_deref(), Some("h5f7"));
 
     let manifest = Manifest::of(&fsd).unwrap();
     assert_eq!((manifest.kept, manifest.games, manifest.samples_hash.as_str()), (6, 1, fsd.hash().as_str()));

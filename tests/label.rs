@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::{Script, stockfish};
+use fsbench::chess::uci_move;
 use fsbench::data::{Eval, Record, Sample};
 use fsbench::pipeline::label::{FailReason, LabelError, LabelSettings, Labelling, RunCounts, label};
-use fsbench::pipeline::uci::{EngineSpec, SearchLimit, Workers, uci_move};
+use fsbench::pipeline::uci::{EngineSpec, SearchLimit, Workers};
 use fsbench::units::{Centipawn, Ply};
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};

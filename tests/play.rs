@@ -11,8 +11,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use engines::Script;
+use fsbench::chess::{Chess, Square};
 use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
+use fsbench::pipeline::uci::{Engine, EngineSpec, SearchLimit, UciGame};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -236,7 +238,27 @@ fn engines_that_fail_are_named_and_games_kept() {
     let path = folder.path();
     Script::new("sleep 60").write(&path.join("silent"));
     refused(path, "a.safetensors uci:./silent --nodes 10 --pairs 1 --patience 1", 1, "gave no answer within 1 s");
+    refused(path, "a.safetensors uci:./silent --nodes 10 --pairs 1 --patience 1", 1, "raise --patience");
     Script::new("exit 3").write(&path.join("dies"));
     refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1", 1, "ended while searching");
+    refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1", 1, "player dies: the engine ./dies");
+    refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1", 1, "give --out FOLDER");
+    refused(path, "a.safetensors uci:./dies --nodes 10 --pairs 1 --out kept", 1, "kept keeps the finished games");
     assert!(!path.join("games.jsonl").exists());
+}
+
+#[test]
+fn an_engine_may_use_its_time_for_a_move_before_it_is_silent() {
+    let folder = bench();
+    let slow = Script::new(r#"sleep 1.2; echo "info depth 1 score cp 0"; echo "bestmove e2e4""#);
+    let path = slow.write(&folder.path().join("slow"));
+    let mut engine = Engine::start(&EngineSpec::new(path), Duration::from_secs(1)).unwrap();
+    let position = Chess::default();
+    let game = UciGame::new(&position);
+    let limits = [SearchLimit::MoveTime(1000), SearchLimit::Clock { white: 1000, black: 0, increment: 0 }];
+    for limit in limits {
+        assert_eq!(engine.search(&game, &position, limit).unwrap().best.to(), Square::E4);
+    }
+    let error = engine.search(&game, &position, SearchLimit::Nodes(1)).unwrap_err();
+    assert!(error.to_string().contains("no answer within 1 s"), "{error}");
 }

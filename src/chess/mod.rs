@@ -1,16 +1,23 @@
-//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards and the change that a move
-//! makes on the board.
+//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards, the change that a move makes on
+//! the board, games with their repetitions, and notation.
 
 mod change;
+mod game;
 mod mobility;
+mod notation;
 mod packed;
 mod perspective;
 
 pub use change::BoardChange;
+pub use game::{Game, GameError};
 pub use mobility::mobility;
+pub use notation::{FenError, fen_of, legal_move, parse_fen, uci_move};
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
+
+pub(crate) use game::{key_after, key_after_null, key_of};
+pub(crate) use notation::start_fen;
 
 /// Whether two squares are equal or adjacent, so that the kings cannot occupy them.
 #[must_use]

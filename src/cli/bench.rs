@@ -1,11 +1,9 @@
 //! `fsbench bench`: the signature and speed of the search.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use serde::Serialize;
 
-use super::net::{FormatHints, load_for_engine};
+use super::net::NetArgument;
 use super::{Failure, Format, print_json};
 use crate::engine::BackEnd;
 use crate::search::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
@@ -13,11 +11,8 @@ use crate::search::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, Transposi
 /// Search fixed positions to a fixed depth: the node count is a signature, the same on every CPU
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
-    #[arg(long, value_name = "FILE")]
-    net: PathBuf,
     #[command(flatten)]
-    hints: FormatHints,
+    net: NetArgument,
     /// Depth of each search
     #[arg(long, default_value_t = BENCH_DEPTH, value_parser = clap::value_parser!(u32).range(1..=30))]
     depth: u32,
@@ -47,12 +42,13 @@ struct Document {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let PlayingNetwork { set, model } = load_for_engine(&arguments.net, &arguments.hints)?;
+    let PlayingNetwork { set, model } = arguments.net.load_for_engine()?;
     let back_ends = if arguments.all_back_ends { BackEnd::available() } else { vec![BackEnd::best()] };
     let mut documents = Vec::new();
     for back_end in back_ends {
         let searcher = Searcher::new(&set, &model, back_end, arguments.hash as usize);
-        let mut searcher = searcher.with_context(|| arguments.net.display().to_string()).map_err(Failure::Request)?;
+        let mut searcher =
+            searcher.with_context(|| arguments.net.path().display().to_string()).map_err(Failure::Request)?;
         let result = bench(&mut searcher, arguments.depth);
         let document = Document {
             nodes: result.nodes,

@@ -1,14 +1,13 @@
 //! `fsbench eval`: scores positions with a network.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::Serialize;
 use shakmaty::Position;
 
 use super::input::{for_each_line, parse_fen};
-use super::net::{FormatHints, load_for_engine};
+use super::net::NetArgument;
 use super::{Failure, Format, print_json, print_json_line};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
 use crate::search::PlayingNetwork;
@@ -16,11 +15,8 @@ use crate::search::PlayingNetwork;
 /// Score positions with a network
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
-    #[arg(long, value_name = "FILE")]
-    net: PathBuf,
     #[command(flatten)]
-    hints: FormatHints,
+    net: NetArgument,
     /// The position, as a FEN
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
@@ -33,9 +29,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let PlayingNetwork { set, model } = load_for_engine(&arguments.net, &arguments.hints)?;
+    let PlayingNetwork { set, model } = arguments.net.load_for_engine()?;
     let evaluator = Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best());
-    let mut evaluator = evaluator.with_context(|| arguments.net.display().to_string()).map_err(Failure::Request)?;
+    let mut evaluator =
+        evaluator.with_context(|| arguments.net.path().display().to_string()).map_err(Failure::Request)?;
     let mut score = |text: &str| -> anyhow::Result<Evaluation> {
         let position = parse_fen(text)?;
         evaluator.set(position.board());

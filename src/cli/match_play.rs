@@ -1,33 +1,32 @@
-//! `fsbench match`: networks and UCI engines play each other.
+//! `fsbench match`: plays matches between networks and UCI engines.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::net::FormatHints;
+use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
+use super::sprt::{self, SprtArguments};
 use super::{Failure, Format, interrupt};
-use crate::engine::Model;
 use crate::pipeline::uci::EngineSpec;
 use crate::play::{
-    Adjudication, CostRatio, EloModel, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit,
-    NetworkPlayer, Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, Schedule, Sprt, SprtOutcome,
-    SprtState, Termination, equal_cost, parse_time_control, play_match, ratings,
+    Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
+    Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, Schedule, SprtOutcome, Termination, equal_cost,
+    parse_time_control, play_match, ratings,
 };
 use crate::record::{read_json, write_json};
 use crate::search::TranspositionTable;
 use crate::units::Seed;
 
-/// Play networks and UCI engines against each other, and say what the result means in Elo
+/// Play matches between networks and UCI engines, and estimate Elo
 ///
-/// Openings are played in pairs with colours swapped; Elo and its 95% interval count pairs. At a node limit the same match
-/// gives the same games, whatever --concurrency. A match with --out continues where it was interrupted. fsbench plays
-/// networks with its own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI engine.
+/// Each opening is played twice with colours swapped; Elo and its 95% interval are computed from these pairs. With --nodes
+/// the same match gives the same games, whatever --concurrency. A match with --out continues where it was interrupted.
+/// Networks play with fsbench's own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI engine.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as uci:PROGRAM|Option=value
@@ -35,16 +34,16 @@ pub struct Arguments {
     players: Vec<String>,
     #[command(flatten)]
     hints: FormatHints,
-    /// Openings: EPD or FEN lines, or PGN, plain or compressed
+    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed
     #[arg(long, value_name = "FILE")]
     openings: PathBuf,
     /// Moves taken from each game of a PGN file [default: all]
     #[arg(long, value_name = "N")]
     opening_plies: Option<u16>,
-    /// Nodes per move, the same for all
+    /// Nodes per move, the same for all players
     #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Option<u64>,
-    /// Nodes per move of the first player; the second gets as many as cost the same processor time
+    /// Nodes per move of the first player; the second gets as many as take the same processor time
     #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
     equal_cost: Option<u64>,
     /// Milliseconds per move
@@ -53,35 +52,31 @@ pub struct Arguments {
     /// Seconds per game and increment per move, as 8+0.08
     #[arg(long, value_name = "S+INC", group = "limit", value_parser = parse_time_control)]
     tc: Option<MoveLimit>,
-    /// Game pairs of every two players; with --sprt at most
+    /// Game pairs for every two players; with --sprt, the most that are played
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pairs: u64,
-    /// The first player meets the others, and they do not meet each other
+    /// The first player meets each of the others; they do not meet each other
     #[arg(long)]
     gauntlet: bool,
-    /// Stop when a sequential test of the first Elo against the second has decided, as 0,5
-    #[arg(long, value_name = "ELO0,ELO1", value_parser = super::elo::parse_hypotheses, allow_hyphen_values = true)]
-    sprt: Option<[f64; 2]>,
-    /// Which Elo the test's hypotheses are in
-    #[arg(long, value_enum, default_value_t = EloModel::Normalised, requires = "sprt")]
-    model: EloModel,
-    /// Play every game until the rules end it
+    #[command(flatten)]
+    sprt: SprtArguments,
+    /// Play every game until the rules end it, whatever the scores
     #[arg(long)]
     no_adjudication: bool,
     /// Seed of the order of openings
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Games at once [default: the number of cores]
+    /// Games played at the same time [default: the number of cores]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1024))]
     concurrency: Option<u16>,
-    /// A player's hash table in MiB
+    /// Size of each player's hash table in MiB
     #[arg(long, value_name = "MIB", default_value_t = TranspositionTable::DEFAULT_MEGABYTES as u32,
         value_parser = clap::value_parser!(u32).range(1..=TranspositionTable::MAX_MEGABYTES as i64))]
     hash: u32,
-    /// Milliseconds per move kept in hand when time is limited
+    /// Milliseconds of each move's time that a network leaves unused, for the overhead of sending moves
     #[arg(long, value_name = "MS", default_value_t = 10)]
     overhead: u64,
-    /// Longest wait for an engine's answer, in seconds
+    /// Longest wait for a UCI engine's answer in seconds, beyond its time for a move
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
     /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
@@ -92,7 +87,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What `--format json` prints and `match.json` holds.
+/// The document of `--format json` and `match.json`.
 #[derive(Serialize)]
 struct Document {
     players: Vec<PlayerDocument>,
@@ -102,13 +97,13 @@ struct Document {
     adjudication: Option<Adjudication>,
     #[serde(skip_serializing_if = "Option::is_none")]
     equal_cost: Option<CostRatio>,
-    /// Of the first pairing, as its fields stand in `pairings`.
+    /// The first pairing: its fields stand at the top of the document as well.
     #[serde(flatten)]
     first: PairingDocument,
     pairings: Vec<PairingDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sprt: Option<SprtOutcome>,
-    /// Of more than two players.
+    /// Empty with two players.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ratings: Vec<Rating>,
     terminations: Vec<TerminationDocument>,
@@ -130,7 +125,7 @@ struct OpeningsDocument {
     blake3: String,
 }
 
-/// What two players' games say, seen from the first.
+/// The results of two players' games, seen from the first.
 #[derive(Clone, Serialize)]
 struct PairingDocument {
     first: usize,
@@ -178,15 +173,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         bar.finish_and_clear();
         played
     };
-    let result = result.map_err(|error| match &error {
-        MatchError::Stopped => Failure::Work(anyhow!(match &arguments.out {
-            Some(folder) =>
-                format!("interrupted; {} keeps the finished games: give the command again", folder.display()),
-            None => "interrupted; give --out FOLDER to be able to continue a match".into(),
-        })),
-        _ if error.is_request() => Failure::request(error),
-        _ => Failure::work(error),
-    })?;
+    let result = result.map_err(|error| failure(error, arguments.out.as_deref()))?;
     let document = document(result, &settings, cost, arguments);
     if let Some(folder) = &arguments.out {
         write_json(&folder.join("match.json"), &document).map_err(Failure::work)?;
@@ -196,6 +183,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Format::Text => print_text(&text(&document, arguments))?,
     }
     Ok(())
+}
+
+/// The failure of a match, and how to continue it.
+fn failure(error: MatchError, out: Option<&Path>) -> Failure {
+    if error.is_request() {
+        return Failure::request(error);
+    }
+    let next = match out {
+        Some(folder) => format!("{} keeps the finished games: give the command again to continue", folder.display()),
+        None => "give --out FOLDER to be able to continue a match".into(),
+    };
+    match error {
+        MatchError::Stopped => Failure::Work(anyhow!("interrupted; {next}")),
+        MatchError::Damaged { .. } => Failure::work(error),
+        _ => Failure::Work(anyhow!("{error}\n{next}")),
+    }
 }
 
 fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
@@ -214,21 +217,10 @@ fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(Player { name, kind: PlayerKind::Engine(spec), nodes: None });
     }
-    network_player(Path::new(text), &arguments.hints)
+    load_player(Path::new(text), &arguments.hints)
 }
 
-/// A network as a player, named by its path.
-pub(super) fn network_player(path: &Path, hints: &FormatHints) -> Result<Player, Failure> {
-    let place = || path.display().to_string();
-    let file = super::net::load(path, hints)?.file;
-    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
-    let model = Model::new(&file.net);
-    let hash = file.hash();
-    let name = if path.is_dir() { place() } else { path.with_extension("").display().to_string() };
-    Ok(Player { name, kind: PlayerKind::Network(Arc::new(NetworkPlayer { set, model, hash })), nodes: None })
-}
-
-/// Measures the cost of a node, or takes what an earlier call measured for the same match, and sets both players' nodes.
+/// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its start.
 fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
     let refused = |text: &str| Failure::Request(anyhow!("--equal-cost {text}"));
     let [first, second] = players else { return Err(refused("compares two players; give two")) };
@@ -265,7 +257,6 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
         (_, _, Some(clock)) => clock,
         _ => return Err(Failure::Request(anyhow!("give a limit: --nodes, --equal-cost, --movetime or --tc"))),
     };
-    let sprt = arguments.sprt.map(|[elo0, elo1]| Sprt::new(elo0, elo1, arguments.model)).transpose();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(MatchSettings {
         limit,
@@ -275,7 +266,7 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
         opening_plies: arguments.opening_plies,
         seed: Seed(arguments.seed),
         adjudication: (!arguments.no_adjudication).then(Adjudication::default),
-        sprt: sprt.map_err(|error| Failure::Request(anyhow!("--sprt: {error}")))?,
+        sprt: arguments.sprt.test()?,
         setup: PlayerSetup {
             hash: arguments.hash,
             patience: Duration::from_secs(arguments.patience),
@@ -304,7 +295,7 @@ fn running(pairs: Pairs) -> String {
 }
 
 fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRatio>, arguments: &Arguments) -> Document {
-    let pairing = |(pairing, games): (&crate::play::PairingResult, &[u64; 3])| {
+    let pairing = |(pairing, games): (&PairingResult, &[u64; 3])| {
         let MatchEstimate { score, elo, nelo, los, .. } = pairing.pairs.estimate();
         let [wins, draws, losses] = *games;
         let games = GamesDocument { wins, losses, draws };
@@ -379,13 +370,8 @@ fn text(document: &Document, arguments: &Arguments) -> String {
             "a node costs {one:.0} ns and {two:.0} ns: ratio {ratio:.3} [{low:.3}, {high:.3}] over {rounds} rounds"
         );
     }
-    if let Some(SprtOutcome { llr, lower, upper, elo0, elo1, state, .. }) = &document.sprt {
-        let verdict = match state {
-            SprtState::Continue => "not decided".into(),
-            SprtState::AcceptElo0 => format!("{elo0} is accepted; Elo after a sequential stop is biased"),
-            SprtState::AcceptElo1 => format!("{elo1} is accepted; Elo after a sequential stop is biased"),
-        };
-        let _ = writeln!(out, "LLR {llr:.2} [{lower:.2}, {upper:.2}] for {elo0} against {elo1}: {verdict}");
+    if let Some(outcome) = &document.sprt {
+        let _ = writeln!(out, "LLR {}", sprt::describe(outcome, "not decided"));
     }
     if let Some(folder) = &arguments.out {
         let _ = writeln!(out, "wrote games.pgn and match.json to {}", folder.display());

@@ -31,6 +31,7 @@ mod samples_service;
 mod score_unit;
 mod select;
 mod show;
+mod sprt;
 mod threads;
 mod train;
 mod train_progress;

@@ -1,33 +1,28 @@
-//! `fsbench openings`: a book of balanced openings.
+//! `fsbench openings`: makes a book of balanced openings.
 
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use shakmaty::EnPassantMode;
-use shakmaty::fen::Fen;
 
-use super::match_play::network_player;
-use super::net::FormatHints;
+use super::net::NetArgument;
 use super::{Failure, Format, print_json, refuse_existing};
+use crate::chess::fen_of;
 use crate::output::OutputFile;
 use crate::play::{OpeningSettings, balanced_openings};
 use crate::units::Seed;
 
-/// Make a book of balanced openings: random walks that a reference network calls level
+/// Make a book of balanced openings: random moves to positions that a network (--net) scores as level
 ///
 /// One FEN per line. The same network, settings and seed give the same file.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The network that judges positions
-    #[arg(long, value_name = "FILE")]
-    net: PathBuf,
     #[command(flatten)]
-    hints: FormatHints,
+    net: NetArgument,
     /// The book to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// How many openings
+    /// Number of openings
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     /// Random moves from the initial position
@@ -36,13 +31,13 @@ pub struct Arguments {
     /// Nodes of the search that judges a position
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     nodes: u64,
-    /// Largest score of either side, in centipawns of the search's scale
+    /// Largest score of either side, in the search's centipawns
     #[arg(long, value_name = "CP", default_value_t = 50)]
     max_score: u16,
-    /// Seed of the random walks
+    /// Seed of the random moves
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Replace the book where it exists
+    /// Replace the book if it exists
     #[arg(long)]
     force: bool,
     /// How to print the result
@@ -58,7 +53,7 @@ struct Document<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     refuse_existing(&arguments.out, arguments.force)?;
-    let player = network_player(&arguments.net, &arguments.hints)?;
+    let player = arguments.net.load_player()?;
     let settings = OpeningSettings {
         count: arguments.count as usize,
         plies: arguments.plies,
@@ -72,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let found = found.map_err(Failure::request)?;
     let mut file = OutputFile::create(&arguments.out).map_err(Failure::work)?;
     for position in &found {
-        let line = format!("{}\n", Fen::from_position(position, EnPassantMode::Legal));
+        let line = format!("{}\n", fen_of(position));
         file.put(line.as_bytes()).map_err(Failure::work)?;
     }
     file.finish().map_err(Failure::work)?;

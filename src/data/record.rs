@@ -47,6 +47,16 @@ impl GameResult {
         }
     }
 
+    /// The result in PGN notation; `self` is White's view.
+    #[must_use]
+    pub const fn pgn(self) -> &'static str {
+        match self {
+            GameResult::Win => "1-0",
+            GameResult::Draw => "1/2-1/2",
+            GameResult::Loss => "0-1",
+        }
+    }
+
     /// 0, 0.5 or 1.
     #[must_use]
     pub const fn points(self) -> f32 {

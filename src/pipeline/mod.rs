@@ -8,6 +8,7 @@
 pub mod build;
 mod cache;
 pub mod convert;
+mod game_line;
 pub mod generate;
 mod info;
 mod inputs;
@@ -21,6 +22,7 @@ pub mod verify;
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{default_cache, open_or_build, open_or_build_with};
+pub use game_line::GameLine;
 pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs};
 pub use journal::{Journal, JournalError, journal_path};

@@ -1,4 +1,4 @@
-//! When a game of a match ends before the rules end it.
+//! Adjudication: ends games of a match by the players' scores before the rules end them.
 
 use serde::{Deserialize, Serialize};
 use shakmaty::Color;
@@ -35,11 +35,11 @@ impl Default for Adjudication {
 #[derive(Clone, Debug)]
 pub(super) struct Adjudicator {
     rules: Adjudication,
-    /// Scores in a row of White and Black that would resign.
+    /// Consecutive scores of White and Black at which each would resign.
     losing: [u16; 2],
     /// Last score of White and Black, each from its own view.
     last: [Option<i32>; 2],
-    /// Level scores in a row, of both sides together.
+    /// Consecutive level scores, of both sides together.
     level: u16,
 }
 

@@ -1,22 +1,21 @@
-//! How many nodes two networks search in the same processor time.
+//! Measures how many nodes two networks search in the same processor time.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use shakmaty::CastlingMode;
-use shakmaty::fen::Fen;
 
 use super::MatchError;
 use super::player::{NetworkPlayer, Player};
+use crate::chess::parse_fen;
 use crate::engine::BackEnd;
 use crate::search::{BENCH_FENS, Game, Limits, Searcher};
 
-/// The price of a node: nanoseconds of processor time, medians over rounds in which the two take turns.
+/// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostRatio {
     /// Of the first and the second network.
     pub nanoseconds_per_node: [f64; 2],
-    /// First network's nanoseconds per second network's: the second searches so many times the first's nodes.
+    /// The first network's nanoseconds divided by the second's: the second searches `ratio` times as many nodes.
     pub ratio: f64,
     /// 95% interval of the median ratio, from order statistics.
     pub low: f64,
@@ -38,7 +37,7 @@ const POSITIONS: usize = 10;
 /// With 15 rounds, the 4th smallest and the 4th largest ratio enclose the median in 96.5% of all cases (binomial).
 const OUTSIDE: usize = 3;
 
-/// Measures two networks in searches of `nodes` nodes; `progress` gets the number of finished rounds.
+/// Measures two networks in searches of `nodes` nodes. `progress` receives the numbers of finished and of all rounds.
 ///
 /// # Errors
 /// When a network was not made for its feature set.
@@ -59,7 +58,7 @@ pub fn equal_cost(
     let mut ratios = Vec::new();
     for round in 0..ROUNDS {
         let mut cost = [0.0; 2];
-        // Whoever comes second finds other caches: they take turns in that as well.
+        // The second network finds other contents in the CPU's caches, so the order alternates.
         for place in [round % 2, 1 - round % 2] {
             cost[place] = nanoseconds_per_node(&mut searchers[place], round, nodes);
             costs[place].push(cost[place]);
@@ -85,8 +84,7 @@ fn nanoseconds_per_node(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -
     let (mut searched, mut time) = (0, 0.0);
     for place in 0..POSITIONS {
         let fen = BENCH_FENS[(round * POSITIONS + place) % BENCH_FENS.len()];
-        let position = fen.parse::<Fen>().ok().and_then(|fen| fen.into_position(CastlingMode::Standard).ok());
-        let Some(position) = position else { continue };
+        let Ok(position) = parse_fen(fen) else { continue };
         searcher.clear();
         let game = Game::new(position);
         let start = ProcessorClock::start();
@@ -96,7 +94,7 @@ fn nanoseconds_per_node(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -
     time / searched.max(1) as f64
 }
 
-/// Processor time of this thread where the system tells it (Linux), else the time that passes.
+/// Processor time of this thread on Linux, elsewhere wall-clock time.
 struct ProcessorClock {
     processor: Option<u64>,
     wall: Instant,

@@ -1,16 +1,12 @@
-//! A game of a match: how the journal keeps it, and its PGN.
+//! A game of a match, its line in the journal, and its PGN.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shakmaty::fen::Fen;
-use shakmaty::san::SanPlus;
-use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
+use shakmaty::{Chess, Move, Position};
 
-use crate::data::{Eval, GameResult};
-use crate::pipeline::uci::uci_move;
+use crate::chess::{legal_move, start_fen, uci_move};
+use crate::data::{Eval, GameResult, PgnWriter};
 use crate::units::Centipawn;
 
 /// A finished game of a match.
@@ -36,10 +32,10 @@ pub struct MatchMove {
     pub search: Option<SearchInfo>,
 }
 
-/// What a player said about its move.
+/// The search that chose a move, as the player reported it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct SearchInfo {
-    /// The mover's view; `None` where it gave no score.
+    /// The mover's view; `None` if it gave no score.
     pub eval: Option<Eval>,
     pub depth: u32,
     pub nodes: u64,
@@ -75,15 +71,14 @@ struct JournalLine {
     game: u64,
     white: usize,
     black: usize,
-    /// `None` for the initial position.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fen: Option<String>,
+    #[serde(rename = "fen", default, with = "start_fen", skip_serializing_if = "start_fen::is_initial")]
+    start: Chess,
     result: GameResult,
     termination: Termination,
     moves: String,
 }
 
-/// What the statistics need of a game in the journal.
+/// The fields of a journal line that the statistics need.
 #[derive(Deserialize)]
 pub(super) struct GameSummary {
     pub(super) game: u64,
@@ -106,7 +101,7 @@ impl MatchGame {
             game: self.number,
             white: self.white,
             black: self.black,
-            fen: self.fen(),
+            start: self.start.clone(),
             result: self.result,
             termination: self.termination,
             moves: words.join(" "),
@@ -114,15 +109,8 @@ impl MatchGame {
     }
 
     pub(super) fn from_journal(line: &str) -> Result<MatchGame, String> {
-        let JournalLine { game, white, black, fen, result, termination, moves } =
+        let JournalLine { game, white, black, start, result, termination, moves } =
             serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let start = match fen {
-            None => Chess::default(),
-            Some(fen) => {
-                let fen: Fen = fen.parse().map_err(|error| format!("{fen:?}: {error}"))?;
-                fen.into_position(CastlingMode::Standard).map_err(|error| error.to_string())?
-            }
-        };
         let mut position = start.clone();
         let mut played = Vec::new();
         for word in moves.split_ascii_whitespace() {
@@ -133,53 +121,33 @@ impl MatchGame {
         Ok(MatchGame { number: game, white, black, start, moves: played, result, termination })
     }
 
-    fn fen(&self) -> Option<String> {
-        let is_initial = self.start == Chess::default();
-        (!is_initial).then(|| Fen::from_position(&self.start, EnPassantMode::Legal).to_string())
-    }
-
     /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score in
     /// pawns (`M5`: mate in five moves), the depth and the time.
     #[must_use]
     pub fn pgn(&self, names: &[String]) -> String {
-        let mut text = String::with_capacity(512 + self.moves.len() * 24);
-        let mut tag = |name: &str, value: &str| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "[{name} \"{value}\"]");
-        };
-        let result = result_text(self.result);
-        tag("Event", "fsbench match");
-        tag("Site", "?");
-        tag("Date", "????.??.??");
-        tag("Round", &(self.number / 2 + 1).to_string());
-        tag("White", &names[self.white]);
-        tag("Black", &names[self.black]);
-        tag("Result", result);
-        if let Some(fen) = self.fen() {
-            tag("SetUp", "1");
-            tag("FEN", &fen);
-        }
-        tag("PlyCount", &self.moves.len().to_string());
-        tag("Termination", self.termination.tag());
-        text.push('\n');
-        let mut position = self.start.clone();
-        for (ply, MatchMove { mv, search }) in self.moves.iter().enumerate() {
-            let number = position.fullmoves();
-            let _ = match (position.turn().is_white(), ply) {
-                (true, _) => write!(text, "{number}. "),
-                (false, 0) => write!(text, "{number}... "),
-                (false, _) => Ok(()),
-            };
-            let _ = write!(text, "{} ", SanPlus::from_move_and_play_unchecked(&mut position, *mv));
+        let mut pgn = PgnWriter::new();
+        pgn.tag("Event", "fsbench match");
+        pgn.tag("Site", "?");
+        pgn.tag("Date", "????.??.??");
+        pgn.tag("Round", &(self.number / 2 + 1).to_string());
+        pgn.tag("White", &names[self.white]);
+        pgn.tag("Black", &names[self.black]);
+        pgn.tag("Result", self.result.pgn());
+        pgn.start_tags(&self.start);
+        pgn.tag("PlyCount", &self.moves.len().to_string());
+        pgn.tag("Termination", self.termination.tag());
+        pgn.begin_moves(&self.start);
+        for MatchMove { mv, search } in &self.moves {
+            pgn.play(*mv);
             if let Some(SearchInfo { eval, depth, time, .. }) = search {
-                let _ = match eval {
-                    Some(eval) => write!(text, "{{{}/{depth} {:.3}s}} ", pawns(*eval), time.as_secs_f64()),
-                    None => write!(text, "{{{:.3}s}} ", time.as_secs_f64()),
-                };
+                let seconds = time.as_secs_f64();
+                match eval {
+                    Some(eval) => pgn.comment(&format!("{}/{depth} {seconds:.3}s", pawns(*eval))),
+                    None => pgn.comment(&format!("{seconds:.3}s")),
+                }
             }
         }
-        text + result + "\n\n"
+        pgn.finish(self.result)
     }
 }
 
@@ -190,38 +158,23 @@ fn pawns(eval: Eval) -> String {
     }
 }
 
-const fn result_text(result: GameResult) -> &'static str {
-    match result {
-        GameResult::Win => "1-0",
-        GameResult::Draw => "1/2-1/2",
-        GameResult::Loss => "0-1",
-    }
-}
-
 fn word(played: &MatchMove) -> String {
     let mut text = uci_move(played.mv);
     if let Some(SearchInfo { eval, depth, nodes, time }) = played.search {
-        let score = match eval {
-            Some(Eval::Score(Centipawn(score))) => score.to_string(),
-            Some(Eval::Mate(moves)) => format!("#{moves}"),
-            None => "?".into(),
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "@{score}/{depth}/{nodes}/{}", time.as_micros());
+        let score = eval.map_or_else(|| "?".into(), Eval::to_word);
+        text += &format!("@{score}/{depth}/{nodes}/{}", time.as_micros());
     }
     text
 }
 
 fn parse_word(word: &str, position: &Chess) -> Option<MatchMove> {
     let (mv, search) = word.split_once('@').map_or((word, None), |(mv, search)| (mv, Some(search)));
-    let mv = mv.parse::<UciMove>().ok()?.to_move(position).ok()?;
+    let mv = legal_move(mv, position)?;
     let Some(search) = search else { return Some(MatchMove { mv, search: None }) };
     let mut fields = search.split('/');
-    let score = fields.next()?;
-    let eval = match (score, score.strip_prefix('#')) {
-        ("?", _) => None,
-        (_, Some(moves)) => Some(Eval::Mate(moves.parse().ok()?)),
-        (_, None) => Some(Eval::Score(Centipawn(score.parse().ok()?))),
+    let eval = match fields.next()? {
+        "?" => None,
+        score => Some(Eval::from_word(score)?),
     };
     let (depth, nodes) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     let time = Duration::from_micros(fields.next()?.parse().ok()?);

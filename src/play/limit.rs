@@ -23,7 +23,7 @@ impl MoveLimit {
         matches!(self, MoveLimit::Nodes(_))
     }
 
-    /// In words, for tables and PGN.
+    /// In words, for tables.
     #[must_use]
     pub fn describe(self) -> String {
         match self {
@@ -47,6 +47,48 @@ pub fn parse_time_control(text: &str) -> Result<MoveLimit, String> {
     match (seconds(time), seconds(increment)) {
         (Some(time), Some(increment)) if !time.is_zero() => Ok(MoveLimit::Clock { time, increment }),
         _ => Err("give seconds and an increment per move, as 8+0.08".into()),
+    }
+}
+
+/// A player's clock before its move.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Clocks {
+    /// Time left to White and Black.
+    pub(super) left: [Duration; 2],
+    pub(super) increment: Duration,
+}
+
+/// A player loses on time when it exceeds the limit by more than this.
+const TIME_MARGIN: Duration = Duration::from_millis(20);
+
+/// The time of both players.
+pub(super) struct GameClock {
+    limit: MoveLimit,
+    left: [Duration; 2],
+}
+
+impl GameClock {
+    pub(super) fn new(limit: MoveLimit) -> GameClock {
+        let left = if let MoveLimit::Clock { time, .. } = limit { time } else { Duration::ZERO };
+        GameClock { limit, left: [left; 2] }
+    }
+
+    pub(super) fn clocks(&self) -> Option<Clocks> {
+        let MoveLimit::Clock { increment, .. } = self.limit else { return None };
+        Some(Clocks { left: self.left, increment })
+    }
+
+    /// Subtracts the time of a move from one side's clock; returns whether the side has exceeded its time.
+    pub(super) fn is_exceeded(&mut self, side: usize, time: Duration) -> bool {
+        match self.limit {
+            MoveLimit::Nodes(_) => false,
+            MoveLimit::MoveTime(most) => time > most + TIME_MARGIN,
+            MoveLimit::Clock { increment, .. } => {
+                let exceeded = time > self.left[side] + TIME_MARGIN;
+                self.left[side] = self.left[side].saturating_sub(time) + increment;
+                exceeded
+            }
+        }
     }
 }
 

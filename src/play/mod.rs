@@ -5,24 +5,31 @@
 
 mod adjudication;
 mod equal_cost;
+mod error;
 mod game;
 mod limit;
 mod openings;
 mod pentanomial;
 mod player;
+mod pool;
 mod rating;
 mod runner;
 mod schedule;
+mod scoreboard;
+mod settings;
 mod sprt;
 
 pub use adjudication::Adjudication;
 pub use equal_cost::{CostRatio, equal_cost};
+pub use error::MatchError;
 pub use game::{MatchGame, MatchMove, SearchInfo, Termination};
 pub use limit::{MoveLimit, parse_time_control};
 pub use openings::{OpeningSettings, balanced_openings};
 pub use pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
 pub use rating::{PairingResult, Rating, ratings};
-pub use runner::{MatchError, MatchProgress, MatchResult, MatchSettings, PlayerWork, play_match};
+pub use runner::{MatchResult, play_match};
 pub use schedule::Schedule;
+pub use scoreboard::{MatchProgress, PlayerWork};
+pub use settings::MatchSettings;
 pub use sprt::{EloModel, Sprt, SprtError, SprtOutcome, SprtState};

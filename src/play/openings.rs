@@ -1,18 +1,18 @@
-//! Balanced openings: random walks from the initial position that a reference network calls level.
+//! Balanced openings: positions after random moves that a network scores as level.
 
 use std::collections::HashSet;
 
 use rand::RngExt;
-use shakmaty::zobrist::Zobrist64;
-use shakmaty::{Chess, EnPassantMode, Position};
+use shakmaty::{Chess, Position};
 
 use super::player::{NetworkPlayer, Player};
 use super::{MatchError, PlayerKind};
+use crate::chess::key_of;
 use crate::engine::BackEnd;
 use crate::search::{Game, Limits, Score, Searcher};
 use crate::units::Seed;
 
-/// Which openings are wanted.
+/// Settings of the search for openings.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct OpeningSettings {
     pub count: usize,
@@ -25,16 +25,16 @@ pub struct OpeningSettings {
     pub seed: Seed,
 }
 
-/// Finds openings; the same settings and network give the same list. `progress` gets how many were found.
+/// Finds openings; the same settings and network give the same list. `progress` receives the number of openings found.
 ///
 /// # Errors
-/// When the player is no network, or so many openings cannot be found.
+/// When the player is not a network, or not enough openings are found.
 pub fn balanced_openings(
     player: &Player,
     settings: &OpeningSettings,
     mut progress: impl FnMut(usize),
 ) -> Result<Vec<Chess>, MatchError> {
-    /// Walks per opening wanted, at most.
+    /// Random walks per opening, at most.
     const TRIES: u64 = 1000;
     let PlayerKind::Network(network) = &player.kind else {
         return Err(MatchError::Request("openings are judged by a network, not by a UCI engine".into()));
@@ -47,7 +47,7 @@ pub fn balanced_openings(
             break;
         }
         let Some(position) = random_walk(settings.plies, settings.seed, number) else { continue };
-        if !seen.insert(position.zobrist_hash::<Zobrist64>(EnPassantMode::Legal)) {
+        if !seen.insert(key_of(&position)) {
             continue;
         }
         searcher.clear();
@@ -74,7 +74,7 @@ fn searcher<'a>(player: &Player, network: &'a NetworkPlayer) -> Result<Searcher<
         .map_err(|error| MatchError::player(player, &error))
 }
 
-/// The position after so many random moves, unless the game is over or the side to move is in check.
+/// The position after `plies` random moves, unless the game is over or the side to move is in check.
 fn random_walk(plies: u16, seed: Seed, number: u64) -> Option<Chess> {
     let mut rng = seed.stream("openings", number);
     let mut position = Chess::default();

@@ -8,13 +8,14 @@ use serde::Serialize;
 use shakmaty::{Color, Move, Position};
 
 use super::MatchError;
-use super::game::SearchInfo;
-use super::limit::MoveLimit;
+use super::game::{MatchMove, SearchInfo};
+use super::limit::{Clocks, MoveLimit};
 use crate::data::Eval;
 use crate::engine::{BackEnd, Model};
 use crate::features::FeatureSet;
+use crate::pipeline::GameLine;
 use crate::pipeline::uci::{Engine, EngineIdentity, EngineSpec, SearchLimit as UciLimit};
-use crate::search::{Clock, Game, Limits, Score, Searcher};
+use crate::search::{Clock, Limits, Score, Searcher};
 use crate::units::Centipawn;
 
 /// A player as a match names it.
@@ -26,7 +27,7 @@ pub struct Player {
     pub nodes: Option<u64>,
 }
 
-/// What plays.
+/// A network or an engine.
 #[derive(Clone)]
 pub enum PlayerKind {
     Network(Arc<NetworkPlayer>),
@@ -41,7 +42,7 @@ pub struct NetworkPlayer {
     pub hash: String,
 }
 
-/// What determines a player's moves, as the journal and the record keep it.
+/// The facts that a player's moves depend on, for the journal and the result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerIdentity {
@@ -56,59 +57,59 @@ pub struct PlayerSetup {
     pub hash: u32,
     /// Longest wait for a UCI engine's answer, beyond its time for a move.
     pub patience: Duration,
-    /// Time kept in hand per move, for the overhead of sending it.
+    /// Time of each move that a network leaves unused, for the overhead of sending moves.
     pub overhead: Duration,
 }
 
-/// A player's clock before its move.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct Clocks {
-    /// Time left to White and Black.
-    pub(super) left: [Duration; 2],
-    pub(super) increment: Duration,
+/// A player with what it needs to choose moves: its search or its running engine.
+pub(super) struct Seat<'a> {
+    player: &'a Player,
+    chooser: Chooser<'a>,
 }
 
-/// A player at the board: holds what a worker needs to ask it for moves.
-pub(super) enum Seat<'a> {
+enum Chooser<'a> {
     Network(Box<Searcher<'a>>),
     Engine(Box<Engine>),
 }
 
 impl<'a> Seat<'a> {
     pub(super) fn new(player: &'a Player, setup: &PlayerSetup, stop: &Arc<AtomicBool>) -> Result<Seat<'a>, MatchError> {
-        match &player.kind {
+        let chooser = match &player.kind {
             PlayerKind::Network(network) => {
                 let searcher = Searcher::new(&network.set, &network.model, BackEnd::best(), setup.hash as usize);
                 let mut searcher = searcher.map_err(|error| MatchError::player(player, &error))?;
                 searcher.set_stop_flag(Arc::clone(stop));
-                Ok(Seat::Network(Box::new(searcher)))
+                Chooser::Network(Box::new(searcher))
             }
-            PlayerKind::Engine(spec) => Ok(Seat::Engine(Box::new(Engine::start(spec, setup.patience)?))),
-        }
+            PlayerKind::Engine(spec) => {
+                let engine = Engine::start(spec, setup.patience);
+                Chooser::Engine(Box::new(engine.map_err(|error| MatchError::engine(player, error))?))
+            }
+        };
+        Ok(Seat { player, chooser })
     }
 
     pub(super) fn new_game(&mut self) -> Result<(), MatchError> {
-        match self {
-            Seat::Network(searcher) => searcher.clear(),
-            Seat::Engine(engine) => engine.new_game()?,
+        match &mut self.chooser {
+            Chooser::Network(searcher) => searcher.clear(),
+            Chooser::Engine(engine) => engine.new_game().map_err(|error| MatchError::engine(self.player, error))?,
         }
         Ok(())
     }
 
-    /// Chooses a move of `game`, which is not over. `line`: the game's start and its moves, for UCI engines.
+    /// Chooses a move in a game that is not over.
     pub(super) fn choose(
         &mut self,
-        game: &Game,
-        line: &UciLine,
+        line: &GameLine<MatchMove>,
         limit: MoveLimit,
         clocks: Option<Clocks>,
         setup: &PlayerSetup,
     ) -> Result<(Move, SearchInfo), MatchError> {
         let start = Instant::now();
-        match self {
-            Seat::Network(searcher) => {
-                let limits = network_limits(limit, clocks, game.position().turn(), start, setup.overhead);
-                let found = searcher.search(game, &limits, |_| ());
+        match &mut self.chooser {
+            Chooser::Network(searcher) => {
+                let limits = network_limits(limit, clocks, line.position().turn(), start, setup.overhead);
+                let found = searcher.search(&line.game, &limits, |_| ());
                 let Some(best) = found.best else { return Err(MatchError::Stopped) };
                 // A node limit can end the first iteration: then there is no score yet.
                 let eval = (found.depth > 0).then_some(match found.score {
@@ -118,22 +119,14 @@ impl<'a> Seat<'a> {
                 let (depth, nodes) = (found.depth, found.nodes);
                 Ok((best, SearchInfo { eval, depth, nodes, time: start.elapsed() }))
             }
-            Seat::Engine(engine) => {
-                let analysis = engine.analyse(&line.start, &line.moves, game.position(), uci_limit(limit, clocks))?;
+            Chooser::Engine(engine) => {
+                let analysis = engine.analyse(&line.uci, line.position(), uci_limit(limit, clocks));
+                let analysis = analysis.map_err(|error| MatchError::engine(self.player, error))?;
                 let (depth, nodes) = (analysis.depth.unwrap_or(0), analysis.nodes.unwrap_or(0));
                 Ok((analysis.best, SearchInfo { eval: analysis.eval, depth, nodes, time: start.elapsed() }))
             }
         }
     }
-}
-
-/// A game as UCI engines are told it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct UciLine {
-    /// FEN of the start.
-    pub(super) start: String,
-    /// Moves in UCI notation, separated by blanks.
-    pub(super) moves: String,
 }
 
 fn network_limits(limit: MoveLimit, clocks: Option<Clocks>, turn: Color, start: Instant, overhead: Duration) -> Limits {

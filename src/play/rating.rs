@@ -53,7 +53,7 @@ pub fn ratings(players: usize, results: &[PairingResult], seed: Seed) -> Vec<Rat
     elo.into_iter().enumerate().map(rating).collect()
 }
 
-/// As many pairs, drawn with replacement.
+/// Draws the same number of pairs with replacement.
 fn resample(result: &PairingResult, rng: &mut impl RngExt) -> PairingResult {
     let counts = result.pairs.counts();
     let total = result.pairs.total();

@@ -1,6 +1,8 @@
-//! Who meets whom, with which colour, from which opening.
+//! The schedule of a match: who meets whom, with which colours and from which opening.
 
 use serde::{Deserialize, Serialize};
+
+use crate::pipeline::generate::Pairing;
 
 /// Which players meet.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,17 +28,17 @@ impl Schedule {
     /// The pairings of so many players (at least two), as their numbers: the first has White in a pair's first game.
     #[must_use]
     pub fn pairings(self, players: usize) -> Vec<(usize, usize)> {
-        let firsts = if self == Schedule::Gauntlet { 1 } else { players };
-        (0..firsts).flat_map(|first| (first + 1..players).map(move |second| (first, second))).collect()
+        match self {
+            Schedule::RoundRobin => Pairing::round_robin(players),
+            Schedule::Gauntlet => (1..players).map(|second| (0, second)).collect(),
+        }
     }
 }
 
 /// Game `number` of a match: games 2p and 2p + 1 are pair p, and pairs go through the pairings round by round.
 pub(super) fn fixture(number: u64, pairings: &[(usize, usize)]) -> Fixture {
-    let (pair, rounds) = (number / 2, pairings.len() as u64);
-    let (first, second) = pairings[(pair % rounds) as usize];
-    let (white, black) = if number.is_multiple_of(2) { (first, second) } else { (second, first) };
-    Fixture { white, black, opening: pair / rounds }
+    let Pairing { white, black, encounter } = Pairing::among(number, pairings);
+    Fixture { white, black, opening: encounter / pairings.len() as u64 }
 }
 
 #[cfg(test)]

@@ -10,14 +10,13 @@ use shakmaty::{Bitboard, Chess, Color, Move, Position};
 
 use super::Game;
 use super::eval_scale::EvalScale;
-use super::game::{key_after, key_after_null};
 use super::history::{CONTINUATIONS, Histories, PieceTo};
 use super::limits::{Clock, NODES_PER_TIME_CHECK};
 use super::move_loop::reduction_table;
 use super::packed_move::PackedMove;
 use super::score::{MATE, MATE_FOUND, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
-use crate::chess::BoardChange;
+use crate::chess::{BoardChange, key_after, key_after_null};
 use crate::engine::Evaluator;
 
 /// A position to search, with its alpha-beta window.

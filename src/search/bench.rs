@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, Chess};
+use shakmaty::Chess;
 
 use super::{Game, Limits, Searcher};
 
@@ -45,7 +44,7 @@ pub fn bench(searcher: &mut Searcher<'_>, depth: u32) -> BenchResult {
 
 /// The position of a FEN; `None` if it is not legal.
 pub(super) fn parse_fen(fen: &str) -> Option<Chess> {
-    fen.parse::<Fen>().ok()?.into_position(CastlingMode::Standard).ok()
+    crate::chess::parse_fen(fen).ok()
 }
 
 /// Positions from opening to ending, from the sample games shipped with fsbench.

@@ -7,7 +7,6 @@
 mod alpha_beta;
 mod bench;
 mod eval_scale;
-mod game;
 mod history;
 mod iterative_deepening;
 mod limits;
@@ -20,9 +19,9 @@ mod see;
 mod transposition;
 mod uci;
 
+pub use crate::chess::{Game, GameError};
 pub use bench::{BENCH_DEPTH, BENCH_FENS, BenchResult, bench};
 pub use eval_scale::EvalScale;
-pub use game::{Game, GameError};
 pub use iterative_deepening::{Iteration, SearchResult, Searcher};
 pub use limits::{Clock, Limits, NODES_PER_TIME_CHECK};
 pub use score::{MAX_PLY, Score};

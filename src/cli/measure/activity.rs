@@ -1,19 +1,14 @@
 //! `fsbench measure activity`: counts active, saturated and dead neurons.
 
-use std::path::PathBuf;
-
-use super::{Data, Failure, Format, FormatHints, failure, load, percent, print, table};
+use super::{Data, Failure, Format, NetArgument, failure, percent, print, table};
 use crate::measure::activity;
 use crate::record::{ActivityRecord, LayerActivity};
 
 /// Count active, saturated and dead neurons
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
-    #[arg(long, value_name = "FILE")]
-    net: PathBuf,
     #[command(flatten)]
-    hints: FormatHints,
+    net: NetArgument,
     #[command(flatten)]
     data: Data,
     /// Read only the first N games
@@ -25,7 +20,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let file = load(&arguments.net, &arguments.hints)?.file;
+    let file = arguments.net.load()?;
     let (record, summary) = activity(&file, &arguments.data.path()?, arguments.games).map_err(failure)?;
     print(arguments.format, &record, &summary, text)
 }

@@ -7,7 +7,7 @@ mod progress;
 mod speed;
 mod updates;
 
-use super::net::{FormatHints, load};
+use super::net::{FormatHints, NetArgument};
 use super::print::{percent, table};
 use super::sample::Data;
 use super::threads::Threads;

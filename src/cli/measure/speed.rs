@@ -1,11 +1,10 @@
 //! `fsbench measure speed`: measures evaluations per second.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::progress::MeasureProgress;
-use super::{Data, Failure, Format, FormatHints, failure, load, print, table};
+use super::{Data, Failure, Format, NetArgument, failure, print, table};
 use crate::measure::{SpeedOptions, SpeedProgress, speed};
 use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 
@@ -18,11 +17,8 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 /// back_end}, arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
-    #[arg(long, value_name = "FILE")]
-    net: PathBuf,
     #[command(flatten)]
-    hints: FormatHints,
+    net: NetArgument,
     #[command(flatten)]
     data: Data,
     /// Repetitions per strategy and back end
@@ -43,14 +39,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let duration = Duration::try_from_secs_f64(arguments.seconds).map_err(Failure::request)?;
     let mut progress = MeasureProgress::new();
     progress.show(None, "reading the network");
-    let file = load(&arguments.net, &arguments.hints)?.file;
+    let file = arguments.net.load()?;
     let options = SpeedOptions { repetitions: arguments.repetitions, duration, positions: arguments.positions };
     let mut show = |now: &SpeedProgress| {
         progress.show(now.repetitions.map(|(done, total)| (done.into(), total.into())), &now.activity);
     };
     let (mut record, summary) = speed(&file, &arguments.data.path()?, options, &mut show).map_err(failure)?;
     drop(progress);
-    record.network = Some(arguments.net.display().to_string());
+    record.network = Some(arguments.net.path().display().to_string());
     print(arguments.format, &record, &summary, text)
 }
 

@@ -4,6 +4,7 @@ mod convert;
 mod info;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 
@@ -15,6 +16,7 @@ use crate::net::nnue::{Architecture, Nnue, is_nnue};
 use crate::net::{
     Activation, NetError, NetFile, Scheme, StoredPrecision, bullet, load_float, load_quantised, read_description,
 };
+use crate::play::{NetworkPlayer, Player, PlayerKind};
 use crate::search::PlayingNetwork;
 use crate::train::run_dir;
 
@@ -62,6 +64,37 @@ pub(super) struct FormatHints {
     /// Quantise a checkpoint by this scheme (stockfish, simple) [default: the scheme it was trained for]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["bullet", "arch"])]
     scheme: Option<String>,
+}
+
+/// The network that a command works with.
+#[derive(Debug, clap::Args)]
+pub(super) struct NetArgument {
+    /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
+    #[arg(long = "net", value_name = "FILE")]
+    path: PathBuf,
+    #[command(flatten)]
+    hints: FormatHints,
+}
+
+impl NetArgument {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Loads the network; a checkpoint is quantised.
+    pub(super) fn load(&self) -> Result<NetFile, Failure> {
+        Ok(load(&self.path, &self.hints)?.file)
+    }
+
+    /// Loads the network with its feature set, laid out for the engine.
+    pub(super) fn load_for_engine(&self) -> Result<PlayingNetwork, Failure> {
+        load_for_engine(&self.path, &self.hints)
+    }
+
+    /// Loads the network as the player of a match.
+    pub(super) fn load_player(&self) -> Result<Player, Failure> {
+        load_player(&self.path, &self.hints)
+    }
 }
 
 impl FormatHints {
@@ -117,6 +150,16 @@ pub(super) fn load_for_engine(path: &Path, hints: &FormatHints) -> Result<Playin
     let file = load(path, hints)?.file;
     let set = file.origin.feature_set().with_context(|| path.display().to_string()).map_err(Failure::Request)?;
     Ok(PlayingNetwork { set, model: Model::new(&file.net) })
+}
+
+/// Loads a network as the player of a match, named by its path.
+pub(super) fn load_player(path: &Path, hints: &FormatHints) -> Result<Player, Failure> {
+    let place = || path.display().to_string();
+    let file = load(path, hints)?.file;
+    let set = file.origin.feature_set().with_context(place).map_err(Failure::Request)?;
+    let network = NetworkPlayer { set, model: Model::new(&file.net), hash: file.hash() };
+    let name = if path.is_dir() { place() } else { path.with_extension("").display().to_string() };
+    Ok(Player { name, kind: PlayerKind::Network(Arc::new(network)), nodes: None })
 }
 
 /// Loads a network; a checkpoint is quantised.

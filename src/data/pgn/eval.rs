@@ -34,6 +34,24 @@ impl Eval {
         }
     }
 
+    /// As a word of a journal: centipawns, or `#` and moves to mate.
+    #[must_use]
+    pub(crate) fn to_word(self) -> String {
+        match self {
+            Eval::Score(Centipawn(score)) => score.to_string(),
+            Eval::Mate(moves) => format!("#{moves}"),
+        }
+    }
+
+    /// Parses a word of a journal.
+    #[must_use]
+    pub(crate) fn from_word(word: &str) -> Option<Eval> {
+        match word.strip_prefix('#') {
+            Some(moves) => moves.parse().ok().map(Eval::Mate),
+            None => word.parse().ok().map(|score| Eval::Score(Centipawn(score))),
+        }
+    }
+
     /// Parses the text in `[%eval …]`: pawns, or `#` and moves to mate; a depth may follow after a comma.
     fn parse(text: &[u8]) -> Option<Eval> {
         let text = std::str::from_utf8(text).ok()?;

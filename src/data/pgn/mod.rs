@@ -13,6 +13,7 @@ mod splitter;
 mod strict_reader;
 mod tags;
 mod tokenizer;
+mod writer;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -29,6 +30,7 @@ use crate::text::excerpt;
 pub use eval::Eval;
 pub use games::{Game, GameReader, Games, PlayedMove, Skipped, first_ply, games};
 pub use tags::{GameHeader, Speed};
+pub use writer::PgnWriter;
 
 /// Receives the moves and evaluations of games while they are read.
 pub trait GameVisitor: Sync {

@@ -5,10 +5,9 @@
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use shakmaty::fen::Fen;
-use shakmaty::{CastlingMode, EnPassantMode, Setup};
+use shakmaty::{CastlingMode, Setup};
 
-use crate::chess::{Board, Chess, Color, Perspective, Square, too_close};
+use crate::chess::{Board, Chess, Color, Perspective, Square, fen_of, too_close};
 use crate::features::reference;
 use crate::features::spec::Entity;
 
@@ -51,7 +50,7 @@ impl Witness {
     #[must_use]
     pub fn fen(&self) -> String {
         let position = setup(&self.board, self.turn).position::<Chess>(CastlingMode::Standard);
-        Fen::from_position(&position.expect("`of` checked it"), EnPassantMode::Legal).to_string()
+        fen_of(&position.expect("`of` checked it"))
     }
 }
 

@@ -8,12 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use shakmaty::fen::Fen;
-use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Move, Position};
+use shakmaty::{CastlingMode, Chess, Move, Position};
 
 use super::GenerateError;
+use crate::chess::{fen_of, key_of, legal_move, parse_fen, uci_move};
 use crate::data::{DataError, Input, InputPath, games};
-use crate::pipeline::uci::uci_move;
 use crate::units::Seed;
 
 /// An opening book and how to use it.
@@ -58,15 +57,15 @@ pub struct Book {
 /// An opening as the temporary file stores it: `FEN;move move …`, with moves in UCI notation.
 fn opening_text(start: &Chess, moves: &[Move]) -> String {
     let moves: Vec<String> = moves.iter().map(|mv| uci_move(*mv)).collect();
-    format!("{};{}", Fen::from_position(start, EnPassantMode::Legal), moves.join(" "))
+    format!("{};{}", fen_of(start), moves.join(" "))
 }
 
 fn parse_opening(text: &str) -> Option<(Chess, Vec<Move>)> {
     let (fen, words) = text.split_once(';')?;
-    let start: Chess = fen.parse::<Fen>().ok()?.into_position(CastlingMode::Standard).ok()?;
+    let start = parse_fen(fen).ok()?;
     let (mut position, mut moves) = (start.clone(), Vec::new());
     for word in words.split_ascii_whitespace() {
-        let mv = word.parse::<UciMove>().ok()?.to_move(&position).ok()?;
+        let mv = legal_move(word, &position)?;
         position.play_unchecked(mv);
         moves.push(mv);
     }
@@ -249,10 +248,10 @@ fn is_playable(position: &Chess) -> bool {
 /// Whether a position occurs twice: the game could then soon end by threefold repetition.
 fn has_repetition(start: &Chess, moves: &[Move]) -> bool {
     let mut position = start.clone();
-    let mut seen = HashSet::from([super::game_state::hash(&position)]);
+    let mut seen = HashSet::from([key_of(&position)]);
     moves.iter().any(|mv| {
         position.play_unchecked(*mv);
-        !seen.insert(super::game_state::hash(&position))
+        !seen.insert(key_of(&position))
     })
 }
 
@@ -297,7 +296,7 @@ mod tests {
     #[test]
     fn positions_with_counters_and_operations() {
         let check = |line: &str, expected: Result<&str, &str>| {
-            let found = parse_epd(line).map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
+            let found = parse_epd(line).map(|position| fen_of(&position));
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
                 (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),

@@ -1,17 +1,20 @@
 //! A finished game, its entry in the journal, and its output as PGN or records.
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
-use shakmaty::fen::Fen;
-use shakmaty::san::SanPlus;
-use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
+use shakmaty::{Chess, Move, Position};
 
-use super::game_state::PlayedPly;
-use crate::data::{Eval, GameResult, Record, RecordError, Sample, first_ply};
-use crate::pipeline::uci::{Answer, uci_move};
+use crate::chess::{legal_move, start_fen, uci_move};
+use crate::data::{Eval, GameResult, PgnWriter, Record, RecordError, Sample, first_ply};
+use crate::pipeline::uci::Answer;
 use crate::units::{self, Centipawn};
+
+/// A move and the search of the position before it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct PlayedPly {
+    /// `None` for the last search of an adjudicated game.
+    pub mv: Option<Move>,
+    pub search: Option<Answer>,
+}
 
 /// A finished game.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +38,8 @@ struct JournalEntry {
     number: u32,
     white: usize,
     black: usize,
-    /// `None` for the initial position.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fen: Option<String>,
+    #[serde(rename = "fen", default, with = "start_fen", skip_serializing_if = "start_fen::is_initial")]
+    start: Chess,
     result: GameResult,
     line: String,
 }
@@ -54,7 +56,7 @@ impl FinishedGame {
             number: self.number,
             white: self.white,
             black: self.black,
-            fen: self.fen(),
+            start: self.start.clone(),
             result: self.result,
             line: words.join(" "),
         })
@@ -66,15 +68,8 @@ impl FinishedGame {
     }
 
     pub fn from_entry(entry: &str) -> Result<FinishedGame, String> {
-        let JournalEntry { number, white, black, fen, result, line } =
+        let JournalEntry { number, white, black, start, result, line } =
             serde_json::from_str(entry).map_err(|error| error.to_string())?;
-        let start = match fen {
-            None => Chess::default(),
-            Some(fen) => {
-                let fen: Fen = fen.parse().map_err(|error| format!("{fen:?}: {error}"))?;
-                fen.into_position(CastlingMode::Standard).map_err(|error| error.to_string())?
-            }
-        };
         let mut position = start.clone();
         let mut plies = Vec::new();
         for word in line.split_ascii_whitespace() {
@@ -87,59 +82,36 @@ impl FinishedGame {
         Ok(FinishedGame { number, white, black, start, plies, result })
     }
 
-    fn fen(&self) -> Option<String> {
-        let is_initial = self.start == Chess::default();
-        (!is_initial).then(|| Fen::from_position(&self.start, EnPassantMode::Legal).to_string())
-    }
-
     /// The game as PGN. The comment after a move holds the score of the position after it, White's view. `names` are
     /// the players' names, by number; `None` where one engine plays itself.
     pub fn pgn(&self, names: Option<&[String]>) -> String {
-        let mut text = String::with_capacity(256 + self.plies.len() * 24);
-        let mut tag = |name: &str, value: &str| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "[{name} \"{value}\"]");
-        };
-        let result = result_text(self.result);
-        tag("Event", "Self-play");
-        tag("Round", &(u64::from(self.number) + 1).to_string());
+        let mut pgn = PgnWriter::new();
+        pgn.tag("Event", "Self-play");
+        pgn.tag("Round", &(u64::from(self.number) + 1).to_string());
         if let Some(names) = names {
-            tag("White", &names[self.white]);
-            tag("Black", &names[self.black]);
+            pgn.tag("White", &names[self.white]);
+            pgn.tag("Black", &names[self.black]);
         }
-        tag("Result", result);
-        if let Some(fen) = self.fen() {
-            tag("SetUp", "1");
-            tag("FEN", &fen);
-        }
-        text.push('\n');
-        self.movetext(&mut text);
-        text + result + "\n\n"
-    }
-
-    fn movetext(&self, text: &mut String) {
-        let mut position = self.start.clone();
-        let mut number_is_known = false;
+        pgn.tag("Result", self.result.pgn());
+        pgn.start_tags(&self.start);
+        pgn.begin_moves(&self.start);
+        let mut mover = self.start.turn();
         for (ply, played) in self.plies.iter().enumerate() {
             let Some(mv) = played.mv else { break };
-            let (turn, number) = (position.turn(), position.fullmoves());
-            let _ = match (turn.is_white(), number_is_known) {
-                (true, _) => write!(text, "{number}. "),
-                (false, true) => Ok(()),
-                (false, false) => write!(text, "{number}... "),
-            };
-            let _ = write!(text, "{} ", SanPlus::from_move_and_play_unchecked(&mut position, mv));
-            let next = self.plies.get(ply + 1).and_then(|next| next.search);
-            let eval = next.map(|search| turn.fold_wb(search.eval.reversed(), search.eval));
-            let _ = match eval {
-                Some(Eval::Score(Centipawn(score))) => write!(text, "{{ [%eval {:.2}] }} ", f64::from(score) / 100.0),
-                Some(Eval::Mate(moves)) => write!(text, "{{ [%eval #{moves}] }} "),
-                None => Ok(()),
-            };
-            // PGN repeats the number of Black's move after a comment.
-            number_is_known = eval.is_none();
+            pgn.play(mv);
+            if let Some(next) = self.plies.get(ply + 1).and_then(|next| next.search) {
+                // The next search's score is the opponent's view.
+                match mover.fold_wb(next.eval.reversed(), next.eval) {
+                    Eval::Score(Centipawn(score)) => {
+                        pgn.comment(&format!(" [%eval {:.2}] ", f64::from(score) / 100.0));
+                    }
+                    Eval::Mate(moves) => pgn.comment(&format!(" [%eval #{moves}] ")),
+                }
+                pgn.repeat_number();
+            }
+            mover = mover.other();
         }
+        pgn.finish(self.result)
     }
 }
 
@@ -172,42 +144,25 @@ pub fn samples_of(game: &FinishedGame) -> Result<Vec<Record>, RecordError> {
     Ok(records)
 }
 
-/// The result in PGN notation, White's view.
-pub fn result_text(result: GameResult) -> &'static str {
-    match result {
-        GameResult::Win => "1-0",
-        GameResult::Draw => "1/2-1/2",
-        GameResult::Loss => "0-1",
-    }
-}
-
 /// A ply as a word of [`JournalEntry`].
 fn ply_word(ply: &PlayedPly) -> String {
     let mut text = ply.mv.map_or_else(|| "-".to_owned(), uci_move);
     if let Some(Answer { best, eval }) = ply.search {
-        // Writing to a string cannot fail.
-        let _ = match eval {
-            Eval::Score(Centipawn(score)) => write!(text, "@{score}"),
-            Eval::Mate(moves) => write!(text, "@#{moves}"),
-        };
+        text = text + "@" + &eval.to_word();
         if ply.mv != Some(best) {
-            let _ = write!(text, ">{}", uci_move(best));
+            text = text + ">" + &uci_move(best);
         }
     }
     text
 }
 
 fn parse_ply_word(word: &str, position: &Chess) -> Option<PlayedPly> {
-    let legal = |text: &str| text.parse::<UciMove>().ok()?.to_move(position).ok();
     let (played, search) = word.split_once('@').map_or((word, None), |(played, search)| (played, Some(search)));
-    let mv = if played == "-" { None } else { Some(legal(played)?) };
+    let mv = if played == "-" { None } else { Some(legal_move(played, position)?) };
     let Some(search) = search else { return Some(PlayedPly { mv, search: None }) };
     let (score, best) = search.split_once('>').map_or((search, None), |(score, best)| (score, Some(best)));
-    let eval = match score.strip_prefix('#') {
-        Some(moves) => Eval::Mate(moves.parse().ok()?),
-        None => Eval::Score(Centipawn(score.parse().ok()?)),
-    };
-    let best = best.map_or(mv, legal)?;
+    let eval = Eval::from_word(score)?;
+    let best = best.map_or(mv, |best| legal_move(best, position))?;
     Some(PlayedPly { mv, search: Some(Answer { best, eval }) })
 }
 

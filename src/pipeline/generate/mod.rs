@@ -7,11 +7,11 @@
 
 mod book;
 mod finished_game;
-mod game_state;
 mod output;
 mod pairing;
 mod play;
 mod pool;
+mod random_moves;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -27,7 +27,8 @@ use super::uci::{Engine, EngineIdentity, UciError};
 use crate::data::formats::Omissions;
 use crate::data::{DataError, GameResult, ScoreUnit};
 use crate::output::OutputError;
-use finished_game::{FinishedGame, result_text};
+use crate::text::distinct_names;
+use finished_game::FinishedGame;
 use output::{GameFacts, GameWriter, OutputFormat};
 
 pub use book::{Book, BookFacts, BookOrder, BookSpec};
@@ -157,7 +158,8 @@ pub fn generate(
         let why = "plays below its strength by choosing moves at random: its games cannot be repeated";
         return Err(GenerateError::Request(format!("{} with the options {:?} {why}", engine.name, engine.options)));
     }
-    let names = distinct_names(&identities);
+    let names: Vec<&str> = identities.iter().map(|engine| engine.name.as_str()).collect();
+    let names = distinct_names(&names);
     let generation = Generation {
         engines: identities,
         settings: settings.clone(),
@@ -186,17 +188,6 @@ pub fn generate(
     summary.replayed = replayed;
     summary.book = book.map(|book| book.facts);
     Ok(summary)
-}
-
-/// The engines' names, numbered where several engines have the same name.
-fn distinct_names(engines: &[EngineIdentity]) -> Vec<String> {
-    let name = |index: usize| &engines[index].name;
-    let numbered = |index: usize| {
-        let same = (0..engines.len()).filter(|other| name(*other) == name(index)).count();
-        let before = (0..index).filter(|other| name(*other) == name(index)).count();
-        if same > 1 { format!("{} #{}", name(index), before + 1) } else { name(index).clone() }
-    };
-    (0..engines.len()).map(numbered).collect()
 }
 
 /// The finished games, in the journal's file.
@@ -256,7 +247,7 @@ impl GameJournal {
             }
             writer.push(&game, several.then_some(names), output)?;
             plies += game.move_count() as u64;
-            *results.entry(result_text(game.result).to_owned()).or_default() += 1;
+            *results.entry(game.result.pgn().to_owned()).or_default() += 1;
             if several {
                 add_result(&mut scores[game.white], game.result);
                 add_result(&mut scores[game.black], game.result.reversed());

@@ -21,12 +21,23 @@ impl Pairing {
         if engines < 2 {
             return Pairing { white: 0, black: 0, encounter: u64::from(game) };
         }
-        let encounter = u64::from(game / 2);
-        let pairs = (0..engines).flat_map(|first| (first + 1..engines).map(move |second| (first, second)));
-        let pair = encounter % (engines as u64 * (engines as u64 - 1) / 2);
-        let (first, second) = pairs.clone().nth(pair as usize).unwrap_or((0, 1));
+        Pairing::among(u64::from(game), &Pairing::round_robin(engines))
+    }
+
+    /// The pairing of a game when the `pairs` of players, at least one, meet in turn: the first of a pair has White in
+    /// the first of their two games.
+    #[must_use]
+    pub fn among(game: u64, pairs: &[(usize, usize)]) -> Pairing {
+        let encounter = game / 2;
+        let (first, second) = pairs[(encounter % pairs.len() as u64) as usize];
         let (white, black) = if game.is_multiple_of(2) { (first, second) } else { (second, first) };
         Pairing { white, black, encounter }
+    }
+
+    /// Every pair of players.
+    #[must_use]
+    pub fn round_robin(players: usize) -> Vec<(usize, usize)> {
+        (0..players).flat_map(|first| (first + 1..players).map(move |second| (first, second))).collect()
     }
 }
 

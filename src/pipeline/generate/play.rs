@@ -4,10 +4,11 @@ use rand::RngExt;
 use shakmaty::{Chess, Color, Position};
 
 use super::book::Book;
-use super::finished_game::FinishedGame;
-use super::game_state::{GameState, PlayedPly, random_move};
+use super::finished_game::{FinishedGame, PlayedPly};
+use super::random_moves::{play_random_moves, random_move};
 use super::{Adjudication, GenerateError, GenerateSettings, Pairing};
 use crate::data::{Eval, GameResult};
+use crate::pipeline::GameLine;
 use crate::pipeline::uci::{Engine, EngineSpec, UciError};
 
 /// The engines of one worker, by number; each is started before its first game.
@@ -57,11 +58,11 @@ pub fn play_game(
         (Some(book), Some(spec)) => book.opening(encounter, spec.order, settings.seed).map_err(PlayError::Other)?,
         _ => (Chess::default(), Vec::new()),
     };
-    let mut game = GameState::new(start);
-    moves.into_iter().for_each(|mv| game.play(mv, None));
+    let mut game = GameLine::new(start);
+    moves.into_iter().for_each(|mv| game.play(mv, PlayedPly { mv: Some(mv), search: None }));
     let (min_plies, max_plies) = settings.random_plies;
     let random_plies = rng.random_range(min_plies..=max_plies);
-    game.play_random_moves(random_plies, &mut rng);
+    play_random_moves(&mut game, random_plies, &mut rng);
     players.engine(white)?.new_game()?;
     if black != white {
         players.engine(black)?.new_game()?;
@@ -75,19 +76,20 @@ pub fn play_game(
         if plies >= usize::from(settings.adjudication.max_plies) {
             break GameResult::Draw;
         }
-        let turn = game.position.turn();
+        let turn = game.position().turn();
         let engine = players.engine(turn.fold_wb(white, black))?;
-        let answer = engine.search(&game.fen, &game.uci, &game.position, settings.limit)?;
+        let answer = engine.search(&game.uci, game.position(), settings.limit)?;
         if let Some(result) = adjudicator.add_score(turn.fold_wb(answer.eval, answer.eval.reversed()), plies) {
             game.plies.push(PlayedPly { mv: None, search: Some(answer) });
             break result;
         }
         let may_be_random = settings.random_move_until.is_none_or(|until| plies < usize::from(until));
         let is_random = may_be_random && rng.random_bool(settings.random_move_rate);
-        let mv = if is_random { random_move(&game.position, &mut rng) } else { None };
-        game.play(mv.unwrap_or(answer.best), Some(answer));
+        let random = if is_random { random_move(game.position(), &mut rng) } else { None };
+        let mv = random.unwrap_or(answer.best);
+        game.play(mv, PlayedPly { mv: Some(mv), search: Some(answer) });
     };
-    let GameState { start, plies, .. } = game;
+    let GameLine { start, plies, .. } = game;
     Ok(FinishedGame { number, white, black, start, plies, result })
 }
 

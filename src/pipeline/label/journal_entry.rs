@@ -1,19 +1,13 @@
 //! The journal's line for a searched position: record number, score and best move in UCI notation, such as
 //! `1234 -31 e2e4` or `7 #2 d1h5`. The score is the side to move's view: centipawns, or `#` and the moves to mate.
 
-use shakmaty::uci::UciMove;
-
 use super::Label;
+use crate::chess::{legal_move, uci_move};
 use crate::data::{Eval, Record};
-use crate::pipeline::uci::{Answer, uci_move};
-use crate::units::Centipawn;
+use crate::pipeline::uci::Answer;
 
 pub fn write(number: u32, answer: &Answer) -> String {
-    let best = uci_move(answer.best);
-    match answer.eval {
-        Eval::Score(Centipawn(score)) => format!("{number} {score} {best}"),
-        Eval::Mate(moves) => format!("{number} #{moves} {best}"),
-    }
+    format!("{number} {} {}", answer.eval.to_word(), uci_move(answer.best))
 }
 
 /// The record number and the label, checked against the record.
@@ -22,13 +16,10 @@ pub fn read(line: &str, records: &[Record]) -> Result<(u32, Label), String> {
     let [number, score, best] = words[..] else { return Err("it does not have three words".into()) };
     let number: u32 = number.parse().map_err(|_| format!("{number:?} is not a record number"))?;
     let record = records.get(number as usize).ok_or_else(|| format!("there is no record {number}"))?;
-    let eval = match score.strip_prefix('#') {
-        Some(moves) => moves.parse().ok().filter(|moves| *moves != 0).map(Eval::Mate),
-        None => score.parse().ok().map(|score| Eval::Score(Centipawn(score))),
-    };
+    let eval = Eval::from_word(score).filter(|eval| *eval != Eval::Mate(0));
     let eval = eval.ok_or_else(|| format!("{score:?} is not a score"))?;
     let position = record.position().map_err(|error| format!("record {number}: {error}"))?;
-    let best = best.parse::<UciMove>().ok().and_then(|best| best.to_move(&position).ok());
+    let best = legal_move(best, &position);
     let best = best.ok_or_else(|| format!("its move is illegal in the position of record {number}"))?;
     Ok((number, Label::of(&Answer { best, eval })))
 }
@@ -37,7 +28,7 @@ pub fn read(line: &str, records: &[Record]) -> Result<(u32, Label), String> {
 mod tests {
     use super::*;
     use crate::data::Sample;
-    use crate::units::Ply;
+    use crate::units::{Centipawn, Ply};
     use shakmaty::{Chess, Position};
 
     #[test]

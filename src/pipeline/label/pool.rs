@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use shakmaty::fen::Fen;
-use shakmaty::{Chess, EnPassantMode, Position};
+use shakmaty::{Chess, Position};
 
 use super::{FailReason, LabelSettings};
+use crate::chess::fen_of;
 use crate::data::Record;
-use crate::pipeline::uci::{Answer, Engine, UciError, Workers};
+use crate::pipeline::uci::{Answer, Engine, UciError, UciGame, Workers};
 
 /// The outcome of a search.
 pub enum SearchOutcome {
@@ -135,10 +135,10 @@ impl SearchWorker<'_> {
             let message = "the game is over in this position".into();
             return SearchOutcome::Failed { reason: FailReason::NoLegalMove, message };
         }
-        let fen = fen(&position);
+        let game = UciGame { start: fen(&position), moves: String::new() };
         let mut retries = self.settings.retries;
         loop {
-            let failure = match self.search(&fen, &position) {
+            let failure = match self.search(&game, &position) {
                 Ok(answer) => return SearchOutcome::Answered(answer),
                 Err(failure) => failure,
             };
@@ -150,12 +150,12 @@ impl SearchWorker<'_> {
     }
 
     /// Searches once, with a new engine where none is running.
-    fn search(&mut self, fen: &str, position: &Chess) -> Result<Answer, SearchOutcome> {
+    fn search(&mut self, game: &UciGame, position: &Chess) -> Result<Answer, SearchOutcome> {
         let mut engine = match self.engine.take() {
             Some(engine) => engine,
             None => Engine::start(&self.settings.engine, self.answer_timeout).map_err(SearchOutcome::NoEngine)?,
         };
-        let answer = engine.new_game().and_then(|()| engine.search(fen, "", position, self.settings.limit));
+        let answer = engine.new_game().and_then(|()| engine.search(game, position, self.settings.limit));
         match answer {
             Ok(answer) => {
                 self.engine = Some(engine);
@@ -172,7 +172,7 @@ impl SearchWorker<'_> {
 /// The FEN sent to the engine. It has the lowest move number that the rule-50 counter allows, so that the answer is the
 /// same for every record with this position.
 fn fen(position: &Chess) -> String {
-    let fen = Fen::from_position(position, EnPassantMode::Legal).to_string();
+    let fen = fen_of(position);
     let number = 1 + position.halfmoves().div_ceil(2);
     fen.rsplit_once(' ').map(|(fields, _)| format!("{fields} {number}")).unwrap_or(fen)
 }

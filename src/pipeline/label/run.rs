@@ -5,14 +5,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use shakmaty::EnPassantMode;
-use shakmaty::fen::Fen;
 
 use super::pool::{SearchOutcome, SearchQueue, SearchedRecord};
 use super::{
     FIRST_FAILURES_ALLOWED, FailReason, FailedPosition, LATER_FAILURES_ALLOWED, Label, LabelError, LabelProgress,
     Labelling, Labels, MISSING, RunCounts, journal_entry, repeats,
 };
+use crate::chess::fen_of;
 use crate::data::Record;
 use crate::pipeline::journal::Journal;
 use crate::pipeline::uci::{EngineIdentity, SearchLimit};
@@ -118,7 +117,7 @@ impl<'a> LabelRun<'a> {
         self.failed += 1;
         *self.labelling.failed.entry(reason).or_default() += 1;
         let record = &self.records[number as usize];
-        let fen = record.position().map(|position| Fen::from_position(&position, EnPassantMode::Legal).to_string());
+        let fen = record.position().map(|position| fen_of(&position));
         let failed = FailedPosition { record: number, fen: fen.unwrap_or_else(|_| "?".into()), reason, message };
         let examples = &mut self.labelling.examples;
         // The first failures by record number, whatever the order of the answers.

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
-use shakmaty::{Chess, EnPassantMode};
+use shakmaty::{Chess, Position};
 
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, info_line, similar_names};
-use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, uci_move};
+use super::{SearchReport, Answer, EngineIdentity, EngineSpec, SearchLimit, UciError, UciGame};
+use crate::chess::{fen_of, uci_move};
 
 /// A running engine. Dropping it ends the process.
 pub struct Engine {
@@ -41,7 +41,8 @@ const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 const MAX_OPTIONS: usize = 10_000;
 
 impl Engine {
-    /// Starts the engine and sets its options; `answer_timeout` is the time limit of every answer.
+    /// Starts the engine and sets its options. `answer_timeout` is the time limit of every answer; a search limited by time
+    /// may take that time as well.
     ///
     /// # Errors
     /// When there is no such program, it does not speak UCI, or it does not offer a requested option.
@@ -87,7 +88,7 @@ impl Engine {
         self.send("uci", doing)?;
         let mut name = None;
         let mut offers: Vec<EngineOption> = Vec::new();
-        self.read_until(doing, |line| {
+        self.read_until(doing, Duration::ZERO, |line| {
             if let Some(text) = line.strip_prefix("id name ") {
                 name = Some(text.to_owned());
             } else if offers.len() < MAX_OPTIONS {
@@ -146,22 +147,15 @@ impl Engine {
 
     fn wait_until_ready(&mut self, doing: &str) -> Result<(), UciError> {
         self.send("isready", doing)?;
-        self.read_until(doing, |line| (line == "readyok").then_some(()))
+        self.read_until(doing, Duration::ZERO, |line| (line == "readyok").then_some(()))
     }
 
-    /// Searches the position after `moves` (UCI notation, separated by blanks) from the FEN `start`; `position` must be
-    /// that position.
+    /// Searches the position that `game` has reached; `position` must be that position.
     ///
     /// # Errors
     /// When the engine has ended or does not answer, or when its answer is not a legal move with a score.
-    pub fn search(
-        &mut self,
-        start: &str,
-        moves: &str,
-        position: &Chess,
-        limit: SearchLimit,
-    ) -> Result<Answer, UciError> {
-        let SearchReport { best, eval, .. } = self.analyse(start, moves, position, limit)?;
+    pub fn search(&mut self, game: &UciGame, position: &Chess, limit: SearchLimit) -> Result<Answer, UciError> {
+        let SearchReport { best, eval, .. } = self.analyse(game, position, limit)?;
         let eval = eval.ok_or_else(|| self.nonsense(position, &uci_move(best), "no score came with it"))?;
         Ok(Answer { best, eval })
     }
@@ -170,20 +164,15 @@ impl Engine {
     ///
     /// # Errors
     /// When the engine is gone or silent, or answers with no legal move.
-    pub fn analyse(
-        &mut self,
-        start: &str,
-        moves: &str,
-        position: &Chess,
-        limit: SearchLimit,
-    ) -> Result<SearchReport, UciError> {
+    pub fn analyse(&mut self, game: &UciGame, position: &Chess, limit: SearchLimit) -> Result<SearchReport, UciError> {
         let doing = "searching";
+        let UciGame { start, moves } = game;
         let moves = if moves.is_empty() { String::new() } else { format!(" moves {moves}") };
         // Discard lines that the engine wrote after its last answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
         self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
         let mut info = None;
-        let best = self.read_until(doing, |line| {
+        let best = self.read_until(doing, limit.time(position.turn()), |line| {
             if line.starts_with("info ") {
                 info = info_line(line).or(info);
             }
@@ -200,7 +189,7 @@ impl Engine {
     fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {
         UciError::Nonsense {
             engine: self.path.clone(),
-            doing: format!("searching {}", Fen::from_position(position, EnPassantMode::Legal)),
+            doing: format!("searching {}", fen_of(position)),
             answer: format!("bestmove {best}").chars().take(60).collect(),
             why,
         }
@@ -216,9 +205,15 @@ impl Engine {
         }
     }
 
-    /// Reads lines until `pick` returns a value.
-    fn read_until<T>(&mut self, doing: &str, mut pick: impl FnMut(&str) -> Option<T>) -> Result<T, UciError> {
-        let deadline = Instant::now() + self.answer_timeout;
+    /// Reads lines until `pick` returns a value. The engine may take `extra` beyond the usual time limit.
+    fn read_until<T>(
+        &mut self,
+        doing: &str,
+        extra: Duration,
+        mut pick: impl FnMut(&str) -> Option<T>,
+    ) -> Result<T, UciError> {
+        let timeout = self.answer_timeout.saturating_add(extra);
+        let deadline = Instant::now() + timeout;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -226,17 +221,17 @@ impl Engine {
                         return Ok(found);
                     }
                     if Instant::now() >= deadline {
-                        return Err(self.silent_error(doing));
+                        return Err(self.silent_error(doing, timeout));
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(self.silent_error(doing)),
+                Err(RecvTimeoutError::Timeout) => return Err(self.silent_error(doing, timeout)),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended_error(doing)),
             }
         }
     }
 
-    fn silent_error(&self, doing: &str) -> UciError {
-        UciError::Silent { engine: self.path.clone(), doing: doing.into(), seconds: self.answer_timeout.as_secs_f64() }
+    fn silent_error(&self, doing: &str, timeout: Duration) -> UciError {
+        UciError::Silent { engine: self.path.clone(), doing: doing.into(), seconds: timeout.as_secs_f64() }
     }
 
     fn ended_error(&mut self, doing: &str) -> UciError {

@@ -9,14 +9,39 @@ mod spec;
 use std::io;
 use std::path::PathBuf;
 
-use shakmaty::uci::UciMove;
-use shakmaty::{CastlingMode, Move};
+use shakmaty::{Chess, Move};
 use thiserror::Error;
 
+use crate::chess::{fen_of, uci_move};
 use crate::data::Eval;
 
 pub use engine::Engine;
 pub use spec::{EngineIdentity, EngineSpec, SearchLimit, Workers};
+
+/// A game as UCI engines are told it.
+#[derive(Clone, Debug)]
+pub struct UciGame {
+    /// FEN of the start position.
+    pub start: String,
+    /// The moves in UCI notation, separated by blanks.
+    pub moves: String,
+}
+
+impl UciGame {
+    /// A game that starts from a position.
+    #[must_use]
+    pub fn new(start: &Chess) -> UciGame {
+        UciGame { start: fen_of(start), moves: String::new() }
+    }
+
+    /// Adds a move.
+    pub fn push(&mut self, mv: Move) {
+        if !self.moves.is_empty() {
+            self.moves.push(' ');
+        }
+        self.moves.push_str(&uci_move(mv));
+    }
+}
 
 /// The best move of a search and its score.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -39,7 +64,7 @@ pub struct SearchReport {
 /// Why an engine gave no usable answer.
 #[derive(Debug, Error)]
 pub enum UciError {
-    #[error("cannot start the engine {}: {cause}; give its path with --engine", engine.display())]
+    #[error("cannot start the engine {}: {cause}; give the path of its program", engine.display())]
     Start { engine: PathBuf, cause: io::Error },
     #[error("the engine {} ended while {doing} ({status}){}{said}", engine.display(), last_lines_label(said))]
     Ended {
@@ -76,10 +101,4 @@ fn suggestion(near: &[String]) -> String {
         [] => "it has no options".into(),
         _ => format!("it has: {}", near.join(", ")),
     }
-}
-
-/// A move in UCI notation.
-#[must_use]
-pub fn uci_move(mv: Move) -> String {
-    UciMove::from_move(mv, CastlingMode::Standard).to_string()
 }

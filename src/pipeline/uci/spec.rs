@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use shakmaty::Color;
 
 /// An engine to start. Engines always run with one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +100,16 @@ impl SearchLimit {
     #[must_use]
     pub const fn is_empty(self) -> bool {
         matches!(self, SearchLimit::Nodes(0) | SearchLimit::Depth(0) | SearchLimit::MoveTime(0))
+    }
+
+    /// The most time that the side to move may use.
+    pub(super) const fn time(self, turn: Color) -> Duration {
+        match (self, turn) {
+            (SearchLimit::Nodes(_) | SearchLimit::Depth(_), _) => Duration::ZERO,
+            (SearchLimit::MoveTime(time), _)
+            | (SearchLimit::Clock { white: time, .. }, Color::White)
+            | (SearchLimit::Clock { black: time, .. }, Color::Black) => Duration::from_millis(time),
+        }
     }
 
     /// The UCI command that starts a search.

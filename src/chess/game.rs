@@ -1,10 +1,11 @@
-//! A game as the search sees it: a position, and the Zobrist keys of the positions before it.
+//! A game in play: a position, and the Zobrist keys of the positions before it, which detect repetitions.
 
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Move, Position};
 use thiserror::Error;
 
-use crate::chess::BoardChange;
+use super::BoardChange;
+use super::notation::{fen_of, legal_move};
 
 /// Why a move cannot be added to a game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -47,7 +48,7 @@ impl Game {
     pub fn play_uci<'a>(&mut self, moves: impl IntoIterator<Item = &'a str>) -> Result<(), GameError> {
         for (number, text) in moves.into_iter().enumerate() {
             let Some(mv) = self.parse_uci(text) else {
-                let fen = shakmaty::fen::Fen::from_position(&self.position, EnPassantMode::Legal).to_string();
+                let fen = fen_of(&self.position);
                 return Err(GameError::Move { number: number + 1, text: text.into(), fen });
             };
             self.play(mv);
@@ -56,11 +57,11 @@ impl Game {
     }
 
     /// Parses a legal move in UCI notation.
-    pub(super) fn parse_uci(&self, text: &str) -> Option<Move> {
-        text.parse::<shakmaty::uci::UciMove>().ok()?.to_move(&self.position).ok()
+    pub(crate) fn parse_uci(&self, text: &str) -> Option<Move> {
+        legal_move(text, &self.position)
     }
 
-    pub(super) fn keys(&self) -> &[u64] {
+    pub(crate) fn keys(&self) -> &[u64] {
         &self.keys
     }
 
@@ -84,12 +85,12 @@ impl Game {
 }
 
 /// The Zobrist key of a position: pieces, side to move, castling rights, and the en passant file if a capture is legal.
-pub(super) fn key_of(position: &Chess) -> u64 {
+pub(crate) fn key_of(position: &Chess) -> u64 {
     position.zobrist_hash::<Zobrist64>(EnPassantMode::Legal).0
 }
 
 /// Updates a key by a move.
-pub(super) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &Chess) -> u64 {
+pub(crate) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &Chess) -> u64 {
     let mut key = key ^ Zobrist64::zobrist_for_white_turn().0;
     for (square, piece) in change.removed().chain(change.added()) {
         key ^= Zobrist64::zobrist_for_piece(square, piece).0;
@@ -98,7 +99,7 @@ pub(super) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &
 }
 
 /// Updates a key by a null move, which also ends the right to capture en passant.
-pub(super) fn key_after_null(key: u64, before: &Chess) -> u64 {
+pub(crate) fn key_after_null(key: u64, before: &Chess) -> u64 {
     key ^ Zobrist64::zobrist_for_white_turn().0 ^ en_passant_key(before)
 }
 

@@ -1,0 +1,51 @@
+//! The settings of a match.
+
+use std::path::PathBuf;
+
+use super::MatchError;
+use super::adjudication::Adjudication;
+use super::limit::MoveLimit;
+use super::player::{Player, PlayerSetup};
+use super::schedule::Schedule;
+use super::sprt::Sprt;
+use crate::units::Seed;
+
+/// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the waiting times of `setup` determine its games.
+#[derive(Clone, Debug)]
+pub struct MatchSettings {
+    pub limit: MoveLimit,
+    pub schedule: Schedule,
+    /// Game pairs per pairing.
+    pub pairs: u64,
+    pub openings: PathBuf,
+    /// Moves taken from each game of a PGN book; all of them if `None`.
+    pub opening_plies: Option<u16>,
+    pub seed: Seed,
+    pub adjudication: Option<Adjudication>,
+    /// Ends the match once the test has decided; two players only.
+    pub sprt: Option<Sprt>,
+    pub setup: PlayerSetup,
+    /// Games at once.
+    pub concurrency: usize,
+}
+
+impl MatchSettings {
+    /// Checks that these players can play a match.
+    pub(super) fn check(&self, players: &[Player]) -> Result<(), MatchError> {
+        let request = |text: &str| Err(MatchError::Request(text.into()));
+        if players.len() < 2 {
+            return request("a match needs at least two players");
+        }
+        if self.pairs == 0 {
+            return request("a match needs at least one pair of games");
+        }
+        if self.sprt.is_some() && players.len() > 2 {
+            return request("a sequential test compares two players; leave --sprt out or give two");
+        }
+        let without_nodes = players.iter().any(|player| player.nodes.is_none_or(|nodes| nodes == 0));
+        if matches!(self.limit, MoveLimit::Nodes(0)) && without_nodes {
+            return request("a search needs at least one node");
+        }
+        Ok(())
+    }
+}
