@@ -13,7 +13,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::data::formats::SampleReader;
 use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Segments, Triplet, UsableSamples};
 use fsbench::data::{Fsd, Needs, Record};
-use fsbench::pipeline::convert::{ConvertOptions, convert};
+use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::units::Seed;
 use tempfile::TempDir;
 
@@ -28,7 +28,8 @@ fn selfplay() -> Option<PathBuf> {
 
 fn converted(source: &Path, folder: &TempDir, name: &str) -> PathBuf {
     let path = folder.path().join(name);
-    convert(source, &path, &ConvertOptions::default(), &[], &mut |_| {}).unwrap();
+    let job = ConvertJob { output: &path, options: &ConvertOptions::default(), command: &[] };
+    convert(source, &job, &mut |_| {}).unwrap();
     path
 }
 

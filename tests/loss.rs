@@ -14,7 +14,7 @@ use fsbench::measure::{LossOptions, Network, loss};
 use fsbench::net::{
     Checkpoint, FloatNet, NetFile, Origin, Scheme, bullet, forward, forward_integer, quantise, save_float,
 };
-use fsbench::pipeline::convert::{ConvertOptions, convert};
+use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::record::{Cluster, LossRecord, SubsetLoss};
 use fsbench::train::{EvalLoss, LossForm};
 use fsbench::units::{Ply, Seed};
@@ -268,7 +268,8 @@ fn formats_without_games_use_samples_as_clusters() {
     samples.retain(|sample| sample.score.is_some() && sample.result.is_some());
     let path = write(folder.path(), &samples, ScoreUnit::Centipawns);
     let raw = folder.path().join("data.bullet");
-    convert(&path, &raw, &ConvertOptions::default(), &[], &mut |_| {}).unwrap();
+    let job = ConvertJob { output: &raw, options: &ConvertOptions::default(), command: &[] };
+    convert(&path, &job, &mut |_| {}).unwrap();
     let networks = [("a".to_owned(), Network::Integer(integer("piece", 1, 100)))];
     let measure = |path: &Path, limit| {
         let options = LossOptions { limit, ..LossOptions::default() };

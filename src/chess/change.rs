@@ -105,9 +105,9 @@ fn placed(state: u16) -> Option<Placed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::random_game;
     use crate::units::Seed;
-    use rand::RngExt;
-    use shakmaty::{Chess, Position};
+    use shakmaty::Position;
 
     /// Over random games, applying the change gives shakmaty's board after the move.
     #[test]
@@ -115,13 +115,7 @@ mod tests {
         let mut moves_by_kind = [0u32; 4];
         for game in 0..300 {
             let mut rng = Seed(11).stream("change", game);
-            let mut position = Chess::default();
-            for _ in 0..200 {
-                let moves = position.legal_moves();
-                if moves.is_empty() {
-                    break;
-                }
-                let mv = moves[rng.random_range(0..moves.len())];
+            for (position, mv) in random_game(&mut rng, 200) {
                 moves_by_kind[match mv {
                     Move::Castle { .. } => 0,
                     Move::EnPassant { .. } => 1,
@@ -131,7 +125,6 @@ mod tests {
                 let expected = position.clone().play(mv).expect("legal").board().clone();
                 let change = BoardChange::of(mv, position.turn());
                 assert_eq!(change.applied_to(position.board()), expected, "{mv:?}");
-                position.play_unchecked(mv);
             }
         }
         assert!(moves_by_kind.iter().all(|&count| count > 0), "{moves_by_kind:?}");

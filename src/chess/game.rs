@@ -130,24 +130,18 @@ fn en_passant_key(position: &Chess) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::random_game;
     use crate::units::Seed;
-    use rand::RngExt;
 
     /// Over random games, updated keys equal keys computed from scratch.
     #[test]
     fn updated_keys_equal_computed_keys() {
         for game in 0..200 {
             let mut rng = Seed(3).stream("keys", game);
-            let mut position = Chess::default();
-            let mut key = key_of(&position);
-            for _ in 0..150 {
-                let moves = position.legal_moves();
-                if moves.is_empty() {
-                    break;
-                }
-                let mv = moves[rng.random_range(0..moves.len())];
-                let change = BoardChange::of(mv, position.turn());
-                let before = position.clone();
+            let mut key = key_of(&Chess::default());
+            for (before, mv) in random_game(&mut rng, 150) {
+                let change = BoardChange::of(mv, before.turn());
+                let mut position = before.clone();
                 position.play_unchecked(mv);
                 key = key_after(key, &before, &change, &position);
                 assert_eq!(key, key_of(&position), "{mv:?}");

@@ -1,5 +1,5 @@
-//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards, the change that a move makes on
-//! the board, games with their repetitions, and notation.
+//! Chess for NNUE on top of shakmaty's rules: perspectives, orientations, packed boards, the change that a move makes
+//! on the board, games with their repetitions, and notation.
 
 mod change;
 mod game;
@@ -7,6 +7,7 @@ mod mobility;
 mod notation;
 mod packed;
 mod perspective;
+mod random_game;
 
 pub use change::BoardChange;
 pub use game::{Game, GameError};
@@ -18,6 +19,9 @@ pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role,
 
 pub(crate) use game::{key_after, key_after_null, key_of};
 pub(crate) use notation::start_fen;
+#[cfg(test)]
+pub(crate) use random_game::random_game;
+pub(crate) use random_game::random_move;
 
 /// Whether two squares are equal or adjacent, so that the kings cannot occupy them.
 #[must_use]

@@ -50,8 +50,8 @@ pub fn legal_move(text: &str, position: &Chess) -> Option<Move> {
     text.parse::<UciMove>().ok()?.to_move(position).ok()
 }
 
-/// For serde: the start position of a game as a FEN. Use with `default` and `skip_serializing_if = "is_initial"`, so that
-/// the initial position is left out.
+/// For serde: the start position of a game as a FEN. Use with `default` and `skip_serializing_if = "is_initial"`, so
+/// that the initial position is left out.
 pub(crate) mod start_fen {
     use super::{Chess, fen_of, parse_fen};
     use serde::de::Error;

@@ -24,9 +24,10 @@ use crate::units::Seed;
 
 /// Play matches between networks and UCI engines, and estimate Elo
 ///
-/// Each opening is played twice with colours swapped; Elo and its 95% interval are computed from these pairs. With --nodes
-/// the same match gives the same games, whatever --concurrency. A match with --out continues where it was interrupted.
-/// Networks play with fsbench's own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI engine.
+/// Each opening is played twice with colours swapped; Elo and its 95% interval are computed from these pairs. With
+/// --nodes the same match gives the same games, whatever --concurrency. A match with --out continues where it was
+/// interrupted. Networks play with fsbench's own search; `uci:PROGRAM` or `uci:PROGRAM|Option=value|…` names a UCI
+/// engine.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, .nnue files, or UCI engines as uci:PROGRAM|Option=value
@@ -220,7 +221,8 @@ fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
     load_player(Path::new(text), &arguments.hints)
 }
 
-/// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its start.
+/// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its
+/// start.
 fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
     let refused = |text: &str| Failure::Request(anyhow!("--equal-cost {text}"));
     let [first, second] = players else { return Err(refused("compares two players; give two")) };

@@ -228,6 +228,18 @@ mod tests {
         command.debug_assert();
     }
 
+    /// The trainer and the service that it starts read the same samples of a binpack.
+    #[test]
+    fn commands_agree_on_how_data_are_read() {
+        let command = <Arguments as clap::CommandFactory>::command();
+        let default = |name: &str| {
+            let verb = command.find_subcommand(name).expect("a command");
+            let option = verb.get_arguments().find(|argument| argument.get_long() == Some("read")).expect("--read");
+            option.get_default_values().to_vec()
+        };
+        assert_eq!(default("train"), default("samples-service"));
+    }
+
     #[test]
     fn a_cause_is_printed_once() {
         let disk_error = || io::Error::other("disk gone");

@@ -1,6 +1,5 @@
 //! `fsbench samples-service`: batches in shared memory for a trainer in any language.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::dataset::{progress, warn_without_plies};
@@ -9,8 +8,8 @@ use super::sample::Data;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
 use crate::data::formats::binpack::{Segments, UsableSamples};
-use crate::data::formats::{self, detect, is_compressed, score_unit};
-use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
+use crate::data::formats::score_unit;
+use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
 use crate::pipeline::{BuildError, BuildOptions, Manifest, default_cache, open_or_build_with};
 use crate::service::{
@@ -151,18 +150,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Opens the request's feature set and data; builds data that are not in a `.fsd` file.
 fn prepare(request: Request) -> Result<PreparedStream, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
-    // A compressed binpack can only be read from its start, so its segments cannot be decoded in any order.
-    let can_decode = |path: &Path| -> Result<bool, DataError> {
-        Ok(detect(path)? == formats::Format::Binpack && !is_compressed(path)?)
-    };
-    let stream = match request.read_mode {
-        ReadMode::Auto if can_decode(&request.data).map_err(refused)? => {
+    let stream = match request.read_mode.in_effect(&request.data).map_err(refused)? {
+        ReadMode::Auto => {
             if request.min_ply.is_some() {
                 return Err(min_ply_error(&request, "is decoded without a filter; give --read built to filter it"));
             }
             prepare_binpack(request, set)?
         }
-        ReadMode::Auto | ReadMode::Built => prepare_built(request, set)?,
+        ReadMode::Built => prepare_built(request, set)?,
     };
     if stream.unusable > 0 {
         note!("left out {} samples without {}", stream.unusable, required(stream.request()));

@@ -22,7 +22,8 @@ use crate::units::Seed;
 ///
 /// OUT then holds config.json, metrics.jsonl, checkpoint.safetensors (to continue from), best.safetensors (the float
 /// weights of the epoch with the lowest validation loss), network.safetensors (the same, quantised), last.safetensors
-/// (the last epoch's, quantised) and, once the run has finished, outcome.json.
+/// (the last epoch's, quantised) and, once the run has finished, outcome.json. An option at its default value passes
+/// where it has no effect on the run; any other value is refused.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression [default: piece]

@@ -161,7 +161,7 @@ pub struct Input {
     reader: Box<dyn BufRead + Send>,
     pub compression: Compression,
     pub origin: InputPath,
-    pub meter: Meter,
+    pub meter: ContentMeter,
 }
 
 impl Input {
@@ -172,8 +172,8 @@ impl Input {
     pub fn open(origin: &InputPath) -> Result<Input, DataError> {
         let path = origin.path();
         let raw = origin.open().map_err(DataError::read(&path))?;
-        let meter = Meter::default();
-        let opened = unpacked(Metered { raw, meter: meter.clone() }).map_err(DataError::read(&path))?;
+        let meter = ContentMeter::default();
+        let opened = unpacked(MeteredReader { raw, meter: meter.clone() }).map_err(DataError::read(&path))?;
         check_text(&opened.beginning, &path)?;
         let Unpacked { reader, compression, .. } = opened;
         Ok(Input { reader, compression, origin: origin.clone(), meter })
@@ -183,7 +183,7 @@ impl Input {
     #[cfg(test)]
     pub fn from_bytes(bytes: Vec<u8>) -> Input {
         let (reader, compression) = (Box::new(Cursor::new(bytes)), Compression::None);
-        Input { reader, compression, origin: InputPath::Stdin, meter: Meter::default() }
+        Input { reader, compression, origin: InputPath::Stdin, meter: ContentMeter::default() }
     }
 
     /// Appends `limit` bytes and returns their number, which is smaller only at the end. Before an error, the bytes
@@ -227,9 +227,9 @@ pub fn hash_file(path: &Path) -> Result<(u64, blake3::Hash), DataError> {
 
 /// Counts and hashes the bytes read from a source, as stored.
 #[derive(Clone, Default)]
-pub struct Meter(Arc<Mutex<blake3::Hasher>>);
+pub struct ContentMeter(Arc<Mutex<blake3::Hasher>>);
 
-impl Meter {
+impl ContentMeter {
     fn hasher(&self) -> MutexGuard<'_, blake3::Hasher> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -246,13 +246,13 @@ impl Meter {
     }
 }
 
-/// A reader that feeds a [`Meter`].
-pub struct Metered<R> {
+/// A reader that feeds a [`ContentMeter`].
+pub struct MeteredReader<R> {
     raw: R,
-    meter: Meter,
+    meter: ContentMeter,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for MeteredReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.raw.read(buffer)?;
         self.meter.hasher().update(&buffer[..read]);

@@ -17,7 +17,7 @@ pub use error::DataError;
 pub use formats::ScoreUnit;
 pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, InputPath};
-pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, Skipped, SkippedGame, Speed, games};
+pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, SkippedGame, SkippedGames, Speed, games};
 pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
 pub use truncation::install_truncation_handler;
 

@@ -170,12 +170,12 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
         let (request, resolved) = match known {
             Some(known) => (known.request.clone(), known.resolved.clone()),
             None => {
-                let request = experiment.set_request(&written);
-                let resolved = executor.resolve_set(&request).map_err(|error| ExperimentError::Set {
-                    at: experiment.location_of(&row.set),
-                    set: written.clone(),
-                    message: error.to_string(),
-                })?;
+                let error = |message: String| {
+                    let at = experiment.location_of(&row.set);
+                    ExperimentError::Set { at, set: written.clone(), message }
+                };
+                let request = experiment.set_request(&written).map_err(|mistake| error(mistake.to_string()))?;
+                let resolved = executor.resolve_set(&request).map_err(|failure| error(failure.to_string()))?;
                 (request, resolved)
             }
         };

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use crate::data::{Method, Needs, ScoreUnit};
-use crate::features::is_name;
+use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::train::TrainSettings;
@@ -194,21 +194,28 @@ impl Experiment {
     }
 
     /// A set as the command line takes it. A file beside the experiment, named by path or without `.toml`, takes
-    /// precedence over any other set.
-    #[must_use]
-    pub fn set_request(&self, written: &str) -> String {
+    /// precedence over any other set. An expression that names such files becomes a definition that contains theirs.
+    ///
+    /// # Errors
+    /// When an expression names a file beside the experiment and has a mistake.
+    pub fn set_request(&self, written: &str) -> Result<String, FeatureError> {
         let file = match written.ends_with(".toml") {
             true => Some(PathBuf::from(written)),
             false => is_name(written).then(|| PathBuf::from(format!("{written}.toml"))),
         };
-        let beside = file.and_then(|file| self.beside(&file));
-        beside.map_or_else(|| written.to_owned(), |path| path.display().to_string())
+        let Some(file) = file else {
+            return Ok(expression_with_files(written, self.folder())?.unwrap_or_else(|| written.to_owned()));
+        };
+        Ok(self.beside(&file).map_or_else(|| written.to_owned(), |path| path.display().to_string()))
+    }
+
+    fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new(""))
     }
 
     /// The path of a file in the experiment's folder, if it exists.
     fn beside(&self, written: &Path) -> Option<PathBuf> {
-        let folder = self.file.parent().unwrap_or(Path::new(""));
-        Some(folder.join(written)).filter(|path| path.is_file())
+        Some(self.folder().join(written)).filter(|path| path.is_file())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads definitions: a TOML file or an expression, with the definitions that it names.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,8 @@ pub struct Definition {
     pub comment: Option<String>,
 }
 
-/// Loads the definition that a request names: the path of a TOML file, a set's name, or an expression.
+/// Loads the definition that a request names: the path of a TOML file, a set's name, or an expression. A request can
+/// also be the text of a self-contained definition, as [`expression_with_files`] gives.
 ///
 /// # Errors
 /// When no set has this name, the file cannot be read, or the definition has a mistake.
@@ -109,10 +111,30 @@ pub fn load(request: &str) -> Result<Definition, FeatureError> {
         let UnknownName { nearest, searched } = library::unknown(request, Siblings::Nothing);
         let name = request.strip_suffix(".toml").unwrap_or(request).to_owned();
         return Err(FeatureError::UnknownSet { name, nearest, searched });
+    } else if request.contains('"') {
+        // Only TOML has quotes.
+        return parse(request);
     } else {
-        loader.expression(request)?
+        loader.expression(request, Siblings::Nothing)?
     };
     Ok(loaded.into_definition())
+}
+
+/// The self-contained definition of an expression that names files in `folder`, as TOML; `None` if it names none.
+///
+/// # Errors
+/// When the definition has a mistake.
+pub fn expression_with_files(expression: &str, folder: &Path) -> Result<Option<String>, FeatureError> {
+    let siblings = Siblings::Folder(folder);
+    let names_file = |term: &BlockExpr| match term {
+        BlockExpr::Named { name, .. } => siblings.named(name).is_some(),
+        BlockExpr::Product(_) => false,
+    };
+    if !syntax::parse(expression).is_ok_and(|terms| terms.iter().any(names_file)) {
+        return Ok(None);
+    }
+    let definition = Loader::default().expression(expression, siblings)?.into_definition();
+    Ok(Some(definition.text))
 }
 
 /// Loads a shipped definition; the user's `feature_sets` folders are not searched.
@@ -180,7 +202,7 @@ impl Loader {
         self.text(&source, file.siblings(), file.stem(), Author::Person)
     }
 
-    fn expression(&mut self, text: &str) -> Result<Loaded, FeatureError> {
+    fn expression(&mut self, text: &str, siblings: Siblings<'_>) -> Result<Loaded, FeatureError> {
         let name = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let standalone = StandaloneDefinition {
             name: Some(name.clone()),
@@ -195,7 +217,8 @@ impl Loader {
             definitions: BTreeMap::new(),
         };
         let expression = ExpressionText { source: SourceText::new("expression", text), offset: 0 };
-        self.blocks(name, standalone, &BTreeMap::new(), &expression, &[], NameScope::default())
+        let scope = NameScope { embedded: None, siblings };
+        self.blocks(name, standalone, &BTreeMap::new(), &expression, &[], scope)
     }
 
     fn text(

@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{BlockSpec, DROPPED};
+use super::spec::{BlockSpec, DROPPED, Multiplicity};
+use crate::chess::{BlackOrientation, Mirror, Orientation};
 
 /// Hash (BLAKE3) of a set's canonical expansion: expression, orientation, multiplicity, buckets and selection; not its
 /// name, description or factor. Sets of equal identity number the same features the same way. 64 hex digits.
@@ -25,19 +26,75 @@ impl Identity {
     }
 }
 
-/// The text that a block contributes to the hash. It contains the `Debug` forms of [`crate::chess::Orientation`] and
-/// [`super::Multiplicity`], so names of their fields and variants must not change.
+/// The text that a block contributes to the hash.
 fn canonical_line(block: &BlockSpec) -> String {
-    let tables: String = block.buckets().iter().map(|bucket| format!(" {}={:?}", bucket.name, bucket.table)).collect();
+    let tables: String =
+        block.buckets().iter().map(|bucket| format!(" {}={}", bucket.name, list(bucket.table.iter()))).collect();
     let selected = block.renumbering.as_ref().map_or_else(String::new, |renumbering| {
         let selected = renumbering.iter().enumerate().filter(|(_, index)| **index != DROPPED);
-        format!(" selected {} {:?}", block.offset, selected.collect::<Vec<_>>())
+        format!(" selected {} {}", block.offset, list(selected.map(|(element, index)| format!("({element}, {index})"))))
     });
-    format!("{:?} {:?} {}{tables}{selected}\n", block.orientation, block.multiplicity, block.canonical)
+    let (orientation, multiplicity) = (orientation_text(block.orientation), multiplicity_text(block.multiplicity));
+    format!("{orientation} {multiplicity} {}{tables}{selected}\n", block.canonical)
+}
+
+fn list(items: impl Iterator<Item = impl ToString>) -> String {
+    format!("[{}]", items.map(|item| item.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+fn orientation_text(orientation: Orientation) -> String {
+    let black = match orientation.black {
+        BlackOrientation::Flip => "Flip",
+        BlackOrientation::Rotate => "Rotate",
+    };
+    let mirror = match orientation.mirror {
+        Mirror::None => "None",
+        Mirror::KingLeft => "KingLeft",
+        Mirror::KingRight => "KingRight",
+    };
+    format!("Orientation {{ black: {black}, mirror: {mirror} }}")
+}
+
+const fn multiplicity_text(multiplicity: Multiplicity) -> &'static str {
+    match multiplicity {
+        Multiplicity::Set => "Set",
+        Multiplicity::Bag => "Bag",
+    }
 }
 
 impl Display for Identity {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::FeatureSet;
+
+    /// Identities stand in networks and checkpoints, so these texts must never change.
+    #[test]
+    fn hashed_texts_stay_as_they_are() {
+        let check = |definition: &str, expected: &str| {
+            let set = FeatureSet::from_definition(definition).expect("a definition");
+            let found: String = set.blocks().iter().map(|block| canonical_line(block.spec())).collect();
+            assert_eq!(found, expected);
+        };
+        let plain = "features = \"file(P) for P in pieces\"\n";
+        check(plain, "Orientation { black: Flip, mirror: None } Set file(P) for P in pieces\n");
+        check(
+            &format!("{plain}black = \"rotate\"\nmirror = \"king-left\"\nmultiplicity = \"bag\""),
+            "Orientation { black: Rotate, mirror: KingLeft } Bag file(P) for P in pieces\n",
+        );
+        check(
+            &format!("{plain}mirror = \"king-right\"\nselected = \"2 5\""),
+            "Orientation { black: Flip, mirror: KingRight } Set file(P) for P in pieces selected 0 [(2, 0), (5, 1)]\n",
+        );
+        let table = (0..64).map(|square| (square / 32).to_string()).collect::<Vec<_>>().join(", ");
+        check(
+            &format!("features = \"bucket(K, half)\"\n[buckets]\nhalf = [{table}]"),
+            &format!("Orientation {{ black: Flip, mirror: None }} Set bucket(K, half) half=[{table}]\n"),
+        );
     }
 }

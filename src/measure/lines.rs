@@ -10,7 +10,7 @@ use shakmaty::Position;
 use super::MeasureError;
 use crate::chess::{Board, BoardChange, Chess, Color, Move};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, detect};
-use crate::data::{DataError, Fsd, Game, Games, Record, Skipped, games};
+use crate::data::{DataError, Fsd, Game, Games, Record, SkippedGames, games};
 use crate::engine::Evaluator;
 
 /// A position and the moves played from it.
@@ -88,7 +88,7 @@ pub(super) fn advance(evaluator: &mut Evaluator<'_>, board: &Board, played: Opti
 pub struct ReadSummary {
     pub games: u64,
     /// Broken games.
-    pub skipped: Skipped,
+    pub skipped: SkippedGames,
     /// Broken samples, in formats of samples.
     pub skipped_samples: SkippedSamples,
 }
@@ -260,7 +260,7 @@ impl LineReader {
         let (skipped, skipped_samples) = match self.format {
             GameFormat::Games(games) => (games.skipped().clone(), SkippedSamples::default()),
             GameFormat::Records { .. } => Default::default(),
-            GameFormat::Samples(samples) => (Skipped::default(), samples.reader.skipped()),
+            GameFormat::Samples(samples) => (SkippedGames::default(), samples.reader.skipped()),
         };
         ReadSummary { games: self.games, skipped, skipped_samples }
     }

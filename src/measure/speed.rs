@@ -124,8 +124,8 @@ fn repeat(
             let at = if repetition % 2 == 0 { turn } else { count - 1 - turn };
             let timing = &mut timings[at];
             let done = repetition * count as u32 + turn as u32;
-            let arranged = if timing.permuted { ", arranged" } else { "" };
-            let activity = format!("{} on {}{arranged}", timing.strategy.name(), timing.back_end.name());
+            let permuted = if timing.permuted { ", permuted" } else { "" };
+            let activity = format!("{} on {}{permuted}", timing.strategy.name(), timing.back_end.name());
             progress(&SpeedProgress { repetitions: Some((done, total)), activity });
             let checksum = timing.measure(track, options.duration);
             if *expected.get_or_insert(checksum) != checksum {

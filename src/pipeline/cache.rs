@@ -76,9 +76,27 @@ fn cached_name(path: &Path, unit: Option<&str>, options: &BuildOptions) -> Resul
     key.update(content_hash.as_bytes());
     key.update(&FSD_VERSION.to_le_bytes());
     key.update(env!("CARGO_PKG_VERSION").as_bytes());
-    key.update(format!("{options:?}").as_bytes());
+    key.update(written(options).as_bytes());
     key.update(unit.unwrap_or_default().as_bytes());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("games");
     Ok(format!("{stem}-{}-{}.fsd", options.method.name(), &key.finalize().to_hex()[..16]))
+}
+
+/// The options as JSON, which unlike Rust's debug text stays the same from one compiler to the next.
+fn written(options: &BuildOptions) -> String {
+    serde_json::to_string(options).expect("numbers, strings and maps with number keys are always JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_written_so_that_they_can_be_read() {
+        for method in [Method::Eval, Method::Pqr] {
+            let options = BuildOptions { min_moves_quantile: Some(0.1), ..BuildOptions::new(method) };
+            assert_eq!(serde_json::from_str::<BuildOptions>(&written(&options)).expect("JSON"), options);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::data::formats::{
     FileUnit, Format, Omissions, SampleReader, SampleWriter, SkippedSamples, UnitConversion, UnitOrigin,
     format_by_name, rescale_scores,
 };
-use crate::data::{DataError, Provenance, Purpose, ScoreUnit, Skipped};
+use crate::data::{DataError, Provenance, Purpose, ScoreUnit, SkippedGames};
 use crate::units::Seed;
 
 /// How to convert. Missing options are derived from the files.
@@ -36,7 +36,7 @@ pub struct Conversion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_said_by: Option<UnitOrigin>,
     #[serde(flatten)]
-    pub account: Omissions,
+    pub omissions: Omissions,
     pub skipped: SkippedSamples,
 }
 
@@ -64,20 +64,27 @@ pub struct ConvertProgress {
     pub length: Option<u64>,
 }
 
-/// Converts `input` to `output`. A `.fsd` file gets a manifest beside it, which records `command`.
+/// What to convert to.
+#[derive(Copy, Clone, Debug)]
+pub struct ConvertJob<'a> {
+    pub output: &'a Path,
+    pub options: &'a ConvertOptions,
+    /// The command line, for the manifest of a `.fsd` file.
+    pub command: &'a [String],
+}
+
+/// Converts `input`. A `.fsd` file gets a manifest beside it.
 ///
 /// # Errors
 /// When the input cannot be read to its end, the format can hold none of its samples, or the output cannot be written.
 /// No file is left behind then.
 pub fn convert(
     input: &Path,
-    output: &Path,
-    options: &ConvertOptions,
-    command: &[String],
+    job: &ConvertJob<'_>,
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
-    let to = target_format(output, options)?;
-    convert_samples(SampleReader::open(input, options.from, options.from_unit)?, output, to, options, command, progress)
+    let to = target_format(job)?;
+    convert_samples(SampleReader::open(input, job.options.from, job.options.from_unit)?, to, job, progress)
 }
 
 /// Converts a stream such as standard input. `options.from` must be binpack, bullet or text.
@@ -87,18 +94,17 @@ pub fn convert(
 pub fn convert_stream(
     input: Box<dyn Read + Send>,
     name: &Path,
-    output: &Path,
-    options: &ConvertOptions,
-    command: &[String],
+    job: &ConvertJob<'_>,
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
-    let to = target_format(output, options)?;
-    let format = options.from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
-    let reader = SampleReader::from_reader(input, name, format, options.from_unit)?;
-    convert_samples(reader, output, to, options, command, progress)
+    let to = target_format(job)?;
+    let ConvertOptions { from, from_unit, .. } = *job.options;
+    let format = from.ok_or(DataError::NoStream { path: name.into(), format: "a file of unknown format" })?;
+    convert_samples(SampleReader::from_reader(input, name, format, from_unit)?, to, job, progress)
 }
 
-fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, DataError> {
+fn target_format(job: &ConvertJob<'_>) -> Result<Format, DataError> {
+    let ConvertJob { output, options, .. } = *job;
     let refuse = |why| DataError::OutputFormat { path: output.into(), why };
     let compressed = ["zst", "gz", "bz2"].iter().any(|ending| output.extension().is_some_and(|found| found == *ending));
     if compressed {
@@ -109,12 +115,11 @@ fn target_format(output: &Path, options: &ConvertOptions) -> Result<Format, Data
 
 fn convert_samples(
     mut reader: SampleReader,
-    output: &Path,
     to: Format,
-    options: &ConvertOptions,
-    command: &[String],
+    job: &ConvertJob<'_>,
     progress: &mut dyn FnMut(ConvertProgress),
 ) -> Result<ConvertSummary, DataError> {
+    let ConvertJob { output, options, command } = *job;
     let FileUnit { unit: from_unit, origin } = reader.unit();
     let default_unit = if to == Format::Fsd { from_unit } else { to.default_unit() };
     let units = UnitConversion { from: from_unit, to: options.to_unit.unwrap_or(default_unit) };
@@ -126,14 +131,14 @@ fn convert_samples(
         writer.push(&block)?;
         progress(ConvertProgress { samples: read, bytes: reader.bytes_read(), length: reader.length() });
     }
-    let mut account = writer.omissions();
-    account.clamped += clamped;
+    let mut omissions = writer.omissions();
+    omissions.clamped += clamped;
     let conversion = Conversion {
         from: reader.format(),
         to,
         score_units: units,
         unit_said_by: Some(origin),
-        account,
+        omissions,
         skipped: reader.skipped(),
     };
     if writer.samples() == 0 {
@@ -156,7 +161,7 @@ fn convert_samples(
         bytes,
         blake3: source_hash.to_hex().to_string(),
         games,
-        skipped: Skipped::default(),
+        skipped: SkippedGames::default(),
         skipped_samples: conversion.skipped.clone(),
         weight: 1.0,
         score_unit: Some(reader.unit()),
@@ -194,7 +199,7 @@ fn manifest_of(summary: &ConvertSummary, source: SourceFile, command: &[String])
 
 /// The samples left out and skipped, for an error message.
 fn describe_left_out(conversion: &Conversion) -> String {
-    let left_out = conversion.account.samples.iter().map(|(why, count)| format!("{count} {}", why.name()));
+    let left_out = conversion.omissions.samples.iter().map(|(why, count)| format!("{count} {}", why.name()));
     let skipped = conversion.skipped.by_reason.iter().map(|(reason, count)| format!("{count} skipped: {reason}"));
     let counts: Vec<String> = left_out.chain(skipped).collect();
     if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) }

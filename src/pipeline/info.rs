@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Manifest;
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitOrigin, all_positions, detect, score_unit};
-use crate::data::{DataError, Fsd, Header, InputPath, Record, ScoreUnit, Skipped};
+use crate::data::{DataError, Fsd, Header, InputPath, Record, ScoreUnit, SkippedGames};
 
 /// Counts and metadata of a file of games or samples.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +27,7 @@ pub struct FileInfo {
     pub hash: String,
     /// Broken games of a file of games.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkippedGames>,
     /// Unreadable entries of other files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_samples: Option<SkippedSamples>,

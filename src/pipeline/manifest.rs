@@ -11,7 +11,7 @@ use super::convert::Conversion;
 use super::generate::Generation;
 use super::label::Labelling;
 use crate::data::formats::{FileUnit, Format, SkippedSamples};
-use crate::data::{DataError, Fsd, Purpose, ScoreUnit, Skipped};
+use crate::data::{DataError, Fsd, Purpose, ScoreUnit, SkippedGames};
 use crate::output::{OutputFile, SealedFile};
 
 /// A file from which the samples come.
@@ -26,7 +26,7 @@ pub struct SourceFile {
     pub blake3: String,
     pub games: u64,
     /// Broken games, of PGN.
-    pub skipped: Skipped,
+    pub skipped: SkippedGames,
     /// Unreadable samples, of other formats.
     #[serde(default)]
     pub skipped_samples: SkippedSamples,

@@ -14,8 +14,8 @@ use crate::data::{Eval, GameResult};
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjudication {
-    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's last
-    /// score is at or above it.
+    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
+    /// last score is at or above it.
     pub resign_score: u16,
     pub resign_moves: u16,
     /// A draw after `draw_moves` scores in a row of each side within ± this.
@@ -48,8 +48,9 @@ impl Adjudicator {
         Adjudicator { rules, losing: [0; 2], last: [None; 2], level: 0 }
     }
 
-    /// Takes the score of the side that moves (its own view) at move number `fullmove`; `zeroing`: the move is a capture or
-    /// a pawn move. A missing score starts all counts again. Returns the result (White's view) once the rules decide the game.
+    /// Takes the score of the side that moves (its own view) at move number `fullmove`; `zeroing`: the move is a capture
+    /// or a pawn move. A missing score starts all counts again. Returns the result (White's view) once the rules decide
+    /// the game.
     pub(super) fn observe(
         &mut self,
         turn: Color,

@@ -121,8 +121,8 @@ impl MatchGame {
         Ok(MatchGame { number: game, white, black, start, moves: played, result, termination })
     }
 
-    /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score in
-    /// pawns (`M5`: mate in five moves), the depth and the time.
+    /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score
+    /// in pawns (`M5`: mate in five moves), the depth and the time.
     #[must_use]
     pub fn pgn(&self, names: &[String]) -> String {
         let mut pgn = PgnWriter::new();

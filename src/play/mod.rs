@@ -1,7 +1,7 @@
 //! Playing strength: matches between networks and UCI engines, and what their results say about Elo.
 //!
-//! [`play_match`] plays openings in pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after the
-//! other, [`ratings`] compares more than two players.
+//! [`play_match`] plays openings in pairs with colours swapped; [`Pairs`] counts them, [`Sprt`] tests them one after
+//! the other, [`ratings`] compares more than two players.
 
 mod adjudication;
 mod equal_cost;

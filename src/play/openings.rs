@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 
-use rand::RngExt;
 use shakmaty::{Chess, Position};
 
 use super::player::{NetworkPlayer, Player};
 use super::{MatchError, PlayerKind};
-use crate::chess::key_of;
+use crate::chess::{key_of, random_move};
 use crate::engine::BackEnd;
 use crate::search::{Game, Limits, Score, Searcher};
 use crate::units::Seed;
@@ -79,11 +78,7 @@ fn random_walk(plies: u16, seed: Seed, number: u64) -> Option<Chess> {
     let mut rng = seed.stream("openings", number);
     let mut position = Chess::default();
     for _ in 0..plies {
-        let moves = position.legal_moves();
-        if moves.is_empty() {
-            return None;
-        }
-        position.play_unchecked(moves[rng.random_range(0..moves.len())]);
+        position.play_unchecked(random_move(&position, &mut rng)?);
     }
     (!position.is_game_over() && !position.is_check()).then_some(position)
 }

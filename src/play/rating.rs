@@ -1,8 +1,8 @@
 //! Ratings of more than two players.
 //!
-//! Bradley–Terry model, a draw counting half a point: the expected score of i against j is 1/(1 + 10^((rⱼ − rᵢ)/400)). The
-//! ratings maximise the likelihood (Hunter 2004, the minorisation–maximisation step); intervals come from a bootstrap over
-//! game pairs, because the two games of an opening are correlated.
+//! Bradley–Terry model, a draw counting half a point: the expected score of i against j is 1/(1 + 10^((rⱼ − rᵢ)/400)).
+//! The ratings maximise the likelihood (Hunter 2004, the minorisation–maximisation step); intervals come from a
+//! bootstrap over game pairs, because the two games of an opening are correlated.
 
 use rand::RngExt;
 use serde::Serialize;

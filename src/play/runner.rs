@@ -1,7 +1,7 @@
 //! Plays a match: games in parallel, kept in a journal as they end. Each game depends only on the match and its number.
 //!
-//! Games are counted in the order of their numbers, so the result of a match at a node limit, and where a sequential test
-//! stops it, do not depend on how many are played at once.
+//! Games are counted in the order of their numbers, so the result of a match at a node limit, and where a sequential
+//! test stops it, do not depend on how many are played at once.
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ pub struct MatchResult {
 /// Plays a match, or continues it. `folder` gets the journal (`games.jsonl`) and the counted games (`games.pgn`).
 ///
 /// # Errors
-/// When players or openings cannot be used, an engine fails, or a file cannot be read or written. Finished games stay in
-/// the journal; the same call continues from there.
+/// When players or openings cannot be used, an engine fails, or a file cannot be read or written. Finished games stay
+/// in the journal; the same call continues from there.
 pub fn play_match(
     players: &[Player],
     settings: &MatchSettings,

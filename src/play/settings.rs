@@ -10,7 +10,8 @@ use super::schedule::Schedule;
 use super::sprt::Sprt;
 use crate::units::Seed;
 
-/// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the waiting times of `setup` determine its games.
+/// The settings of a match. All but `pairs`, `sprt`, `concurrency` and the waiting times of `setup` determine its
+/// games.
 #[derive(Clone, Debug)]
 pub struct MatchSettings {
     pub limit: MoveLimit,

@@ -76,10 +76,9 @@ fn least_valuable(board: &Board, pieces: Bitboard) -> Option<(Role, shakmaty::Sq
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::{legal_move, parse_fen, random_game};
     use crate::units::Seed;
-    use rand::RngExt;
-    use shakmaty::fen::Fen;
-    use shakmaty::{CastlingMode, Chess, Position, Square};
+    use shakmaty::{Position, Square};
 
     /// SEE by recursion: each side may capture on `target` with its least valuable attacker or stop. Ignores pins and
     /// promotions.
@@ -102,13 +101,8 @@ mod tests {
         let mut captures = 0;
         for game in 0..300 {
             let mut rng = Seed(8).stream("exchange", game);
-            let mut position = Chess::default();
-            for _ in 0..120 {
-                let moves = position.legal_moves();
-                if moves.is_empty() {
-                    break;
-                }
-                for mv in &moves {
+            for (position, _) in random_game(&mut rng, 120) {
+                for mv in &position.legal_moves() {
                     let Move::Normal { capture, from, to, role, promotion: None } = *mv else { continue };
                     let mut after = position.board().clone();
                     after.discard_piece_at(from);
@@ -118,7 +112,6 @@ mod tests {
                     assert!(at_least(gain) && !at_least(gain + 1), "{mv:?} {gain} in {:?}", position.board());
                     captures += u32::from(capture.is_some());
                 }
-                position.play_unchecked(moves[rng.random_range(0..moves.len())]);
             }
         }
         assert!(captures > 1_000, "{captures}");
@@ -127,9 +120,8 @@ mod tests {
     #[test]
     fn known_exchanges() {
         let check = |fen: &str, uci: &str, gain: i32| {
-            let position: Chess =
-                fen.parse::<Fen>().expect("a FEN").into_position(CastlingMode::Standard).expect("legal");
-            let mv = uci.parse::<shakmaty::uci::UciMove>().expect("UCI").to_move(&position).expect("legal");
+            let position = parse_fen(fen).expect("a FEN");
+            let mv = legal_move(uci, &position).expect("legal");
             let at_least = |threshold| see_at_least(position.board(), position.turn(), mv, threshold);
             assert!(at_least(gain) && !at_least(gain + 1), "{fen} {uci}");
         };

@@ -1,13 +1,14 @@
 //! A consumer's request to a sample service.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::schedule::Schedule;
 use super::{Layout, Shard, ShmNaming};
-use crate::data::{Method, Needs, ScoreUnit, Split};
+use crate::data::formats::{Format, detect, is_compressed};
+use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
 use crate::units::Seed;
 
 /// How samples are read from files that are not `.fsd`.
@@ -19,6 +20,20 @@ pub enum ReadMode {
     Auto,
     /// Every file is first built into a `.fsd` file in the cache, with the method's filters.
     Built,
+}
+
+impl ReadMode {
+    /// The mode in effect for this file: `Built`, unless it can be decoded while it is served. A compressed binpack can
+    /// only be read from its start, so its segments cannot be decoded in any order.
+    ///
+    /// # Errors
+    /// When the file cannot be read or its format is unknown.
+    pub fn in_effect(self, data: &Path) -> Result<ReadMode, DataError> {
+        match self {
+            ReadMode::Auto if detect(data)? == Format::Binpack && !is_compressed(data)? => Ok(ReadMode::Auto),
+            ReadMode::Auto | ReadMode::Built => Ok(ReadMode::Built),
+        }
+    }
 }
 
 /// The options of `samples-service`. The same request over the same data gives the same batches, whatever `slots`,

@@ -14,7 +14,7 @@ use crate::data::formats::{UnitOrigin, score_unit};
 use crate::data::{Method, ScoreUnit};
 use crate::features::{Factors, FeatureSet};
 use crate::net::{self, FloatNet, Origin};
-use crate::service::Description;
+use crate::service::{Description, ReadMode};
 
 /// A run's progress. It holds no times, so that a resumed run ends with the same bytes as an uninterrupted one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -224,7 +224,7 @@ pub fn load(
     Ok(LoadedCheckpoint { factored, lookahead, first_moments, second_moments, net, progress })
 }
 
-/// Whether a run's data have the contents they had when it began.
+/// Whether a run's data, or its network to start from, have the contents they had when it began.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum DataMatch {
     Same,
@@ -234,12 +234,17 @@ pub enum DataMatch {
 }
 
 /// Checks that a run of `asked` may continue one of `stored`: everything that affects the result is equal, except for
-/// the number of epochs. The spelling of the set, the data's path and the number of threads do not affect it. Another
-/// device is accepted, although it rounds differently.
+/// the number of epochs. The spelling of the set, the paths of the data and of the network to start from, and the
+/// number of threads do not affect it. Another device is accepted, although it rounds differently.
 ///
 /// # Errors
 /// The differences, as text.
 pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch) -> Result<(), String> {
+    let start = match (&stored.start_hash, &asked.start_hash) {
+        (Some(stored), Some(asked)) if stored == asked => DataMatch::Same,
+        (Some(_), Some(_)) => DataMatch::Changed,
+        _ => DataMatch::Unknown,
+    };
     let neutral = |config: &TrainConfig| {
         // Where steps depend on the number of epochs, it must stay.
         let TrainSettings { epochs, optimisation, eval_loss, .. } = &config.settings;
@@ -247,9 +252,15 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
         let epochs = if fixed_end { *epochs } else { 0 };
         let mut config = TrainConfig { set: String::new(), ..config.effective() };
         config.settings = TrainSettings { epochs, threads: None, device: DeviceChoice::default(), ..config.settings };
+        config.read_mode = read_mode_in_effect(config.read_mode, &config.data);
         config.from_unit = recorded_unit(config.method, &config.data, config.from_unit);
         if let Some(second) = &mut config.second {
+            second.read_mode = read_mode_in_effect(second.read_mode, &second.data);
             second.from_unit = recorded_unit(second.method, &second.data, second.from_unit);
+        }
+        config.start_hash = None;
+        if start != DataMatch::Unknown {
+            config.start = None;
         }
         if data == DataMatch::Same {
             config.data = PathBuf::new();
@@ -264,7 +275,15 @@ pub fn check_same_run(stored: &TrainConfig, asked: &TrainConfig, data: DataMatch
     if data == DataMatch::Changed {
         differences.push("the contents of its data have changed since it began".into());
     }
+    if start == DataMatch::Changed {
+        differences.push("the network of --start is not the one that it began with".into());
+    }
     if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) }
+}
+
+/// Of data that cannot be decoded in training, both modes are the same.
+fn read_mode_in_effect(mode: ReadMode, data: &Path) -> ReadMode {
+    mode.in_effect(data).unwrap_or(mode)
 }
 
 /// The unit of a run's scores if the data do not state it: centipawns before there was a choice.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
-use crate::data::{DataError, Method, ScoreUnit};
+use crate::data::{DataError, Method, ScoreUnit, content_hash};
 use crate::net::Scheme;
 use crate::service::{ReadMode, Request};
 use crate::units::Seed;
@@ -28,9 +28,9 @@ pub struct TrainConfig {
     #[arg(long, value_name = "UNIT")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_unit: Option<ScoreUnit>,
-    /// built: the data are filtered as the method requires; auto: every sample of a binpack is used, decoded in
-    /// training
-    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value = "built")]
+    /// auto: every sample of a binpack is used, decoded in training; built: the data are filtered as the method
+    /// requires
+    #[arg(long = "read", alias = "source", value_name = "HOW", value_enum, default_value_t)]
     #[serde(rename = "source", default = "built")]
     pub read_mode: ReadMode,
     /// The method to learn by
@@ -54,6 +54,10 @@ pub struct TrainConfig {
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
+    /// Hash of the contents of `start`, set when the run begins; absent in runs of earlier versions.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_hash: Option<String>,
     #[command(flatten)]
     #[serde(flatten, deserialize_with = "recorded")]
     pub settings: TrainSettings,
@@ -236,7 +240,8 @@ impl TrainSettings {
 }
 
 impl TrainConfig {
-    /// A run over built data. Everything else that `settings` do not hold has the command line's default.
+    /// A run over built data, unlike the command line's default. Everything else that `settings` do not hold has the
+    /// command line's default.
     #[must_use]
     pub fn new(
         set: impl Into<String>,
@@ -255,6 +260,7 @@ impl TrainConfig {
             pawn: default_pawn(),
             second: None,
             start: None,
+            start_hash: None,
             settings: settings.complete(),
         }
     }
@@ -317,6 +323,16 @@ impl TrainConfig {
             determine(second.method, &second.data, &mut second.from_unit)?;
         }
         Ok(config)
+    }
+}
+
+impl TrainConfig {
+    /// The same run with the hash of the network to start from, if its file can be read: a run that continues may have
+    /// lost it.
+    #[must_use]
+    pub(super) fn with_start_hash(self) -> TrainConfig {
+        let start_hash = self.start.as_deref().and_then(|start| content_hash(start).ok());
+        TrainConfig { start_hash, ..self }
     }
 }
 

@@ -59,6 +59,16 @@ impl EvalLoss {
         }
     }
 
+    /// The same loss with the numbers that its form does not use at their defaults.
+    #[must_use]
+    pub fn effective(self) -> EvalLoss {
+        let default = EvalLoss::default();
+        match self.form {
+            LossForm::Power => EvalLoss { epsilon: default.epsilon, ..self },
+            LossForm::Epsilon => EvalLoss { form: self.form, epsilon: self.epsilon, ..default },
+        }
+    }
+
     /// A message about the first number that is out of range.
     #[must_use]
     pub fn problem(&self) -> Option<String> {

@@ -28,7 +28,7 @@ impl TrainingRun<'_> {
     /// See [`TrainError`]. In any case the directory holds only complete files, and the run can be resumed.
     pub fn train(&self, observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {
         self.config.validate()?;
-        let config = &self.config.with_score_units().map_err(ServiceError::from)?;
+        let config = &self.config.with_score_units().map_err(ServiceError::from)?.with_start_hash();
         TrainingRun { config, ..*self }.run(observer)
     }
 

@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    EvalLoss, LossForm, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainConfig, TrainError,
-    TrainSettings,
+    EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainConfig, TrainError, TrainSettings,
 };
 use crate::data::Method;
 use crate::service::Request;
@@ -89,12 +88,7 @@ impl TrainSettings {
     pub fn effective(&self, methods: &[Method]) -> TrainSettings {
         let mut settings = self.clone();
         let TrainSettings { shape_options, optimisation, eval_loss, pqr_loss, .. } = &mut settings;
-        let default = EvalLoss::default();
-        *eval_loss = match (methods.contains(&Method::Eval), eval_loss.form) {
-            (false, _) => default,
-            (true, LossForm::Power) => EvalLoss { epsilon: default.epsilon, ..*eval_loss },
-            (true, form @ LossForm::Epsilon) => EvalLoss { form, epsilon: eval_loss.epsilon, ..default },
-        };
+        *eval_loss = if methods.contains(&Method::Eval) { eval_loss.effective() } else { EvalLoss::default() };
         if !methods.contains(&Method::Pqr) {
             *pqr_loss = PqrLoss::default();
         }
@@ -168,7 +162,7 @@ fn compare(key: &str, a: &Value, b: &Value, found: &mut Vec<(String, Value, Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::SecondMethod;
+    use crate::train::{LossForm, SecondMethod};
 
     fn config() -> TrainConfig {
         let settings = TrainSettings { l1: 16, hidden: vec![8], epochs: 1, ..TrainSettings::default() };

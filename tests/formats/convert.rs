@@ -176,7 +176,7 @@ fn every_reader_accepts_a_unit_and_reports_it() {
     let text = fsbench(&["dataset", "info", "x.binpack"], folder.path());
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(
-        text.contains("internal units, 208 a pawn (assumed, because the file does not say; see --from-unit)"),
+        text.contains("internal units, 208 per pawn (assumed, because the file does not say; see --from-unit)"),
         "{text}"
     );
 
@@ -192,7 +192,7 @@ fn every_reader_accepts_a_unit_and_reports_it() {
     let (scores, unit, source, said) = build(&["a.fsd", "x.binpack"]);
     assert_eq!((scores, unit), (vec![208, -104, 31_998, -3], ScoreUnit::STOCKFISH));
     assert_eq!(source, FileUnit { unit: ScoreUnit::STOCKFISH, origin: UnitOrigin::FormatDefault });
-    assert!(said.contains("the scores of x.binpack are assumed to be internal units, 208 a pawn"), "{said}");
+    assert!(said.contains("the scores of x.binpack are assumed to be internal units, 208 per pawn"), "{said}");
     let (_, unit, source, said) = build(&["a.fsd", "x.binpack", "--from-unit", "cp"]);
     assert_eq!((unit, source.origin, said.as_str()), (ScoreUnit::Centipawns, UnitOrigin::Request, ""));
     // Files with different units are converted to one. `--from-unit` only applies to files that do not record theirs.

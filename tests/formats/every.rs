@@ -105,6 +105,13 @@ fn filters_by_ply_pass_samples_without_plies() {
     check(&output, 0, "neighbouring positions of a game can be on both sides");
     let built: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&built["samples"], &built["dropped"]), (&built["positions"], &json!({})));
+    // Each sample would count as the first of its game.
+    for option in [&["--skip-unlikely"][..], &["--balance", "ply"]] {
+        let build = ["dataset", "build", "x.bullet", "--method", "eval", "--out", "s.fsd"];
+        let reason = format!("records no plies, which {} needs", option.join(" "));
+        check(&fsbench(&[&build, option].concat(), folder.path()), 2, &reason);
+        assert!(!folder.path().join("s.fsd").exists());
+    }
     // Text has plies.
     let output = fsbench(&["dataset", "build", "x.txt", "--method", "eval", "--out", "t.fsd"], folder.path());
     check(&output, 0, "");

@@ -1,7 +1,7 @@
 //! Runs that are resumed, continued, refused or killed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use fsbench::chess::Perspective;
 use fsbench::data::Method;
 use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile, Scheme};
+use fsbench::service::ReadMode;
 use fsbench::train::{
     EpochMetrics, EvalLoss, Optimisation, Optimiser, Schedule, Silent, TrainConfig, TrainError, TrainOutcome,
     TrainingRun, run_dir,
@@ -127,6 +128,28 @@ fn a_run_begins_with_the_network_of_another_method() {
     let other = TrainConfig { set: "compact".into(), ..second };
     let error = workspace.run(&other, "other", false, &mut Silent).expect_err("another set");
     assert!(error.is_request() && error.to_string().contains("the network belongs to feature set `PIECE`"), "{error}");
+}
+
+/// A copy of the network that a run began with is the same network; another network in its place is not.
+#[test]
+fn a_run_continues_with_the_network_that_it_began_with() {
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Eval), |settings| settings.epochs = 1);
+    for (name, seed) in [("first", 0), ("other", 1)] {
+        let config = TrainConfig { seed: Seed(seed), ..config.clone() };
+        workspace.run(&config, name, false, &mut Silent).expect("trained");
+    }
+    let network = |name: &str| workspace.path(name).join(run_dir::BEST);
+    let begun_with = |start: PathBuf| TrainConfig { start: Some(start), ..config.clone() };
+    workspace.run(&begun_with(network("first")), "run", false, &mut StopAt::new(5)).expect_err("stopped");
+    let copy = workspace.path("copy.safetensors");
+    fs::copy(network("first"), &copy).expect("copied");
+    fs::copy(network("other"), network("first")).expect("replaced");
+    let error = workspace.run(&begun_with(network("first")), "run", true, &mut Silent).expect_err("another network");
+    assert!(error.to_string().contains("the network of --start is not the one"), "{error}");
+    // How a binpack is read makes no difference to a .fsd file.
+    let same = TrainConfig { read_mode: ReadMode::Auto, ..begun_with(copy) };
+    workspace.run(&same, "run", true, &mut Silent).expect("the same network");
 }
 
 /// Steps per epoch of the fixture's eval samples.

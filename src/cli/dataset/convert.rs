@@ -9,7 +9,9 @@ use crate::cli::score_unit::describe;
 use crate::cli::{Failure, Format, print_json};
 use crate::data::formats;
 use crate::data::{DataError, ScoreUnit};
-use crate::pipeline::convert::{Conversion, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream};
+use crate::pipeline::convert::{
+    Conversion, ConvertJob, ConvertOptions, ConvertProgress, ConvertSummary, convert, convert_stream,
+};
 
 /// Convert samples from one format to another
 ///
@@ -70,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         unknown_is_draw: arguments.unknown_result.is_some(),
     };
     let command: Vec<String> = std::env::args().collect();
+    let job = ConvertJob { output, options: &options, command: &command };
     let bar = progress(None, "{spinner} {elapsed} {msg}");
     let mut report = |progress: ConvertProgress| {
         let share = progress.length.filter(|length| *length > 0 && progress.bytes > 0);
@@ -78,9 +81,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let converted = if input == Path::new("-") {
         let stream = Box::new(std::io::stdin());
-        convert_stream(stream, Path::new("standard input"), output, &options, &command, &mut report)
+        convert_stream(stream, Path::new("standard input"), &job, &mut report)
     } else {
-        convert(input, output, &options, &command, &mut report)
+        convert(input, &job, &mut report)
     };
     bar.finish_and_clear();
     let converted = converted.map_err(failure)?;
@@ -97,19 +100,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn warn(converted: &ConvertSummary, arguments: &Arguments) {
-    let Conversion { to, score_units, account, skipped, .. } = &converted.conversion;
+    let Conversion { to, score_units, omissions, skipped, .. } = &converted.conversion;
     let to_name = to.name();
-    for (why, count) in &account.samples {
+    for (why, count) in &omissions.samples {
         note!("warning: {count} samples {} were left out: {to_name} cannot store them", why.name());
     }
-    for (field, count) in &account.fields {
+    for (field, count) in &omissions.fields {
         note!("warning: {count} samples lose {}: {to_name} does not store it", field.name());
     }
-    if account.clamped > 0 {
-        note!("warning: {} scores were cut to the range that can be stored", account.clamped);
+    if omissions.clamped > 0 {
+        note!("warning: {} scores were cut to the range that can be stored", omissions.clamped);
     }
-    if account.assumed_draws > 0 {
-        note!("warning: {} unknown results became draws", account.assumed_draws);
+    if omissions.assumed_draws > 0 {
+        note!("warning: {} unknown results became draws", omissions.assumed_draws);
     }
     let unit_is_known = *to == formats::Format::Fsd || score_units.to == to.default_unit();
     if !unit_is_known {

@@ -166,9 +166,10 @@ fn text(summary: &GenerateSummary, arguments: &Arguments) -> String {
     if summary.replayed > 0 {
         lines.push(format!("replayed   {} games in which an engine failed", summary.replayed));
     }
-    if let Some(account) = &summary.account {
-        let left_out = account.samples.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
-        let lost = account.fields.iter().map(|(what, count)| format!("lost       {} of {count} samples", what.name()));
+    if let Some(omissions) = &summary.omissions {
+        let left_out = omissions.samples.iter().map(|(why, count)| format!("left out   {count} {}", why.name()));
+        let lost =
+            omissions.fields.iter().map(|(what, count)| format!("lost       {} of {count} samples", what.name()));
         lines.extend(left_out.chain(lost));
     }
     if let Some(book) = summary.book.as_ref() {

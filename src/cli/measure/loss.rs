@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 use super::progress::MeasureProgress;
 use super::{Data, Failure, Format, FormatHints, failure, table};
 use crate::cli::net::load_unquantised;
@@ -43,24 +45,8 @@ pub struct Arguments {
     /// Read only the first N samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     positions: Option<u64>,
-    /// power: a power of the difference in expected result; epsilon: centipawns beyond a tolerance
-    #[arg(long, value_enum, default_value_t)]
-    loss: LossForm,
-    /// Loss power: weight of the score in the target; the result has the rest [default: 1]
-    #[arg(long)]
-    lambda: Option<f64>,
-    /// Loss power: the exponent [default: 2.6]
-    #[arg(long)]
-    power: Option<f64>,
-    /// Loss power: scale of the expected result σ(score/CP) [default: 410]
-    #[arg(long, value_name = "CP")]
-    score_scale: Option<f64>,
-    /// Loss power: scale of the expected result σ(output/CP) [default: 361]
-    #[arg(long, value_name = "CP")]
-    output_scale: Option<f64>,
-    /// Loss epsilon: the tolerance in centipawns [default: 10]
-    #[arg(long, value_name = "CP")]
-    epsilon: Option<f64>,
+    #[command(flatten)]
+    loss: EvalLoss,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -68,27 +54,29 @@ pub struct Arguments {
 
 impl Arguments {
     fn eval_loss(&self) -> Result<EvalLoss, Failure> {
-        let power = [("--lambda", self.lambda), ("--power", self.power)];
-        let scales = [("--score-scale", self.score_scale), ("--output-scale", self.output_scale)];
-        let (others, other) = match self.loss {
-            LossForm::Power => (vec![("--epsilon", self.epsilon)], "power"),
-            LossForm::Epsilon => ([power, scales].concat(), "epsilon"),
+        let (loss, effective) = (self.loss, self.loss.effective());
+        let options = [
+            ("--lambda", loss.lambda != effective.lambda),
+            ("--power", loss.power != effective.power),
+            ("--score-scale", loss.score_scale != effective.score_scale),
+            ("--output-scale", loss.output_scale != effective.output_scale),
+            ("--epsilon", loss.epsilon != effective.epsilon),
+        ];
+        let without_effect = options.into_iter().find_map(|(name, has_none)| has_none.then_some(name));
+        let problem = match (loss.lambda_end, without_effect) {
+            (Some(_), _) => Some("--lambda-end has no effect: a measurement has no epochs; remove it".into()),
+            (None, Some(name)) => {
+                Some(format!("{name} has no effect on the loss {}; remove it", value_name(&loss.form)))
+            }
+            (None, None) => loss.problem(),
         };
-        if let Some((name, _)) = others.into_iter().find(|(_, value)| value.is_some()) {
-            return Err(Failure::Request(anyhow::anyhow!("{name} has no effect on the loss {other}; remove it")));
-        }
-        let default = EvalLoss::default();
-        let loss = EvalLoss {
-            form: self.loss,
-            lambda: self.lambda.unwrap_or(default.lambda),
-            power: self.power.unwrap_or(default.power),
-            score_scale: self.score_scale.unwrap_or(default.score_scale),
-            output_scale: self.output_scale.unwrap_or(default.output_scale),
-            epsilon: self.epsilon.unwrap_or(default.epsilon),
-            ..default
-        };
-        loss.problem().map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
+        problem.map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
     }
+}
+
+/// The word of the command line for a loss.
+fn value_name(form: &LossForm) -> String {
+    form.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use crate::record::{SpeedEntry, SpeedRecord, TimeBreakdown};
 /// Measure evaluations per second along games: every strategy on every back end, on one thread
 ///
 /// The time of an evaluation is split into finding features, adding rows and the forward pass. A second table shows the
-/// same network with its neurons arranged by positions of other games (see `net convert --arrange`; scores stay the
+/// same network with its neurons permuted for positions of other games (see `net convert --arrange`; scores stay the
 /// same). --format json: name, identity, network, digest, positions, entries[{strategy, back_end,
 /// evaluations_per_second, interval, noisy, nanoseconds{features, rows, forward}, rows, row_bytes}], best{strategy,
 /// back_end}, arranged{positions, entries}, machine{cpu, cores, back_end, commit, recorded}.
@@ -61,15 +61,15 @@ fn text(record: &SpeedRecord) -> String {
         let _ = write!(out, "\n\nfastest: {} on {}, {rate:.0} evaluations/s", best.strategy, best.back_end);
     }
     match &record.ft_permuted {
-        Some(arranged) => {
-            let entries = entries(&arranged.entries);
-            let positions = arranged.positions;
+        Some(permuted) => {
+            let entries = entries(&permuted.entries);
+            let positions = permuted.positions;
             let _ = write!(
                 out,
-                "\n\nwith neurons arranged by {positions} positions of other games (see `net convert --arrange`)\n{entries}"
+                "\n\nwith neurons permuted for {positions} positions of other games (see `net convert --arrange`)\n{entries}"
             );
         }
-        None => out.push_str("\n\nnot measured with arranged neurons: that needs more games"),
+        None => out.push_str("\n\nnot measured with permuted neurons: that needs more games"),
     }
     if record.entries.iter().any(|entry| entry.noisy) {
         out.push_str("\n\nnoisy: the repetitions differ too much; measure again on an idle machine");

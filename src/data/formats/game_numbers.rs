@@ -77,12 +77,11 @@ impl GameNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::{Chess, Move};
+    use crate::chess::{Chess, Move, parse_fen};
     use crate::data::Sample;
     use crate::units::{Ply, Seed};
     use rand::RngExt;
     use shakmaty::Position;
-    use shakmaty::fen::Fen;
 
     fn record(position: &Chess, ply: u16, white: GameResult) -> Record {
         let result = if position.turn().is_white() { white } else { white.reversed() };
@@ -118,10 +117,7 @@ mod tests {
 
     #[test]
     fn unreachable_positions_begin_a_game() {
-        let position = |fen: &str| {
-            let fen: Fen = fen.parse().expect("a FEN");
-            fen.into_position::<Chess>(shakmaty::CastlingMode::Standard).expect("legal")
-        };
+        let position = |fen: &str| parse_fen(fen).expect("a FEN");
         let first = "r3k3/pppp4/8/8/8/8/PPPP4/4K2R w K - 4 9";
         let check = |fen: &str, ply, white, begins| {
             let mut numbers = GameNumbers::default();

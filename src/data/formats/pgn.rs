@@ -9,7 +9,7 @@ use shakmaty::{Chess, Move, Position};
 use super::block_queue::{BLOCK_SAMPLES, BlockSender, decoders};
 use crate::data::input::{Input, InputPath};
 use crate::data::pgn::{Eval, GameHeader, GameReader, GameVisitor, first_ply};
-use crate::data::{DataError, GameResult, Record, Skipped};
+use crate::data::{DataError, GameResult, Record, SkippedGames};
 use crate::units::Ply;
 
 /// Sends the positions of a file of games.
@@ -38,7 +38,7 @@ pub fn read(path: &Path, sender: &mut BlockSender) -> Result<(), DataError> {
 pub struct GameTotals {
     pub games: u64,
     pub compression: &'static str,
-    pub skipped: Skipped,
+    pub skipped: SkippedGames,
     /// Length and blake3 of the file as stored, up to the last byte read.
     pub stored: (u64, blake3::Hash),
 }

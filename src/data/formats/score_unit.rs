@@ -53,7 +53,7 @@ impl ScoreUnit {
     pub fn describe(self) -> String {
         match self {
             ScoreUnit::Centipawns => "centipawns".into(),
-            ScoreUnit::Internal { pawn } => format!("internal units, {pawn} a pawn"),
+            ScoreUnit::Internal { pawn } => format!("internal units, {pawn} per pawn"),
         }
     }
 }

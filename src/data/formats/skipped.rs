@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Skipped;
+use crate::data::SkippedGames;
 
 /// An entry that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +50,8 @@ impl SkippedSamples {
     }
 }
 
-impl From<&Skipped> for SkippedSamples {
-    fn from(games: &Skipped) -> SkippedSamples {
+impl From<&SkippedGames> for SkippedSamples {
+    fn from(games: &SkippedGames) -> SkippedSamples {
         let example = |game: &crate::data::SkippedGame| SkippedSample {
             location: format!("game at byte {}", game.game_offset),
             message: format!("{} at byte {}", game.reason, game.offset),

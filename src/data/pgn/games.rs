@@ -59,7 +59,7 @@ pub struct Games {
 
 impl Games {
     #[must_use]
-    pub fn skipped(&self) -> &Skipped {
+    pub fn skipped(&self) -> &SkippedGames {
         &self.reader.skipped
     }
 
@@ -114,13 +114,13 @@ impl GameVisitor for GameCollector {
 
 /// The games skipped so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkippedGames {
     pub by_reason: BTreeMap<SkipReason, u64>,
     /// The first ten.
     pub examples: Vec<SkippedGame>,
 }
 
-impl Skipped {
+impl SkippedGames {
     const EXAMPLES: usize = 10;
 
     #[must_use]
@@ -143,7 +143,7 @@ pub struct GameReader<V> {
     /// The texts after the current batch, read while that batch was parsed.
     next_texts: Option<GameTexts>,
     games_read: u64,
-    pub skipped: Skipped,
+    pub skipped: SkippedGames,
 }
 
 /// Games that one task parses.
@@ -151,7 +151,7 @@ const TASK_GAMES: usize = 16;
 
 impl<V: GameVisitor> GameReader<V> {
     pub fn new(input: Input, visitor: V) -> GameReader<V> {
-        let skipped = Skipped::default();
+        let skipped = SkippedGames::default();
         GameReader { visitor, splitter: Splitter::new(input), next_texts: None, games_read: 0, skipped }
     }
 

@@ -28,7 +28,7 @@ use crate::data::GameResult;
 use crate::text::excerpt;
 
 pub use eval::Eval;
-pub use games::{Game, GameReader, Games, PlayedMove, Skipped, first_ply, games};
+pub use games::{Game, GameReader, Games, PlayedMove, SkippedGames, first_ply, games};
 pub use tags::{GameHeader, Speed};
 pub use writer::PgnWriter;
 

@@ -85,6 +85,7 @@ fn pawn_push_origin(turn: Color, to: Square, occupied: Bitboard) -> Bitboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::random_move;
     use crate::units::Seed;
     use rand::RngExt;
     use shakmaty::{File, Rank};
@@ -111,11 +112,7 @@ mod tests {
             let mut rng = Seed(8).stream("san", game);
             let mut position = Chess::default();
             for _ in 0..120 {
-                let moves = position.legal_moves();
-                if moves.is_empty() {
-                    break;
-                }
-                for mv in &moves {
+                for mv in &position.legal_moves() {
                     assert_eq!(resolve(San::from_move(&position, *mv), &position), Some(*mv));
                 }
                 if rng.random_ratio(1, 12) {
@@ -126,7 +123,8 @@ mod tests {
                         }
                     }
                 }
-                position.play_unchecked(moves[rng.random_range(0..moves.len())]);
+                let Some(mv) = random_move(&position, &mut rng) else { break };
+                position.play_unchecked(mv);
             }
         }
         assert!(resolved > 1000, "{resolved}");

@@ -1,20 +1,14 @@
 use super::*;
+use crate::chess::random_game;
 use crate::units::Seed;
-use rand::RngExt;
 
 #[test]
 fn random_games_round_trip() {
     for game in 0..100u32 {
         let mut rng = Seed(3).stream("record", u64::from(game));
-        let mut position = Chess::default();
-        for ply in 0..150 {
-            let moves = position.legal_moves();
-            if moves.is_empty() {
-                break;
-            }
-            let mv = moves[rng.random_range(0..moves.len())];
+        for (ply, (position, mv)) in (0..).zip(random_game(&mut rng, 150)) {
             let sample = Sample {
-                position: position.clone(),
+                position,
                 game,
                 ply: Ply(ply),
                 mv: Some(mv),
@@ -24,7 +18,6 @@ fn random_games_round_trip() {
             let record = Record::pack(&sample).expect("fits");
             assert_eq!(record.check(), Ok(()));
             assert_eq!(record.unpack().as_ref(), Ok(&sample));
-            position.play_unchecked(mv);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Rows and their labels, and mistakes that are reported before anything runs.
 
 use super::*;
+use crate::features::FeatureSet;
 
 /// The experiment with other rows.
 fn with_rows(rows: &str) -> String {
@@ -100,11 +101,14 @@ fn impossible_measures_are_refused_at_once() {
 fn sets_beside_the_experiment_take_precedence() {
     let folder = ExperimentFolder::new();
     let experiment = folder.experiment(TEXT).expect("an experiment");
-    assert_eq!(experiment.set_request("piece"), "piece");
+    let request = |written: &str| experiment.set_request(written).expect("a set");
+    assert_eq!([request("piece"), request("piece + compact")], ["piece", "piece + compact"]);
     let path = folder.folder.path().join("piece.toml");
     std::fs::write(&path, "features = \"file(P) for P in pieces\"").expect("written");
     let expected = path.display().to_string();
-    assert_eq!(experiment.set_request("piece"), expected);
-    assert_eq!(experiment.set_request("piece.toml"), expected);
-    assert_eq!(experiment.set_request("piece + compact"), "piece + compact");
+    assert_eq!([request("piece"), request("piece.toml")], [expected.clone(), expected]);
+    // In an expression too: 8 features of the file beside and 192 of the shipped set.
+    let set = FeatureSet::resolve(&request("piece + compact")).expect("a set");
+    assert_eq!((set.name(), set.num_features()), ("piece + compact", 8 + 192));
+    assert_eq!(request("compact + axis-h"), "compact + axis-h");
 }

@@ -1,10 +1,9 @@
 //! Every strategy against the reference encoder, on a definition that uses it.
 
-use rand::RngExt;
 use shakmaty::Position;
 
 use super::*;
-use crate::chess::{BoardChange, Chess, PackedBoard, Perspective};
+use crate::chess::{BoardChange, PackedBoard, Perspective, random_game};
 use crate::features::{Delta, EncodeScratch, FeatureSet};
 use crate::units::Seed;
 
@@ -28,10 +27,7 @@ fn check(features: &str, uses: impl Fn(&CompiledBlock) -> bool) {
 fn check_game(set: &FeatureSet, game: u64) {
     let mut rng = Seed(40).stream("strategies", game);
     let (mut active, mut delta, mut between) = (Vec::new(), Delta::default(), Delta::default());
-    let mut position = Chess::default();
-    for _ in 0..120 {
-        let moves = position.legal_moves();
-        let Some(mv) = (!moves.is_empty()).then(|| moves[rng.random_range(0..moves.len())]) else { break };
+    for (position, mv) in random_game(&mut rng, 120) {
         let change = BoardChange::of(mv, position.turn());
         let (before, after) = (position.board(), change.applied_to(position.board()));
         let mut sides = <[RowBuffer; 2]>::default();
@@ -55,7 +51,6 @@ fn check_game(set: &FeatureSet, game: u64) {
                 between = Delta::default();
             }
         }
-        position.play_unchecked(mv);
     }
 }
 

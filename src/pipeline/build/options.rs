@@ -143,6 +143,14 @@ impl BuildOptions {
         BuildOptions { min_ply: 0, max_ply: None, ..self.clone() }
     }
 
+    /// The option that needs the ply of every sample, if one is set.
+    #[must_use]
+    pub(super) fn needs_plies(&self) -> Option<&'static str> {
+        let balances_plies = self.balance.as_ref().is_some_and(|balance| balance.by == BalanceBy::Ply);
+        let options = [(self.skip_unlikely, "--skip-unlikely"), (balances_plies, "--balance ply")];
+        options.into_iter().find_map(|(is_set, name)| is_set.then_some(name))
+    }
+
     /// Whether all samples must be read before the first can be written.
     #[must_use]
     pub(super) fn needs_all_samples(&self) -> bool {

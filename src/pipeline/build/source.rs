@@ -13,7 +13,7 @@ use super::options::BuildOptions;
 use crate::data::formats::{
     FileUnit, Format, SampleReader, UnitConversion, decoders, detect, rescale_scores, resolve_unit, score_unit,
 };
-use crate::data::{DataError, GameReader, Input, InputPath, Record, RecordError, ScoreUnit, Skipped};
+use crate::data::{DataError, GameReader, Input, InputPath, Record, RecordError, ScoreUnit, SkippedGames};
 use crate::pipeline::inputs::WeightedInput;
 use crate::pipeline::manifest::SourceFile;
 
@@ -65,6 +65,10 @@ impl SampleSource {
             // A stream cannot be inspected first; `GameReader` refuses other formats.
             (None, InputPath::Stdin) => Format::Pgn,
         };
+        if let Some(option) = options.needs_plies().filter(|_| !format.has_ply()) {
+            let reason = format!("{} records no plies, which {option} needs; leave it out", format.name());
+            return Err(DataError::Input { input: origin.path().display().to_string(), reason });
+        }
         let options = if format.has_ply() { options.clone() } else { options.without_ply_filters() };
         let own_unit = input_unit(input)?;
         let rescale = UnitConversion { from: own_unit.unit, to: unit };
@@ -152,7 +156,7 @@ impl SampleSource {
         };
         let (skipped, skipped_samples) = match &self.reader {
             InputReader::Games { reading, .. } => (reading.skipped.clone(), Default::default()),
-            InputReader::Samples { reader, .. } => (Skipped::default(), reader.skipped()),
+            InputReader::Samples { reader, .. } => (SkippedGames::default(), reader.skipped()),
         };
         Ok(SourceFile {
             path: self.path().display().to_string(),

@@ -55,8 +55,8 @@ pub struct GenerateSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_unit: Option<ScoreUnit>,
     /// What the format could not hold of the samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<Omissions>,
+    #[serde(rename = "account", skip_serializing_if = "Option::is_none")]
+    pub omissions: Option<Omissions>,
     /// Games by result, White's view.
     pub results: BTreeMap<String, u32>,
     /// Each engine's score; empty for a single engine.
@@ -262,7 +262,7 @@ impl GameJournal {
             plies,
             samples: written.as_ref().map(|written| written.samples),
             score_unit: written.as_ref().map(|written| written.score_unit),
-            account: written.map(|written| written.account).filter(|account| *account != Omissions::default()),
+            omissions: written.map(|written| written.omissions).filter(|omissions| *omissions != Omissions::default()),
             results,
             scores,
             book: None,

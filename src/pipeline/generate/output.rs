@@ -54,7 +54,7 @@ const ZSTD_LEVEL: i32 = 19;
 pub struct WrittenSamples {
     pub samples: u64,
     /// What the format could not hold.
-    pub account: Omissions,
+    pub omissions: Omissions,
     /// Unit of the scores.
     pub score_unit: ScoreUnit,
 }
@@ -109,7 +109,7 @@ impl GameWriter {
             GameWriter::CompressedPgn(encoder) => encoder.finish().map_err(DataError::write(output))?.finish()?,
             GameWriter::Samples(format, writer, cut) => {
                 let mut written = finish_samples(format, *writer, output, job, facts)?;
-                written.account.clamped += cut;
+                written.omissions.clamped += cut;
                 return Ok(Some(written));
             }
         }
@@ -167,5 +167,5 @@ fn finish_samples(
         manifest.seal(output)?.persist()?;
     }
     data.persist()?;
-    Ok(WrittenSamples { samples: written.samples, account: written.omissions, score_unit })
+    Ok(WrittenSamples { samples: written.samples, omissions: written.omissions, score_unit })
 }

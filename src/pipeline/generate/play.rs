@@ -5,8 +5,9 @@ use shakmaty::{Chess, Color, Position};
 
 use super::book::Book;
 use super::finished_game::{FinishedGame, PlayedPly};
-use super::random_moves::{play_random_moves, random_move};
+use super::random_moves::play_random_moves;
 use super::{Adjudication, GenerateError, GenerateSettings, Pairing};
+use crate::chess::random_move;
 use crate::data::{Eval, GameResult};
 use crate::pipeline::GameLine;
 use crate::pipeline::uci::{Engine, EngineSpec, UciError};

@@ -1,10 +1,9 @@
 //! Random moves at a game's start, so that games differ.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use shakmaty::{Chess, Move, Position};
 
 use super::finished_game::PlayedPly;
+use crate::chess::random_move;
 use crate::pipeline::GameLine;
 
 /// Attempts at a number of random moves before one move fewer is tried.
@@ -27,11 +26,6 @@ pub fn play_random_moves(game: &mut GameLine<PlayedPly>, plies: u16, rng: &mut C
             }
         }
     }
-}
-
-pub fn random_move(position: &Chess, rng: &mut ChaCha8Rng) -> Option<Move> {
-    let moves = position.legal_moves();
-    (!moves.is_empty()).then(|| moves[rng.random_range(0..moves.len())])
 }
 
 #[cfg(test)]

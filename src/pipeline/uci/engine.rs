@@ -14,7 +14,7 @@ use shakmaty::{Chess, Position};
 
 use super::last_lines::{LastLines, wait_for};
 use super::output_lines::{EngineOption, info_line, similar_names};
-use super::{SearchReport, Answer, EngineIdentity, EngineSpec, SearchLimit, UciError, UciGame};
+use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, UciGame};
 use crate::chess::{fen_of, uci_move};
 
 /// A running engine. Dropping it ends the process.
@@ -41,8 +41,8 @@ const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 const MAX_OPTIONS: usize = 10_000;
 
 impl Engine {
-    /// Starts the engine and sets its options. `answer_timeout` is the time limit of every answer; a search limited by time
-    /// may take that time as well.
+    /// Starts the engine and sets its options. `answer_timeout` is the time limit of every answer; a search limited by
+    /// time may take that time as well.
     ///
     /// # Errors
     /// When there is no such program, it does not speak UCI, or it does not offer a requested option.

@@ -328,10 +328,9 @@ static KEPT_RIGHTS: [u8; 64] = {
 mod tests {
     use super::super::bmi2::Portable;
     use super::*;
-    use crate::chess::Bitboard;
+    use crate::chess::{Bitboard, random_move};
     use crate::data::record::{Record, Sample};
     use crate::units::Seed;
-    use rand::RngExt;
 
     fn record(position: &Chess, ply: u16) -> Record {
         let sample = Sample { position: position.clone(), game: 0, ply: Ply(ply), mv: None, score: None, result: None };
@@ -354,10 +353,7 @@ mod tests {
                 playable.sort_by_key(ToString::to_string);
                 packed.sort_by_key(ToString::to_string);
                 assert_eq!(playable, packed, "{expected:?}");
-                if legal.is_empty() {
-                    break;
-                }
-                let mv = legal[rng.random_range(0..legal.len())];
+                let Some(mv) = random_move(&expected, &mut rng) else { break };
                 expected.play_unchecked(mv);
                 assert!(position.play(PackedMove::of(mv)));
             }

@@ -317,7 +317,7 @@ fn scan_chunk(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::chess::Chess;
+    use crate::chess::{Chess, random_move};
     use crate::data::formats::{Format, SampleWriter};
     use crate::data::{GameResult, Provenance, Purpose, ScoreUnit};
     use crate::units::{Ply, Seed};
@@ -336,11 +336,7 @@ pub(crate) mod tests {
             let mut rng = Seed(3).stream("segments", game);
             let mut position = Chess::default();
             for ply in 0..100 {
-                let moves = position.legal_moves();
-                if moves.is_empty() {
-                    break;
-                }
-                let mv = moves[rng.random_range(0..moves.len())];
+                let Some(mv) = random_move(&position, &mut rng) else { break };
                 let score = Some(rng.random_range(-500..500));
                 let result = Some(if ply % 2 == 0 { GameResult::Win } else { GameResult::Loss });
                 all.push(Record::of(&position, 0, Ply(ply), Some(mv), score, result).expect("fits"));

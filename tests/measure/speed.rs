@@ -1,0 +1,134 @@
+//! Evaluations per second, and the rows that each strategy reads.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fsbench::chess::{BoardChange, Chess, Perspective};
+use fsbench::engine::{BackEnd, Evaluator, Model, Strategy};
+use fsbench::measure::{ReadSummary, SpeedOptions, ft_permute, speed};
+use fsbench::net::NetFile;
+use fsbench::record::SpeedRecord;
+use shakmaty::Position;
+
+use super::{Nets, games, nets, write_pgn};
+
+fn timed(file: &NetFile, path: &Path, options: SpeedOptions) -> (SpeedRecord, ReadSummary) {
+    speed(file, path, options, &mut |_| {}).unwrap()
+}
+
+/// The network is timed as in the file, and with neurons permuted by positions of other games if there are any.
+#[test]
+fn speed_is_measured_with_and_without_permuted_neurons() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let Nets { file, .. } = nets("piece", &[8]);
+    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(2), positions: 200 };
+    let mut reports = Vec::new();
+    let (record, _) = speed(&file, &path, options, &mut |report| reports.push(report.clone())).unwrap();
+    let all: usize = games().iter().map(Vec::len).sum();
+    let cut = games()
+        .iter()
+        .map(Vec::len)
+        .scan(0, |sum, len| {
+            *sum += len;
+            Some(*sum)
+        })
+        .find(|sum| *sum >= 200)
+        .unwrap();
+    let arranged = record.ft_permuted.unwrap();
+    assert_eq!(arranged.positions as usize, all - cut, "positions of the games that are not timed");
+    assert_eq!(arranged.entries.len(), Strategy::ALL.len());
+    assert!(arranged.entries.iter().all(|entry| entry.back_end == BackEnd::best().name()));
+    let best = record.best.unwrap();
+    let fastest = record.entries.iter().max_by(|a, b| a.evaluations_per_second.total_cmp(&b.evaluations_per_second));
+    assert_eq!(fastest.map(|entry| (&entry.strategy, &entry.back_end)), Some((&best.strategy, &best.back_end)));
+    for entry in record.entries.iter().chain(&arranged.entries) {
+        let parts = entry.nanoseconds.unwrap();
+        assert!(parts.features > 0.0 && parts.rows >= 0.0 && parts.forward >= 0.0, "{entry:?}");
+        let total = 1e9 / entry.evaluations_per_second;
+        assert!((parts.features + parts.rows + parts.forward - total).abs() < 1e-6 * total, "{entry:?}");
+        assert_eq!(entry.noisy, entry.interval > 0.1 * entry.evaluations_per_second);
+    }
+    let repetitions = reports.iter().filter_map(|report| report.repetitions);
+    let timings = (record.entries.len() + arranged.entries.len()) as u32;
+    assert!(repetitions.eq((0..2 * timings).map(|done| (done, 2 * timings))));
+    let machine = record.machine.unwrap();
+    assert!(!machine.cpu.is_empty() && machine.cores > 0 && machine.back_end == BackEnd::best().name());
+
+    let (without_others, _) = timed(&file, &path, SpeedOptions { positions: all as u64, ..options });
+    assert!(without_others.ft_permuted.is_none(), "no other games are left");
+    // A permuted network has another digest.
+    let (other, _) = ft_permute(file.clone(), &path).unwrap();
+    assert_ne!(timed(&other, &path, options).0.digest, record.digest);
+    assert_eq!(without_others.digest, record.digest);
+}
+
+/// An evaluator with a model without neurons counts the same rows.
+#[test]
+fn models_without_neurons_count_the_same_rows() {
+    let games = games();
+    for set in ["piece + half-ka-v2-hm", "mobility-count"] {
+        let Nets { file, .. } = nets(set, &[]);
+        let set = file.origin.feature_set().unwrap();
+        let model = Model::new(&file.net);
+        let without_neurons = model.without_neurons();
+        for strategy in Strategy::ALL {
+            let rows = |model: &Model| {
+                let mut evaluator = Evaluator::new(&set, model, strategy, BackEnd::best()).unwrap();
+                for moves in &games[..4] {
+                    let mut position = Chess::default();
+                    evaluator.set(position.board());
+                    for mv in moves {
+                        let before = position.board().clone();
+                        let change = BoardChange::of(*mv, position.turn());
+                        position.play_unchecked(*mv);
+                        evaluator.play(&before, &change, position.board());
+                        for pov in Perspective::ALL {
+                            evaluator.accumulator(pov);
+                        }
+                    }
+                }
+                evaluator.rows()
+            };
+            assert!(rows(&model) > 0 && rows(&model) == rows(&without_neurons), "{}", strategy.name());
+        }
+    }
+}
+
+#[test]
+fn speed_covers_every_strategy_and_back_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let Nets { mut file, .. } = nets("king-piece", &[]);
+    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(5), positions: 200 };
+    let (record, _) = timed(&file, &path, options);
+    assert_eq!(record.positions, 200);
+    let ways: Vec<_> = record.entries.iter().map(|entry| (entry.strategy.as_str(), entry.back_end.as_str())).collect();
+    let each = |strategy: Strategy| BackEnd::available().into_iter().map(move |end| (strategy.name(), end.name()));
+    assert_eq!(ways, Strategy::ALL.into_iter().flat_map(each).collect::<Vec<_>>());
+    let rows = |way: &str| record.entries.iter().find(|entry| entry.strategy == way).unwrap().rows;
+    assert!(rows("lazy + cache") <= rows("lazy") && rows("lazy") < rows("refresh"));
+    assert!(record.entries.iter().all(|entry| entry.row_bytes == 64), "numbers that fit a byte");
+    assert!(record.entries.iter().all(|entry| entry.evaluations_per_second > 0.0 && entry.interval >= 0.0));
+    file.net.ft_weights[5] = 128;
+    let (record, _) = timed(&file, &path, options);
+    assert!(record.entries.iter().all(|entry| entry.row_bytes == 128), "64 numbers of 16 bits");
+}
+
+/// A king move recomputes the king-dependent block only.
+#[test]
+fn refreshes_are_partial() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_pgn(folder.path(), &games());
+    let options = SpeedOptions { repetitions: 2, duration: Duration::from_millis(1), positions: 1_000 };
+    let rows = |set: &str, strategy: &str| {
+        let (record, _) = timed(&nets(set, &[]).file, &path, options);
+        record.entries.iter().find(|entry| entry.strategy == strategy).unwrap().rows
+    };
+    for strategy in ["eager", "lazy", "eager + cache", "lazy + cache"] {
+        let (mixed, alone) = (rows("piece + half-ka-v2-hm", strategy), rows("half-ka-v2-hm", strategy));
+        // Besides the rows of the other block: the king-independent changes, twice, and its rows at the start of each
+        // game.
+        assert!(mixed > alone && mixed - alone < 11.0, "{strategy}: {mixed} {alone}");
+    }
+}
