@@ -242,6 +242,9 @@ fn several_inputs_follow_each_other_by_weight() {
     let (some, dropped) = fixture.build_from(&[weighted(0.4)], &everything());
     assert_eq!(games(&some) as u64 + dropped["weight"], 40);
     assert!((4..28).contains(&games(&some)), "{} games of 40", games(&some));
+    // Every game has one position before ply 1; those of games left out are not dropped a second time.
+    let (_, dropped) = fixture.build_from(&[weighted(0.4)], &BuildOptions { min_ply: 1, ..everything() });
+    assert_eq!(dropped["early"] + dropped["weight"], 40);
     let (twice, _) = fixture.build_from(&[weighted(2.0)], &everything());
     assert_eq!(twice.len(), 2 * one.len());
     let (more, _) = fixture.build_from(&[weighted(1.5)], &everything());

@@ -137,6 +137,14 @@ impl BuildCounts {
         self.dropped_games[reason as usize] += 1;
     }
 
+    /// The counts of this game if it is left out as a whole: no other reason counts for it or its positions.
+    pub fn of_game_left_out(&self, reason: GameDropReason) -> BuildCounts {
+        let mut counts = BuildCounts { games: self.games, positions: self.positions, ..BuildCounts::default() };
+        counts.drop_game(reason);
+        counts.drop(DropReason::GameLeftOut, self.positions);
+        counts
+    }
+
     pub fn add(&mut self, other: &BuildCounts) {
         self.games += other.games;
         self.positions += other.positions;

@@ -35,8 +35,8 @@ pub struct Sampler {
     unlikely_draws: Option<Draws>,
     weight_draws: Draws,
     source: CurrentSource,
-    /// The game being received: its number within the source, and its samples so far.
-    open_game: Option<(u64, Vec<Record>)>,
+    /// The game being received: its number within the source, and its samples and counts so far.
+    open_game: Option<(u64, FilteredSamples)>,
     pub counts: BuildCounts,
     pub samples: u64,
     pub sink: SampleSink,
@@ -79,36 +79,40 @@ impl Sampler {
 
     /// Adds samples of the source's game `number`; the next call may add more samples of the same game.
     pub fn add(&mut self, number: u64, filtered: FilteredSamples) -> Result<(), DataError> {
-        self.counts.add(&filtered.counts);
         match &mut self.open_game {
-            Some((open, records)) if *open == number => records.extend(filtered.records),
+            Some((open, game)) if *open == number => {
+                game.records.extend(filtered.records);
+                game.counts.add(&filtered.counts);
+            }
             _ => {
                 self.finish_game()?;
-                self.open_game = Some((number, filtered.records));
+                self.open_game = Some((number, filtered));
             }
         }
         Ok(())
     }
 
     fn finish_game(&mut self) -> Result<(), DataError> {
-        let Some((number, records)) = self.open_game.take() else { return Ok(()) };
+        let Some((number, game)) = self.open_game.take() else { return Ok(()) };
         let Ok(number) = u32::try_from(self.source.first_game + number) else {
             let reason = "there are more than 2^32 games; build several files".into();
             return Err(DataError::Input { input: "all inputs".into(), reason });
         };
-        self.write_game(number, records)
+        self.write_game(number, game)
     }
 
-    fn write_game(&mut self, number: u32, mut records: Vec<Record>) -> Result<(), DataError> {
+    fn write_game(&mut self, number: u32, game: FilteredSamples) -> Result<(), DataError> {
+        let FilteredSamples { mut records, counts } = game;
         if self.split.is_some_and(|(rule, split)| !rule.contains(number, split)) {
-            self.drop_game(GameDropReason::OtherPart, &records);
+            self.counts.add(&counts.of_game_left_out(GameDropReason::OtherPart));
             return Ok(());
         }
         let copies = self.copies(number);
         if copies == 0 {
-            self.drop_game(GameDropReason::Weight, &records);
+            self.counts.add(&counts.of_game_left_out(GameDropReason::Weight));
             return Ok(());
         }
+        self.counts.add(&counts);
         if let Some(draws) = self.unlikely_draws {
             let before = records.len();
             records.retain(|record| survives_result_draw(record, number, self.source.unit, draws));
@@ -127,11 +131,6 @@ impl Sampler {
             self.sink.push(&records)?;
         }
         Ok(())
-    }
-
-    fn drop_game(&mut self, reason: GameDropReason, records: &[Record]) {
-        self.counts.drop_game(reason);
-        self.counts.drop(DropReason::GameLeftOut, records.len() as u64);
     }
 
     /// How often the game is written: the source's weight, rounded up or down at random.
