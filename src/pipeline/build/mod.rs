@@ -291,5 +291,12 @@ fn describe_dropped(counts: &BuildCounts) -> String {
     let positions = counts.dropped().into_iter().map(|(reason, count)| format!("{count} {}", reason.name()));
     let games = counts.dropped_games().into_iter().map(|(reason, count)| format!("{count} games: {}", reason.name()));
     let reasons: Vec<String> = positions.chain(games).collect();
-    if reasons.is_empty() { String::new() } else { format!(" (dropped: {})", reasons.join(", ")) }
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let hint = match counts.dropped().contains_key(&DropReason::NoScore) {
+        true => "; to learn from results alone, give --needs result, and --lambda 0 to `train`",
+        false => "",
+    };
+    format!(" (dropped: {}){hint}", reasons.join(", "))
 }
