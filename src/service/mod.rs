@@ -88,8 +88,9 @@ pub enum ServiceError {
     Consumer(io::Error),
     #[error("cannot start {program}: {source}", program = program.display())]
     Start { program: PathBuf, source: io::Error },
+    /// `refused`: it ended with the exit status of a wrong request.
     #[error("the sample service {event} ({status}){}", quoted(stderr_tail))]
-    Died { event: &'static str, status: String, stderr_tail: String },
+    Died { event: &'static str, status: String, refused: bool, stderr_tail: String },
     #[error("the sample service broke its protocol: {0}")]
     Protocol(String),
 }
@@ -100,6 +101,7 @@ impl ServiceError {
     pub fn is_request(&self) -> bool {
         match self {
             ServiceError::Data(error) => error.is_request(),
+            ServiceError::Died { refused, .. } => *refused,
             _ => matches!(self, ServiceError::Request(_)),
         }
     }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use super::ServiceError;
 use super::schedule::lock;
 
+/// The exit status of a command whose request was wrong.
+const REQUEST_REFUSED: i32 = 2;
 /// Lines of the service's stderr that an error message quotes.
 const TAIL_LINES: usize = 12;
 /// Longer lines of stderr are split after this many bytes.
@@ -72,6 +74,7 @@ impl ServiceProcess {
         let stderr_tail = tail.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
         ServiceError::Died {
             event,
+            refused: matches!(&status, Ok(status) if status.code() == Some(REQUEST_REFUSED)),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
             stderr_tail,
         }

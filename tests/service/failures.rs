@@ -430,7 +430,9 @@ fn check_refusal(request: &Request, exit: i32, message: &str) {
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(errors.contains(message), "{errors}");
     assert_eq!((run.status.code(), run.stdout.as_slice()), (Some(exit), &b""[..]), "{errors}");
-    let error = Client::spawn(program(), request).err().expect("refused").to_string();
+    let error = Client::spawn(program(), request).err().expect("refused");
+    assert_eq!(error.is_request(), exit == 2, "{error}");
+    let error = error.to_string();
     assert!(error.contains("ended before its first batch") && error.contains(message), "{error}");
 }
 
