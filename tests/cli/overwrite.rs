@@ -8,10 +8,12 @@ const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 fn existing_files_are_replaced_only_with_force() {
     let workspace = Workspace::new();
     workspace.write("one.pgn", "[Event \"one\"]\n[Result \"*\"]\n\n1. e4 e5 2. Nf3 Nc6 *\n");
-    let commands: [(&str, Vec<&str>); 4] = [
+    std::fs::create_dir(workspace.path("folder")).unwrap();
+    let commands: [(&str, Vec<&str>); 5] = [
         ("out.svg", vec!["show", "piece", "--fen", START, "--out", "out.svg"]),
         ("out.idx", vec!["select", "piece", "--top", "4", "--data", "one.pgn", "--out", "out.idx"]),
         ("out.fsd", vec!["dataset", "build", "one.pgn", "--method", "pqr", "--out", "out.fsd"]),
+        ("folder/stats.json", vec!["dataset", "stats", "one.pgn", "--out", "folder"]),
         ("out.binpack", vec!["dataset", "convert", "one.pgn", "out.binpack", "--unknown-result", "draw"]),
     ];
     for (file, command) in commands {

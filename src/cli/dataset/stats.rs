@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::{Threads, failure, progress};
 use crate::cli::print::{percent, table};
 use crate::cli::score_unit::describe;
-use crate::cli::{Failure, Format, print_json};
+use crate::cli::{Failure, Format, print_json, refuse_existing};
 use crate::data::{ScoreUnit, formats};
 use crate::pipeline::stats::{DatasetStats, Histogram, LogisticFit, dataset_stats};
 use crate::record::{write_atomically, write_json};
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// A folder for stats.json and the plots
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Replace the stats.json and the plots of the folder
+    #[arg(long, requires = "out")]
+    force: bool,
     #[command(flatten)]
     threads: Threads,
     /// How to print the result
@@ -40,6 +43,9 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
+    if let Some(folder) = &arguments.out {
+        refuse_existing(&folder.join(DOCUMENT), arguments.force)?;
+    }
     let bar = progress(None, "{spinner} {elapsed} {bytes} ({bytes_per_sec}); {msg}");
     let stats = dataset_stats(&arguments.file, arguments.from, arguments.from_unit, &mut |samples, bytes, length| {
         bar.set_position(bytes);
@@ -58,8 +64,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The name of the JSON document in the folder of `--out`.
+const DOCUMENT: &str = "stats.json";
+
 fn write(stats: &DatasetStats, folder: &Path) -> Result<(), Failure> {
-    write_json(&folder.join("stats.json"), stats).map_err(Failure::work)?;
+    write_json(&folder.join(DOCUMENT), stats).map_err(Failure::work)?;
     for figure in dataset_figures(stats) {
         let path = folder.join(figure.name());
         let svg = figure.svg().map_err(Failure::work)?;
