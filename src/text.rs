@@ -1,4 +1,4 @@
-//! Formatting of numbers, names and bytes from files for messages and tables.
+//! Formatting of numbers, names, paragraphs and bytes from files for messages and tables.
 
 /// Separates the digits of an integer into groups of three.
 ///
@@ -41,4 +41,28 @@ pub fn distinct_names(names: &[&str]) -> Vec<String> {
 pub fn excerpt(bytes: &[u8], limit: usize) -> String {
     let bytes = &bytes[..bytes.len().min(limit)];
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Wraps a text at `width` characters; longer words get a line of their own. The first line is indented by `first`
+/// spaces, all others by `rest`.
+///
+/// ```
+/// assert_eq!(fsbench::text::wrapped("one two three", 0, 2, 8), ["one two", "  three"]);
+/// ```
+#[must_use]
+pub fn wrapped(text: &str, first: usize, rest: usize, width: usize) -> Vec<String> {
+    let mut lines = vec![" ".repeat(first)];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let has_words = !lines[last].trim_start().is_empty();
+        if has_words && lines[last].chars().count() + 1 + word.chars().count() > width {
+            lines.push(" ".repeat(rest) + word);
+            continue;
+        }
+        if has_words {
+            lines[last].push(' ');
+        }
+        lines[last].push_str(word);
+    }
+    lines
 }

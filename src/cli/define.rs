@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use super::print::terminal_width;
 use super::threads::Threads;
 use super::{Failure, Format, print_json, print_text};
 use crate::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
@@ -152,15 +153,22 @@ fn list(format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return print_json(&List { sets });
     }
-    let width = sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
-    for set in &sets {
-        let about = set.about.as_deref().unwrap_or_default();
-        outln!("{:width$}  {:>7}  {about}", set.name, grouped(set.num_features.into()))?;
-        if let Some(source) = &set.source {
-            outln!("{:width$}  {:>7}  ({source})", "", "")?;
-        }
+    Ok(print_text(&list_text(&sets, terminal_width().unwrap_or(usize::MAX)))?)
+}
+
+/// Name, size, description and source of every set, at most `width` characters wide.
+fn list_text(sets: &[ShippedSet], width: usize) -> String {
+    let name_width = sets.iter().map(|set| set.name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for set in sets {
+        let head = format!("{:name_width$}  {:>7}  ", set.name, grouped(set.num_features.into()));
+        let about = set.about.as_deref().map(str::to_owned);
+        let source = set.source.as_deref().map(|source| format!("({source})"));
+        let texts = [about, source].into_iter().flatten();
+        let lines: Vec<String> = texts.flat_map(|text| text::wrapped(&text, head.len(), head.len(), width)).collect();
+        out += &format!("{head}{}\n", lines.join("\n").trim_start());
     }
-    Ok(())
+    out
 }
 
 /// Analyses the set; shows progress on stderr if it takes long.
@@ -351,4 +359,18 @@ fn contexts(count: usize, bound: bool) -> String {
 
 fn grouped(number: u64) -> String {
     text::grouped(&number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_sets_fits_a_terminal() {
+        let sets = shipped_sets().expect("shipped sets");
+        let (narrow, wide) = (list_text(&sets, 80), list_text(&sets, usize::MAX));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(narrow.split_whitespace().eq(wide.split_whitespace()), "{narrow}");
+        assert!(wide.contains("half-ka-v2-hm       22,528  HalfKAv2 mirrored: own king on e–h\n                            (HalfKAv2_hm"), "{wide}");
+    }
 }

@@ -73,6 +73,11 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::cli::print::print_stderr_line(format_args!($($text)*)) };
 }
 
+/// The width in characters of the terminal that the results go to, at least 40; `None` if they go to a file or pipe.
+pub fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0).max(40))
+}
+
 /// Lays out a table with a header; all columns but the first are aligned right.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::print::terminal_width;
 use super::{Failure, Format, print_json, print_text};
 use crate::experiment::TrainedRun;
 use crate::record::Results;
@@ -31,7 +32,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The width of the terminal, or of `report.txt` if stdout is not a terminal.
 fn width() -> usize {
-    terminal_size::terminal_size().map_or(report::WIDTH, |(width, _)| usize::from(width.0).max(40))
+    terminal_width().unwrap_or(report::WIDTH)
 }
 
 /// Writes the report's files and prints its tables. The JSON document lists `networks`, which an experiment that has

@@ -5,6 +5,7 @@ use clap::Args;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::text::wrapped;
 use crate::train::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainSettings};
 
 /// Help on a table of the file.
@@ -112,7 +113,8 @@ impl KeyHelp {
         let mut meaning = meaning.split_once(". ").map_or(meaning, |(first, _)| first).to_owned();
         let values = option.get_possible_values();
         let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-        if option.get_action().takes_values() && names.iter().filter(|name| meaning.contains(**name)).count() < 2 {
+        let are_named = names.iter().filter(|name| meaning.contains(**name)).count() >= 2;
+        if option.get_action().takes_values() && !names.is_empty() && !are_named {
             meaning += &format!(" ({})", names.join(", "));
         }
         KeyHelp { key: option.get_id().to_string(), default, meaning }
@@ -193,7 +195,14 @@ const NETWORK_MEASURE: &[(&str, &str, &str)] = &[
     ("games", "all", "largest number of games to use"),
 ];
 
-/// The help text, one line per key.
+/// The width of the help text. Clap would wrap longer lines at the terminal's width, but not indent what follows.
+const WIDTH: usize = 80;
+/// Spaces before a key.
+const INDENT: usize = 4;
+/// Width of the column of keys.
+const KEY_WIDTH: usize = 18;
+
+/// The help text, one paragraph per key.
 #[must_use]
 pub fn text() -> String {
     let mut out = String::from("Keys of an experiment file (TOML; experiments/quickstart.toml is an example):\n");
@@ -204,7 +213,9 @@ pub fn text() -> String {
         };
         for KeyHelp { key, default, meaning } in keys {
             let default = if default.is_empty() { String::new() } else { format!(" [{default}]") };
-            out += &format!("    {key:<18}{meaning}{default}\n");
+            let lines = wrapped(&format!("{meaning}{default}"), INDENT + KEY_WIDTH, INDENT + KEY_WIDTH, WIDTH);
+            let meaning = lines.join("\n");
+            out += &format!("{:INDENT$}{key:<KEY_WIDTH$}{}\n", "", meaning.trim_start());
         }
     }
     out

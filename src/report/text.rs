@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use super::comparison_table::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use super::numbers;
 use super::summary::Summary;
+use crate::text::wrapped;
 
 /// The width of `report.txt`, in characters.
 pub const WIDTH: usize = 110;
@@ -21,7 +22,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
         out.push_str(text);
         out.push('\n');
     };
-    wrapped(format!("{}: {}", study.name, study.about).trim_end_matches([':', ' ']), 0, width)
+    wrapped(format!("{}: {}", study.name, study.about).trim_end_matches([':', ' ']), 0, 0, width)
         .iter()
         .for_each(|l| line(l));
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
@@ -39,35 +40,16 @@ pub fn text(summary: &Summary, width: usize) -> String {
     }
     line("");
     for (heading, meaning) in meanings(&tables) {
-        wrapped(&format!("{heading}: {meaning}"), INDENT, width).iter().for_each(|text| line(text));
+        wrapped(&format!("{heading}: {meaning}"), INDENT, 2 * INDENT, width).iter().for_each(|text| line(text));
     }
     line("");
-    wrapped(INTERVALS, 0, width).iter().for_each(|text| line(text));
-    wrapped(&provenance(summary), 0, width).iter().for_each(|text| line(text));
+    wrapped(INTERVALS, 0, 0, width).iter().for_each(|text| line(text));
+    wrapped(&provenance(summary), 0, 0, width).iter().for_each(|text| line(text));
     out
 }
 
 /// Spaces before a table.
 const INDENT: usize = 2;
-
-/// Wraps a text at `width` characters; longer words get a line of their own. The first line is indented by `indent`,
-/// all others by twice as much.
-fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
-    let mut lines = vec![" ".repeat(indent)];
-    for word in text.split(' ') {
-        let last = lines.len() - 1;
-        let has_words = !lines[last].trim_start().is_empty();
-        if has_words && lines[last].chars().count() + 1 + word.chars().count() > width {
-            lines.push(" ".repeat(2 * indent) + word);
-            continue;
-        }
-        if has_words {
-            lines[last].push(' ');
-        }
-        lines[last].push_str(word);
-    }
-    lines
-}
 
 /// Rules above and below the table and under its heading, no lines between rows (a preset of comfy-table).
 const RULED: &str = "  ── ──      ──    ";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::key_help::{KeyHelp, key_tables};
+use super::super::key_help::{self, KeyHelp, key_tables};
 use super::*;
 use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
@@ -68,4 +68,14 @@ fn defaults_are_as_listed() {
     let speed =
         serde_json::json!({ "repetitions": repetitions, "seconds": duration.as_secs_f64(), "positions": positions });
     check("measure.speed", table(speed));
+}
+
+#[test]
+fn the_text_fits_and_names_no_empty_list_of_values() {
+    let text = key_help::text();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80 && !line.contains("()"), "{line}");
+    }
+    assert!(text.contains("\n    l1                Accumulator width per perspective [required"), "{text}");
+    assert!(text.contains("(auto, cpu, cuda)"), "{text}");
 }
