@@ -169,13 +169,29 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let asks_for_language = help::asks_for_language(std::env::args_os().skip(1));
-    let command = (!asks_for_language).then(|| Arguments::parse().command);
+    let command = match (!asks_for_language).then(Arguments::try_parse).transpose() {
+        Ok(arguments) => arguments.map(|arguments| arguments.command),
+        Err(answer) => return print_clap_answer(&answer),
+    };
     if let Err(error) = interrupt::listen().and_then(|()| install_truncation_handler()) {
         note!("cannot handle signals: {error}");
     }
     let outcome = command.map_or_else(help::print_language, |command| command.run());
     // Threads of a command that failed early may still be writing files.
     remove_unfinished();
+    exit_code(outcome)
+}
+
+/// Prints a help text or version to stdout, or a usage error to stderr.
+fn print_clap_answer(answer: &clap::Error) -> ExitCode {
+    match answer.print() {
+        Err(cause) if !answer.use_stderr() => exit_code(Err(StdoutError(cause).into())),
+        _ => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2)),
+    }
+}
+
+/// The exit status of the command, whose error is printed.
+fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
     let (error, status) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Request(error)) => (error, 2),

@@ -11,6 +11,10 @@ const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 /// Commands that print results. The last two read lines from stdin.
 fn commands() -> Vec<Vec<&'static str>> {
     vec![
+        vec!["--help"],
+        vec!["define", "--help"],
+        vec!["--version"],
+        vec!["define", "--list"],
         vec!["define", "piece", "--witnesses"],
         vec!["define", "piece", "--format", "json"],
         vec!["encode", "piece", "--fen", START],
