@@ -9,7 +9,6 @@ mod error;
 mod game;
 mod limit;
 mod openings;
-mod pentanomial;
 mod player;
 mod pool;
 mod rating;
@@ -19,13 +18,15 @@ mod scoreboard;
 mod settings;
 mod sprt;
 
+use crate::statistics::pentanomial;
+
+pub use crate::statistics::pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use adjudication::Adjudication;
 pub use equal_cost::{CostRatio, equal_cost};
 pub use error::MatchError;
 pub use game::{MatchGame, MatchMove, SearchInfo, Termination};
 pub use limit::{MoveLimit, parse_time_control};
 pub use openings::{OpeningSettings, balanced_openings};
-pub use pentanomial::{Interval, MatchEstimate, Pairs, PairsError};
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
 pub use rating::{PairingResult, Rating, ratings};
 pub use runner::{MatchResult, play_match};

@@ -6,14 +6,14 @@
 use std::f64::consts::{LN_10, SQRT_2};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), where σ is the standard deviation of a pair's score.
-pub(super) const NORMALISED_ELO_SCALE: f64 = 800.0 / LN_10;
+use super::Z_95;
+use super::random_effects::Effect;
 
-/// The two-sided 95% quantile of the normal distribution.
-const Z_95: f64 = 1.959_963_984_540_054;
+/// 800 / ln 10: normalised Elo per unit of t = (μ − ½) / (√2 σ), where σ is the standard deviation of a pair's score.
+pub(crate) const NORMALISED_ELO_SCALE: f64 = 800.0 / LN_10;
 
 /// Count of an outcome that did not occur, so that every probability is positive.
 const PSEUDOCOUNT: f64 = 1e-3;
@@ -28,7 +28,7 @@ const PSEUDOCOUNT: f64 = 1e-3;
 /// assert_eq!(format!("{:.2}", estimate.elo.value), "55.58");
 /// # Ok::<(), fsbench::play::PairsError>(())
 /// ```
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
     /// Two losses: 0 points of 2.
     pub ll: u64,
@@ -112,7 +112,7 @@ impl Pairs {
         Ok(())
     }
 
-    pub(super) fn distribution(self) -> Distribution {
+    pub(crate) fn distribution(self) -> Distribution {
         let counts = self.counts().map(|count| if count == 0 { PSEUDOCOUNT } else { count as f64 });
         let total = counts.iter().sum();
         Distribution { probabilities: counts.map(|count| count / total), total }
@@ -136,6 +136,15 @@ impl Pairs {
             high: normalised(mean + Z_95 * error),
         };
         MatchEstimate { score: mean, elo, nelo, los: normal_cdf((mean - 0.5) / error), pairs: self.total() }
+    }
+
+    /// Elo with the variance of its error, by the delta method: (dElo/dμ)² σ²/N with dElo/dμ = 400 / (ln 10 · μ (1 − μ)).
+    #[must_use]
+    pub fn elo_effect(self) -> Effect {
+        let distribution = self.distribution();
+        let (mean, deviation) = distribution.moments();
+        let slope = 400.0 / (LN_10 * mean * (1.0 - mean));
+        Effect { value: elo_of_score(mean), variance: (slope * deviation).powi(2) / distribution.total }
     }
 }
 
@@ -165,23 +174,23 @@ pub struct MatchEstimate {
 
 /// Probabilities of a pair's five scores 0, ¼, ½, ¾, 1 (points per game).
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Distribution {
-    pub(super) probabilities: [f64; 5],
+pub(crate) struct Distribution {
+    pub(crate) probabilities: [f64; 5],
     /// Number of observations, including pseudocounts.
-    pub(super) total: f64,
+    pub(crate) total: f64,
 }
 
 /// A pair's scores per game.
-pub(super) const SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+pub(crate) const SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 impl Distribution {
     /// Mean and standard deviation of a pair's score.
-    pub(super) fn moments(&self) -> (f64, f64) {
+    pub(crate) fn moments(&self) -> (f64, f64) {
         moments(&self.probabilities)
     }
 }
 
-pub(super) fn moments(probabilities: &[f64; 5]) -> (f64, f64) {
+pub(crate) fn moments(probabilities: &[f64; 5]) -> (f64, f64) {
     let expectation = |value: &dyn Fn(f64) -> f64| -> f64 {
         probabilities.iter().zip(SCORES).map(|(probability, score)| probability * value(score)).sum()
     };
@@ -222,6 +231,18 @@ mod tests {
         check(estimate.nelo.value, "57.94");
         check((estimate.nelo.high - estimate.nelo.low) / 2.0, "28.28");
         assert_eq!(estimate.pairs, 290);
+    }
+
+    /// The error by the delta method is half of the interval where that is short.
+    #[test]
+    fn the_effect_agrees_with_the_interval() {
+        let pairs = Pairs::from_counts([340, 540, 630, 640, 750]);
+        let (effect, elo) = (pairs.elo_effect(), pairs.estimate().elo);
+        assert!((effect.value - elo.value).abs() < 1e-9);
+        let half = Z_95 * effect.variance.sqrt();
+        assert!((2.0 * half / (elo.high - elo.low) - 1.0).abs() < 0.01, "{half} {elo:?}");
+        let sweep = Pairs { ww: 10, ..Pairs::default() }.elo_effect();
+        assert!(sweep.value > 1000.0 && sweep.variance.sqrt() > 1000.0, "{sweep:?}");
     }
 
     #[test]
