@@ -12,6 +12,7 @@ use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
 use super::sprt::{self, SprtArguments};
 use super::{Failure, Format, interrupt};
+use crate::pipeline::sample_openings;
 use crate::pipeline::uci::EngineSpec;
 use crate::play::{
     Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
@@ -35,9 +36,10 @@ pub struct Arguments {
     players: Vec<String>,
     #[command(flatten)]
     hints: FormatHints,
-    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed
+    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed [default: the 500 balanced openings
+    /// that come with fsbench]
     #[arg(long, value_name = "FILE")]
-    openings: PathBuf,
+    openings: Option<PathBuf>,
     /// Moves taken from each game of a PGN file [default: all]
     #[arg(long, value_name = "N")]
     opening_plies: Option<u16>,
@@ -260,11 +262,12 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
         _ => return Err(Failure::Request(anyhow!("give a limit: --nodes, --equal-cost, --movetime or --tc"))),
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let openings = arguments.openings.clone().map_or_else(sample_openings, Ok).map_err(Failure::work)?;
     Ok(MatchSettings {
         limit,
         schedule: if arguments.gauntlet { Schedule::Gauntlet } else { Schedule::RoundRobin },
         pairs: arguments.pairs,
-        openings: arguments.openings.clone(),
+        openings,
         opening_plies: arguments.opening_plies,
         seed: Seed(arguments.seed),
         adjudication: (!arguments.no_adjudication).then(Adjudication::default),

@@ -14,7 +14,8 @@ use crate::units::Seed;
 
 /// Make a book of balanced openings: random moves to positions that a network (--net) scores as level
 ///
-/// One FEN per line. The same network, settings and seed give the same file.
+/// One FEN per line. A position is level where the network's score stays small through a full-width search of a few plies
+/// and the captures after them. The same network, settings and seed give the same file.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -28,10 +29,10 @@ pub struct Arguments {
     /// Random moves from the initial position
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(0..=100))]
     plies: u16,
-    /// Nodes of the search that judges a position
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: u64,
-    /// Largest score of either side, in the search's centipawns
+    /// Plies of the full-width search that judges a position
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=8))]
+    depth: u32,
+    /// Largest score of either side, in the network's centipawns
     #[arg(long, value_name = "CP", default_value_t = 50)]
     max_score: u16,
     /// Seed of the random moves
@@ -57,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let settings = OpeningSettings {
         count: arguments.count as usize,
         plies: arguments.plies,
-        nodes: arguments.nodes,
+        depth: arguments.depth,
         max_score: arguments.max_score,
         seed: Seed(arguments.seed),
     };

@@ -8,6 +8,7 @@
 pub mod build;
 mod cache;
 pub mod convert;
+mod embedded_files;
 mod game_line;
 pub mod generate;
 mod info;
@@ -15,16 +16,15 @@ mod inputs;
 mod journal;
 pub mod label;
 pub mod manifest;
-mod sample_games;
 pub mod stats;
 pub mod uci;
 pub mod verify;
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
 pub use cache::{default_cache, open_or_build, open_or_build_with};
+pub use embedded_files::{sample_games, sample_openings};
 pub use game_line::GameLine;
 pub use info::{FileInfo, file_info};
 pub use inputs::{WeightedInput, inputs};
 pub use journal::{Journal, JournalError, journal_path};
 pub use manifest::{Manifest, manifest_path};
-pub use sample_games::sample_games;

@@ -8,6 +8,7 @@ mod equal_cost;
 mod error;
 mod game;
 mod limit;
+mod minimax;
 mod openings;
 mod player;
 mod pool;

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use shakmaty::{Chess, Position};
 
-use super::player::{NetworkPlayer, Player};
+use super::minimax::Minimax;
+use super::player::Player;
 use super::{MatchError, PlayerKind};
 use crate::chess::{key_of, random_move};
-use crate::engine::BackEnd;
-use crate::search::{Game, Limits, Score, Searcher};
 use crate::units::Seed;
 
 /// Settings of the search for openings.
@@ -17,14 +16,15 @@ pub struct OpeningSettings {
     pub count: usize,
     /// Random moves from the initial position.
     pub plies: u16,
-    /// Nodes of the search that judges a position.
-    pub nodes: u64,
-    /// Largest |score| of a balanced position, in the search's centipawns.
+    /// Plies of the full-width search that judges a position.
+    pub depth: u32,
+    /// Largest |score| of a balanced position, in the network's centipawns.
     pub max_score: u16,
     pub seed: Seed,
 }
 
-/// Finds openings; the same settings and network give the same list. `progress` receives the number of openings found.
+/// Finds openings; the same settings and network give the same list, in every version of the playing search. `progress`
+/// receives the number of openings found.
 ///
 /// # Errors
 /// When the player is not a network, or not enough openings are found.
@@ -38,8 +38,7 @@ pub fn balanced_openings(
     let PlayerKind::Network(network) = &player.kind else {
         return Err(MatchError::Request("openings are judged by a network, not by a UCI engine".into()));
     };
-    let mut searcher = searcher(player, network)?;
-    let limits = Limits { nodes: Some(settings.nodes), ..Limits::default() };
+    let mut judge = Minimax::new(player, network)?;
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for number in 0..TRIES.saturating_mul(settings.count as u64) {
         if found.len() == settings.count {
@@ -49,9 +48,7 @@ pub fn balanced_openings(
         if !seen.insert(key_of(&position)) {
             continue;
         }
-        searcher.clear();
-        let judged = searcher.search(&Game::new(position.clone()), &limits, |_| ());
-        if matches!(judged.score, Score::Cp(score) if score.unsigned_abs() <= u32::from(settings.max_score)) {
+        if judge.is_within(&position, settings.depth, settings.max_score) {
             found.push(position);
             progress(found.len());
         }
@@ -64,13 +61,6 @@ pub fn balanced_openings(
         )));
     }
     Ok(found)
-}
-
-fn searcher<'a>(player: &Player, network: &'a NetworkPlayer) -> Result<Searcher<'a>, MatchError> {
-    /// Mebibytes.
-    const TABLE: usize = 16;
-    Searcher::new(&network.set, &network.model, BackEnd::best(), TABLE)
-        .map_err(|error| MatchError::player(player, &error))
 }
 
 /// The position after `plies` random moves, unless the game is over or the side to move is in check.

@@ -133,7 +133,7 @@ fn documents_about_networks() {
     check(&workspace, "net-info", &["net", "info", "net.safetensors"]);
     check(&workspace, "net-convert", &["net", "convert", "net.safetensors", "copy.safetensors", "--pawn", "200"]);
     check(&workspace, "bench", &["bench", "--net", "net.safetensors", "--depth", "2"]);
-    let book = ["--plies", "4", "--count", "3", "--nodes", "20", "--max-score", "2000", "--out", "book.epd"];
+    let book = ["--plies", "4", "--count", "3", "--depth", "1", "--max-score", "2000", "--out", "book.epd"];
     check(&workspace, "openings", &[&["openings", "--net", "net.safetensors"], &book[..]].concat());
     let players = ["match", "net.safetensors", "net.safetensors", "copy.safetensors", "--openings", "book.epd"];
     let short = ["--nodes", "10", "--pairs", "1", "--hash", "1"];
