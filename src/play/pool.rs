@@ -77,16 +77,11 @@ impl PlayingTable<'_> {
                 // A worker whose game was cut short.
                 Ok(Err(MatchError::Stopped)) => Ok(()),
                 Ok(Err(error)) => Err(error),
-                Err(RecvTimeoutError::Timeout) => {
-                    if (self.interrupted)() {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    Ok(())
-                }
+                Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return outcome,
             };
             // The first failure is reported; games that end meanwhile are kept.
-            if kept.is_err() {
+            if kept.is_err() || (self.interrupted)() {
                 stop.store(true, Ordering::Relaxed);
             }
             outcome = outcome.and(kept);
