@@ -1,7 +1,8 @@
 //! `fsbench run`: runs a whole experiment, which can be resumed.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::HumanDuration;
 
@@ -15,6 +16,8 @@ use crate::experiment::{
     key_help,
 };
 use crate::pipeline;
+use crate::play::{Interval, MatchProgress, Pairs};
+use crate::record::MatchResult;
 use crate::train::EpochMetrics;
 
 /// Run an experiment: build its data, train and measure everything that it lists, and report
@@ -58,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         fresh: arguments.force,
     };
     let mut executor = LocalExecutor { data_cache: Some(data) };
-    let mut monitor = StderrMonitor { graceful: None, trained: Vec::new() };
+    let mut monitor = StderrMonitor { graceful: None, trained: Vec::new(), last_games: Mutex::new(None) };
     let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
     report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
     if arguments.format == Format::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
@@ -78,8 +81,11 @@ pub(super) fn failure(error: ExperimentError) -> Failure {
 
 /// Writes a line per step, epoch and network to stderr.
 struct StderrMonitor {
-    /// Set while a training runs, which then saves its state before it stops. Other steps are simply interrupted.
+    /// Set while a training or a match runs, which then saves its state before it stops. Other steps are simply
+    /// interrupted.
     graceful: Option<Graceful>,
+    /// When the present match's games were last told; `None` before its first game.
+    last_games: Mutex<Option<Instant>>,
     /// Every finished run.
     trained: Vec<TrainedRun>,
 }
@@ -101,12 +107,27 @@ impl ExperimentMonitor for StderrMonitor {
         }
     }
 
-    fn training_begins(&mut self) {
+    fn resumable_begins(&mut self) {
         self.graceful = Some(interrupt::gracefully());
+        self.last_games = Mutex::new(None);
     }
 
-    fn training_ended(&mut self) {
+    fn resumable_ended(&mut self) {
         self.graceful = None;
+    }
+
+    fn games(&self, progress: &MatchProgress) {
+        const EVERY: Duration = Duration::from_secs(20);
+        let mut last = self.last_games.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.get_or_insert_with(Instant::now).elapsed() >= EVERY {
+            *last = Some(Instant::now());
+            let MatchProgress { games, total, first } = progress;
+            note!("    game {games}/{total}: {}", elo(*first));
+        }
+    }
+
+    fn played(&mut self, result: &MatchResult) {
+        note!("    {} over {} games", elo(result.record.pairs), result.record.games.total());
     }
 
     fn trained(&mut self, run: &TrainedRun, when: FinishedWhen) {
@@ -119,4 +140,13 @@ impl ExperimentMonitor for StderrMonitor {
     fn stop_requested(&self) -> bool {
         interrupt::requested()
     }
+}
+
+/// Elo and its 95% interval.
+fn elo(pairs: Pairs) -> String {
+    if pairs.total() == 0 {
+        return "no pair yet".into();
+    }
+    let Interval { value, low, high } = pairs.estimate().elo;
+    format!("Elo {value:+.0} [{low:+.0}, {high:+.0}]")
 }

@@ -102,7 +102,7 @@ fn check_timing(measure: &SpeedMeasure) -> Result<(), String> {
 }
 
 /// Checks that every set, method and seed that a measure names belongs to a run.
-fn check_selection(
+pub(super) fn check_selection(
     sets: &Option<Vec<String>>,
     methods: &Option<Vec<Method>>,
     seeds: &Option<Vec<Seed>>,

@@ -16,8 +16,10 @@ pub enum ExperimentError {
     Spec { at: Location, message: String },
     #[error("{at}: the feature set '{set}' cannot be used: {message}")]
     Set { at: Location, set: String, message: String },
-    #[error("{at}: no data file {}; paths are relative to the experiment's folder or to the current one", path.display())]
-    NoData { at: Location, path: PathBuf },
+    #[error("{at}: no file {}; paths are relative to the experiment's folder or to the current one", path.display())]
+    NoFile { at: Location, path: PathBuf },
+    #[error("{at}: the openings cannot be used: {message}")]
+    Openings { at: Location, message: String },
     #[error("no run of the experiment uses the set '{set}'; the experiment has {known}")]
     NoSuchSet { set: String, known: String },
     #[error(
@@ -45,7 +47,10 @@ impl ExperimentError {
     /// Whether the request was wrong, as opposed to work that failed.
     #[must_use]
     pub fn is_request(&self) -> bool {
-        use ExperimentError::{NoData, NoSuchSet, NoTrainer, Read, Set, Spec};
-        matches!(self, Read { .. } | Spec { .. } | Set { .. } | NoData { .. } | NoSuchSet { .. } | NoTrainer)
+        use ExperimentError::{NoFile, NoSuchSet, NoTrainer, Openings, Read, Set, Spec};
+        matches!(
+            self,
+            Read { .. } | Spec { .. } | Set { .. } | NoFile { .. } | Openings { .. } | NoSuchSet { .. } | NoTrainer
+        )
     }
 }

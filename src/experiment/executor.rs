@@ -3,12 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::match_settings::MatchMeasure;
 use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
 use crate::features::Identity;
 use crate::pipeline::BuildOptions;
-use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
+use crate::play::MatchProgress;
+use crate::record::{ActivityRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
+use crate::units::Seed;
 
 /// The error of a step's own work.
 pub type StepError = Box<dyn std::error::Error + Send + Sync>;
@@ -62,6 +65,40 @@ pub struct NetRequest {
     pub games: Option<u64>,
 }
 
+/// A match to play, or to continue from the folder's journal.
+#[derive(Clone, Debug)]
+pub struct MatchRequest<'a> {
+    pub kind: MatchKind,
+    /// The network of the set in question, and that of the reference set.
+    pub networks: [PathBuf; 2],
+    /// Their names in the games.
+    pub names: [String; 2],
+    pub settings: &'a MatchMeasure,
+    /// The book; `None` = the openings that come with fsbench.
+    pub openings: Option<PathBuf>,
+    /// Seed of the order of openings.
+    pub seed: Seed,
+    /// Gets the journal and the games.
+    pub folder: PathBuf,
+}
+
+/// What the matches of an experiment depend on, beside its settings and networks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchSetup {
+    /// BLAKE3 hash of the openings, in hexadecimal.
+    pub openings: String,
+    /// Digest of the search.
+    pub search: String,
+}
+
+/// Follows a match, and may stop it.
+pub trait MatchMonitor: Sync {
+    fn games(&self, progress: &MatchProgress);
+
+    /// Called while games are played. If true, the match ends; its journal has the finished games.
+    fn stop_requested(&self) -> bool;
+}
+
 /// Follows a training, and may stop it.
 pub trait TrainingMonitor {
     fn epoch(&mut self, metrics: &EpochMetrics);
@@ -109,4 +146,20 @@ pub trait Executor {
     /// # Errors
     /// When the measure fails.
     fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError>;
+
+    /// Reads a book, or the openings that come with fsbench.
+    ///
+    /// # Errors
+    /// When the book cannot be used.
+    fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError>;
+
+    /// Plays a match to its end; `None` if the monitor stopped it.
+    ///
+    /// # Errors
+    /// When the match cannot be played.
+    fn play(
+        &mut self,
+        request: &MatchRequest<'_>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<MatchRecord>, StepError>;
 }

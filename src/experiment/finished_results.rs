@@ -38,6 +38,7 @@ impl Runner<'_> {
                 self.results.speed.push(NetResult { key: self.plan.runs[run].key.clone(), record });
                 Ok(true)
             }
+            PlanStep::Match(index) => Ok(self.load_match(index)),
         }
     }
 
@@ -76,7 +77,7 @@ impl Runner<'_> {
         Some(stored.record)
     }
 
-    fn note_time(&mut self, recorded: Timestamp) {
+    pub(super) fn note_time(&mut self, recorded: Timestamp) {
         self.newest = self.newest.take().max(Some(recorded));
     }
 
@@ -88,12 +89,13 @@ impl Runner<'_> {
         self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
         self.results.error.sort_by_key(|result| order.get(&result.key).copied());
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));
         let environment = &mut self.results.environment;
         if let Some(newest) = &self.newest {
             environment.recorded = newest.clone();
         }
         let seconds = &mut environment.seconds;
-        seconds.total = seconds.data + seconds.training + seconds.measures;
+        seconds.total = seconds.data + seconds.training + seconds.measures + seconds.matches;
         write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
         self.results.save(&self.options.out)?;
         Ok(())
@@ -101,12 +103,15 @@ impl Runner<'_> {
 
     /// Deletes every finished result of the plan.
     pub(super) fn delete_finished(&self) -> Result<(), ExperimentError> {
-        for &step in &self.plan.steps {
+        // A match's key covers the networks' files, so all keys come before any file is removed.
+        let keys: Vec<_> = self.plan.steps.iter().map(|&step| (step, self.key(step))).collect();
+        for (step, key) in keys {
             let kind = match step {
                 PlanStep::Updates(_) => "updates",
                 PlanStep::Activity(_) => "activity",
                 PlanStep::Error(_) => "error",
                 PlanStep::Speed(_) => "speed",
+                PlanStep::Match(_) => "match",
                 PlanStep::Train(run) => {
                     let path = self.run_folder(run);
                     if path.exists() {
@@ -116,7 +121,7 @@ impl Runner<'_> {
                     "run"
                 }
             };
-            self.store.remove(kind, &self.key(step))?;
+            self.store.remove(kind, &key)?;
         }
         Ok(())
     }

@@ -140,6 +140,7 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("train", "required", "a table, see [train]"),
             ("runs", "required", "tables, see [[runs]]"),
             ("measure", "", "tables, see [measure.updates]; a missing table takes no measure"),
+            ("match", "", "a table, see [match]; without it no games are played"),
         ],
     ),
     (
@@ -184,6 +185,30 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("positions", "20000", "positions to evaluate in each repetition"),
             ("repetitions", "5", "measurements of each strategy"),
             ("seconds", "0.6", "minimum duration of a repetition"),
+        ],
+    ),
+    (
+        "match",
+        "Elo of every network against the reference set's network of its method and seed; nodes, equal_cost or both",
+        &[
+            ("reference", "each method's first", "label or name of the set that the others play"),
+            ("sets", "all", "names or labels"),
+            ("methods", "all", "play only networks of these methods"),
+            ("seeds", "all", "play only networks of these training seeds"),
+            ("nodes", "", "play at equal nodes: so many per move"),
+            ("equal_cost", "", "play at equal processor time: so many nodes per move of the reference"),
+            ("pairs", "100", "game pairs per match; with half_width at most, then [10000]"),
+            ("half_width", "", "play until half the 95% interval is at most this, in Elo"),
+            ("openings", "the 500 that come with fsbench", "book: EPD or FEN lines, or PGN, plain or compressed"),
+            ("opening_plies", "all", "moves taken from each game of a PGN book"),
+            ("seed", "0", "seed of the order of openings; the training seed is added"),
+            (
+                "adjudication",
+                "true",
+                "end games that both players call decided or level; false: play by the rules alone",
+            ),
+            ("hash", "16", "a player's hash table in MiB"),
+            ("concurrency", "the number of cores", "games at once; the games do not depend on it"),
         ],
     ),
 ];

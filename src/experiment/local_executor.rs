@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::executor::{
-    DataRequest, Executor, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest, TrainingMonitor,
+    DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
+    TrainRequest, TrainingMonitor,
 };
+use super::local_match;
 use super::spec::SpeedMeasure;
 use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
-use crate::record::{ActivityRecord, ErrorRecord, SpeedRecord, UpdatesRecord};
+use crate::record::{ActivityRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord};
 use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// Executes steps in this process.
@@ -83,6 +85,18 @@ impl Executor for LocalExecutor {
         let mut record = measure::speed(&network, &request.data, options, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         Ok(record)
+    }
+
+    fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
+        local_match::match_setup(openings, plies)
+    }
+
+    fn play(
+        &mut self,
+        request: &MatchRequest<'_>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<MatchRecord>, StepError> {
+        local_match::play(request, monitor)
     }
 }
 

@@ -11,6 +11,9 @@ mod finished_results;
 mod kept_runs;
 pub mod key_help;
 mod local_executor;
+mod local_match;
+mod match_settings;
+mod match_steps;
 mod network_links;
 mod plan;
 mod result_keys;
@@ -24,12 +27,14 @@ mod tests;
 
 pub use error::ExperimentError;
 pub use executor::{
-    DataRequest, Executor, NetRequest, PreparedData, ResolvedSet, StepError, TrainRequest, TrainingMonitor,
+    DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
+    TrainRequest, TrainingMonitor,
 };
 pub use kept_runs::{KeptRun, kept_runs, remove_unused_runs};
 pub use local_executor::LocalExecutor;
+pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
-pub use plan::{Plan, PlanStep, PlannedRun};
+pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions};
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure,

@@ -4,7 +4,7 @@ use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
 use super::spec::{ComparisonRow, Experiment, NetMeasure};
 use crate::data::Method;
-use crate::record::{PlannedRow, RunKey, Study};
+use crate::record::{MatchKind, PlannedRow, RunKey, Study};
 use crate::train::{TrainConfig, TrainSettings};
 use crate::units::Seed;
 
@@ -29,7 +29,17 @@ pub struct PlannedRun {
     pub settings: TrainSettings,
 }
 
-/// A unit of work. The number is an index into [`Plan::sets`] (updates) or [`Plan::runs`] (the others).
+/// A match of the experiment: a run's network against that of the reference set, of the same method and seed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct PlannedMatch {
+    /// Index into [`Plan::runs`], as `reference`.
+    pub run: usize,
+    pub reference: usize,
+    pub kind: MatchKind,
+}
+
+/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches) or [`Plan::runs`]
+/// (the others).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PlanStep {
     Updates(usize),
@@ -37,6 +47,7 @@ pub enum PlanStep {
     Activity(usize),
     Error(usize),
     Speed(usize),
+    Match(usize),
 }
 
 /// Everything an experiment will do.
@@ -44,18 +55,19 @@ pub enum PlanStep {
 pub struct Plan {
     pub sets: Vec<PlannedSet>,
     pub runs: Vec<PlannedRun>,
+    pub matches: Vec<PlannedMatch>,
     pub steps: Vec<PlanStep>,
 }
 
 impl Plan {
     /// Resolves every set and orders the steps: first the measures of sets, then seed by seed every training with the
-    /// measures of its network, so that an interrupted experiment has complete seeds.
+    /// measures of its network, and the seed's matches, so that an interrupted experiment has complete seeds.
     ///
     /// # Errors
     /// When a set cannot be resolved or `[measure]` names a set without runs.
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
-        let mut plan = Plan { sets, runs: Vec::new(), steps: Vec::new() };
+        let mut plan = Plan { sets, runs: Vec::new(), matches: Vec::new(), steps: Vec::new() };
         plan.add_updates(experiment);
         for &seed in &experiment.seeds {
             for row in &experiment.rows {
@@ -64,6 +76,7 @@ impl Plan {
                 plan.runs.push(PlannedRun { key, set, settings: row.settings.clone() });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
+            plan.add_matches(experiment, seed);
         }
         Ok(plan)
     }
@@ -88,6 +101,7 @@ impl Plan {
             PlanStep::Train(run) | PlanStep::Activity(run) | PlanStep::Error(run) | PlanStep::Speed(run) => {
                 &self.sets[self.runs[run].set]
             }
+            PlanStep::Match(index) => &self.sets[self.runs[self.matches[index].run].set],
         }
     }
 
@@ -100,6 +114,11 @@ impl Plan {
             PlanStep::Activity(run) => format!("activity of {}", self.runs[run].key),
             PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
             PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
+            PlanStep::Match(index) => {
+                let PlannedMatch { run, reference, kind } = self.matches[index];
+                let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
+                format!("match of {run} against {reference} at {}", kind.name())
+            }
         }
     }
 
@@ -126,6 +145,24 @@ impl Plan {
             (speed, PlanStep::Speed(run)),
         ];
         self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
+    }
+
+    /// Adds the matches of a seed, whose runs are in the plan already.
+    fn add_matches(&mut self, experiment: &Experiment, seed: Seed) {
+        let Some(measure) = experiment.matches.as_ref().filter(|measure| measure.covers_seed(seed)) else { return };
+        let kinds = [(measure.nodes, MatchKind::EqualNodes), (measure.equal_cost, MatchKind::EqualCost)];
+        for row in &experiment.rows {
+            let Some(opponent) = measure.opponent(row, &experiment.rows) else { continue };
+            let run_of = |row: &ComparisonRow| {
+                let key = RunKey { set: row.label.clone(), method: row.method, seed };
+                self.runs.iter().position(|run| run.key == key)
+            };
+            let (Some(run), Some(reference)) = (run_of(row), run_of(opponent)) else { continue };
+            for (_, kind) in kinds.iter().filter(|(nodes, _)| nodes.is_some()) {
+                self.steps.push(PlanStep::Match(self.matches.len()));
+                self.matches.push(PlannedMatch { run, reference, kind: *kind });
+            }
+        }
     }
 
     /// Checks that some run uses a set.

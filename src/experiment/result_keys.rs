@@ -33,6 +33,7 @@ impl Runner<'_> {
                 let machine = [machine::cpu(), machine::back_end()];
                 self.net_key("speed", run, &json!(["as given and arranged", timing, machine]))
             }
+            PlanStep::Match(index) => self.match_key(index),
         }
     }
 
@@ -40,7 +41,7 @@ impl Runner<'_> {
         ResultKey::of(kind, &json!([self.run_key(&self.plan.runs[run]), "best epoch", settings]))
     }
 
-    fn run_key(&self, run: &PlannedRun) -> ResultKey {
+    pub(super) fn run_key(&self, run: &PlannedRun) -> ResultKey {
         let set = &self.plan.sets[run.set];
         let data = self.data.get(&run.key.method);
         let hash = data.map(|data| data.hash.as_str());

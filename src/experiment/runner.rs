@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::ExperimentError;
-use super::executor::{DataRequest, Executor, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
+use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
 use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
 use crate::data::Method;
-use crate::record::{Environment, Machine, Results, StageSeconds, Timestamp, machine, read_json};
+use crate::play::MatchProgress;
+use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
 use crate::train::run_dir::OUTCOME;
 use crate::train::{EpochMetrics, TrainOutcome};
 
@@ -41,7 +42,7 @@ pub enum FinishedWhen {
 }
 
 /// Follows an experiment, and may stop it.
-pub trait ExperimentMonitor {
+pub trait ExperimentMonitor: Sync {
     /// Step `number` (from 1) of `total` begins. `remaining` is estimated from the steps done so far.
     fn step(&mut self, number: usize, total: usize, name: &str, remaining: Option<Duration>);
 
@@ -51,10 +52,16 @@ pub trait ExperimentMonitor {
     /// So many steps are skipped, because they are finished or not requested.
     fn skipped(&mut self, steps: usize);
 
-    /// A training begins. Until it ends, a request to stop makes it save its state first.
-    fn training_begins(&mut self) {}
+    /// A training or a match begins. Until it ends, a request to stop makes it save its state first.
+    fn resumable_begins(&mut self) {}
 
-    fn training_ended(&mut self) {}
+    fn resumable_ended(&mut self) {}
+
+    /// A game of the present match has ended.
+    fn games(&self, _progress: &MatchProgress) {}
+
+    /// A match is finished.
+    fn played(&mut self, _result: &MatchResult) {}
 
     /// A run is finished.
     fn trained(&mut self, run: &TrainedRun, when: FinishedWhen);
@@ -66,13 +73,17 @@ pub trait ExperimentMonitor {
 /// A running experiment.
 pub struct Runner<'a> {
     pub(super) experiment: &'a Experiment,
-    executor: &'a mut dyn Executor,
+    pub(super) executor: &'a mut dyn Executor,
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
     pub(super) plan: Plan,
     /// File of the games.
     source: PathBuf,
     pub(super) data: HashMap<Method, PreparedData>,
+    /// The book of the matches; `None` = the openings that come with fsbench.
+    pub(super) openings: Option<PathBuf>,
+    /// `None` without matches.
+    pub(super) match_setup: Option<MatchSetup>,
     pub(super) results: Results,
     /// Time of the newest result.
     pub(super) newest: Option<Timestamp>,
@@ -95,11 +106,14 @@ impl<'a> Runner<'a> {
             plan.require_set(only)?;
         }
         let source = experiment.data_path()?;
+        let openings = experiment.openings_path()?;
+        let match_setup = match_setup(experiment, executor, openings.as_deref())?;
         let _lock = lock(&options.work)?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
         let (data, newest) = (HashMap::new(), None);
-        let mut runner = Runner { experiment, executor, options, store, plan, source, data, results, newest };
+        let mut runner =
+            Runner { experiment, executor, options, store, plan, source, data, openings, match_setup, results, newest };
         runner.prepare_data()?;
         if options.fresh {
             runner.delete_finished()?;
@@ -147,6 +161,8 @@ impl<'a> Runner<'a> {
         self.save()?;
         if let Some(only) = &self.options.only {
             pending.retain(|&step| self.plan.set_of(step).is_called(only));
+            let all = pending.clone();
+            pending.retain(|step| !matches!(step, PlanStep::Match(index) if !self.can_play(*index, &all)));
         }
         Ok(pending)
     }
@@ -182,6 +198,7 @@ impl<'a> Runner<'a> {
         let seconds = || begun.elapsed().as_secs_f64();
         match step {
             PlanStep::Train(run) => return self.train(run, monitor),
+            PlanStep::Match(index) => return self.play_match(index, monitor),
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
@@ -212,10 +229,10 @@ impl<'a> Runner<'a> {
         let step = PlanStep::Train(run);
         let (config, folder) = (self.config(run)?, self.run_folder(run));
         let name = self.plan.describe(step);
-        monitor.training_begins();
+        monitor.resumable_begins();
         let mut adapter = MonitorAdapter { monitor: &mut *monitor, epochs: config.settings.epochs };
         let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);
-        monitor.training_ended();
+        monitor.resumable_ended();
         let outcome = outcome.map_err(|source| ExperimentError::Step { step: name.clone(), source })?;
         let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
         if !folder.join(OUTCOME).is_file() {
@@ -278,19 +295,21 @@ impl TrainingMonitor for MonitorAdapter<'_> {
     }
 }
 
-/// Number and total time of the steps done so far, trainings and measures apart.
+/// Number and total time of the steps done so far: trainings, matches and measures.
 #[derive(Default)]
-struct StepTimes {
-    trainings: (u32, Duration),
-    measures: (u32, Duration),
-}
+struct StepTimes([(u32, Duration); 3]);
 
 impl StepTimes {
+    const fn kind(step: PlanStep) -> usize {
+        match step {
+            PlanStep::Train(_) => 0,
+            PlanStep::Match(_) => 1,
+            _ => 2,
+        }
+    }
+
     fn add(&mut self, step: PlanStep, time: Duration) {
-        let (steps, total) = match step {
-            PlanStep::Train(_) => &mut self.trainings,
-            _ => &mut self.measures,
-        };
+        let (steps, total) = &mut self.0[StepTimes::kind(step)];
         *steps += 1;
         *total += time;
     }
@@ -298,14 +317,25 @@ impl StepTimes {
     /// Time that `steps` will take; `None` if no step of one of their kinds is done yet.
     fn estimate(&self, steps: &[PlanStep]) -> Option<Duration> {
         let mean = |step: &PlanStep| {
-            let (done, total) = match step {
-                PlanStep::Train(_) => self.trainings,
-                _ => self.measures,
-            };
+            let (done, total) = self.0[StepTimes::kind(*step)];
             (done > 0).then(|| total / done)
         };
         steps.iter().map(mean).sum()
     }
+}
+
+/// What the experiment's matches depend on; `None` without matches.
+fn match_setup(
+    experiment: &Experiment,
+    executor: &dyn Executor,
+    openings: Option<&Path>,
+) -> Result<Option<MatchSetup>, ExperimentError> {
+    let Some(measure) = &experiment.matches else { return Ok(None) };
+    let setup = executor.match_setup(openings, measure.opening_plies);
+    setup.map(Some).map_err(|error| match &measure.openings {
+        Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
+        None => ExperimentError::Step { step: "the openings".into(), source: error },
+    })
 }
 
 /// A path that is valid from every current folder.
@@ -347,5 +377,6 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         activity: Vec::new(),
         error: Vec::new(),
         speed: Vec::new(),
+        matches: Vec::new(),
     }
 }

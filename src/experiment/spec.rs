@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::ExperimentError;
+use super::match_settings::MatchMeasure;
 use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::pipeline::BuildOptions;
@@ -61,6 +62,8 @@ pub struct Experiment {
     pub train: TrainSettings,
     pub rows: Vec<ComparisonRow>,
     pub measure: Measures,
+    /// `[match]`; `None` = no games are played.
+    pub matches: Option<MatchMeasure>,
 }
 
 /// A row of the comparison: one feature set trained by one method.
@@ -187,10 +190,26 @@ impl Experiment {
     /// # Errors
     /// When the file exists in neither folder.
     pub fn data_path(&self) -> Result<PathBuf, ExperimentError> {
-        let written = Path::new(self.data.get_ref());
+        self.existing(&self.data)
+    }
+
+    fn existing(&self, file: &Spanned<String>) -> Result<PathBuf, ExperimentError> {
+        let written = Path::new(file.get_ref());
         self.beside(written)
             .or_else(|| written.is_file().then(|| written.to_path_buf()))
-            .ok_or_else(|| ExperimentError::NoData { at: self.location_of(&self.data), path: written.to_path_buf() })
+            .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
+    }
+
+    /// The path of the book of `[match]`, found as [`Experiment::data_path`]; `None` for the openings that come with
+    /// fsbench.
+    ///
+    /// # Errors
+    /// When the book exists in neither folder.
+    pub fn openings_path(&self) -> Result<Option<PathBuf>, ExperimentError> {
+        let Some(written) = self.matches.as_ref().and_then(|matches| matches.openings.as_ref()) else {
+            return Ok(None);
+        };
+        self.existing(written).map(Some)
     }
 
     /// A set as the command line takes it. A file beside the experiment, named by path or without `.toml`, takes

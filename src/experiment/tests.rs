@@ -1,23 +1,24 @@
 //! Order, resumption and messages, with an executor that only counts its calls.
 
+mod fake_executor;
 mod key_help;
+mod matches;
 mod networks;
 mod rows;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use fake_executor::FakeExecutor;
+
 use super::*;
-use crate::data::{Method, ScoreUnit};
+use crate::data::Method;
 use crate::net::{Activation, BucketRule};
-use crate::record::{
-    ActivityRecord, ErrorRecord, LayerActivity, MoveCounts, Results, SpeedEntry, SpeedRecord, UpdatesRecord, write_json,
-};
-use crate::train::{
-    DeviceChoice, EpochMetrics, EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainOutcome,
-};
+use crate::play::MatchProgress;
+use crate::record::Results;
+use crate::train::{DeviceChoice, EpochMetrics, EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions};
 
 const TEXT: &str = r#"
 name  = "small"
@@ -49,167 +50,15 @@ seeds   = [1]
 /// 2 updates; for each of 3 rows and 2 seeds a training, an activity and an error; 2 speeds.
 const STEPS: usize = 2 + 3 * 2 * 3 + 2;
 
-/// Returns made-up records, and counts how often each is requested.
-#[derive(Default)]
-struct FakeExecutor {
-    calls: BTreeMap<String, u32>,
-    /// Fails after this many calls, like a process that is killed.
-    calls_left: Option<u32>,
-    /// Whether every path is a set. All paths are then the same set.
-    any_set: bool,
-}
-
-impl FakeExecutor {
-    fn call(&mut self, name: String) -> Result<(), StepError> {
-        match &mut self.calls_left {
-            Some(0) => return Err("killed".into()),
-            Some(calls) => *calls -= 1,
-            None => {}
-        }
-        *self.calls.entry(name).or_default() += 1;
-        Ok(())
-    }
-}
-
-fn identity() -> crate::features::Identity {
-    serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text")
-}
-
-fn run_name(network: &Path) -> String {
-    let folder = network.parent().and_then(Path::file_name).unwrap_or_default();
-    folder.to_string_lossy().into_owned()
-}
-
-impl Executor for FakeExecutor {
-    fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
-        if self.any_set && request.ends_with(".toml") {
-            return Ok(ResolvedSet { name: "own".into(), identity: identity(), definition: "own".into() });
-        }
-        if !["piece", "compact", "king-piece"].contains(&request) {
-            return Err(format!("no set `{request}`").into());
-        }
-        Ok(ResolvedSet { name: request.into(), identity: identity(), definition: request.into() })
-    }
-
-    fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
-        let games = std::fs::read_to_string(&request.source)?;
-        let (path, hash) = (request.source.with_extension("fsd"), format!("{games}{:?}", request.options));
-        Ok(PreparedData { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
-    }
-
-    fn train(
-        &mut self,
-        request: &TrainRequest<'_>,
-        monitor: &mut dyn TrainingMonitor,
-    ) -> Result<Option<TrainOutcome>, StepError> {
-        let config = request.config;
-        self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
-        let metrics = EpochMetrics {
-            epoch: 1,
-            step: 10,
-            samples: 160,
-            learning_rate: config.settings.learning_rate,
-            train_loss: 0.1,
-            validation_loss: 0.1 / config.seed.0 as f64,
-            validation_accuracy: None,
-            second: None,
-            weights: Vec::new(),
-            neurons: None,
-            samples_per_second: Some(1.0),
-            seconds: 1.0,
-        };
-        monitor.epoch(&metrics);
-        if monitor.stop_requested() {
-            return Ok(None);
-        }
-        let outcome = TrainOutcome {
-            config: config.clone(),
-            name: config.set.clone(),
-            identity: identity(),
-            num_features: 768,
-            parameters: 1_000,
-            training_samples: 160,
-            validation_samples: 20,
-            best_epoch: Some(1),
-            validation_loss: metrics.validation_loss,
-            epochs: vec![metrics],
-            baseline_loss: 0.5,
-            seconds: 2.0,
-            network: PathBuf::from("network.safetensors"),
-            weights: PathBuf::from("best.safetensors"),
-            last: Some(PathBuf::from("last.safetensors")),
-            checkpoint: PathBuf::from("checkpoint.safetensors"),
-        };
-        write_json(&request.folder.join("outcome.json"), &outcome)?;
-        Ok(Some(outcome))
-    }
-
-    fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {
-        self.call(format!("updates {set}"))?;
-        Ok(UpdatesRecord {
-            name: set.into(),
-            identity: identity(),
-            num_features: 768,
-            games: 1,
-            positions: 1,
-            moves: 1,
-            active_mean: 1.0,
-            active_max: 1,
-            density: 0.1,
-            mover: MoveCounts::default(),
-            other: MoveCounts::default(),
-            mean: MoveCounts::default(),
-            legal: None,
-        })
-    }
-
-    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
-        self.call(format!("activity {}", run_name(&request.network)))?;
-        let layer = LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
-        Ok(ActivityRecord {
-            name: String::new(),
-            identity: identity(),
-            positions: 1,
-            layers: vec![layer],
-            buckets: vec![],
-        })
-    }
-
-    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
-        self.call(format!("error {}", run_name(&request.network)))?;
-        let (mean, p99, max, within_tolerance, tolerance) = (0.001, 0.002, 0.003, 1.0, 0.03);
-        let (name, identity) = (String::new(), identity());
-        Ok(ErrorRecord {
-            name,
-            identity,
-            positions: 1,
-            mean,
-            p99,
-            max,
-            within_tolerance,
-            tolerance,
-            accumulator_overflows: 0,
-        })
-    }
-
-    fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
-        self.call(format!("speed {}", run_name(&request.network)))?;
-        let (strategy, back_end) = ("incremental".into(), "scalar".into());
-        let entry =
-            SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
-        let entries = vec![entry];
-        let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
-        let (positions, best, ft_permuted, machine) = (1, None, None, None);
-        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, ft_permuted, machine })
-    }
-}
-
 /// Remembers the skipped steps and finished runs, and stops after some epochs.
 #[derive(Default)]
 struct RecordingMonitor {
     skipped: usize,
-    epochs: Cell<u32>,
+    epochs: AtomicU32,
     stop_after: Option<u32>,
+    games: AtomicU32,
+    /// Stops in the match that plays this game.
+    stop_after_games: Option<u32>,
     trained: Vec<(TrainedRun, FinishedWhen)>,
 }
 
@@ -217,11 +66,15 @@ impl ExperimentMonitor for RecordingMonitor {
     fn step(&mut self, _number: usize, _total: usize, _name: &str, _remaining: Option<Duration>) {}
 
     fn epoch(&mut self, _metrics: &EpochMetrics, _epochs: u32) {
-        self.epochs.set(self.epochs.get() + 1);
+        self.epochs.fetch_add(1, Ordering::Relaxed);
     }
 
     fn skipped(&mut self, steps: usize) {
         self.skipped = steps;
+    }
+
+    fn games(&self, _progress: &MatchProgress) {
+        self.games.fetch_add(1, Ordering::Relaxed);
     }
 
     fn trained(&mut self, run: &TrainedRun, when: FinishedWhen) {
@@ -229,7 +82,9 @@ impl ExperimentMonitor for RecordingMonitor {
     }
 
     fn stop_requested(&self) -> bool {
-        self.stop_after.is_some_and(|epochs| self.epochs.get() >= epochs)
+        let reached =
+            |count: &AtomicU32, most: Option<u32>| most.is_some_and(|most| count.load(Ordering::Relaxed) >= most);
+        reached(&self.epochs, self.stop_after) || reached(&self.games, self.stop_after_games)
     }
 }
 

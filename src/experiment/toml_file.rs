@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use super::ExperimentError;
 use super::checks::{Problem, check_dataset, check_measures, check_name, check_seeds};
+use super::match_settings::{MatchMeasure, check_matches};
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use crate::data::{Method, ScoreUnit};
 use crate::record::Results;
@@ -32,6 +33,8 @@ struct TomlFile {
     runs: Spanned<Vec<RunsTable>>,
     #[serde(default)]
     measure: MeasureTables,
+    #[serde(default, rename = "match")]
+    matches: Option<Spanned<MatchMeasure>>,
 }
 
 fn default_dataset() -> Spanned<Dataset> {
@@ -97,6 +100,9 @@ impl Experiment {
         let from_unit = unit.transpose()?;
         let rows = expand_rows(&parsed.runs, &parsed.train).map_err(error_at)?;
         check_measures(&parsed.measure, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
+        if let Some(matches) = &parsed.matches {
+            check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
+        }
         let MeasureTables { updates, activity, error, speed } = parsed.measure;
         Ok(Experiment {
             file: file.to_path_buf(),
@@ -115,6 +121,7 @@ impl Experiment {
                 error: error.map(Spanned::into_inner),
                 speed: speed.map(Spanned::into_inner),
             },
+            matches: parsed.matches.map(Spanned::into_inner),
             text,
         })
     }

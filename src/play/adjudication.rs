@@ -1,35 +1,9 @@
 //! Adjudication: ends games of a match by the players' scores before the rules end them.
 
-use serde::{Deserialize, Serialize};
 use shakmaty::Color;
 
 use crate::data::{Eval, GameResult};
-
-/// Rules by which games are adjudicated; scores are the players' own, in centipawns.
-///
-/// ```
-/// use fsbench::play::Adjudication;
-///
-/// assert_eq!(Adjudication::default().resign_score, 600);
-/// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adjudication {
-    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
-    /// last score is at or above it.
-    pub resign_score: u16,
-    pub resign_moves: u16,
-    /// A draw after `draw_moves` scores in a row of each side within ± this.
-    pub draw_score: u16,
-    pub draw_moves: u16,
-    /// First move number (counted from the start of the game) at which a draw can be adjudicated.
-    pub draw_from_move: u16,
-}
-
-impl Default for Adjudication {
-    fn default() -> Adjudication {
-        Adjudication { resign_score: 600, resign_moves: 3, draw_score: 20, draw_moves: 8, draw_from_move: 34 }
-    }
-}
+pub use crate::record::Adjudication;
 
 /// Follows the scores of one game.
 #[derive(Clone, Debug)]

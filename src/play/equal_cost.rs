@@ -2,34 +2,12 @@
 
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
 use super::MatchError;
 use super::player::{NetworkPlayer, Player};
 use crate::chess::parse_fen;
 use crate::engine::BackEnd;
+pub use crate::record::CostRatio;
 use crate::search::{BENCH_FENS, Game, Limits, Searcher};
-
-/// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CostRatio {
-    /// Of the first and the second network.
-    pub nanoseconds_per_node: [f64; 2],
-    /// The first network's nanoseconds divided by the second's: the second searches `ratio` times as many nodes.
-    pub ratio: f64,
-    /// 95% interval of the median ratio, from order statistics.
-    pub low: f64,
-    pub high: f64,
-    pub rounds: usize,
-}
-
-impl CostRatio {
-    /// Nodes of the second network that cost as much as `nodes` of the first.
-    #[must_use]
-    pub fn nodes_of_second(&self, nodes: u64) -> u64 {
-        ((nodes as f64 * self.ratio).round() as u64).max(1)
-    }
-}
 
 /// Rounds, each over [`POSITIONS`] positions of the bench for both networks.
 const ROUNDS: usize = 15;

@@ -18,6 +18,7 @@ mod schedule;
 mod scoreboard;
 mod settings;
 mod sprt;
+mod to_width;
 
 use crate::statistics::pentanomial;
 
@@ -35,3 +36,4 @@ pub use schedule::Schedule;
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
 pub use sprt::{EloModel, Sprt, SprtError, SprtOutcome, SprtState};
+pub use to_width::play_to_width;

@@ -46,6 +46,8 @@ pub struct StageSeconds {
     pub data: f64,
     pub training: f64,
     pub measures: f64,
+    #[serde(default)]
+    pub matches: f64,
     pub total: f64,
 }
 

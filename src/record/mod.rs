@@ -4,6 +4,7 @@ mod environment;
 mod file;
 mod loss;
 pub mod machine;
+mod matches;
 mod measures;
 mod results;
 mod run;
@@ -15,6 +16,10 @@ pub use environment::{Environment, StageSeconds, Timestamp};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;
+pub use matches::{
+    Adjudication, CostRatio, GameCounts, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord,
+    MatchResult,
+};
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    ActivityRecord, Environment, ErrorRecord, Method, RecordFileError, RunKey, RunRecord, SpeedRecord, UpdatesRecord,
-    read_json, write_json,
+    ActivityRecord, Environment, ErrorRecord, MatchResult, Method, RecordFileError, RunKey, RunRecord, SpeedRecord,
+    UpdatesRecord, read_json, write_json,
 };
 use crate::units::Seed;
 
@@ -65,6 +65,7 @@ pub struct Results {
     pub activity: Vec<NetResult<ActivityRecord>>,
     pub error: Vec<NetResult<ErrorRecord>>,
     pub speed: Vec<NetResult<SpeedRecord>>,
+    pub matches: Vec<MatchResult>,
 }
 
 /// Errors of finding and reading results.
@@ -89,6 +90,7 @@ const UPDATES: &str = "updates.json";
 const ACTIVITY: &str = "activity.json";
 const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
+const MATCH: &str = "match.json";
 
 impl Results {
     /// The default folder of all results.
@@ -113,6 +115,7 @@ impl Results {
             activity: read_or_empty(folder, ACTIVITY)?,
             error: read_or_empty(folder, ERROR)?,
             speed: read_or_empty(folder, SPEED)?,
+            matches: read_or_empty(folder, MATCH)?,
         })
     }
 
@@ -127,6 +130,7 @@ impl Results {
         write_json(&folder.join(ACTIVITY), &self.activity)?;
         write_json(&folder.join(ERROR), &self.error)?;
         write_json(&folder.join(SPEED), &self.speed)?;
+        write_json(&folder.join(MATCH), &self.matches)?;
         write_json(&folder.join(STUDY), &self.study)
     }
 

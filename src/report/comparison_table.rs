@@ -11,6 +11,7 @@ use crate::statistics::Estimate;
 pub(super) enum Section {
     /// The report's first table: the few columns that decide.
     Overview,
+    Strength,
     Training,
     Time,
     Cost,
@@ -18,12 +19,13 @@ pub(super) enum Section {
 }
 
 impl Section {
-    pub(super) const ALL: [Section; 5] =
-        [Section::Overview, Section::Training, Section::Time, Section::Cost, Section::Network];
+    pub(super) const ALL: [Section; 6] =
+        [Section::Overview, Section::Strength, Section::Training, Section::Time, Section::Cost, Section::Network];
 
     pub(super) const fn title(self) -> &'static str {
         match self {
             Section::Overview => "At a glance",
+            Section::Strength => "Playing strength",
             Section::Training => "Training",
             Section::Time => "Time per evaluation",
             Section::Cost => "Cost of the feature sets",
@@ -62,6 +64,9 @@ impl ComparisonTable {
     pub(super) fn of(summary: &MethodSummary) -> ComparisonTable {
         let mut columns = ColumnBuilder { rows: &summary.rows, section: Section::Overview, columns: Vec::new() };
         columns.add_overview(&summary.reference);
+        if let Some(reference) = &summary.match_reference {
+            columns.add_strength(reference);
+        }
         columns.add_training();
         columns.add_time();
         columns.add_cost();
@@ -142,6 +147,28 @@ impl ColumnBuilder<'_> {
             };
             let index = sets.iter().position(|set| *set == row.set)?;
             Some((text, index as f64))
+        });
+    }
+
+    fn add_strength(&mut self, reference: &str) {
+        self.section = Section::Strength;
+        let meaning = format!("Elo against {reference} of the same seed, both with the same nodes per move");
+        self.differences("Elo (equal nodes)", meaning, |row| row.strength.as_ref()?.elo_equal_nodes);
+        let meaning = format!("Elo against {reference} of the same seed, both with the same processor time per move");
+        self.differences("Elo (equal cost)", meaning, |row| row.strength.as_ref()?.elo_equal_cost);
+        let meaning = "Elo at equal cost minus Elo at equal nodes, seed by seed: what the cost of a set takes, or its \
+            speed gives";
+        self.differences("cost − nodes", meaning.into(), |row| row.strength.as_ref()?.elo_by_cost);
+        let meaning =
+            format!("nodes per move at equal cost; {reference} has the number that the conditions below name");
+        self.numbers("nodes", &meaning, 0, |row| row.strength.as_ref()?.nodes);
+        self.numbers("nodes/s", "nodes per second of the search in its games, by the clock", 0, |row| {
+            Some(row.strength.as_ref()?.nps)
+        });
+        self.texts("games", "games at equal nodes + at equal cost, over all seeds".into(), |row| {
+            let games = row.strength.as_ref()?.games;
+            let played: Vec<String> = games.iter().filter(|games| **games > 0).map(u64::to_string).collect();
+            (!played.is_empty()).then(|| (played.join(" + "), games.iter().sum::<u64>() as f64))
         });
     }
 

@@ -4,10 +4,10 @@ use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, Po
 
 use super::comparison_table::method_name;
 use super::summary::{Summary, SummaryRow};
-use crate::record::{EpochRecord, Results, RunRecord};
+use crate::record::{EpochRecord, MatchResult, Results, RunRecord};
 use crate::statistics::Estimate;
 
-/// The data frames, in three levels of detail.
+/// The data frames, in several levels of detail.
 #[derive(Clone, Debug)]
 pub struct DataFrames {
     /// One row per feature set and method. An estimate has columns for mean, interval (half-width, 95%) and count.
@@ -16,6 +16,8 @@ pub struct DataFrames {
     pub runs: DataFrame,
     /// One row per epoch of a training.
     pub epochs: DataFrame,
+    /// One row per match.
+    pub matches: DataFrame,
 }
 
 impl DataFrames {
@@ -24,13 +26,18 @@ impl DataFrames {
     /// # Errors
     /// When polars cannot make a frame.
     pub fn of(summary: &Summary, results: &Results) -> PolarsResult<DataFrames> {
-        Ok(DataFrames { summary: summary_frame(summary)?, runs: runs_frame(results)?, epochs: epochs_frame(results)? })
+        Ok(DataFrames {
+            summary: summary_frame(summary)?,
+            runs: runs_frame(results)?,
+            epochs: epochs_frame(results)?,
+            matches: matches_frame(results)?,
+        })
     }
 
     /// The frames with their file names.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, &DataFrame); 3] {
-        [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs)]
+    pub fn named(&self) -> [(&'static str, &DataFrame); 4] {
+        [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs), ("matches", &self.matches)]
     }
 }
 
@@ -127,6 +134,13 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.estimate("speed_incremental", |row| row.speed_incremental);
     columns.estimate("speed_refresh", |row| row.speed_refresh);
     columns.text("back_end", |row| row.back_end.clone().unwrap_or_default());
+    columns.estimate("elo_equal_nodes", |row| row.strength.as_ref()?.elo_equal_nodes);
+    columns.estimate("elo_equal_cost", |row| row.strength.as_ref()?.elo_equal_cost);
+    columns.estimate("elo_by_cost", |row| row.strength.as_ref()?.elo_by_cost);
+    columns.count("games_equal_nodes", |row| Some(row.strength.as_ref()?.games[0]));
+    columns.count("games_equal_cost", |row| Some(row.strength.as_ref()?.games[1]));
+    columns.number("nodes_equal_cost", |row| row.strength.as_ref()?.nodes);
+    columns.number("search_nps", |row| Some(row.strength.as_ref()?.nps));
     columns.build()
 }
 
@@ -160,5 +174,36 @@ fn epochs_frame(results: &Results) -> PolarsResult<DataFrame> {
     columns.number("train_loss", |(_, epoch)| Some(epoch.train_loss));
     columns.number("validation_loss", |(_, epoch)| Some(epoch.validation_loss));
     columns.number("validation_accuracy", |(_, epoch)| epoch.validation_accuracy);
+    columns.build()
+}
+
+fn matches_frame(results: &Results) -> PolarsResult<DataFrame> {
+    let mut columns: FrameBuilder<'_, MatchResult> =
+        FrameBuilder { rows: results.matches.iter().collect(), columns: Vec::new() };
+    columns.text("method", |played| method_name(played.key.method).to_owned());
+    columns.text("set", |played| played.key.set.clone());
+    columns.count("seed", |played| Some(played.key.seed.0));
+    columns.text("reference", |played| played.reference.clone());
+    columns.text("kind", |played| played.record.kind.name().to_owned());
+    columns.number("elo", |played| Some(played.record.pairs.estimate().elo.value));
+    columns.number("elo_low", |played| Some(played.record.pairs.estimate().elo.low));
+    columns.number("elo_high", |played| Some(played.record.pairs.estimate().elo.high));
+    for (index, name) in ["pairs_ll", "pairs_ld", "pairs_wl_dd", "pairs_wd", "pairs_ww"].into_iter().enumerate() {
+        columns.count(name, |played| Some(played.record.pairs.counts()[index]));
+    }
+    columns.count("wins", |played| Some(played.record.games.wins));
+    columns.count("draws", |played| Some(played.record.games.draws));
+    columns.count("losses", |played| Some(played.record.games.losses));
+    columns.count("adjudicated", |played| Some(played.record.adjudicated));
+    columns.count("nodes", |played| Some(played.record.player.node_limit));
+    columns.count("reference_nodes", |played| Some(played.record.reference_player.node_limit));
+    columns.number("nps", |played| Some(played.record.player.nps()));
+    columns.number("reference_nps", |played| Some(played.record.reference_player.nps()));
+    columns.number("cost_ratio", |played| Some(played.record.cost.as_ref()?.ratio));
+    columns.number("cost_ratio_low", |played| Some(played.record.cost.as_ref()?.low));
+    columns.number("cost_ratio_high", |played| Some(played.record.cost.as_ref()?.high));
+    columns.text("openings", |played| played.record.conditions.openings.blake3.clone());
+    columns.count("opening_seed", |played| Some(played.record.conditions.seed.0));
+    columns.number("half_width", |played| played.record.conditions.half_width);
     columns.build()
 }

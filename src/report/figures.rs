@@ -2,7 +2,7 @@
 
 use super::comparison_table::method_name;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
-use crate::record::Method;
+use crate::record::{MatchKind, Method};
 use crate::statistics::Estimate;
 
 /// A figure, ready to be drawn.
@@ -23,12 +23,18 @@ pub(super) enum Chart {
     LearningCurves { axis: String, curves: Vec<Curve> },
     /// One group of bars per feature set.
     Bars { axis: String, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estimate>)> },
-    /// Named points with intervals in y; x is logarithmic.
-    Scatter { x_axis: String, y_axis: String, points: Vec<(String, f64, Estimate)> },
+    /// Named points with intervals in y.
+    Scatter { x_axis: String, x_scale: AxisScale, y_axis: String, points: Vec<(String, f64, Estimate)> },
     /// Several series over the same two axes.
     Series { x_axis: String, y_axis: String, series: Vec<Series> },
     /// A share for each square of the board, a1 first.
     BoardHeatMap { axis: String, shares: Vec<f64> },
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum AxisScale {
+    Linear,
+    Logarithmic,
 }
 
 /// One of the series of a [`Chart::Series`].
@@ -59,8 +65,15 @@ impl Figure {
     pub fn all(summary: &Summary) -> Vec<Figure> {
         let mut figures = Vec::new();
         for method in &summary.methods {
-            let of_method =
-                [loss(method), learning_curves(method), trade_off(method), time(method), neuron_activity(method)];
+            let of_method = [
+                loss(method),
+                strength(method),
+                loss_and_strength(method),
+                learning_curves(method),
+                trade_off(method),
+                time(method),
+                neuron_activity(method),
+            ];
             figures.extend(of_method.into_iter().flatten());
         }
         figures.extend(rows_per_move(summary));
@@ -98,6 +111,38 @@ fn loss(summary: &MethodSummary) -> Option<Figure> {
     (!is_empty).then(|| method_figure("loss", "Validation loss", summary.method, Chart::Dots { axis, dots }))
 }
 
+/// Elo of every set, at equal nodes and at equal cost.
+fn strength(summary: &MethodSummary) -> Option<Figure> {
+    let reference = summary.match_reference.as_ref()?;
+    let dot = |row: &SummaryRow, kind: MatchKind| {
+        Some((format!("{}, {}", row.set, kind.name()), row.strength.as_ref()?.elo(kind)?))
+    };
+    let dots: Vec<_> =
+        summary.rows.iter().flat_map(|row| MatchKind::ALL.map(|kind| dot(row, kind))).flatten().collect();
+    let is_empty = dots.is_empty();
+    let axis = format!("Elo against {reference} (with 95% interval; higher is better)");
+    (!is_empty).then(|| method_figure("elo", "Playing strength", summary.method, Chart::Dots { axis, dots }))
+}
+
+/// Elo by validation loss, at equal cost where that was played. The reference has exactly 0.
+fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
+    let reference = summary.match_reference.as_ref()?;
+    let points = |kind: MatchKind| -> Vec<_> {
+        let elo = |row: &SummaryRow| match row.set == *reference {
+            true => Some(exact(0.0)),
+            false => row.strength.as_ref()?.elo(kind),
+        };
+        let point = |row: &SummaryRow| Some((row.set.clone(), row.validation_loss?.mean, elo(row)?));
+        summary.rows.iter().filter_map(point).collect()
+    };
+    let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes];
+    let (kind, points) = kinds.map(|kind| (kind, points(kind))).into_iter().find(|(_, points)| points.len() > 1)?;
+    let x_axis = "validation loss (mean over seeds; lower is better)".into();
+    let y_axis = format!("Elo at {}", kind.name());
+    let chart = Chart::Scatter { x_axis, x_scale: AxisScale::Linear, y_axis, points };
+    Some(method_figure("loss-elo", "Loss and playing strength", summary.method, chart))
+}
+
 fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
     let chart = Chart::LearningCurves { axis: "validation loss".into(), curves: summary.curves.clone() };
     (!summary.curves.is_empty()).then(|| method_figure("learning", "Learning curves", summary.method, chart))
@@ -120,7 +165,8 @@ fn trade_off(summary: &MethodSummary) -> Option<Figure> {
         ),
     };
     let is_empty = points.is_empty();
-    let chart = Chart::Scatter { x_axis: x_axis.into(), y_axis: "validation loss".into(), points };
+    let x_scale = AxisScale::Logarithmic;
+    let chart = Chart::Scatter { x_axis: x_axis.into(), x_scale, y_axis: "validation loss".into(), points };
     (!is_empty).then(|| method_figure("tradeoff", title, summary.method, chart))
 }
 

@@ -38,7 +38,11 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     for (heading, meaning) in meanings(&tables) {
         let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
     }
-    let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>\n</section>");
+    let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>");
+    if let Some(conditions) = &summary.match_conditions {
+        let _ = writeln!(body, "<p>{}</p>", escape(conditions));
+    }
+    body.push_str("</section>\n");
     let _ = writeln!(body, "<footer>{}</footer>", escape(&provenance(summary)));
     let title = escape(&summary.study.name);
     Ok(format!(

@@ -29,7 +29,11 @@ pub fn markdown(summary: &Summary) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "- **{heading}**: {}", escape(meaning));
     }
-    let _ = writeln!(out, "\n{INTERVALS}\n\n{}", escape(&provenance(summary)));
+    let _ = writeln!(out, "\n{INTERVALS}\n");
+    if let Some(conditions) = &summary.match_conditions {
+        let _ = writeln!(out, "{}\n", escape(conditions));
+    }
+    let _ = writeln!(out, "{}", escape(&provenance(summary)));
     out
 }
 

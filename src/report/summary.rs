@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::strength::{Strength, match_conditions};
 use crate::record::{
     Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup, Study,
     TimeBreakdown,
@@ -17,6 +18,8 @@ pub struct Summary {
     pub study: Study,
     pub environment: Environment,
     pub methods: Vec<MethodSummary>,
+    /// Conditions of the matches, and what the intervals of Elo hold, in a few sentences.
+    pub match_conditions: Option<String>,
 }
 
 /// The comparison of feature sets by one method.
@@ -25,6 +28,8 @@ pub struct MethodSummary {
     pub method: Method,
     /// The first set, with which the others are compared.
     pub reference: String,
+    /// The set that the others play; `None` without matches.
+    pub match_reference: Option<String>,
     /// In the experiment's order.
     pub rows: Vec<SummaryRow>,
     pub curves: Vec<Curve>,
@@ -98,6 +103,8 @@ pub struct SummaryRow {
     pub back_end: Option<String>,
     /// The seeds whose networks were timed.
     pub speed_seeds: Vec<Seed>,
+    /// `None` if the set played no match.
+    pub strength: Option<Strength>,
 }
 
 impl Summary {
@@ -109,14 +116,23 @@ impl Summary {
             let method = planned.method;
             let index = methods.iter().position(|summary| summary.method == method).unwrap_or_else(|| {
                 let reference = planned.set.clone();
-                methods.push(MethodSummary { method, reference, rows: Vec::new(), curves: Vec::new() });
+                let mut matches = results.matches.iter().filter(|result| result.key.method == method);
+                let match_reference = matches.next().map(|result| result.reference.clone());
+                methods.push(MethodSummary {
+                    method,
+                    reference,
+                    match_reference,
+                    rows: Vec::new(),
+                    curves: Vec::new(),
+                });
                 methods.len() - 1
             });
             let summary = &mut methods[index];
             summary.rows.push(summary_row(results, planned, &summary.reference));
             summary.curves.extend(curve(results, planned));
         }
-        Summary { study: results.study.clone(), environment: results.environment.clone(), methods }
+        let (study, environment) = (results.study.clone(), results.environment.clone());
+        Summary { study, environment, methods, match_conditions: match_conditions(results) }
     }
 
     /// Whether a planned run is missing.
@@ -179,6 +195,7 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
             .map(|fastest| fastest.speed),
         speed_refresh: FastestStrategy::of(&as_trained, |strategy| strategy == REFRESH).map(|fastest| fastest.speed),
         speed_seeds,
+        strength: Strength::of(results, planned),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Fixed records for the report's tests: seven sets and two methods, from simple formulas.
 
 use crate::record::{
-    ActivityRecord, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, LayerActivity, Method, MoveCounts,
-    NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, StageSeconds, Study,
-    TimeBreakdown, Timestamp, UpdatesRecord,
+    ActivityRecord, Adjudication, CostRatio, Environment, EpochRecord, ErrorRecord, FtPermutedSpeed, GameCounts,
+    LayerActivity, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, MatchResult, Method,
+    MoveCounts, NetResult, PlannedRow, Results, RunKey, RunRecord, SetResult, SpeedEntry, SpeedRecord, StageSeconds,
+    Study, TimeBreakdown, Timestamp, UpdatesRecord,
 };
+use crate::statistics::pentanomial::Pairs;
 use crate::units::Seed;
 
 /// (name, features, active, rows update, rows cache, rows refresh, refreshes, loss)
@@ -42,6 +44,74 @@ pub(super) fn results() -> Results {
     results
 }
 
+/// The same with matches of every set against the first: of all seeds by eval, of none by pqr.
+pub(super) fn results_with_matches() -> Results {
+    let mut results = results();
+    for facts in &SETS[1..] {
+        for seed in [Seed(1), Seed(2), Seed(3)] {
+            let matches = MatchKind::ALL.map(|kind| match_result(facts, seed, kind));
+            results.matches.extend(matches);
+        }
+    }
+    results.environment.seconds.matches = 75.0;
+    results.environment.seconds.total += 75.0;
+    results
+}
+
+fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, kind: MatchKind) -> MatchResult {
+    let key = RunKey { set: name.into(), method: Method::Eval, seed };
+    let lost = (loss * 1_000.0 - 11.0 + 3.0 * deviation(seed, features)).max(0.0) as u64;
+    let (ratio, cost_lost) = (2.31 / update, if kind == MatchKind::EqualCost { update as u64 } else { 0 });
+    let nodes = match kind {
+        MatchKind::EqualNodes => 300,
+        MatchKind::EqualCost => (300.0 * ratio).round() as u64,
+    };
+    let player = |name: &str, node_limit: u64, nps: f64| MatchPlayer {
+        network: name.repeat(3),
+        node_limit,
+        moves: 4_000,
+        nodes: 4_000 * node_limit,
+        seconds: 4_000.0 * node_limit as f64 / nps,
+    };
+    let pairs = Pairs::from_counts([4 + 2 * lost + cost_lost, 7 + lost, 20, 8, 6]);
+    let [wins, losses] = [6 * 2 + 8 + 10, 2 * (4 + 2 * lost + cost_lost) + 7 + lost + 10];
+    let conditions = MatchConditions {
+        nodes: 300,
+        openings: MatchOpenings { name: None, count: 500, blake3: "0123456789abcdef".repeat(4), plies: None },
+        seed,
+        adjudication: Some(Adjudication::default()),
+        hash: 16,
+        search: "fedcba9876543210".into(),
+        half_width: None,
+    };
+    let machine = Machine {
+        cpu: "Test CPU @ 2.0GHz".into(),
+        cores: 2,
+        back_end: "avx2".into(),
+        commit: "0123456789ab".into(),
+        recorded: Timestamp::from_unix(1_767_225_600),
+    };
+    let cost = CostRatio {
+        nanoseconds_per_node: [1_000.0, 1_000.0 / ratio],
+        ratio,
+        low: ratio * 0.97,
+        high: ratio * 1.03,
+        rounds: 15,
+    };
+    let record = MatchRecord {
+        kind,
+        conditions,
+        player: player(name, nodes, 1e6 * ratio),
+        reference_player: player("piece", 300, 1e6),
+        cost: (kind == MatchKind::EqualCost).then_some(cost),
+        pairs,
+        games: GameCounts { wins, draws: 2 * pairs.total() - wins - losses, losses },
+        adjudicated: pairs.total(),
+        machine,
+    };
+    MatchResult { key, reference: "piece".into(), record }
+}
+
 /// Results of an experiment without any run.
 pub(super) fn empty() -> Results {
     let study = Study {
@@ -60,10 +130,11 @@ pub(super) fn empty() -> Results {
         cores: 2,
         os: "linux".into(),
         threads: 2,
-        seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, total: 365.0 },
+        seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, matches: 0.0, total: 365.0 },
     };
     let (runs, updates) = (Vec::new(), Vec::new());
-    Results { study, environment, runs, updates, activity: Vec::new(), error: Vec::new(), speed: Vec::new() }
+    let (activity, error, speed, matches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Results { study, environment, runs, updates, activity, error, speed, matches }
 }
 
 fn identity() -> crate::features::Identity {

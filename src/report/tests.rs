@@ -15,6 +15,74 @@ fn terminal_and_markdown() {
     insta::assert_snapshot!("markdown", markdown(&summary));
 }
 
+/// Elo stands with its intervals, games and conditions, in every kind of report.
+#[test]
+fn strength_is_reported_with_its_conditions() {
+    let results = test_records::results_with_matches();
+    let summary = Summary::of(&results);
+    let text = text(&summary, WIDTH);
+    let start = text.find("  Playing strength").expect("a section");
+    let end = text[start..].find("  Training").expect("the next section");
+    insta::assert_snapshot!("strength", &text[start..start + end]);
+    let (markdown, html) = (markdown(&summary), html(&summary).expect("drawn"));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for report in [&text, &markdown, &html] {
+        for part in [
+            "Elo (equal nodes)",
+            "Elo (equal cost)",
+            "Equal cost: 300 nodes per move for the reference",
+            "the 500 openings that come with fsbench",
+            "16 MiB of hash; search fedcba9876543210",
+            "3 trained seeds played: Elo is the random-effects mean",
+            "matches 1 min 15 s",
+        ] {
+            assert!(words(report).contains(part), "{part}\n{report}");
+        }
+    }
+    let names: Vec<_> = Figure::all(&summary).iter().map(|figure| figure.name().to_owned()).collect();
+    assert!(names.contains(&"elo-eval".into()) && names.contains(&"loss-elo-eval".into()), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("elo-pqr")), "no match by pqr");
+    let out = folder();
+    write(&summary, &results, out.path()).expect("written");
+    let csv = std::fs::read_to_string(out.path().join("tables/matches.csv")).expect("written");
+    assert_eq!(csv.lines().count(), 1 + 6 * 3 * 2);
+    assert!(csv.starts_with("method,set,seed,reference,kind,elo,elo_low,elo_high,pairs_ll,"), "{csv}");
+}
+
+/// The set's Elo and its difference by cost come from the seeds' matches.
+#[test]
+fn elo_is_the_random_effects_mean_over_the_seeds() {
+    use crate::record::MatchKind;
+    use crate::statistics::random_effects_mean;
+
+    let mut results = test_records::results_with_matches();
+    let summary = Summary::of(&results);
+    let row = |summary: &Summary, index: usize| summary.methods[0].rows[index].strength.clone().expect("played");
+    let of = |results: &Results, set: &str, kind: MatchKind| -> Vec<_> {
+        let own = results.matches.iter().filter(|result| result.key.set == set && result.record.kind == kind);
+        own.map(|result| result.record.pairs.elo_effect()).collect()
+    };
+    let [nodes, cost] = MatchKind::ALL.map(|kind| of(&results, "piece-move", kind));
+    let strength = row(&summary, 3);
+    assert_eq!(strength.elo_equal_nodes, random_effects_mean(&nodes));
+    let paired: Vec<_> = cost.iter().zip(&nodes).map(|(cost, nodes)| cost.minus(*nodes)).collect();
+    assert_eq!(strength.elo_by_cost, random_effects_mean(&paired));
+    assert!(strength.elo_by_cost.expect("played").mean < 0.0, "it costs more");
+    let reference = row(&summary, 0);
+    assert!(reference.elo_equal_nodes.is_none() && (reference.nps - 1e6).abs() < 1.0, "{reference:?}");
+    // One seed: the games' interval only.
+    results.matches.retain(|result| result.key.seed == Seed(1));
+    results.matches.iter_mut().for_each(|result| result.record.conditions.half_width = Some(20.0));
+    let summary = Summary::of(&results);
+    let single = nodes[0];
+    let elo = row(&summary, 3).elo_equal_nodes.expect("played");
+    assert_eq!((elo.mean, elo.count), (single.value, 1));
+    assert!((elo.interval.expect("an interval") - 1.96 * single.variance.sqrt()).abs() < 0.01);
+    let conditions = summary.match_conditions.expect("matches");
+    assert!(conditions.contains("hold the luck of the games, not that of the training"), "{conditions}");
+    assert!(conditions.contains("after a sequential stop plain Elo is biased"), "{conditions}");
+}
+
 /// Intervals and differences equal those computed from the seeds by hand.
 #[test]
 fn rows_have_intervals_and_paired_differences() {

@@ -44,6 +44,9 @@ pub fn text(summary: &Summary, width: usize) -> String {
     }
     line("");
     wrapped(INTERVALS, 0, 0, width).iter().for_each(|text| line(text));
+    if let Some(conditions) = &summary.match_conditions {
+        wrapped(conditions, 0, 0, width).iter().for_each(|text| line(text));
+    }
     wrapped(&provenance(summary), 0, 0, width).iter().for_each(|text| line(text));
     out
 }
@@ -113,11 +116,15 @@ pub(super) fn provenance(summary: &Summary) -> String {
     // Writing to a string cannot fail.
     let _ = write!(
         text,
-        " (data {}, training {}, measurements {}).",
+        " (data {}, training {}, measurements {}",
         numbers::duration(seconds.data),
         numbers::duration(seconds.training),
         numbers::duration(seconds.measures)
     );
+    if seconds.matches > 0.0 {
+        let _ = write!(text, ", matches {}", numbers::duration(seconds.matches));
+    }
+    text.push_str(").");
     if summary.is_partial() {
         text.push_str(" The experiment is not finished: see the column `seeds`.");
     }

@@ -6,6 +6,7 @@
 
 mod alpha_beta;
 mod bench;
+mod digest;
 mod eval_scale;
 mod history;
 mod iterative_deepening;
@@ -21,6 +22,7 @@ mod uci;
 
 pub use crate::chess::{Game, GameError};
 pub use bench::{BENCH_DEPTH, BENCH_FENS, BenchResult, bench};
+pub use digest::search_digest;
 pub use eval_scale::EvalScale;
 pub use iterative_deepening::{Iteration, SearchResult, Searcher};
 pub use limits::{Clock, Limits, NODES_PER_TIME_CHECK};

@@ -1,6 +1,8 @@
 //! `fsbench run`, `fsbench runs`, and trainings that are resumed in another folder.
 #![cfg(feature = "train")]
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::common::{pgn, random_game};
@@ -137,4 +139,79 @@ fn the_version_names_the_commit() {
     let number = env!("CARGO_PKG_VERSION");
     let expected = if commit.is_empty() { number.to_owned() } else { format!("{number} ({commit})") };
     assert_eq!(version, format!("fsbench {expected}\n"));
+}
+
+/// Two rows, one seed, few pairs: matches are played, kept, resumed after a kill, and reported.
+#[test]
+fn an_experiment_plays_matches() {
+    let workspace = workspace();
+    let matches = "[match]\nnodes = 60\nequal_cost = 60\npairs = 3\nhash = 1\nconcurrency = 2\n";
+    workspace.write("proj/small.toml", &format!("{EXPERIMENT}{matches}"));
+    let run = || -> Value {
+        let json = workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--format", "json"]);
+        serde_json::from_str(&json).unwrap()
+    };
+    let document = run();
+    let rows = document["methods"][0]["rows"].as_array().unwrap();
+    assert!(rows[0]["strength"]["elo_equal_nodes"].is_null(), "the reference");
+    let strength = &rows[1]["strength"];
+    assert!(strength["nps"].as_f64().unwrap() > 0.0, "{strength}");
+    for name in ["elo_equal_nodes", "elo_equal_cost", "elo_by_cost"] {
+        assert!(strength[name]["interval"].as_f64().unwrap() > 0.0, "{name}: {strength}");
+    }
+    assert_eq!(strength["games"], serde_json::json!([6, 6]));
+    let conditions = document["match_conditions"].as_str().unwrap();
+    assert!(conditions.contains("60 nodes per move") && conditions.contains("One trained seed played"), "{conditions}");
+
+    let read =
+        || -> Value { serde_json::from_slice(&std::fs::read(workspace.path("results/match.json")).unwrap()).unwrap() };
+    let records = read();
+    let [nodes, cost] = &records.as_array().unwrap()[..] else { panic!("{records}") };
+    assert_eq!((nodes["set"].as_str(), nodes["reference"].as_str()), (Some("own, wider"), Some("own")));
+    assert_eq!(nodes["record"]["player"]["node_limit"], 60);
+    let ratio = cost["record"]["cost"]["ratio"].as_f64().unwrap();
+    assert_eq!(cost["record"]["player"]["node_limit"].as_u64().unwrap(), (60.0 * ratio).round().max(1.0) as u64);
+    assert_eq!(cost["record"]["reference_player"]["node_limit"], 60);
+    assert_eq!(nodes["record"]["conditions"]["openings"]["count"], 500, "the openings that come with fsbench");
+
+    // The journals and games are in the work folder, with the run whose network played.
+    let folder = Path::new(document["networks"][1]["folder"].as_str().unwrap()).join("matches");
+    let played: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(played.len(), 2);
+    for game in &played {
+        assert_eq!(std::fs::read_to_string(game.join("games.pgn")).unwrap().matches("[Round ").count(), 6);
+    }
+    // As after a kill during the match at equal nodes: two games are in its journal, and half a line.
+    let is_at_equal_nodes = |path: &&std::path::PathBuf| !path.join("cost.json").exists();
+    let journal = played.iter().find(is_at_equal_nodes).unwrap().join("games.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let begun: String = text.split_inclusive('\n').take(3).collect();
+    std::fs::write(&journal, format!("{begun}{{\"game\":5,")).unwrap();
+    let finished = folder.parent().unwrap().with_file_name("finished");
+    for entry in std::fs::read_dir(finished).unwrap().map(|entry| entry.unwrap()) {
+        let stored: Value = serde_json::from_slice(&std::fs::read(entry.path()).unwrap()).unwrap();
+        if stored["record"]["kind"] == "equal_nodes" {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    run();
+    let again = read();
+    assert_eq!(again[0]["record"]["pairs"], nodes["record"]["pairs"]);
+    assert_eq!(again[0]["record"]["games"], nodes["record"]["games"]);
+    assert_eq!(again[1], *cost, "what was measured and played stands");
+    assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&begun), "its games were kept");
+
+    // A wanted precision: the first stage of fifty pairs is enough.
+    let to_width = "[match]\nnodes = 10\nhalf_width = 1000.0\nhash = 1\n";
+    workspace.write("proj/small.toml", &format!("{EXPERIMENT}{to_width}"));
+    let document = run();
+    assert_eq!(document["methods"][0]["rows"][1]["strength"]["games"], serde_json::json!([100, 0]));
+    let conditions = document["match_conditions"].as_str().unwrap();
+    assert!(conditions.contains("after a sequential stop plain Elo is biased"), "{conditions}");
+
+    // An unusable book is refused at its place, before anything else is done.
+    workspace.write("proj/book.epd", "no position\n");
+    workspace.write("proj/small.toml", &format!("{EXPERIMENT}{matches}openings = \"book.epd\"\n"));
+    let complaint = workspace.refused(&["run", "proj/small.toml", "--out", "results"], 2);
+    assert!(complaint.contains("small.toml:31:12: the openings cannot be used"), "{complaint}");
 }

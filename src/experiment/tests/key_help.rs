@@ -68,6 +68,10 @@ fn defaults_are_as_listed() {
     let speed =
         serde_json::json!({ "repetitions": repetitions, "seconds": duration.as_secs_f64(), "positions": positions });
     check("measure.speed", table(speed));
+    let MatchMeasure { adjudication, hash, seed, .. } = MatchMeasure::default();
+    let pairs = MatchMeasure::default().pairs();
+    let matches = serde_json::json!({ "pairs": pairs, "adjudication": adjudication, "hash": hash, "seed": seed });
+    check("match", table(matches));
 }
 
 #[test]

@@ -95,7 +95,9 @@ impl Figure {
                 Chart::Dots { axis, dots } => bars::draw_dots(&canvas, axis, dots),
                 Chart::Bars { axis, bar_names, groups } => bars::draw_bars(&canvas, axis, bar_names, groups),
                 Chart::LearningCurves { axis, curves } => curves::draw_curves(&canvas, axis, curves),
-                Chart::Scatter { x_axis, y_axis, points } => xy::draw_scatter(&canvas, x_axis, y_axis, points),
+                Chart::Scatter { x_axis, x_scale, y_axis, points } => {
+                    xy::draw_scatter(&canvas, (x_axis, *x_scale), y_axis, points)
+                }
                 Chart::Series { x_axis, y_axis, series } => xy::draw_series(&canvas, x_axis, y_axis, series),
                 Chart::BoardHeatMap { axis, shares } => xy::draw_board(&canvas, axis, shares),
             }?;

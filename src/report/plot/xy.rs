@@ -1,13 +1,17 @@
 //! Plots over two numeric axes (series and scatter plots) and the heat map of a board.
 
-use plotters::chart::ChartBuilder;
-use plotters::prelude::{BindKeyPoints, Circle, DrawingBackend, IntoLogRange, PathElement, Polygon, Rectangle};
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::ranged1d::Ranged;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    BindKeyPoints, Cartesian2d, Circle, DrawingBackend, IntoLogRange, PathElement, Polygon, Rectangle,
+};
 use plotters::style::text_anchor::HPos;
 use plotters::style::{Color, RGBColor};
 
 use super::bars::padded;
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use crate::report::figures::{Series, SeriesStyle};
+use crate::report::figures::{AxisScale, Series, SeriesStyle};
 use crate::statistics::Estimate;
 
 pub(super) const SERIES_HEIGHT: u32 = 460;
@@ -93,28 +97,51 @@ fn tick_label(tick: &f64) -> String {
     ((tick * 1e6).round() / 1e6).to_string()
 }
 
-/// Draws named points with intervals in y over a logarithmic x axis.
+/// Draws named points with intervals in y.
 pub(super) fn draw_scatter<DB: DrawingBackend>(
     canvas: &Canvas<DB>,
-    x_axis: &str,
+    (x_axis, x_scale): (&str, AxisScale),
     y_axis: &str,
     points: &[(String, f64, Estimate)],
 ) -> Drawn<DB> {
-    let (left, right) =
-        points.iter().fold((f64::INFINITY, 0.0f64), |(low, high), (_, x, _)| (low.min(*x), high.max(*x)));
     let (low, high) = padded(points.iter().map(|(_, _, y)| y.bounds()));
-    let (from, to) = (left / 1.35, right * 1.6);
-    let ticks: Vec<f64> = TICKS.into_iter().filter(|tick| (from..=to).contains(tick)).collect();
-    let mut chart = ChartBuilder::on(&canvas.area)
+    let (left, right) =
+        points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (_, x, _)| (low.min(*x), high.max(*x)));
+    let mut builder = ChartBuilder::on(&canvas.area);
+    builder
         .margin_top(canvas.px(TITLE_HEIGHT))
         .margin_right(canvas.px(30))
         .margin_left(canvas.px(8))
         .x_label_area_size(canvas.px(X_LABELS))
-        .y_label_area_size(canvas.px(SCATTER_Y_LABELS))
-        .build_cartesian_2d((from..to).log_scale().with_key_points(ticks.clone()), low..high)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_labels(ticks.len()).x_label_formatter(&|x| format!("{x}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
-    canvas.style_mesh(&mut mesh).draw()?;
+        .y_label_area_size(canvas.px(SCATTER_Y_LABELS));
+    match x_scale {
+        AxisScale::Logarithmic => {
+            let (from, to) = (left / 1.35, right * 1.6);
+            let ticks: Vec<f64> = TICKS.into_iter().filter(|tick| (from..=to).contains(tick)).collect();
+            let axis = (from..to).log_scale().with_key_points(ticks.clone());
+            let mut chart = builder.build_cartesian_2d(axis, low..high)?;
+            let mut mesh = chart.configure_mesh();
+            mesh.x_labels(ticks.len()).x_label_formatter(&|x| format!("{x}")).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+            canvas.style_mesh(&mut mesh).draw()?;
+            draw_points(canvas, &mut chart, points)
+        }
+        AxisScale::Linear => {
+            let room = ((right - left) * 0.12).max(right.abs() * 1e-3).max(1e-9);
+            let mut chart = builder.build_cartesian_2d(left - room..right + 2.0 * room, low..high)?;
+            let mut mesh = chart.configure_mesh();
+            mesh.x_labels(8).x_label_formatter(&tick_label).y_labels(8).x_desc(x_axis).y_desc(y_axis);
+            canvas.style_mesh(&mut mesh).draw()?;
+            draw_points(canvas, &mut chart, points)
+        }
+    }
+}
+
+/// Draws the points, their intervals and their names.
+fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
+    canvas: &Canvas<DB>,
+    chart: &mut ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>,
+    points: &[(String, f64, Estimate)],
+) -> Drawn<DB> {
     let mut occupied = Vec::new();
     for (index, (_, x, y)) in points.iter().enumerate() {
         let (low, high) = y.bounds();

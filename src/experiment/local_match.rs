@@ -1,0 +1,143 @@
+//! Plays an experiment's matches in this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
+use super::match_settings::MatchMeasure;
+use crate::engine::Model;
+use crate::net::NetFile;
+use crate::pipeline::generate::{Book, BookOrder, BookSpec};
+use crate::pipeline::sample_openings;
+use crate::play::{
+    Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerKind, PlayerSetup,
+    PlayerWork, Schedule, Termination, equal_cost, play_match, play_to_width,
+};
+use crate::record::{
+    CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, machine,
+    read_json, write_json,
+};
+use crate::search::search_digest;
+
+/// Reads the book of a match.
+pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
+    let path = openings.map_or_else(sample_openings, |path| Ok(path.to_path_buf()))?;
+    let book = Book::open(&BookSpec { path, order: BookOrder::Random, plies })?;
+    Ok(MatchSetup { openings: book.facts.blake3, search: search_digest().into() })
+}
+
+/// Plays a match, or continues it; `None` if the monitor stopped it.
+pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Result<Option<MatchRecord>, StepError> {
+    let measure = request.settings;
+    std::fs::create_dir_all(&request.folder)?;
+    let mut players = [player(request, 0)?, player(request, 1)?];
+    let cost = (request.kind == MatchKind::EqualCost).then(|| cost(request, &players)).transpose()?;
+    let nodes = node_limits(measure, cost.as_ref());
+    for (player, nodes) in players.iter_mut().zip(nodes) {
+        player.0.nodes = Some(nodes);
+    }
+    let networks = [0, 1].map(|index: usize| players[index].1.hash.clone());
+    let players = players.map(|(player, _)| player);
+    let settings = settings(request, nodes[1])?;
+    let interrupted = || monitor.stop_requested();
+    let progress = &mut |progress: &_| monitor.games(progress);
+    let result = match measure.half_width {
+        Some(width) => play_to_width(&players, &settings, width, &request.folder, &interrupted, progress),
+        None => play_match(&players, &settings, &request.folder, &interrupted, progress),
+    };
+    match result {
+        Ok(result) => Ok(Some(record(request, &settings, (networks, nodes), cost, &result))),
+        Err(MatchError::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+type LoadedPlayer = (Player, Arc<NetworkPlayer>);
+
+fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, StepError> {
+    let file = NetFile::load(&request.networks[index])?;
+    let set = file.origin.feature_set()?;
+    let network = Arc::new(NetworkPlayer { set, model: Model::new(&file.net), hash: file.hash() });
+    let kind = PlayerKind::Network(Arc::clone(&network));
+    Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
+}
+
+/// Measures the cost of a node of both networks, or takes what an earlier part of the same match measured.
+fn cost(request: &MatchRequest<'_>, players: &[LoadedPlayer; 2]) -> Result<CostRatio, StepError> {
+    let path = request.folder.join("cost.json");
+    if let Ok(measured) = read_json(&path) {
+        return Ok(measured);
+    }
+    let [player, reference] = players;
+    let nodes = request.settings.equal_cost.unwrap_or_default();
+    let both = [(&reference.0, &*reference.1), (&player.0, &*player.1)];
+    let ratio = equal_cost(both, nodes, request.settings.hash, |_, _| ())?;
+    write_json(&path, &ratio)?;
+    Ok(ratio)
+}
+
+/// Nodes per move of the network and of the reference.
+fn node_limits(measure: &MatchMeasure, cost: Option<&CostRatio>) -> [u64; 2] {
+    match (cost, measure.equal_cost, measure.nodes) {
+        (Some(cost), Some(nodes), _) => [cost.nodes_of_second(nodes), nodes],
+        (_, _, nodes) => [nodes.unwrap_or_default(); 2],
+    }
+}
+
+fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, StepError> {
+    let measure = request.settings;
+    Ok(MatchSettings {
+        limit: MoveLimit::Nodes(nodes),
+        schedule: Schedule::RoundRobin,
+        pairs: measure.pairs(),
+        openings: request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?,
+        opening_plies: measure.opening_plies,
+        seed: request.seed,
+        adjudication: measure.adjudication.then(Adjudication::default),
+        sprt: None,
+        setup: PlayerSetup { hash: measure.hash, patience: Duration::ZERO, overhead: Duration::ZERO },
+        concurrency: measure.concurrency.map_or_else(machine::cores, usize::from),
+    })
+}
+
+fn record(
+    request: &MatchRequest<'_>,
+    settings: &MatchSettings,
+    (networks, nodes): ([String; 2], [u64; 2]),
+    cost: Option<CostRatio>,
+    result: &MatchResult,
+) -> MatchRecord {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let openings = MatchOpenings {
+        name: request.openings.as_ref().map(name),
+        count: result.openings.openings,
+        blake3: result.openings.blake3.clone(),
+        plies: settings.opening_plies,
+    };
+    let side = |index: usize| {
+        let PlayerWork { moves, nodes: searched, seconds } = result.work[index];
+        MatchPlayer { network: networks[index].clone(), node_limit: nodes[index], moves, nodes: searched, seconds }
+    };
+    let [wins, draws, losses] = result.games[0];
+    let adjudicated = result.terminations.iter().filter(|(kind, _)| *kind == Termination::Adjudication);
+    MatchRecord {
+        kind: request.kind,
+        conditions: MatchConditions {
+            nodes: nodes[1],
+            openings,
+            seed: request.seed,
+            adjudication: settings.adjudication,
+            hash: settings.setup.hash,
+            search: search_digest().into(),
+            half_width: request.settings.half_width,
+        },
+        player: side(0),
+        reference_player: side(1),
+        cost,
+        pairs: result.pairings[0].pairs,
+        games: GameCounts { wins, draws, losses },
+        adjudicated: adjudicated.map(|(_, games)| games).sum(),
+        machine: Machine::current(),
+    }
+}

@@ -1,0 +1,128 @@
+//! The steps that play matches: what their results depend on, and how they are played.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::ExperimentError;
+use super::executor::{MatchMonitor, MatchRequest};
+use super::plan::{PlanStep, PlannedMatch};
+use super::result_store::ResultKey;
+use super::runner::{ExperimentMonitor, Runner};
+use crate::play::MatchProgress;
+use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_json};
+use crate::train::TrainOutcome;
+use crate::train::run_dir::OUTCOME;
+use crate::units::Seed;
+
+impl Runner<'_> {
+    pub(super) fn match_key(&self, index: usize) -> ResultKey {
+        let length = self.experiment.matches.as_ref().map(|measure| json!([measure.pairs(), measure.half_width]));
+        ResultKey::of("match", &json!([self.game_determinants(index), length]))
+    }
+
+    /// What determines the games of a match. The number of games does not: a longer match continues a shorter one.
+    fn game_determinants(&self, index: usize) -> Value {
+        let PlannedMatch { run, reference, kind } = self.plan.matches[index];
+        let Some(measure) = &self.experiment.matches else { return Value::Null };
+        let network = |run: usize| json!([self.run_key(&self.plan.runs[run]), self.network_hash(run)]);
+        let limit = match kind {
+            MatchKind::EqualNodes => json!(measure.nodes),
+            // The cost of a node is measured.
+            MatchKind::EqualCost => json!([measure.equal_cost, machine::cpu(), machine::back_end()]),
+        };
+        let setup = self.match_setup.as_ref().map(|setup| json!([setup.openings, setup.search]));
+        let rules = json!([measure.adjudication, measure.hash, measure.opening_plies, self.match_seed(index)]);
+        json!([kind, network(run), network(reference), limit, setup, rules])
+    }
+
+    /// Hash of a run's network, if it is trained.
+    fn network_hash(&self, run: usize) -> Option<String> {
+        let bytes = std::fs::read(self.network(run).ok()?).ok()?;
+        Some(blake3::hash(&bytes).to_hex().to_string())
+    }
+
+    /// The quantised network of a finished run.
+    fn network(&self, run: usize) -> Result<PathBuf, ExperimentError> {
+        let folder = self.run_folder(run);
+        let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
+        Ok(folder.join(outcome.network))
+    }
+
+    /// Every training seed has the openings in another order, so that its games are independent of the others'.
+    fn match_seed(&self, index: usize) -> Seed {
+        let base = self.experiment.matches.as_ref().map_or(0, |measure| measure.seed.0);
+        Seed(base.wrapping_add(self.plan.runs[self.plan.matches[index].run].key.seed.0))
+    }
+
+    /// The match's journal and games: in the run's folder, with which they are removed.
+    fn match_folder(&self, index: usize) -> PathBuf {
+        let games = ResultKey::of("games", &self.game_determinants(index));
+        self.run_folder(self.plan.matches[index].run).join("matches").join(games.to_string())
+    }
+
+    /// Whether both networks of a match are trained, or `pending` trains them.
+    pub(super) fn can_play(&self, index: usize, pending: &[PlanStep]) -> bool {
+        let PlannedMatch { run, reference, .. } = self.plan.matches[index];
+        let will_exist = |run: usize| pending.contains(&PlanStep::Train(run)) || self.network(run).is_ok();
+        [run, reference].into_iter().all(will_exist)
+    }
+
+    pub(super) fn play_match(
+        &mut self,
+        index: usize,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        let step = PlanStep::Match(index);
+        let Some(settings) = &self.experiment.matches else { return Ok(()) };
+        let PlannedMatch { run, reference, kind } = self.plan.matches[index];
+        let request = MatchRequest {
+            kind,
+            networks: [self.network(run)?, self.network(reference)?],
+            names: [run, reference].map(|run| self.plan.runs[run].key.set.clone()),
+            settings,
+            openings: self.openings.clone(),
+            seed: self.match_seed(index),
+            folder: self.match_folder(index),
+        };
+        let key = self.key(step);
+        let begun = Instant::now();
+        monitor.resumable_begins();
+        let record = self.executor.play(&request, &MonitorAdapter(monitor));
+        monitor.resumable_ended();
+        let record = record.map_err(|source| ExperimentError::Step { step: self.plan.describe(step), source })?;
+        let Some(record) = record else { return Err(ExperimentError::Interrupted) };
+        self.store.put("match", &key, begun.elapsed().as_secs_f64(), record)?;
+        self.load_step(step)?;
+        if let Some(result) = self.results.matches.last() {
+            monitor.played(result);
+        }
+        Ok(())
+    }
+
+    /// Adds a match's record to the results if the match is finished, and returns whether it is.
+    pub(super) fn load_match(&mut self, index: usize) -> bool {
+        let Some(stored) = self.store.get::<MatchRecord>("match", &self.match_key(index)) else { return false };
+        let PlannedMatch { run, reference, .. } = self.plan.matches[index];
+        self.note_time(stored.recorded);
+        self.results.environment.seconds.matches += stored.seconds;
+        let label = |run: usize| self.plan.runs[run].key.clone();
+        let (key, reference) = (label(run), label(reference).set);
+        self.results.matches.push(MatchResult { key, reference, record: stored.record });
+        true
+    }
+}
+
+/// Reports a match to the experiment's monitor.
+struct MonitorAdapter<'a>(&'a dyn ExperimentMonitor);
+
+impl MatchMonitor for MonitorAdapter<'_> {
+    fn games(&self, progress: &MatchProgress) {
+        self.0.games(progress);
+    }
+
+    fn stop_requested(&self) -> bool {
+        self.0.stop_requested()
+    }
+}

@@ -1,0 +1,190 @@
+//! An executor that only counts its calls.
+
+use super::*;
+use crate::data::ScoreUnit;
+use crate::play::Pairs;
+use crate::record::{
+    ActivityRecord, ErrorRecord, LayerActivity, MatchRecord, MoveCounts, SpeedEntry, SpeedRecord, UpdatesRecord,
+    write_json,
+};
+use crate::train::TrainOutcome;
+
+/// Returns made-up records, and counts how often each is requested.
+#[derive(Default)]
+pub struct FakeExecutor {
+    pub calls: BTreeMap<String, u32>,
+    /// Fails after this many calls, like a process that is killed.
+    pub calls_left: Option<u32>,
+    /// Whether every path is a set. All paths are then the same set.
+    pub any_set: bool,
+    /// Digest of the search.
+    pub search: String,
+}
+
+impl FakeExecutor {
+    fn call(&mut self, name: String) -> Result<(), StepError> {
+        match &mut self.calls_left {
+            Some(0) => return Err("killed".into()),
+            Some(calls) => *calls -= 1,
+            None => {}
+        }
+        *self.calls.entry(name).or_default() += 1;
+        Ok(())
+    }
+}
+
+fn identity() -> crate::features::Identity {
+    serde_json::from_value(serde_json::json!("0".repeat(64))).expect("an identity is a text")
+}
+
+/// The name of the run's folder.
+pub fn run_name(network: &Path) -> String {
+    let folder = network.parent().and_then(Path::file_name).unwrap_or_default();
+    folder.to_string_lossy().into_owned()
+}
+
+impl Executor for FakeExecutor {
+    fn resolve_set(&self, request: &str) -> Result<ResolvedSet, StepError> {
+        if self.any_set && request.ends_with(".toml") {
+            return Ok(ResolvedSet { name: "own".into(), identity: identity(), definition: "own".into() });
+        }
+        if !["piece", "compact", "king-piece"].contains(&request) {
+            return Err(format!("no set `{request}`").into());
+        }
+        Ok(ResolvedSet { name: request.into(), identity: identity(), definition: request.into() })
+    }
+
+    fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
+        let games = std::fs::read_to_string(&request.source)?;
+        let (path, hash) = (request.source.with_extension("fsd"), format!("{games}{:?}", request.options));
+        Ok(PreparedData { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
+    }
+
+    fn train(
+        &mut self,
+        request: &TrainRequest<'_>,
+        monitor: &mut dyn TrainingMonitor,
+    ) -> Result<Option<TrainOutcome>, StepError> {
+        let config = request.config;
+        self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
+        let metrics = EpochMetrics {
+            epoch: 1,
+            step: 10,
+            samples: 160,
+            learning_rate: config.settings.learning_rate,
+            train_loss: 0.1,
+            validation_loss: 0.1 / config.seed.0 as f64,
+            validation_accuracy: None,
+            second: None,
+            weights: Vec::new(),
+            neurons: None,
+            samples_per_second: Some(1.0),
+            seconds: 1.0,
+        };
+        monitor.epoch(&metrics);
+        if monitor.stop_requested() {
+            return Ok(None);
+        }
+        let outcome = TrainOutcome {
+            config: config.clone(),
+            name: config.set.clone(),
+            identity: identity(),
+            num_features: 768,
+            parameters: 1_000,
+            training_samples: 160,
+            validation_samples: 20,
+            best_epoch: Some(1),
+            validation_loss: metrics.validation_loss,
+            epochs: vec![metrics],
+            baseline_loss: 0.5,
+            seconds: 2.0,
+            network: PathBuf::from("network.safetensors"),
+            weights: PathBuf::from("best.safetensors"),
+            last: Some(PathBuf::from("last.safetensors")),
+            checkpoint: PathBuf::from("checkpoint.safetensors"),
+        };
+        write_json(&request.folder.join("outcome.json"), &outcome)?;
+        Ok(Some(outcome))
+    }
+
+    fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {
+        self.call(format!("updates {set}"))?;
+        Ok(UpdatesRecord {
+            name: set.into(),
+            identity: identity(),
+            num_features: 768,
+            games: 1,
+            positions: 1,
+            moves: 1,
+            active_mean: 1.0,
+            active_max: 1,
+            density: 0.1,
+            mover: MoveCounts::default(),
+            other: MoveCounts::default(),
+            mean: MoveCounts::default(),
+            legal: None,
+        })
+    }
+
+    fn activity(&mut self, request: &NetRequest) -> Result<ActivityRecord, StepError> {
+        self.call(format!("activity {}", run_name(&request.network)))?;
+        let layer = LayerActivity { layer: "l1".into(), neurons: 8, active: 0.5, saturated: 0.1, never_active: 0 };
+        Ok(ActivityRecord {
+            name: String::new(),
+            identity: identity(),
+            positions: 1,
+            layers: vec![layer],
+            buckets: vec![],
+        })
+    }
+
+    fn error(&mut self, request: &NetRequest) -> Result<ErrorRecord, StepError> {
+        self.call(format!("error {}", run_name(&request.network)))?;
+        let (mean, p99, max, within_tolerance, tolerance) = (0.001, 0.002, 0.003, 1.0, 0.03);
+        let (name, identity) = (String::new(), identity());
+        Ok(ErrorRecord {
+            name,
+            identity,
+            positions: 1,
+            mean,
+            p99,
+            max,
+            within_tolerance,
+            tolerance,
+            accumulator_overflows: 0,
+        })
+    }
+
+    fn speed(&mut self, request: &NetRequest, _timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
+        self.call(format!("speed {}", run_name(&request.network)))?;
+        let (strategy, back_end) = ("incremental".into(), "scalar".into());
+        let entry =
+            SpeedEntry { strategy, back_end, evaluations_per_second: 1e6, interval: 1e3, ..SpeedEntry::default() };
+        let entries = vec![entry];
+        let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
+        let (positions, best, ft_permuted, machine) = (1, None, None, None);
+        Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, ft_permuted, machine })
+    }
+
+    fn match_setup(&self, openings: Option<&Path>, _plies: Option<u16>) -> Result<MatchSetup, StepError> {
+        let book = openings.map_or_else(|| Ok("shipped".to_owned()), std::fs::read_to_string)?;
+        match book.is_empty() {
+            true => Err("no playable opening".into()),
+            false => Ok(MatchSetup { openings: book, search: self.search.clone() }),
+        }
+    }
+
+    fn play(
+        &mut self,
+        request: &MatchRequest<'_>,
+        monitor: &dyn MatchMonitor,
+    ) -> Result<Option<MatchRecord>, StepError> {
+        let names = request.networks.each_ref().map(|network| run_name(network));
+        self.call(format!("match {} against {} at {}", names[0], names[1], request.kind.name()))?;
+        monitor.games(&MatchProgress { games: 1, total: 2, first: Pairs::default() });
+        if monitor.stop_requested() {
+            return Ok(None);
+        }
+        Ok(Some(matches::record(request)))
+    }
+}

@@ -1,0 +1,57 @@
+//! Plays a match until its Elo is known closely enough.
+
+use std::path::Path;
+
+use super::player::Player;
+use super::{MatchError, MatchProgress, MatchResult, MatchSettings, play_match};
+
+/// Pairs before the first look at the interval.
+const FIRST_PAIRS: u64 = 50;
+
+/// Plays a match of two players, or continues it, until half the 95% interval is at most `half_width` Elo, or
+/// `settings.pairs` pairs are played. The interval is looked at in few stages, each planned from the one before, and the
+/// stages depend on the results alone: a continued match ends where an uninterrupted one does.
+///
+/// # Errors
+/// As [`play_match`].
+pub fn play_to_width(
+    players: &[Player],
+    settings: &MatchSettings,
+    half_width: f64,
+    folder: &Path,
+    interrupted: &(dyn Fn() -> bool + Sync),
+    progress: &mut dyn FnMut(&MatchProgress),
+) -> Result<MatchResult, MatchError> {
+    let most = settings.pairs;
+    let mut pairs = FIRST_PAIRS.min(most);
+    loop {
+        let stage = MatchSettings { pairs, ..settings.clone() };
+        let result = play_match(players, &stage, folder, interrupted, progress)?;
+        let elo = result.pairings[0].pairs.estimate().elo;
+        let reached = (elo.high - elo.low) / 2.0;
+        if pairs >= most || reached <= half_width {
+            return Ok(result);
+        }
+        pairs = next_stage(pairs, reached / half_width).min(most);
+    }
+}
+
+/// Pairs of the next stage, where the interval is `excess` times too wide: its width falls with the square root.
+fn next_stage(pairs: u64, excess: f64) -> u64 {
+    let needed = (pairs as f64 * excess * excess).ceil();
+    // An early interval may be far off, or infinite.
+    (needed as u64).clamp(pairs + pairs.div_ceil(10), pairs * 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_grow_by_the_square_of_the_excess() {
+        assert_eq!(next_stage(50, 1.5), 113);
+        assert_eq!(next_stage(50, 1.001), 55);
+        assert_eq!(next_stage(50, 10.0), 200);
+        assert_eq!(next_stage(50, f64::INFINITY), 200);
+    }
+}

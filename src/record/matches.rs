@@ -1,0 +1,176 @@
+//! Matches between trained networks.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Machine, RunKey};
+use crate::statistics::pentanomial::Pairs;
+use crate::units::Seed;
+
+/// A match of a trained network against the reference set's network of the same method and seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchResult {
+    #[serde(flatten)]
+    pub key: RunKey,
+    /// The label of the reference's row.
+    pub reference: String,
+    pub record: MatchRecord,
+}
+
+/// What the two networks have in equal measure.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchKind {
+    /// Nodes per move.
+    EqualNodes,
+    /// Processor time per move: the faster network searches more nodes.
+    EqualCost,
+}
+
+impl MatchKind {
+    pub const ALL: [MatchKind; 2] = [MatchKind::EqualNodes, MatchKind::EqualCost];
+
+    /// In words: `equal nodes`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            MatchKind::EqualNodes => "equal nodes",
+            MatchKind::EqualCost => "equal cost",
+        }
+    }
+}
+
+/// A match's conditions and outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchRecord {
+    pub kind: MatchKind,
+    pub conditions: MatchConditions,
+    pub player: MatchPlayer,
+    pub reference_player: MatchPlayer,
+    /// How many nodes of the player cost as much as one of the reference; equal cost only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostRatio>,
+    /// Game pairs by outcome, seen from the player.
+    pub pairs: Pairs,
+    /// Games by outcome, seen from the player.
+    pub games: GameCounts,
+    /// Games that were adjudicated; the rules ended the others.
+    pub adjudicated: u64,
+    pub machine: Machine,
+}
+
+/// What determines a match, beside the networks and their nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchConditions {
+    /// Nodes per move of the reference.
+    pub nodes: u64,
+    pub openings: MatchOpenings,
+    /// Seed of the order of openings.
+    pub seed: Seed,
+    /// `None`: every game was played until the rules ended it.
+    pub adjudication: Option<Adjudication>,
+    /// A player's hash table in MiB.
+    pub hash: u32,
+    /// Digest of the search.
+    pub search: String,
+    /// The match ended once the 95% interval was at most this wide to either side, in Elo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<f64>,
+}
+
+/// The book of a match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchOpenings {
+    /// The file's name; `None` for the openings that come with fsbench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub count: u64,
+    /// BLAKE3 hash of the openings, in hexadecimal.
+    pub blake3: String,
+    /// Moves taken from each game; `None` = all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plies: Option<u16>,
+}
+
+/// A network's side of a match.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchPlayer {
+    /// BLAKE3 hash of the network's file, in hexadecimal.
+    pub network: String,
+    /// Limit of nodes per move.
+    pub node_limit: u64,
+    /// Moves that were searched.
+    pub moves: u64,
+    /// Nodes of all searches.
+    pub nodes: u64,
+    pub seconds: f64,
+}
+
+impl MatchPlayer {
+    /// Nodes per second.
+    #[must_use]
+    pub fn nps(&self) -> f64 {
+        self.nodes as f64 / self.seconds.max(1e-9)
+    }
+}
+
+/// Games by outcome.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GameCounts {
+    pub wins: u64,
+    pub draws: u64,
+    pub losses: u64,
+}
+
+impl GameCounts {
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.wins + self.draws + self.losses
+    }
+}
+
+/// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRatio {
+    /// Of the first and the second network.
+    pub nanoseconds_per_node: [f64; 2],
+    /// The first network's nanoseconds divided by the second's: the second searches `ratio` times as many nodes.
+    pub ratio: f64,
+    /// 95% interval of the median ratio, from order statistics.
+    pub low: f64,
+    pub high: f64,
+    pub rounds: usize,
+}
+
+impl CostRatio {
+    /// Nodes of the second network that cost as much as `nodes` of the first.
+    #[must_use]
+    pub fn nodes_of_second(&self, nodes: u64) -> u64 {
+        ((nodes as f64 * self.ratio).round() as u64).max(1)
+    }
+}
+
+/// Rules by which games are adjudicated; scores are the players' own, in centipawns.
+///
+/// ```
+/// use fsbench::play::Adjudication;
+///
+/// assert_eq!(Adjudication::default().resign_score, 600);
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjudication {
+    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's last
+    /// score is at or above it.
+    pub resign_score: u16,
+    pub resign_moves: u16,
+    /// A draw after `draw_moves` scores in a row of each side within ± this.
+    pub draw_score: u16,
+    pub draw_moves: u16,
+    /// First move number (counted from the start of the game) at which a draw can be adjudicated.
+    pub draw_from_move: u16,
+}
+
+impl Default for Adjudication {
+    fn default() -> Adjudication {
+        Adjudication { resign_score: 600, resign_moves: 3, draw_score: 20, draw_moves: 8, draw_from_move: 34 }
+    }
+}

@@ -1,0 +1,150 @@
+//! Playing strength: each set's Elo over its trained seeds, and the conditions of the matches.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
+use crate::statistics::{Effect, Estimate, random_effects_mean};
+use crate::text::grouped;
+
+/// A set's strength. Elo is against the reference set, seed by seed; the reference itself has none.
+#[derive(Clone, Debug, Serialize)]
+pub struct Strength {
+    /// Random-effects means over the seeds.
+    pub elo_equal_nodes: Option<Estimate>,
+    pub elo_equal_cost: Option<Estimate>,
+    /// Elo at equal cost minus Elo at equal nodes, over the seeds that played both.
+    pub elo_by_cost: Option<Estimate>,
+    /// Games at equal nodes and at equal cost.
+    pub games: [u64; 2],
+    /// Nodes per move at equal cost, mean over the seeds.
+    pub nodes: Option<f64>,
+    /// Nodes per second over all its matches.
+    pub nps: f64,
+}
+
+impl Strength {
+    /// The strength of a planned row; `None` if it played no match.
+    pub(super) fn of(results: &Results, planned: &PlannedRow) -> Option<Strength> {
+        let own = |kind: MatchKind| of_kind(results, planned, kind);
+        let [nodes, cost] = MatchKind::ALL.map(own);
+        let paired = cost.iter().filter_map(|cost| {
+            let nodes = nodes.iter().find(|nodes| nodes.key.seed == cost.key.seed)?;
+            Some(effect(cost).minus(effect(nodes)))
+        });
+        let limits: Vec<f64> = cost.iter().map(|result| result.record.player.node_limit as f64).collect();
+        Some(Strength {
+            elo_equal_nodes: elo(&nodes),
+            elo_equal_cost: elo(&cost),
+            elo_by_cost: random_effects_mean(&paired.collect::<Vec<_>>()),
+            games: [&nodes, &cost].map(|matches| matches.iter().map(|result| result.record.games.total()).sum()),
+            nodes: Estimate::over(&limits).map(|limits| limits.mean),
+            nps: nps(results, planned)?,
+        })
+    }
+
+    /// Elo by kind of match.
+    pub(super) fn elo(&self, kind: MatchKind) -> Option<Estimate> {
+        match kind {
+            MatchKind::EqualNodes => self.elo_equal_nodes,
+            MatchKind::EqualCost => self.elo_equal_cost,
+        }
+    }
+}
+
+fn of_kind<'a>(results: &'a Results, planned: &PlannedRow, kind: MatchKind) -> Vec<&'a MatchResult> {
+    let is_own = |result: &&MatchResult| {
+        (&result.key.set, result.key.method, result.record.kind) == (&planned.set, planned.method, kind)
+    };
+    results.matches.iter().filter(is_own).collect()
+}
+
+fn effect(result: &MatchResult) -> Effect {
+    result.record.pairs.elo_effect()
+}
+
+fn elo(matches: &[&MatchResult]) -> Option<Estimate> {
+    random_effects_mean(&matches.iter().map(|result| effect(result)).collect::<Vec<_>>())
+}
+
+/// Nodes per second of a row's networks, on either side of a match.
+fn nps(results: &Results, planned: &PlannedRow) -> Option<f64> {
+    let of_method = results.matches.iter().filter(|result| result.key.method == planned.method);
+    let sides = of_method.flat_map(|MatchResult { key, reference, record }| {
+        [(&key.set, &record.player), (reference, &record.reference_player)]
+    });
+    let own: Vec<&MatchPlayer> = sides.filter(|(set, _)| **set == planned.set).map(|(_, side)| side).collect();
+    let (nodes, seconds) =
+        own.iter().fold((0, 0.0), |(nodes, seconds), side| (nodes + side.nodes, seconds + side.seconds));
+    (!own.is_empty()).then(|| nodes as f64 / f64::max(seconds, 1e-9))
+}
+
+/// The conditions of all matches and what their intervals hold, in a few sentences; `None` without matches.
+pub(super) fn match_conditions(results: &Results) -> Option<String> {
+    let first = results.matches.first()?;
+    let of_kind =
+        |kind: MatchKind| results.matches.iter().map(|result| &result.record).find(|record| record.kind == kind);
+    let mut text =
+        "Elo is measured in matches under fsbench's own search, network against network, each opening played \
+        twice with colours swapped."
+            .to_owned();
+    if let Some(record) = of_kind(MatchKind::EqualNodes) {
+        text += &format!(" Equal nodes: {} nodes per move.", grouped(&record.conditions.nodes.to_string()));
+    }
+    if let Some(record) = of_kind(MatchKind::EqualCost) {
+        text += &format!(" {}", equal_cost_sentence(record));
+    }
+    text += &format!(" {}", rules_sentence(&first.record.conditions));
+    if let Some(width) = results.matches.iter().find_map(|result| result.record.conditions.half_width) {
+        text += &format!(
+            " A match ended once half its interval was at most {width} Elo: after a sequential stop plain Elo is biased, \
+             here slightly."
+        );
+    }
+    text += &format!(" {}", seeds_sentence(&results.matches));
+    Some(text)
+}
+
+fn equal_cost_sentence(record: &MatchRecord) -> String {
+    let rounds = record.cost.as_ref().map(|cost| format!(", measured in {} rounds", cost.rounds)).unwrap_or_default();
+    format!(
+        "Equal cost: {} nodes per move for the reference, and for every other network as many as cost the same processor \
+         time{rounds}.",
+        grouped(&record.conditions.nodes.to_string())
+    )
+}
+
+fn rules_sentence(conditions: &MatchConditions) -> String {
+    let MatchConditions { openings, adjudication, hash, search, .. } = conditions;
+    let book = match &openings.name {
+        Some(name) => format!("{} openings of {name}", grouped(&openings.count.to_string())),
+        None => format!("the {} openings that come with fsbench", openings.count),
+    };
+    let rules = match adjudication {
+        Some(rules) => format!(
+            "games adjudicated (resigned at −{} centipawns on {} moves in a row when both agree, drawn from move {} within \
+             {} on {} moves of each side)",
+            rules.resign_score, rules.resign_moves, rules.draw_from_move, rules.draw_score, rules.draw_moves
+        ),
+        None => "games played until the rules ended them".into(),
+    };
+    let hashes = openings.blake3.get(..16).unwrap_or(&openings.blake3);
+    format!("Openings: {book} (BLAKE3 {hashes}); {rules}; {hash} MiB of hash; search {search}.")
+}
+
+/// What the intervals hold.
+fn seeds_sentence(matches: &[MatchResult]) -> String {
+    let seeds: BTreeSet<u64> = matches.iter().map(|result| result.key.seed.0).collect();
+    match seeds.len() {
+        1 => {
+            "One trained seed played: the intervals (95%, over game pairs) hold the luck of the games, not that of the \
+              training."
+                .into()
+        }
+        count => format!(
+            "{count} trained seeds played: Elo is the random-effects mean over the seeds, and its 95% interval holds the \
+             differences between seeds as well as the luck of the games."
+        ),
+    }
+}
