@@ -77,6 +77,43 @@ fn node_limits_are_exact() {
     }
 }
 
+/// The counts of [the chess programming wiki](https://www.chessprogramming.org/Perft_Results), from depth 1.
+const PERFT: [(&str, [u64; 5]); 6] = [
+    ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", [20, 400, 8_902, 197_281, 4_865_609]),
+    (
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        [48, 2_039, 97_862, 4_085_603, 193_690_690],
+    ),
+    ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", [14, 191, 2_812, 43_238, 674_624]),
+    ("r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", [6, 264, 9_467, 422_333, 15_833_292]),
+    ("rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", [44, 1_486, 62_379, 2_103_487, 89_941_194]),
+    (
+        "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+        [46, 2_079, 89_890, 3_894_594, 164_075_551],
+    ),
+];
+
+fn check_perft(depth: u32) {
+    let player = Player::new("piece", 16, &[8]);
+    let mut searcher = player.searcher(BackEnd::best());
+    for (fen, counts) in PERFT {
+        for depth in 1..=depth {
+            assert_eq!(searcher.perft(&game(fen), depth), Some(counts[depth as usize - 1]), "{fen} at depth {depth}");
+        }
+    }
+}
+
+#[test]
+fn perft_to_depth_4() {
+    check_perft(4);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn perft_to_depth_5() {
+    check_perft(5);
+}
+
 #[test]
 fn mates_are_found() {
     let check = |fen: &str, depth: u32, moves: i32, first: &[&str]| {
@@ -89,6 +126,9 @@ fn mates_are_found() {
     check("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 10, 2, &["a2a7", "b1b7"]);
     // A smothered mate with a queen sacrifice.
     check("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 10, 2, &["b3g8"]);
+    check("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1", 12, 3, &["f6a6"]);
+    check("3r4/pR2N3/2pkb3/5p2/8/2B5/qP3PPP/4R1K1 w - - 1 1", 12, 3, &["c3e5"]);
+    check("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1", 12, 3, &["f8c5"]);
     // The side to move is mated in one by every reply.
     check("7k/1R6/8/8/8/8/8/R5K1 b - - 0 1", 6, -1, &["h8g8"]);
 }
@@ -108,6 +148,22 @@ fn perpetual_check_is_a_draw() {
     let position = game("6k1/5pp1/8/8/8/7Q/1q4PK/q7 w - - 0 1");
     let result = search(&position, &Limits { depth: Some(10), ..Limits::default() });
     assert_eq!(result.score, Score::Cp(0));
+}
+
+/// A position of the game is a draw when it occurs for the third time, not for the second. The side to move is mated
+/// unless Kf1 draws.
+#[test]
+fn third_repetitions_are_draws() {
+    let after = |rounds: usize| {
+        let mut game = game("6k1/5ppp/8/8/8/r7/r7/6K1 w - - 0 1");
+        for _ in 0..rounds {
+            game.play_uci(["g1f1", "g8h8", "f1g1", "h8g8"]).expect("legal");
+        }
+        search(&game, &Limits { depth: Some(6), ..Limits::default() })
+    };
+    assert_eq!(after(1).score, Score::Mate(-1));
+    let drawn = after(2);
+    assert_eq!((notation(drawn.best), drawn.score), ("g1f1".into(), Score::Cp(0)));
 }
 
 /// At a halfmove clock of 99 every quiet move draws, but mate on the last ply wins.

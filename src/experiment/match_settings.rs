@@ -122,7 +122,7 @@ pub(super) fn check_matches(
 
 fn check_numbers(measure: &MatchMeasure) -> Result<(), String> {
     const MOST_PAIRS: u64 = 10_000_000;
-    let megabytes = 1..=TranspositionTable::MOST_MEGABYTES as u32;
+    let megabytes = 1..=TranspositionTable::MAX_MEGABYTES as u32;
     let has_book = measure.openings.is_some();
     let checks = [
         (

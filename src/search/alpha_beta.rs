@@ -9,12 +9,13 @@ use std::time::Instant;
 use shakmaty::{Bitboard, Chess, Color, Move, Position};
 
 use super::Game;
+use super::correction::CorrectionKeys;
 use super::eval_scale::EvalScale;
 use super::history::{CONTINUATIONS, Histories, PieceTo};
 use super::limits::{Clock, NODES_PER_TIME_CHECK};
 use super::move_loop::reduction_table;
 use super::packed_move::PackedMove;
-use super::score::{MATE, MATE_FOUND, MAX_PLY, NO_EVAL};
+use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
 use crate::chess::{BoardChange, key_after, key_after_null};
 use crate::engine::Evaluator;
@@ -46,8 +47,16 @@ pub(super) struct NodeFacts {
     pub(super) in_check: bool,
     /// Whether the static evaluation is better than two plies ago.
     pub(super) improving: bool,
-    /// Static evaluation; [`NO_EVAL`] in check.
+    /// Whether the node is or was on a principal variation.
+    pub(super) was_pv: bool,
+    /// The network's score; [`NO_EVAL`] in check.
+    pub(super) raw_eval: i32,
+    /// Corrected static evaluation; [`NO_EVAL`] in check.
     pub(super) eval: i32,
+    /// Where the corrections of the evaluation are kept; `None` in check.
+    pub(super) correction_keys: Option<CorrectionKeys>,
+    /// Whether the table's move is a capture or promotion.
+    pub(super) table_move_is_noisy: bool,
     /// The position's entry in the transposition table.
     pub(super) entry: Option<TableEntry>,
 }
@@ -59,14 +68,30 @@ pub(super) struct StackEntry {
     pub(super) eval: i32,
     /// The move made at this ply; `None` for a null move.
     pub(super) made: Option<PieceTo>,
+    /// The move made at this ply, if it is quiet.
+    pub(super) quiet: Option<Move>,
+    /// Number of moves searched before it.
+    pub(super) searched: i32,
+    /// Beta cutoffs at this ply since the node two plies before it began.
+    pub(super) cutoffs: i32,
+    /// Double extensions on the line to this ply.
+    pub(super) double_extensions: i32,
     pub(super) killers: [PackedMove; 2],
     /// The move that a singular search leaves out.
     pub(super) excluded: PackedMove,
 }
 
 impl StackEntry {
-    const EMPTY: StackEntry =
-        StackEntry { eval: NO_EVAL, made: None, killers: [PackedMove::NONE; 2], excluded: PackedMove::NONE };
+    const EMPTY: StackEntry = StackEntry {
+        eval: NO_EVAL,
+        made: None,
+        quiet: None,
+        searched: 0,
+        cutoffs: 0,
+        double_extensions: 0,
+        killers: [PackedMove::NONE; 2],
+        excluded: PackedMove::NONE,
+    };
 }
 
 /// Conditions that interrupt a search.
@@ -88,12 +113,12 @@ pub(super) struct AlphaBeta<'s, 'n> {
     nodes: u64,
     seldepth: usize,
     /// Keys of the game's positions, then of the current line; the current position's is last.
-    keys: Vec<u64>,
+    pub(super) keys: Vec<u64>,
     /// How many of the keys are the game's.
     game_keys: usize,
     /// Index of the first key after the last null move: repetitions do not reach across it.
-    repetition_start: usize,
-    pub(super) stack: [StackEntry; MAX_PLY + 1],
+    pub(super) repetition_start: usize,
+    pub(super) stack: [StackEntry; MAX_PLY + 2],
     /// The best line from each ply.
     lines: Vec<Vec<Move>>,
     /// The last root move of this iteration that raised alpha.
@@ -125,7 +150,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
             keys: game.keys().to_vec(),
             game_keys: game.keys().len(),
             repetition_start: 0,
-            stack: [StackEntry::EMPTY; MAX_PLY + 1],
+            stack: [StackEntry::EMPTY; MAX_PLY + 2],
             lines: vec![Vec::new(); MAX_PLY + 1],
             raised_alpha: None,
             reductions: reduction_table(),
@@ -198,18 +223,15 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
             && position.halfmoves() < 90
             && let Some(value) = entry.cutoff(node)
         {
+            if value >= node.beta {
+                self.reward_table_move(node, depth, &entry);
+            }
             return Some(value);
         }
-        let eval = match entry {
-            _ if in_check => NO_EVAL,
-            Some(entry) if entry.eval != NO_EVAL => entry.eval,
-            _ if is_singular_search => self.stack[ply].eval,
-            _ => self.evaluate(position.turn()),
-        };
-        self.stack[ply].eval = eval;
+        let facts = self.facts(node, cut_node, in_check, entry);
         self.stack[ply + 1].killers = [PackedMove::NONE; 2];
-        let improving = !in_check && self.is_improving(ply, eval);
-        let facts = NodeFacts { is_pv, cut_node, in_check, improving, eval, entry };
+        self.stack[ply + 2].cutoffs = 0;
+        self.stack[ply].double_extensions = if is_root { 0 } else { self.stack[ply - 1].double_extensions };
         if !is_pv
             && !in_check
             && !is_singular_search
@@ -225,52 +247,47 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         self.search_moves(node, depth, &facts)
     }
 
+    /// Evaluates the position, unless the table knows the evaluation, and collects the other facts.
+    fn facts(&mut self, node: Node<'_>, cut_node: bool, in_check: bool, entry: Option<TableEntry>) -> NodeFacts {
+        let Node { position, ply, .. } = node;
+        let is_singular_search = self.stack[ply].excluded.is_some();
+        let raw_eval = match entry {
+            _ if in_check || is_singular_search => NO_EVAL,
+            Some(entry) if entry.eval != NO_EVAL => entry.eval,
+            _ => self.evaluate(position.turn()),
+        };
+        let correction_keys = (!in_check && !is_singular_search).then(|| self.correction_keys(node));
+        let eval = match &correction_keys {
+            Some(keys) => self.histories.corrections.apply(raw_eval, keys),
+            None if in_check => NO_EVAL,
+            // Evaluated before this search of the same position.
+            None => self.stack[ply].eval,
+        };
+        self.stack[ply].eval = eval;
+        let is_noisy = |entry: TableEntry| entry.mv.is_some() && entry.mv.quiet_move(position).is_none();
+        NodeFacts {
+            is_pv: node.is_pv(),
+            was_pv: node.is_pv() || entry.is_some_and(|entry| entry.was_pv),
+            cut_node,
+            in_check,
+            improving: !in_check && self.is_improving(ply, eval),
+            raw_eval,
+            eval,
+            correction_keys,
+            entry,
+            table_move_is_noisy: entry.is_some_and(is_noisy),
+        }
+    }
+
+    pub(super) fn correction_keys(&self, node: Node<'_>) -> CorrectionKeys {
+        let [last, before, _] = self.earlier_moves(node.ply);
+        CorrectionKeys::of(node.position, [last, before])
+    }
+
     fn is_improving(&self, ply: usize, eval: i32) -> bool {
         let eval_before =
             |plies: usize| ply.checked_sub(plies).map(|at| self.stack[at].eval).filter(|eval| *eval != NO_EVAL);
         eval_before(2).or_else(|| eval_before(4)).is_none_or(|before| eval > before)
-    }
-
-    /// Decides a node without searching its moves if its evaluation is far outside the window. The inner option is
-    /// `None` if the moves must be searched.
-    fn prune_node(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<Option<i32>> {
-        let Node { alpha, beta, ply, .. } = node;
-        let eval = facts.entry.map_or(facts.eval, |entry| entry.refine(facts.eval, ply));
-        // Reverse futility: the evaluation is so far above beta that no reply brings it back.
-        let margin = 75 * (depth - i32::from(facts.improving));
-        if depth <= 8 && eval < MATE_FOUND && beta > -MATE_FOUND && eval - margin >= beta {
-            return Some(Some(i32::midpoint(eval, beta)));
-        }
-        // Razoring: the evaluation is so far below alpha that only captures can help.
-        if depth <= 3 && eval + 200 + 200 * depth * depth <= alpha {
-            let value = self.quiescence(node)?;
-            if value <= alpha {
-                return Some(Some(value));
-            }
-        }
-        // Null move, except after a null move and in pawn endings, where zugzwang is common.
-        let follows_null = ply > 0 && self.stack[ply - 1].made.is_none();
-        let allowed = facts.cut_node && !follows_null && has_pieces(node.position);
-        if depth >= 3 && allowed && eval >= beta && beta > -MATE_FOUND {
-            let reduction = 3 + depth / 3 + ((eval - beta) / 200).min(3);
-            return self.try_null_move(node, depth - reduction);
-        }
-        Some(None)
-    }
-
-    /// Passes the turn and searches the reply to `depth`. The inner option is a value if passing already reaches beta.
-    fn try_null_move(&mut self, node: Node<'_>, depth: i32) -> Option<Option<i32>> {
-        let Node { position, beta, ply, .. } = node;
-        let Ok(passed) = position.clone().swap_turn() else { return Some(None) };
-        self.stack[ply].made = None;
-        let key = key_after_null(node.key, position);
-        let repetition_start = std::mem::replace(&mut self.repetition_start, self.keys.len());
-        self.keys.push(key);
-        let child = Node { position: &passed, key, ply: ply + 1, alpha: -beta, beta: 1 - beta };
-        let value = -self.search(child, depth, false)?;
-        self.keys.pop();
-        self.repetition_start = repetition_start;
-        Some((value >= beta).then_some(if value >= MATE_FOUND { beta } else { value }))
     }
 
     /// Counts a move, makes it and returns the position after it with its key.

@@ -104,6 +104,16 @@ impl<'a> Searcher<'a> {
         self.scale.apply(self.evaluator.score(game.position().turn()))
     }
 
+    /// Counts the lines of `depth` legal moves from the game's current position, with the moves of the search. `None` if
+    /// the stop flag interrupts it.
+    pub fn perft(&mut self, game: &Game, depth: u32) -> Option<u64> {
+        self.evaluator.set(game.position().board());
+        let conditions = StopConditions { nodes: u64::MAX, clock: None, stop: &self.stop };
+        let (evaluator, table, histories) = (&mut self.evaluator, &mut self.table, &mut self.histories);
+        let mut search = AlphaBeta::new(game, &[], evaluator, self.scale, table, histories, conditions);
+        search.perft(game.position(), game.keys().last().copied().unwrap_or_default(), depth)
+    }
+
     /// Searches the game's current position. `observe` is called with every finished iteration.
     pub fn search(&mut self, game: &Game, limits: &Limits, mut observe: impl FnMut(&Iteration)) -> SearchResult {
         self.table.advance_age();

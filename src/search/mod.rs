@@ -6,6 +6,7 @@
 
 mod alpha_beta;
 mod bench;
+mod correction;
 mod digest;
 mod eval_scale;
 mod history;
@@ -14,6 +15,8 @@ mod limits;
 mod move_loop;
 mod move_picker;
 mod packed_move;
+mod perft;
+mod pruning;
 mod quiescence;
 mod score;
 mod see;

@@ -1,6 +1,6 @@
 //! Search of a node's moves: pruning, extensions, late move reductions and the update of tables after a cutoff.
 
-use shakmaty::{Move, MoveList, Position};
+use shakmaty::{Color, Move, MoveList, Position};
 
 use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
 use super::history::{PieceTo, bonus};
@@ -59,6 +59,7 @@ impl AlphaBeta<'_, '_> {
             return Some(if facts.in_check { -MATE + ply as i32 } else { 0 });
         }
         let (mut best, mut best_move, mut bound) = (-INFINITE, PackedMove::NONE, Bound::Upper);
+        let mut best_is_noisy = false;
         let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
         let has_pieces = has_pieces(position);
         while let Some((mv, is_losing)) = picker.next() {
@@ -86,6 +87,7 @@ impl AlphaBeta<'_, '_> {
             if value > node.alpha {
                 node.alpha = value;
                 best_move = packed;
+                best_is_noisy = is_noisy;
                 bound = Bound::Exact;
                 self.extend_line(ply, mv);
                 if is_root {
@@ -94,7 +96,8 @@ impl AlphaBeta<'_, '_> {
             }
             if node.alpha >= beta {
                 bound = Bound::Lower;
-                self.reward_cutoff(node, mv, depth, &failed);
+                self.stack[ply].cutoffs += 1;
+                self.reward_cutoff(node, mv, depth, facts, searched, &failed);
                 break;
             }
             if is_noisy { failed.noisy.push(mv) } else { failed.quiet.push(mv) }
@@ -103,9 +106,23 @@ impl AlphaBeta<'_, '_> {
             // The excluded move was the only one.
             return Some(node.alpha);
         }
+        if bound == Bound::Upper && !excluded.is_some() && ply > 0 && (depth >= 4 || facts.is_pv) {
+            self.reward_refutation(node, depth);
+        }
         if !excluded.is_some() {
-            let entry = TableEntry { mv: best_move, score: to_table(best, ply), eval: facts.eval, depth, bound };
+            let (score, was_pv) = (to_table(best, ply), facts.was_pv);
+            let entry = TableEntry { mv: best_move, score, eval: facts.raw_eval, depth, bound, was_pv };
             self.table.store(key, &entry);
+            if !best_is_noisy && let Some(keys) = &facts.correction_keys {
+                let is_informative = match bound {
+                    Bound::Upper => best < facts.eval,
+                    Bound::Lower => best > facts.eval,
+                    Bound::Exact => true,
+                };
+                if is_informative && best.abs() < MATE_FOUND {
+                    self.histories.corrections.update(keys, best - facts.eval, depth);
+                }
+            }
         }
         Some(best)
     }
@@ -138,7 +155,7 @@ impl AlphaBeta<'_, '_> {
         }) else {
             return Some(Singularity::Extend(0));
         };
-        if ply == 0 || depth < 7 || ply >= 2 * MAX_PLY / 3 {
+        if ply == 0 || depth < 6 || ply >= 2 * MAX_PLY / 3 {
             return Some(Singularity::Extend(0));
         }
         let target = entry.score - 2 * depth;
@@ -151,10 +168,17 @@ impl AlphaBeta<'_, '_> {
         }
         // The shallow search has written to this ply's line.
         self.clear_line(ply);
-        Some(Singularity::Extend(match value < target {
-            true => 1,
-            false if entry.score >= beta => -1,
-            false => 0,
+        if value < target {
+            let is_clear = !facts.is_pv && value < target - 20 && self.stack[ply].double_extensions < 6;
+            self.stack[ply].double_extensions += i32::from(is_clear);
+            return Some(Singularity::Extend(1 + i32::from(is_clear)));
+        }
+        Some(Singularity::Extend(if entry.score >= beta {
+            -2
+        } else if facts.cut_node {
+            -1
+        } else {
+            0
         }))
     }
 
@@ -164,16 +188,21 @@ impl AlphaBeta<'_, '_> {
         let Node { position, ply, alpha, beta, .. } = node;
         let &NodeFacts { is_pv, cut_node, .. } = facts;
         self.stack[ply].made = Some(PieceTo::of(candidate.mv, position.turn()));
+        self.stack[ply].quiet = (!candidate.is_noisy).then_some(candidate.mv);
+        self.stack[ply].searched = candidate.searched;
         let (after, key) = self.make(position, node.key, candidate.mv)?;
         let child = |alpha: i32, beta: i32| Node { position: &after, key, ply: ply + 1, alpha: -beta, beta: -alpha };
         let mut value;
         if candidate.searched == 0 {
             value = -self.search(child(alpha, beta), depth, !(is_pv || cut_node))?;
         } else {
-            let reduction = late_move_reduction(depth, ply, facts, candidate);
-            value = -self.search(child(alpha, alpha + 1), depth - reduction, true)?;
+            let reduction = self.late_move_reduction(depth, node, facts, candidate);
+            let reduced = depth - reduction;
+            value = -self.search(child(alpha, alpha + 1), reduced, reduction > 0 || !cut_node)?;
             if value > alpha && reduction > 0 {
-                value = -self.search(child(alpha, alpha + 1), depth, !cut_node)?;
+                // A clear success is searched deeper.
+                let deeper = i32::from(reduction >= 2 && value > alpha + 50);
+                value = -self.search(child(alpha, alpha + 1), depth + deeper, !cut_node)?;
             }
             if value > alpha && is_pv {
                 value = -self.search(child(alpha, beta), depth, false)?;
@@ -184,10 +213,19 @@ impl AlphaBeta<'_, '_> {
     }
 
     /// Rewards the move that gave a beta cutoff and penalises the moves searched before it.
-    fn reward_cutoff(&mut self, node: Node<'_>, mv: Move, depth: i32, failed: &FailedMoves) {
+    fn reward_cutoff(
+        &mut self,
+        node: Node<'_>,
+        mv: Move,
+        depth: i32,
+        facts: &NodeFacts,
+        searched: i32,
+        failed: &FailedMoves,
+    ) {
         let (turn, ply) = (node.position.turn(), node.ply);
         let earlier = self.earlier_moves(ply);
-        let bonus = bonus(depth);
+        // More where the evaluation did not expect it.
+        let bonus = bonus(depth + i32::from(!facts.in_check && facts.eval <= node.alpha));
         if is_noisy(mv) {
             self.histories.update_capture(mv, turn, bonus);
         } else {
@@ -196,7 +234,9 @@ impl AlphaBeta<'_, '_> {
                 *killers = [packed, killers[0]];
             }
             self.histories.set_counter(earlier[0], mv);
-            self.histories.update_quiet(mv, turn, &earlier, bonus);
+            if searched > 1 || depth > 3 {
+                self.histories.update_quiet(mv, turn, &earlier, bonus);
+            }
             for other in &failed.quiet {
                 self.histories.update_quiet(*other, turn, &earlier, -bonus);
             }
@@ -204,6 +244,57 @@ impl AlphaBeta<'_, '_> {
         for other in &failed.noisy {
             self.histories.update_capture(*other, turn, -bonus);
         }
+        self.penalise_early_quiet(ply, turn.other(), bonus);
+    }
+
+    /// A quiet move searched early by the opponent has been refuted.
+    fn penalise_early_quiet(&mut self, ply: usize, turn: Color, bonus: i32) {
+        if ply == 0 {
+            return;
+        }
+        let before = self.stack[ply - 1];
+        if before.searched <= 1
+            && let Some(mv) = before.quiet
+        {
+            let earlier = self.earlier_moves(ply - 1);
+            self.histories.update_continuation(mv, turn, &earlier, -bonus);
+        }
+    }
+
+    /// No move of the node reaches alpha: the quiet move before it was good.
+    fn reward_refutation(&mut self, node: Node<'_>, depth: i32) {
+        let ply = node.ply - 1;
+        if let Some(mv) = self.stack[ply].quiet {
+            let earlier = self.earlier_moves(ply);
+            self.histories.update_quiet(mv, node.position.turn().other(), &earlier, bonus(depth));
+        }
+    }
+
+    /// The table's move gives a cutoff without a search.
+    pub(super) fn reward_table_move(&mut self, node: Node<'_>, depth: i32, entry: &TableEntry) {
+        let turn = node.position.turn();
+        let Some(mv) = entry.mv.quiet_move(node.position) else { return };
+        let earlier = self.earlier_moves(node.ply);
+        self.histories.update_quiet(mv, turn, &earlier, bonus(depth));
+        self.penalise_early_quiet(node.ply, turn.other(), bonus(depth));
+    }
+
+    /// Plies by which a move after the first is searched less deeply than `depth`.
+    fn late_move_reduction(&self, depth: i32, node: Node<'_>, facts: &NodeFacts, candidate: &Candidate) -> i32 {
+        let &Candidate { mv, is_noisy, history, searched, reduction, .. } = candidate;
+        let ply = node.ply;
+        if depth < 2 || searched <= i32::from(ply == 0) {
+            return 0;
+        }
+        let mut r = if is_noisy { reduction / 2 } else { reduction - history / 10 };
+        r += 1024 * i32::from(facts.cut_node);
+        r += 1024 * i32::from(!facts.improving && !is_noisy);
+        r -= 1024 * i32::from(facts.is_pv);
+        r -= 700 * i32::from(facts.was_pv);
+        r += 512 * i32::from(self.stack[ply + 1].cutoffs > 3);
+        r -= 700 * i32::from(self.stack[ply].killers.contains(&PackedMove::of(mv)));
+        r += 512 * i32::from(facts.table_move_is_noisy);
+        (r >> 10).clamp(0, depth - 1)
     }
 
     fn reduction(&self, depth: i32, searched: i32) -> i32 {
@@ -214,14 +305,14 @@ impl AlphaBeta<'_, '_> {
 /// Decides whether a move can be skipped, once the node has a move that does not lose to a mate.
 fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candidate) -> MovePruning {
     let &Candidate { mv, is_noisy, is_losing, history, searched, reduction, .. } = candidate;
-    let reduced_depth = (depth - reduction).max(0);
+    let reduced_depth = (depth - reduction / 1024).max(0);
     if !is_noisy {
         // Late move pruning.
         if searched >= (4 + depth * depth) / if facts.improving { 1 } else { 2 } {
             return MovePruning::SkipAllQuiets;
         }
         // Futility pruning.
-        let margin = 100 + 90 * reduced_depth;
+        let margin = 90 + 80 * reduced_depth;
         if !facts.in_check && reduced_depth <= 8 && facts.eval + margin <= node.alpha {
             return MovePruning::SkipAllQuiets;
         }
@@ -231,7 +322,7 @@ fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candida
         }
     }
     // SEE pruning.
-    let threshold = if is_noisy { -90 * depth } else { -25 * reduced_depth * reduced_depth - 20 };
+    let threshold = if is_noisy { -90 * depth } else { -20 * reduced_depth * reduced_depth - 20 };
     let may_lose = depth <= 8 && (is_losing || !is_noisy);
     match may_lose && !see_at_least(node.position.board(), node.position.turn(), mv, threshold) {
         true => MovePruning::SkipMove,
@@ -239,21 +330,10 @@ fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candida
     }
 }
 
-/// Plies by which a move after the first is searched less deeply than `depth`.
-fn late_move_reduction(depth: i32, ply: usize, facts: &NodeFacts, candidate: &Candidate) -> i32 {
-    let &Candidate { is_noisy, history, searched, reduction, .. } = candidate;
-    if depth < 2 || searched <= i32::from(ply == 0) {
-        return 0;
-    }
-    let base = if is_noisy { reduction / 2 } else { reduction - history / 8_192 };
-    let adjustment = i32::from(facts.cut_node) + i32::from(!facts.improving && !is_noisy) - i32::from(facts.is_pv);
-    (base + adjustment).clamp(0, depth - 1)
-}
-
-/// Late move reductions by depth and number of moves searched: ¾ + ln depth · ln number / 2¼.
+/// Late move reductions by depth and number of moves searched, in 1/1024 ply.
 pub(super) fn reduction_table() -> Vec<[i32; 64]> {
     let logarithm = |n: usize| libm::log(n.max(1) as f64);
     (0..64)
-        .map(|depth| std::array::from_fn(|searched| (0.75 + logarithm(depth) * logarithm(searched) / 2.25) as i32))
+        .map(|depth| std::array::from_fn(|searched| (768.0 + logarithm(depth) * logarithm(searched) * 455.0) as i32))
         .collect()
 }

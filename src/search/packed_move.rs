@@ -1,6 +1,6 @@
 //! Moves packed into 16 bits, for the transposition table, killers and histories.
 
-use shakmaty::{Move, Role};
+use shakmaty::{Chess, Move, Position, Role, Square};
 
 /// A move as origin (6 bits), target (6 bits; the rook's square when castling) and promotion (3 bits; 0 = none).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,18 @@ impl PackedMove {
         self.0 != 0
     }
 
+    /// The move in a position where it is legal, if it is quiet. Castling moves count as not quiet.
+    pub(super) fn quiet_move(self, position: &Chess) -> Option<Move> {
+        let (from, to) = (Square::new(u32::from(self.0) & 63), Square::new(u32::from(self.0) >> 6 & 63));
+        let board = position.board();
+        if !self.is_some() || self.0 >> 12 != 0 || board.role_at(to).is_some() {
+            return None;
+        }
+        let role = board.role_at(from)?;
+        let is_en_passant = role == Role::Pawn && from.file() != to.file();
+        (!is_en_passant).then_some(Move::Normal { role, from, capture: None, to, promotion: None })
+    }
+
     /// Origin and target as one number below 4,096.
     pub(super) const fn squares(self) -> usize {
         (self.0 & 0xfff) as usize
@@ -29,8 +41,8 @@ impl PackedMove {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shakmaty::CastlingMode;
     use shakmaty::fen::Fen;
-    use shakmaty::{CastlingMode, Chess, Position};
 
     /// The legal moves of positions with promotions, castling and en passant all pack differently.
     #[test]

@@ -4,10 +4,10 @@ use shakmaty::{Chess, Move, MoveList, Position, Role};
 
 use super::alpha_beta::{AlphaBeta, Node};
 use super::history::PieceTo;
-use super::move_picker::{MovePicker, OrderingHints};
+use super::move_picker::{MovePicker, OrderingHints, is_noisy};
 use super::packed_move::PackedMove;
-use super::score::{INFINITE, MATE, MAX_PLY, NO_EVAL, to_table};
-use super::see::see_at_least;
+use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
+use super::see::{see_at_least, see_value};
 use super::transposition::{Bound, TableEntry};
 
 impl AlphaBeta<'_, '_> {
@@ -32,15 +32,24 @@ impl AlphaBeta<'_, '_> {
         {
             return Some(value);
         }
-        let eval = match entry {
+        let raw_eval = match entry {
             _ if in_check => NO_EVAL,
             Some(entry) if entry.eval != NO_EVAL => entry.eval,
             _ => self.evaluate(turn),
         };
+        let eval = match in_check {
+            true => NO_EVAL,
+            false => self.histories.corrections.apply(raw_eval, &self.correction_keys(node)),
+        };
+        let was_pv = node.is_pv() || entry.is_some_and(|entry| entry.was_pv);
         // Stand pat: outside of check the side to move may decline all captures.
         let mut best = if in_check { -INFINITE } else { entry.map_or(eval, |entry| entry.refine(eval, ply)) };
         if best >= beta {
-            return Some(best);
+            if entry.is_none() {
+                let (mv, score) = (PackedMove::NONE, to_table(best, ply));
+                self.table.store(key, &TableEntry { mv, score, eval: raw_eval, depth: 0, bound: Bound::Lower, was_pv });
+            }
+            return Some(towards_beta(best, beta));
         }
         node.alpha = node.alpha.max(best);
         let table_move = entry.map_or(PackedMove::NONE, |entry| entry.mv);
@@ -55,8 +64,9 @@ impl AlphaBeta<'_, '_> {
             return Some(-MATE + ply as i32);
         }
         let futility = eval + 150;
+        let mut evasions = 0;
         let (mut best_move, mut bound) = (PackedMove::NONE, Bound::Upper);
-        while let Some((mv, _)) = picker.next() {
+        while let Some((mv, is_losing)) = picker.next() {
             if !in_check {
                 // SEE pruning: the capture loses material.
                 if !see_at_least(position.board(), turn, mv, 0) {
@@ -67,8 +77,24 @@ impl AlphaBeta<'_, '_> {
                     best = best.max(futility);
                     continue;
                 }
+                // As above, for what the capture can win at most.
+                let most = futility + mv.capture().map_or(0, see_value) + mv.promotion().map_or(0, see_value);
+                if most <= node.alpha {
+                    best = best.max(most);
+                    continue;
+                }
+            } else if best > -MATE_FOUND {
+                // One quiet evasion is enough.
+                if !is_noisy(mv) && evasions >= 1 {
+                    continue;
+                }
+                if is_losing {
+                    continue;
+                }
             }
+            evasions += i32::from(!is_noisy(mv));
             self.stack[ply].made = Some(PieceTo::of(mv, turn));
+            self.stack[ply].quiet = None;
             let (after, key) = self.make(position, key, mv)?;
             let child = Node { position: &after, key, ply: ply + 1, alpha: -beta, beta: -node.alpha };
             let value = -self.quiescence(child)?;
@@ -86,9 +112,19 @@ impl AlphaBeta<'_, '_> {
                 break;
             }
         }
-        self.table.store(key, &TableEntry { mv: best_move, score: to_table(best, ply), eval, depth: 0, bound });
+        if bound == Bound::Lower {
+            best = towards_beta(best, beta);
+        }
+        let score = to_table(best, ply);
+        self.table.store(key, &TableEntry { mv: best_move, score, eval: raw_eval, depth: 0, bound, was_pv });
         Some(best)
     }
+}
+
+/// A value above beta halfway to beta, as a shallow search is uncertain; a mate as it is.
+fn towards_beta(value: i32, beta: i32) -> i32 {
+    let is_mate = value.abs() >= MATE_FOUND || beta.abs() >= MATE_FOUND;
+    if is_mate { value } else { i32::midpoint(value, beta) }
 }
 
 /// Captures, and promotions to a queen.

@@ -32,6 +32,8 @@ pub(super) struct TableEntry {
     pub(super) eval: i32,
     pub(super) depth: i32,
     pub(super) bound: Bound,
+    /// Whether the position was on a principal variation.
+    pub(super) was_pv: bool,
 }
 
 impl TableEntry {
@@ -63,7 +65,8 @@ struct PackedEntry {
     score: i16,
     eval: i16,
     depth: u8,
-    /// Age in the upper six bits, bound in the lower two. Bound 0 marks an empty entry.
+    /// Age in the upper five bits, then whether the position was on a principal variation, bound in the lower two. Bound 0
+    /// marks an empty entry.
     age_and_bound: u8,
 }
 
@@ -73,12 +76,12 @@ impl PackedEntry {
     }
 
     const fn age(&self) -> u8 {
-        self.age_and_bound >> 2
+        self.age_and_bound >> 3
     }
 }
 
 const BUCKET_ENTRIES: usize = 5;
-const AGES: u8 = 64;
+const AGES: u8 = 32;
 
 /// The entries with one table index: one cache line.
 #[derive(Copy, Clone, Default)]
@@ -143,6 +146,7 @@ impl TranspositionTable {
             eval: i32::from(entry.eval),
             depth: i32::from(entry.depth),
             bound,
+            was_pv: entry.age_and_bound & 4 != 0,
         })
     }
 
@@ -169,7 +173,7 @@ impl TranspositionTable {
             score: entry.score as i16,
             eval: entry.eval as i16,
             depth: entry.depth.clamp(0, 255) as u8,
-            age_and_bound: age << 2 | entry.bound as u8,
+            age_and_bound: age << 3 | u8::from(entry.was_pv) << 2 | entry.bound as u8,
         };
     }
 }
@@ -179,7 +183,7 @@ mod tests {
     use super::*;
 
     fn entry(depth: i32, bound: Bound) -> TableEntry {
-        TableEntry { mv: PackedMove::NONE, score: depth, eval: 0, depth, bound }
+        TableEntry { mv: PackedMove::NONE, score: depth, eval: 0, depth, bound, was_pv: false }
     }
 
     #[test]

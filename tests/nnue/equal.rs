@@ -5,6 +5,7 @@ use fsbench::chess::{Chess, Color};
 use fsbench::engine::{BackEnd, Evaluation, Evaluator, Model, Strategy};
 use fsbench::net::NetFile;
 use fsbench::net::nnue::{Architecture, Nnue};
+use fsbench::search::Searcher;
 use shakmaty::Position;
 
 use super::engines::{self, Engine};
@@ -85,6 +86,18 @@ fn stockfish_15_1() {
     let folder = tempfile::tempdir().unwrap();
     let Some(engine) = engines::debian(folder.path()) else { return };
     check(&engine, Architecture::Sf15_1, |score| format!("{:.2}", f64::from(score.abs()) / 361.0));
+}
+
+/// The search's centipawns are this network's own: 361 internal units make 100.
+#[test]
+fn scores_of_the_search_are_scaled_to_stockfish_15_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(engine) = engines::debian(folder.path()) else { return };
+    let file = Nnue::load(&engine.net, None).unwrap().into_file().unwrap();
+    let (set, model) = (file.origin.feature_set().unwrap(), Model::new(&file.net));
+    let searcher = Searcher::new(&set, &model, BackEnd::best(), 1).unwrap();
+    let ratio = searcher.scale().factor() * 361.0 / 100.0;
+    assert!((0.999..1.001).contains(&ratio), "{ratio}");
 }
 
 #[test]
