@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fsbench::data::Method;
 use fsbench::service::{Client, Description, END, FAILED, Layout, Request, Shard, ShmNaming};
 
-use super::common::write_many_games;
+use super::common::{with_default_signals, write_many_games};
 use super::fixture::{CopiedBatch, Fixture, program};
 use super::skip::skip;
 
@@ -112,9 +112,10 @@ impl RawService {
         RawService::run(Command::new(program()).args(request.arguments()))
     }
 
-    /// Starts any command in place of the service.
-    pub fn run(command: &mut Command) -> RawService {
-        let mut child = command
+    /// Starts any command in place of the service. Signals have their default effect, even if this test runs under
+    /// `nohup`, which ignores SIGHUP.
+    pub fn run(command: &Command) -> RawService {
+        let mut child = with_default_signals(command, &[])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
