@@ -17,7 +17,7 @@ use super::move_loop::reduction_table;
 use super::packed_move::PackedMove;
 use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
-use crate::chess::{BoardChange, key_after, key_after_null};
+use crate::chess::{BoardChange, key_after};
 use crate::engine::Evaluator;
 
 /// A position to search, with its alpha-beta window.

@@ -3,8 +3,8 @@
 use shakmaty::Position;
 
 use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
-use super::game::key_after_null;
 use super::score::MATE_FOUND;
+use crate::chess::key_after_null;
 
 impl AlphaBeta<'_, '_> {
     /// Decides a node without searching its moves if its evaluation is far outside the window. The inner option is
