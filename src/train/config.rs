@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
-use crate::data::{DataError, Method, ScoreUnit, content_hash};
+use crate::data::{DataError, Method, ScoreUnit};
 use crate::net::Scheme;
 use crate::service::{ReadMode, Request};
 use crate::units::Seed;
@@ -323,16 +323,6 @@ impl TrainConfig {
             determine(second.method, &second.data, &mut second.from_unit)?;
         }
         Ok(config)
-    }
-}
-
-impl TrainConfig {
-    /// The same run with the hash of the network to start from, if its file can be read: a run that continues may have
-    /// lost it.
-    #[must_use]
-    pub(super) fn with_start_hash(self) -> TrainConfig {
-        let start_hash = self.start.as_deref().and_then(|start| content_hash(start).ok());
-        TrainConfig { start_hash, ..self }
     }
 }
 

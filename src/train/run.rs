@@ -57,6 +57,16 @@ impl TrainingRun<'_> {
     }
 }
 
+impl TrainConfig {
+    /// The same run with the hash of the network to start from, if its file can be read: a run that continues may have
+    /// lost it.
+    #[must_use]
+    fn with_start_hash(self) -> TrainConfig {
+        let start_hash = self.start.as_deref().and_then(|start| content_hash(start).ok());
+        TrainConfig { start_hash, ..self }
+    }
+}
+
 /// A hash of the contents of each method's data.
 type ContentHashes = Vec<String>;
 
