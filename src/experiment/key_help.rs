@@ -232,10 +232,11 @@ const KEY_WIDTH: usize = 18;
 pub fn text() -> String {
     let mut out = String::from("Keys of an experiment file (TOML; experiments/quickstart.toml is an example):\n");
     for TableHelp { table, purpose, keys } in key_tables() {
-        out += &match table {
-            "" => format!("\n  {purpose}\n"),
-            table => format!("\n  [{table}]: {purpose}\n"),
+        let heading = match table {
+            "" => purpose.to_owned(),
+            table => format!("[{table}]: {purpose}"),
         };
+        out += &format!("\n{}\n", wrapped(&heading, INDENT / 2, INDENT, WIDTH).join("\n"));
         for KeyHelp { key, default, meaning } in keys {
             let default = if default.is_empty() { String::new() } else { format!(" [{default}]") };
             let lines = wrapped(&format!("{meaning}{default}"), INDENT + KEY_WIDTH, INDENT + KEY_WIDTH, WIDTH);
