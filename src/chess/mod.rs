@@ -6,6 +6,7 @@ mod game;
 mod mobility;
 mod notation;
 mod packed;
+mod packed_move;
 mod perspective;
 mod random_game;
 
@@ -14,6 +15,7 @@ pub use game::{Game, GameError};
 pub use mobility::mobility;
 pub use notation::{FenError, fen_of, legal_move, parse_fen, uci_move};
 pub use packed::{PackedBoard, PackedBoardError, PieceCode};
+pub use packed_move::PackedMove;
 pub use perspective::{BlackOrientation, ByPerspective, Mirror, Orientation, Perspective};
 pub use shakmaty::{Bitboard, Board, Chess, Color, File, Move, Piece, Rank, Role, Square};
 

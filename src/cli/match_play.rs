@@ -16,8 +16,8 @@ use crate::pipeline::sample_openings;
 use crate::pipeline::uci::EngineSpec;
 use crate::play::{
     Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
-    Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, Schedule, SprtOutcome, Termination, equal_cost,
-    parse_time_control, play_match, ratings,
+    Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
+    equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{read_json, write_json};
 use crate::search::TranspositionTable;
@@ -265,7 +265,7 @@ fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
     let openings = arguments.openings.clone().map_or_else(sample_openings, Ok).map_err(Failure::work)?;
     Ok(MatchSettings {
         limit,
-        schedule: if arguments.gauntlet { Schedule::Gauntlet } else { Schedule::RoundRobin },
+        tournament: if arguments.gauntlet { TournamentType::Gauntlet } else { TournamentType::RoundRobin },
         pairs: arguments.pairs,
         openings,
         opening_plies: arguments.opening_plies,

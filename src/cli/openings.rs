@@ -14,8 +14,8 @@ use crate::units::Seed;
 
 /// Make a book of balanced openings: random moves to positions that a network (--net) scores as level
 ///
-/// One FEN per line. A position is level where the network's score stays small through a full-width search of a few plies
-/// and the captures after them. The same network, settings and seed give the same file.
+/// One FEN per line. A position is level where the network's score stays small through a full-width search of a few
+/// plies and the captures after them. The same network, settings and seed give the same file.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

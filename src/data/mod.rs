@@ -18,13 +18,12 @@ pub use formats::ScoreUnit;
 pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, InputPath};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, SkippedGame, SkippedGames, Speed, games};
-pub use record::{GameResult, PackedMove, Record, RecordError, Sample};
+pub use record::{GameResult, Record, RecordError, Sample};
 pub use truncation::install_truncation_handler;
 
 pub(crate) use fsd::VERSION as FSD_VERSION;
 pub(crate) use input::{Input, hash_file};
 pub(crate) use pgn::{GameHeader, GameReader, GameVisitor, PgnWriter, first_ply};
-pub(crate) use record::pack_move;
 
 use serde::{Deserialize, Serialize};
 

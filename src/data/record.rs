@@ -13,18 +13,17 @@
 //! | 37 | en passant file 0–7, 255 none |
 //! | 38–39 | zero |
 
-use std::fmt;
 use std::num::NonZeroU32;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use shakmaty::{
-    Bitboard, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Role,
-    Setup, Square,
+    Bitboard, CastlingMode, CastlingSide, Chess, Color, EnPassantMode, File, FromSetup, Move, Position, Rank, Setup,
+    Square,
 };
 use thiserror::Error;
 
-use crate::chess::{PackedBoard, PackedBoardError};
+use crate::chess::{PackedBoard, PackedBoardError, PackedMove};
 use crate::units::Ply;
 
 /// The result of a game for one side.
@@ -77,70 +76,6 @@ pub struct Sample {
     pub score: Option<i16>,
     /// From the side to move's point of view.
     pub result: Option<GameResult>,
-}
-
-/// A record's move: squares and promotion, castling as king takes rook. Its kind depends on the position.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PackedMove(u16);
-
-impl PackedMove {
-    #[must_use]
-    pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> PackedMove {
-        let promotion = match promotion {
-            Some(role) => role as u16 - Role::Pawn as u16,
-            None => 0,
-        };
-        PackedMove(from as u16 | (to as u16) << 6 | promotion << 12)
-    }
-
-    #[must_use]
-    pub fn of(mv: Move) -> PackedMove {
-        PackedMove(pack_move(mv))
-    }
-
-    #[must_use]
-    pub const fn from(self) -> Square {
-        Square::new(self.0 as u32 & 63)
-    }
-
-    #[must_use]
-    pub const fn to(self) -> Square {
-        Square::new((self.0 >> 6) as u32 & 63)
-    }
-
-    #[must_use]
-    pub const fn promotion(self) -> Option<Role> {
-        match self.0 >> 12 {
-            1 => Some(Role::Knight),
-            2 => Some(Role::Bishop),
-            3 => Some(Role::Rook),
-            4 => Some(Role::Queen),
-            _ => None,
-        }
-    }
-
-    /// The move in `position`; `None` if it is illegal there.
-    #[must_use]
-    pub fn in_position(self, position: &Chess) -> Option<Move> {
-        let (from, to, promotion) = (self.from(), self.to(), self.promotion());
-        let board = position.board();
-        let role = board.role_at(from)?;
-        let mv = if role == Role::King && position.us().contains(to) {
-            Move::Castle { king: from, rook: to }
-        } else if role == Role::Pawn && from.file() != to.file() && !board.occupied().contains(to) {
-            Move::EnPassant { from, to }
-        } else {
-            Move::Normal { role, from, capture: board.role_at(to), to, promotion }
-        };
-        (PackedMove(pack_move(mv)) == self && position.us().contains(from) && position.is_legal(mv)).then_some(mv)
-    }
-}
-
-impl fmt::Display for PackedMove {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let promotion = ["", "n", "b", "r", "q"].get(usize::from(self.0 >> 12)).unwrap_or(&"?");
-        write!(f, "{}{}{promotion}", self.from(), self.to())
-    }
 }
 
 /// The fields of a record that describe its position.
@@ -226,7 +161,7 @@ impl Record {
             board: PackedBoard::of(position.board()),
             game: game.to_le_bytes(),
             ply: ply.0.to_le_bytes(),
-            mv: mv.map_or(0, pack_move).to_le_bytes(),
+            mv: mv.map_or(PackedMove::NONE, PackedMove::of).bits().to_le_bytes(),
             score: score.unwrap_or(NO_SCORE).to_le_bytes(),
             result: result.map_or(NO_RESULT, |result| result as u8),
             rule50: position.halfmoves().min(255) as u8,
@@ -259,7 +194,7 @@ impl Record {
             board: fields.board,
             game: [0; 4],
             ply: fields.ply.0.to_le_bytes(),
-            mv: mv.map_or(0, |mv| mv.0).to_le_bytes(),
+            mv: mv.unwrap_or(PackedMove::NONE).bits().to_le_bytes(),
             score: score.unwrap_or(NO_SCORE).to_le_bytes(),
             result: result.map_or(NO_RESULT, |result| result as u8),
             rule50: fields.rule50,
@@ -364,8 +299,8 @@ impl Record {
 
     /// The same sample with another packed move.
     #[must_use]
-    pub(crate) fn with_move(self, mv: u16) -> Record {
-        Record { mv: mv.to_le_bytes(), ..self }
+    pub(crate) fn with_move(self, mv: PackedMove) -> Record {
+        Record { mv: mv.bits().to_le_bytes(), ..self }
     }
 
     /// Side to move.
@@ -414,19 +349,19 @@ impl Record {
     /// The record's move.
     #[must_use]
     pub const fn packed_move(&self) -> Option<PackedMove> {
-        if self.has_move() { Some(PackedMove(u16::from_le_bytes(self.mv))) } else { None }
+        if self.has_move() { Some(PackedMove::from_bits(u16::from_le_bytes(self.mv))) } else { None }
     }
 
     /// Whether `mv`, a legal move of the position, is the record's move.
     #[must_use]
     pub fn is_move(&self, mv: Move) -> bool {
-        u16::from_le_bytes(self.mv) == pack_move(mv)
+        self.packed_move() == Some(PackedMove::of(mv))
     }
 
     /// The error for a record whose move is not legal in its position.
     #[must_use]
     pub fn no_such_move(&self) -> RecordError {
-        RecordError::Move(PackedMove(u16::from_le_bytes(self.mv)).to_string())
+        RecordError::Move(PackedMove::from_bits(u16::from_le_bytes(self.mv)).to_string())
     }
 
     /// From the side to move's point of view, in the file's unit.
@@ -456,12 +391,6 @@ const fn home_rook(color: Color, side: CastlingSide) -> Square {
         CastlingSide::QueenSide => File::A,
     };
     Square::from_coords(file, color.backrank())
-}
-
-/// Packs a move as bytes 30–31 store it.
-pub(crate) fn pack_move(mv: Move) -> u16 {
-    let promotion = mv.promotion().map_or(0, |role| role as u16 - Role::Pawn as u16);
-    mv.from().map_or(0, u16::from) | u16::from(mv.to()) << 6 | promotion << 12
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::pipeline::generate::{Book, BookOrder, BookSpec};
 use crate::pipeline::sample_openings;
 use crate::play::{
     Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerKind, PlayerSetup,
-    PlayerWork, Schedule, Termination, equal_cost, play_match, play_to_width,
+    PlayerWork, Termination, TournamentType, equal_cost, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, machine,
@@ -89,7 +89,7 @@ fn settings(request: &MatchRequest<'_>, nodes: u64) -> Result<MatchSettings, Ste
     let measure = request.settings;
     Ok(MatchSettings {
         limit: MoveLimit::Nodes(nodes),
-        schedule: Schedule::RoundRobin,
+        tournament: TournamentType::RoundRobin,
         pairs: measure.pairs(),
         openings: request.openings.clone().map_or_else(sample_openings, Ok::<PathBuf, _>)?,
         opening_plies: measure.opening_plies,

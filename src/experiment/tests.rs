@@ -18,7 +18,9 @@ use crate::data::Method;
 use crate::net::{Activation, BucketRule};
 use crate::play::MatchProgress;
 use crate::record::Results;
-use crate::train::{DeviceChoice, EpochMetrics, EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions};
+use crate::train::{
+    DeviceChoice, EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions,
+};
 
 const TEXT: &str = r#"
 name  = "small"
@@ -304,7 +306,7 @@ fn settings_reach_the_configuration() {
     };
     assert_eq!(eval.shape_options, design);
     assert_eq!(pqr.shape_options, ShapeOptions { buckets: 2, ..design });
-    let recipe = Optimisation { schedule: Schedule::Cosine, warm_up: 100, ..Optimisation::default() };
+    let recipe = Optimisation { schedule: LearningRateSchedule::Cosine, warm_up: 100, ..Optimisation::default() };
     assert_eq!(eval.optimisation, recipe);
     assert_eq!(pqr.optimisation, Optimisation { optimiser: Optimiser::Ranger, ..recipe });
     assert_eq!((eval.eval_loss.lambda, eval.eval_loss.power, pqr.pqr_loss.kappa), (0.5, 2.0, 0.25));

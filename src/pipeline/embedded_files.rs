@@ -12,8 +12,8 @@ const GAMES: &[u8] = include_bytes!("../../experiments/quickstart/games.pgn.zst"
 /// 500 openings that a network calls level, made by `fsbench openings`.
 const OPENINGS: &[u8] = include_bytes!("../../experiments/openings.epd");
 
-/// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a hash
-/// of its content.
+/// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a
+/// hash of its content.
 ///
 /// # Errors
 /// When there is no folder for the cache, or the file cannot be written.

@@ -22,9 +22,9 @@ impl Adjudicator {
         Adjudicator { rules, losing: [0; 2], last: [None; 2], level: 0 }
     }
 
-    /// Takes the score of the side that moves (its own view) at move number `fullmove`; `zeroing`: the move is a capture
-    /// or a pawn move. A missing score starts all counts again. Returns the result (White's view) once the rules decide
-    /// the game.
+    /// Takes the score of the side that moves (its own view) at move number `fullmove`; `zeroing`: the move is a
+    /// capture or a pawn move. A missing score starts all counts again. Returns the result (White's view) once the
+    /// rules decide the game.
     pub(super) fn observe(
         &mut self,
         turn: Color,

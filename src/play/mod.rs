@@ -32,7 +32,7 @@ pub use openings::{OpeningSettings, balanced_openings};
 pub use player::{NetworkPlayer, Player, PlayerIdentity, PlayerKind, PlayerSetup};
 pub use rating::{PairingResult, Rating, ratings};
 pub use runner::{MatchResult, play_match};
-pub use schedule::Schedule;
+pub use schedule::TournamentType;
 pub use scoreboard::{MatchProgress, PlayerWork};
 pub use settings::MatchSettings;
 pub use sprt::{EloModel, Sprt, SprtError, SprtOutcome, SprtState};

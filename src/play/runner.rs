@@ -59,14 +59,14 @@ pub fn play_match(
         "about": {
             "players": identities,
             "limit": settings.limit,
-            "schedule": settings.schedule,
+            "schedule": settings.tournament,
             "openings": book.facts,
             "seed": settings.seed,
             "adjudication": settings.adjudication,
             "hash": settings.setup.hash,
         },
     });
-    let pairings = settings.schedule.pairings(players.len());
+    let pairings = settings.tournament.pairings(players.len());
     let total = 2 * settings.pairs * pairings.len() as u64;
     let mut score = Scoreboard::open(&folder.join("games.jsonl"), &head, total, &pairings, settings.sprt)?;
     let resumed = score.finished;

@@ -7,7 +7,7 @@ use crate::pipeline::generate::Pairing;
 /// Which players meet.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Schedule {
+pub enum TournamentType {
     /// Every two players.
     #[default]
     RoundRobin,
@@ -24,13 +24,13 @@ pub(super) struct Fixture {
     pub(super) opening: u64,
 }
 
-impl Schedule {
+impl TournamentType {
     /// The pairings of so many players (at least two), as their numbers: the first has White in a pair's first game.
     #[must_use]
     pub fn pairings(self, players: usize) -> Vec<(usize, usize)> {
         match self {
-            Schedule::RoundRobin => Pairing::round_robin(players),
-            Schedule::Gauntlet => (1..players).map(|second| (0, second)).collect(),
+            TournamentType::RoundRobin => Pairing::round_robin(players),
+            TournamentType::Gauntlet => (1..players).map(|second| (0, second)).collect(),
         }
     }
 }
@@ -47,18 +47,18 @@ mod tests {
 
     #[test]
     fn pairs_swap_colours_and_share_an_opening() {
-        let check = |schedule: Schedule, players: usize, expected: &[(usize, usize, u64)]| {
+        let check = |schedule: TournamentType, players: usize, expected: &[(usize, usize, u64)]| {
             let pairings = schedule.pairings(players);
             let found = (0..expected.len() as u64).map(|number| fixture(number, &pairings));
             let found: Vec<_> = found.map(|Fixture { white, black, opening }| (white, black, opening)).collect();
             assert_eq!(found, expected);
         };
-        check(Schedule::RoundRobin, 2, &[(0, 1, 0), (1, 0, 0), (0, 1, 1), (1, 0, 1)]);
+        check(TournamentType::RoundRobin, 2, &[(0, 1, 0), (1, 0, 0), (0, 1, 1), (1, 0, 1)]);
         check(
-            Schedule::RoundRobin,
+            TournamentType::RoundRobin,
             3,
             &[(0, 1, 0), (1, 0, 0), (0, 2, 0), (2, 0, 0), (1, 2, 0), (2, 1, 0), (0, 1, 1), (1, 0, 1)],
         );
-        check(Schedule::Gauntlet, 3, &[(0, 1, 0), (1, 0, 0), (0, 2, 0), (2, 0, 0), (0, 1, 1), (1, 0, 1)]);
+        check(TournamentType::Gauntlet, 3, &[(0, 1, 0), (1, 0, 0), (0, 2, 0), (2, 0, 0), (0, 1, 1), (1, 0, 1)]);
     }
 }

@@ -6,7 +6,7 @@ use super::MatchError;
 use super::adjudication::Adjudication;
 use super::limit::MoveLimit;
 use super::player::{Player, PlayerSetup};
-use super::schedule::Schedule;
+use super::schedule::TournamentType;
 use super::sprt::Sprt;
 use crate::units::Seed;
 
@@ -15,7 +15,7 @@ use crate::units::Seed;
 #[derive(Clone, Debug)]
 pub struct MatchSettings {
     pub limit: MoveLimit,
-    pub schedule: Schedule,
+    pub tournament: TournamentType,
     /// Game pairs per pairing.
     pub pairs: u64,
     pub openings: PathBuf,

@@ -158,8 +158,8 @@ impl CostRatio {
 /// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjudication {
-    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's last
-    /// score is at or above it.
+    /// A player resigns after `resign_moves` of its own scores in a row at or below minus this, when the opponent's
+    /// last score is at or above it.
     pub resign_score: u16,
     pub resign_moves: u16,
     /// A draw after `draw_moves` scores in a row of each side within ± this.

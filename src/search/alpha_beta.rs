@@ -14,10 +14,10 @@ use super::eval_scale::EvalScale;
 use super::history::{CONTINUATIONS, Histories, PieceTo};
 use super::limits::{Clock, NODES_PER_TIME_CHECK};
 use super::move_loop::reduction_table;
-use super::packed_move::PackedMove;
 use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
-use crate::chess::{BoardChange, key_after};
+
+use crate::chess::{BoardChange, PackedMove, key_after};
 use crate::engine::Evaluator;
 
 /// A position to search, with its alpha-beta window.

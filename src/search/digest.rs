@@ -1,4 +1,5 @@
-//! Identifies the search: a digest of fixed searches of a fixed network. It changes when the search would play other moves.
+//! Identifies the search: a digest of fixed searches of a fixed network. It changes when the search would play other
+//! moves.
 
 use std::sync::OnceLock;
 

@@ -18,8 +18,8 @@ impl EvalScale {
     const ONE: f64 = 65_536.0;
 
     /// Mean |score| after scaling, in the search's centipawns, over the positions of [`EvalScale::of`]: the mean of
-    /// Stockfish 15.1's network nn-ad9b42354671 in that network's own centipawns (361 internal units make a pawn). `fsbench
-    /// bench --net nn-ad9b42354671.nnue --format json` reproduces it: `eval_scale` is 100/361.
+    /// Stockfish 15.1's network nn-ad9b42354671 in that network's own centipawns (361 internal units make a pawn).
+    /// `fsbench bench --net nn-ad9b42354671.nnue --format json` reproduces it: `eval_scale` is 100/361.
     pub const REFERENCE_MEAN: f64 = 342.8;
 
     /// Leaves internal units as they are.

@@ -2,8 +2,9 @@
 
 use shakmaty::{Color, Move};
 
+use crate::chess::PackedMove;
+
 use super::correction::Corrections;
-use super::packed_move::PackedMove;
 
 /// Largest absolute value of a history score: the gravity update stays within it.
 const LARGEST_SCORE: i32 = 16_384;

@@ -104,8 +104,8 @@ impl<'a> Searcher<'a> {
         self.scale.apply(self.evaluator.score(game.position().turn()))
     }
 
-    /// Counts the lines of `depth` legal moves from the game's current position, with the moves of the search. `None` if
-    /// the stop flag interrupts it.
+    /// Counts the lines of `depth` legal moves from the game's current position, with the moves of the search. `None`
+    /// if the stop flag interrupts it.
     pub fn perft(&mut self, game: &Game, depth: u32) -> Option<u64> {
         self.evaluator.set(game.position().board());
         let conditions = StopConditions { nodes: u64::MAX, clock: None, stop: &self.stop };

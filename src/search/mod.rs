@@ -14,7 +14,6 @@ mod iterative_deepening;
 mod limits;
 mod move_loop;
 mod move_picker;
-mod packed_move;
 mod perft;
 mod pruning;
 mod quiescence;

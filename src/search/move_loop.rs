@@ -2,10 +2,11 @@
 
 use shakmaty::{Color, Move, MoveList, Position};
 
+use crate::chess::PackedMove;
+
 use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
 use super::history::{PieceTo, bonus};
 use super::move_picker::{MovePicker, OrderingHints, is_noisy};
-use super::packed_move::PackedMove;
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, to_table};
 use super::see::see_at_least;
 use super::transposition::{Bound, TableEntry};
@@ -113,18 +114,24 @@ impl AlphaBeta<'_, '_> {
             let (score, was_pv) = (to_table(best, ply), facts.was_pv);
             let entry = TableEntry { mv: best_move, score, eval: facts.raw_eval, depth, bound, was_pv };
             self.table.store(key, &entry);
-            if !best_is_noisy && let Some(keys) = &facts.correction_keys {
-                let is_informative = match bound {
-                    Bound::Upper => best < facts.eval,
-                    Bound::Lower => best > facts.eval,
-                    Bound::Exact => true,
-                };
-                if is_informative && best.abs() < MATE_FOUND {
-                    self.histories.corrections.update(keys, best - facts.eval, depth);
-                }
+            if !best_is_noisy {
+                self.learn_correction(best, bound, depth, facts);
             }
         }
         Some(best)
+    }
+
+    /// Corrects the static evaluation of similar positions by a node's value, if its bound says that they differ.
+    fn learn_correction(&mut self, value: i32, bound: Bound, depth: i32, facts: &NodeFacts) {
+        let Some(keys) = &facts.correction_keys else { return };
+        let is_informative = match bound {
+            Bound::Upper => value < facts.eval,
+            Bound::Lower => value > facts.eval,
+            Bound::Exact => true,
+        };
+        if is_informative && value.abs() < MATE_FOUND {
+            self.histories.corrections.update(keys, value - facts.eval, depth);
+        }
     }
 
     fn move_picker(&self, node: Node<'_>, facts: &NodeFacts) -> MovePicker {

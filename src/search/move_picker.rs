@@ -3,8 +3,9 @@
 
 use shakmaty::{Chess, Color, Move, MoveList, Position, Role};
 
+use crate::chess::PackedMove;
+
 use super::history::{Histories, PieceTo};
-use super::packed_move::PackedMove;
 use super::see::{see_at_least, see_value};
 
 const TABLE_MOVE: i32 = 1 << 30;

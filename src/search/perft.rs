@@ -1,4 +1,5 @@
-//! Perft: the number of lines of legal moves, counted with the search's own moves, to test them against published counts.
+//! Perft: the number of lines of legal moves, counted with the search's own moves, to test them against published
+//! counts.
 
 use shakmaty::{Chess, Position};
 

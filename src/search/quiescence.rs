@@ -2,10 +2,11 @@
 
 use shakmaty::{Chess, Move, MoveList, Position, Role};
 
+use crate::chess::PackedMove;
+
 use super::alpha_beta::{AlphaBeta, Node};
 use super::history::PieceTo;
 use super::move_picker::{MovePicker, OrderingHints, is_noisy};
-use super::packed_move::PackedMove;
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
 use super::see::{see_at_least, see_value};
 use super::transposition::{Bound, TableEntry};
@@ -53,44 +54,21 @@ impl AlphaBeta<'_, '_> {
         }
         node.alpha = node.alpha.max(best);
         let table_move = entry.map_or(PackedMove::NONE, |entry| entry.mv);
-        let mut picker = if in_check {
-            let (killers, earlier) = ([PackedMove::NONE; 2], self.earlier_moves(ply));
-            let hints = OrderingHints { table_move, killers, earlier, histories: self.histories };
-            MovePicker::all_moves(position.legal_moves(), position, &hints)
-        } else {
-            MovePicker::captures(noisy_moves(position), turn, table_move, self.histories)
-        };
+        let mut picker = self.quiescence_moves(node, table_move, in_check);
         if in_check && picker.is_empty() {
             return Some(-MATE + ply as i32);
         }
-        let futility = eval + 150;
         let mut evasions = 0;
         let (mut best_move, mut bound) = (PackedMove::NONE, Bound::Upper);
         while let Some((mv, is_losing)) = picker.next() {
-            if !in_check {
-                // SEE pruning: the capture loses material.
-                if !see_at_least(position.board(), turn, mv, 0) {
+            if in_check {
+                // One quiet evasion is enough, and a losing one is not searched, once a move avoids the mate.
+                if best > -MATE_FOUND && (is_losing || !is_noisy(mv) && evasions >= 1) {
                     continue;
                 }
-                // Futility pruning: the capture wins nothing, and the evaluation is too far below alpha.
-                if futility <= node.alpha && !see_at_least(position.board(), turn, mv, 1) {
-                    best = best.max(futility);
-                    continue;
-                }
-                // As above, for what the capture can win at most.
-                let most = futility + mv.capture().map_or(0, see_value) + mv.promotion().map_or(0, see_value);
-                if most <= node.alpha {
-                    best = best.max(most);
-                    continue;
-                }
-            } else if best > -MATE_FOUND {
-                // One quiet evasion is enough.
-                if !is_noisy(mv) && evasions >= 1 {
-                    continue;
-                }
-                if is_losing {
-                    continue;
-                }
+            } else if let Some(most) = prune_capture(node, mv, eval) {
+                best = best.max(most);
+                continue;
             }
             evasions += i32::from(!is_noisy(mv));
             self.stack[ply].made = Some(PieceTo::of(mv, turn));
@@ -119,6 +97,36 @@ impl AlphaBeta<'_, '_> {
         self.table.store(key, &TableEntry { mv: best_move, score, eval: raw_eval, depth: 0, bound, was_pv });
         Some(best)
     }
+
+    /// Captures and promotions to a queen; in check, all evasions.
+    fn quiescence_moves(&self, node: Node<'_>, table_move: PackedMove, in_check: bool) -> MovePicker {
+        let position = node.position;
+        if in_check {
+            let (killers, earlier) = ([PackedMove::NONE; 2], self.earlier_moves(node.ply));
+            let hints = OrderingHints { table_move, killers, earlier, histories: self.histories };
+            MovePicker::all_moves(position.legal_moves(), position, &hints)
+        } else {
+            MovePicker::captures(noisy_moves(position), position.turn(), table_move, self.histories)
+        }
+    }
+}
+
+/// Decides whether a capture is searched: `None` if it is, else a bound on the value that it can reach.
+#[inline]
+fn prune_capture(node: Node<'_>, mv: Move, eval: i32) -> Option<i32> {
+    let (board, turn) = (node.position.board(), node.position.turn());
+    // SEE pruning: the capture loses material.
+    if !see_at_least(board, turn, mv, 0) {
+        return Some(-INFINITE);
+    }
+    let futility = eval + 150;
+    // Futility pruning: the capture wins nothing, and the evaluation is too far below alpha.
+    if futility <= node.alpha && !see_at_least(board, turn, mv, 1) {
+        return Some(futility);
+    }
+    // The same, for the most that the capture can win.
+    let most = futility + mv.capture().map_or(0, see_value) + mv.promotion().map_or(0, see_value);
+    (most <= node.alpha).then_some(most)
 }
 
 /// A value above beta halfway to beta, as a shallow search is uncertain; a mate as it is.

@@ -1,7 +1,8 @@
 //! The transposition table: results of earlier searches by Zobrist key.
 
+use crate::chess::PackedMove;
+
 use super::alpha_beta::Node;
-use super::packed_move::PackedMove;
 use super::score::{LARGEST_EVAL, from_table};
 
 /// How a stored score relates to the true one.
@@ -65,8 +66,8 @@ struct PackedEntry {
     score: i16,
     eval: i16,
     depth: u8,
-    /// Age in the upper five bits, then whether the position was on a principal variation, bound in the lower two. Bound 0
-    /// marks an empty entry.
+    /// Age in the upper five bits, then whether the position was on a principal variation, bound in the lower two.
+    /// Bound 0 marks an empty entry.
     age_and_bound: u8,
 }
 

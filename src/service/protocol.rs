@@ -187,22 +187,8 @@ impl SlotLayout {
         set: &FeatureSet,
         indices_per_position: usize,
     ) -> Result<SlotLayout, ServiceError> {
+        SlotLayout::check(request, set)?;
         let refused = |text: String| Err(ServiceError::Request(text));
-        if request.slots == 0 || request.slots > MAX_SLOTS {
-            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", request.slots));
-        }
-        if request.batch_size == 0 {
-            return refused("the batch size is 0; it must be at least 1".into());
-        }
-        let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
-        if let Some(block) = bag.filter(|_| request.layout == Layout::Bitset) {
-            return refused(format!(
-                "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use --layout \
-                 csr",
-                block.name,
-                set.name()
-            ));
-        }
         let samples = request.batch_size as u64;
         let positions = samples.saturating_mul(request.positions_per_sample() as u64);
         let words = u64::from(set.num_features()).div_ceil(64);
@@ -251,6 +237,27 @@ impl SlotLayout {
             words_per_position: if request.layout == Layout::Bitset { words as usize } else { 0 },
             indices_per_side: indices as usize,
         })
+    }
+
+    /// Whether a request's numbers and its layout suit each other and the set.
+    fn check(request: &Request, set: &FeatureSet) -> Result<(), ServiceError> {
+        let refused = |text: String| Err(ServiceError::Request(text));
+        if request.slots == 0 || request.slots > MAX_SLOTS {
+            return refused(format!("the number of slots is {}; it must be 1 to {MAX_SLOTS}", request.slots));
+        }
+        if request.batch_size == 0 {
+            return refused("the batch size is 0; it must be at least 1".into());
+        }
+        let bag = set.blocks().iter().find(|block| block.spec().multiplicity == Multiplicity::Bag);
+        match bag.filter(|_| request.layout == Layout::Bitset) {
+            Some(block) => refused(format!(
+                "the block {} of {} has multiplicity \"bag\": one bit per feature cannot hold its repeats; use --layout \
+                 csr",
+                block.name,
+                set.name()
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Byte offset in the slot of an array, if the layout has it.

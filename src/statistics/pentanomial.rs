@@ -138,7 +138,8 @@ impl Pairs {
         MatchEstimate { score: mean, elo, nelo, los: normal_cdf((mean - 0.5) / error), pairs: self.total() }
     }
 
-    /// Elo with the variance of its error, by the delta method: (dElo/dμ)² σ²/N with dElo/dμ = 400 / (ln 10 · μ (1 − μ)).
+    /// Elo with the variance of its error, by the delta method: (dElo/dμ)² σ²/N with dElo/dμ = 400 / (ln 10 · μ (1 −
+    /// μ)).
     #[must_use]
     pub fn elo_effect(self) -> Effect {
         let distribution = self.distribution();

@@ -23,9 +23,9 @@ impl Effect {
 ///
 /// τ² is the estimate of DerSimonian and Laird (1986): with wᵢ = 1/vᵢ, ȳ = Σwᵢyᵢ/Σwᵢ and Q = Σwᵢ(yᵢ − ȳ)²,
 /// τ² = max(0, (Q − (k − 1)) / (Σwᵢ − Σwᵢ²/Σwᵢ)). The mean is μ = Σuᵢyᵢ/Σuᵢ with uᵢ = 1/(vᵢ + τ²), and its interval
-/// μ ± t · √(Σuᵢ(yᵢ − μ)² / ((k − 1) Σuᵢ)) at k − 1 degrees of freedom (Hartung and Knapp 2001, Sidik and Jonkman 2002),
-/// which holds its level for few effects. For a single effect it is y ± 1.96 √v, which does not hold the deviation.
-/// `None` without effects or if one is not finite.
+/// μ ± t · √(Σuᵢ(yᵢ − μ)² / ((k − 1) Σuᵢ)) at k − 1 degrees of freedom (Hartung and Knapp 2001, Sidik and Jonkman
+/// 2002), which holds its level for few effects. For a single effect it is y ± 1.96 √v, which does not hold the
+/// deviation. `None` without effects or if one is not finite.
 #[must_use]
 pub fn random_effects_mean(effects: &[Effect]) -> Option<Estimate> {
     if effects.iter().any(|effect| !(effect.value.is_finite() && effect.variance.is_finite())) {

@@ -69,7 +69,7 @@ pub use loss_options::{EvalLoss, LossForm, PqrLoss};
 pub use metrics::{EpochMetrics, NeuronActivity, SecondMetrics, TrainOutcome, WeightHistogram};
 pub use observer::{RunObserver, RunOverview, Silent, StepMetrics};
 pub use optimiser::{Optimisation, Optimiser};
-pub use schedule::Schedule;
+pub use schedule::LearningRateSchedule;
 pub use shape_options::ShapeOptions;
 
 use std::path::Path;

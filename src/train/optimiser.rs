@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Schedule;
+use super::LearningRateSchedule;
 
 /// The rule that turns a gradient into a step.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -31,7 +31,7 @@ pub struct Optimisation {
     pub weight_decay: f64,
     /// Course of the learning rate: exponential and step by the decay, cosine and one-cycle down to the final share
     #[arg(long, value_enum, default_value_t)]
-    pub schedule: Schedule,
+    pub schedule: LearningRateSchedule,
     /// step: epochs between two decays
     #[arg(long, value_name = "N", default_value_t = Optimisation::default().step_epochs)]
     pub step_epochs: u32,
@@ -62,7 +62,7 @@ impl Default for Optimisation {
         Optimisation {
             optimiser: Optimiser::Adam,
             weight_decay: 0.01,
-            schedule: Schedule::Exponential,
+            schedule: LearningRateSchedule::Exponential,
             step_epochs: 1,
             final_share: 0.01,
             warm_up: 0,

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, DataMatch, RunProgress, ValidationRecord};
+use super::checkpoint::{self, DataMatch, LoadedCheckpoint, RunProgress, ValidationRecord};
 use super::device::Learner;
 use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Sums, WeightedBatch};
 use super::objective::{Objective, ValidationResult};
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, NETWORK, OUTCOME, RunDir};
-use super::start::PreparedRun;
+use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
 use super::{
     EpochMetrics, RunObserver, RunOverview, SecondMetrics, StepMetrics, TrainConfig, TrainError, TrainOutcome,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::data::content_hash;
 use crate::features::{Factors, FeatureSet};
-use crate::net::{self, NetFile, Origin, Scheme};
+use crate::net::{self, FloatNet, NetFile, Origin, Scheme};
 use crate::service::ServiceError;
 
 impl TrainingRun<'_> {
@@ -118,6 +118,32 @@ struct Session<'a> {
     saved: Instant,
 }
 
+/// The model with which a run begins: the checkpoint's, if there is one, with the run's progress, else a new one.
+fn starting_model(
+    config: &TrainConfig,
+    set: &TrainedSet,
+    scheme: &Scheme,
+    stored: Option<LoadedCheckpoint>,
+    (network, factors): (Option<FloatNet>, Option<Factors>),
+) -> Result<(Model, Option<RunProgress>), TrainError> {
+    let new_model = |network, factors| {
+        let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
+        Model::new(network, factors, optimisation, Loss { eval, pqr }, scheme, config.settings.threads())
+    };
+    if let Some(state) = stored {
+        let mut model = new_model(state.net, None)?;
+        (model.factored, model.lookahead) = (state.factored, state.lookahead);
+        (model.first_moments, model.second_moments) = (state.first_moments, state.second_moments);
+        model.step = state.progress.step;
+        return Ok((model, Some(state.progress)));
+    }
+    let network = match network {
+        Some(network) => network,
+        None => set.initial_network(config, scheme)?.0,
+    };
+    Ok((new_model(network, factors)?, None))
+}
+
 impl<'a> Session<'a> {
     fn open(
         config: &'a TrainConfig,
@@ -129,31 +155,20 @@ impl<'a> Session<'a> {
         (data_match, hashes): (DataMatch, &ContentHashes),
     ) -> Result<Session<'a>, TrainError> {
         let path = run_dir.path(CHECKPOINT);
-        let PreparedRun { trained_set, scheme, factors, device, network, .. } = prepared;
-        let factors_hash = factors.as_ref().map(Factors::hash);
+        let factors_hash = prepared.factors.as_ref().map(Factors::hash);
         let stored = match path.exists() {
-            true => Some(checkpoint::load(&path, &trained_set.set, factors.as_ref(), config, data_match)?),
+            true => {
+                let (set, factors) = (&prepared.trained_set.set, prepared.factors.as_ref());
+                Some(checkpoint::load(&path, set, factors, config, data_match)?)
+            }
             false => None,
         };
         if let Some(recorded) = run_dir.read_json::<TrainConfig>(CONFIG)? {
             let mismatch = |why| TrainError::Mismatch { checkpoint: run_dir.path(CONFIG), why };
             checkpoint::check_same_run(&recorded, config, data_match).map_err(mismatch)?;
         }
-        let new_model = |network, factors| {
-            let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
-            Model::new(network, factors, optimisation, Loss { eval, pqr }, &scheme, config.settings.threads())
-        };
-        let (model, progress) = match (stored, network) {
-            (Some(state), _) => {
-                let mut model = new_model(state.net, None)?;
-                (model.factored, model.lookahead) = (state.factored, state.lookahead);
-                (model.first_moments, model.second_moments) = (state.first_moments, state.second_moments);
-                model.step = state.progress.step;
-                (model, Some(state.progress))
-            }
-            (None, Some(network)) => (new_model(network, factors)?, None),
-            (None, None) => (new_model(trained_set.initial_network(config, &scheme)?.0, factors)?, None),
-        };
+        let PreparedRun { trained_set, scheme, factors, device, network, .. } = prepared;
+        let (model, progress) = starting_model(config, &trained_set, &scheme, stored, (network, factors))?;
         let start = model.step;
         let learner = Learner::new(model, device)?;
         // The outcome marks a finished run, and this one goes on.

@@ -7,7 +7,7 @@ use super::{Optimisation, TrainSettings};
 /// The course of the learning rate over a run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Schedule {
+pub enum LearningRateSchedule {
     /// Multiplied by the decay after every epoch.
     #[default]
     Exponential,
@@ -20,11 +20,11 @@ pub enum Schedule {
     OneCycle,
 }
 
-impl Schedule {
+impl LearningRateSchedule {
     /// Whether steps depend on when the run will end.
     #[must_use]
     pub const fn depends_on_length(self) -> bool {
-        matches!(self, Schedule::Cosine | Schedule::OneCycle)
+        matches!(self, LearningRateSchedule::Cosine | LearningRateSchedule::OneCycle)
     }
 }
 
@@ -37,10 +37,10 @@ impl TrainSettings {
         let total = (u64::from(self.epochs) * steps_per_epoch).max(1);
         let progress = step as f64 / total as f64;
         let share = match schedule {
-            Schedule::Exponential => self.decay.powi(epoch),
-            Schedule::Step => self.decay.powi(epoch / step_epochs as i32),
-            Schedule::Cosine => half_cosine(1.0, final_share, progress),
-            Schedule::OneCycle => {
+            LearningRateSchedule::Exponential => self.decay.powi(epoch),
+            LearningRateSchedule::Step => self.decay.powi(epoch / step_epochs as i32),
+            LearningRateSchedule::Cosine => half_cosine(1.0, final_share, progress),
+            LearningRateSchedule::OneCycle => {
                 const PEAK: f64 = 0.3;
                 match progress < PEAK {
                     true => half_cosine(1.0 / 25.0, 1.0, progress / PEAK),
@@ -74,11 +74,11 @@ mod tests {
         };
         let plain = Optimisation::default();
         check(plain, &[(9, 0.1), (10, 0.05), (25, 0.025)]);
-        let step = Optimisation { schedule: Schedule::Step, step_epochs: 3, ..plain };
+        let step = Optimisation { schedule: LearningRateSchedule::Step, step_epochs: 3, ..plain };
         check(step, &[(29, 0.1), (30, 0.05), (99, 0.0125)]);
-        let cosine = Optimisation { schedule: Schedule::Cosine, final_share: 0.2, ..plain };
+        let cosine = Optimisation { schedule: LearningRateSchedule::Cosine, final_share: 0.2, ..plain };
         check(cosine, &[(0, 0.1), (50, 0.06), (100, 0.02)]);
-        let cycle = Optimisation { schedule: Schedule::OneCycle, final_share: 0.01, ..plain };
+        let cycle = Optimisation { schedule: LearningRateSchedule::OneCycle, final_share: 0.01, ..plain };
         check(cycle, &[(0, 0.004), (15, 0.052), (30, 0.1), (65, 0.0505), (100, 0.001)]);
         let warm = Optimisation { warm_up: 4, ..plain };
         check(warm, &[(0, 0.025), (3, 0.1), (10, 0.05)]);

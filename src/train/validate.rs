@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    EvalLoss, Optimisation, Optimiser, PqrLoss, Schedule, ShapeOptions, TrainConfig, TrainError, TrainSettings,
+    EvalLoss, LearningRateSchedule, Optimisation, Optimiser, PqrLoss, ShapeOptions, TrainConfig, TrainError,
+    TrainSettings,
 };
 use crate::data::Method;
 use crate::service::Request;
@@ -96,10 +97,10 @@ impl TrainSettings {
         if optimisation.optimiser == Optimiser::Adam {
             optimisation.weight_decay = default.weight_decay;
         }
-        if optimisation.schedule != Schedule::Step {
+        if optimisation.schedule != LearningRateSchedule::Step {
             optimisation.step_epochs = default.step_epochs;
         }
-        if !matches!(optimisation.schedule, Schedule::Cosine | Schedule::OneCycle) {
+        if !matches!(optimisation.schedule, LearningRateSchedule::Cosine | LearningRateSchedule::OneCycle) {
             optimisation.final_share = default.final_share;
         }
         let default = ShapeOptions::default();

@@ -11,8 +11,8 @@ use fsbench::features::FeatureSet;
 use fsbench::net::{self, NetFile, Scheme};
 use fsbench::service::ReadMode;
 use fsbench::train::{
-    EpochMetrics, EvalLoss, Optimisation, Optimiser, Schedule, Silent, TrainConfig, TrainError, TrainOutcome,
-    TrainingRun, run_dir,
+    EpochMetrics, EvalLoss, LearningRateSchedule, Optimisation, Optimiser, Silent, TrainConfig, TrainError,
+    TrainOutcome, TrainingRun, run_dir,
 };
 use fsbench::units::Seed;
 use rand::RngExt;
@@ -62,7 +62,7 @@ fn every_optimiser_setting_is_resumed() {
     let workspace = Workspace::new();
     let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
-        schedule: Schedule::Cosine,
+        schedule: LearningRateSchedule::Cosine,
         warm_up: 3,
         gradient_clip: Some(0.1),
         ..Optimisation::default()

@@ -19,7 +19,8 @@ use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
 use super::uci::{Answer, Engine, EngineIdentity, EngineSpec, SearchLimit, UciError, Workers};
-use crate::data::{Eval, Record, pack_move};
+use crate::chess::PackedMove;
+use crate::data::{Eval, Record};
 use crate::units::Centipawn;
 use run::LabelRun;
 
@@ -57,13 +58,13 @@ pub struct LabelProgress {
 pub struct Label {
     /// Side to move's view, as [`Eval::centipawns`]: centipawns, with mates beyond ±30,000.
     pub score: i16,
-    /// The best move, packed as in a record.
-    mv: u16,
+    /// The best move.
+    mv: PackedMove,
 }
 
 impl Label {
     fn of(answer: &Answer) -> Label {
-        Label { score: answer.eval.centipawns(), mv: pack_move(answer.best) }
+        Label { score: answer.eval.centipawns(), mv: PackedMove::of(answer.best) }
     }
 
     /// The score as an evaluation, side to move's view.
@@ -80,7 +81,7 @@ impl Label {
     /// The engine's best move; `position` must be the position that was searched.
     #[must_use]
     pub fn best_move(self, position: &Chess) -> Option<Move> {
-        position.legal_moves().into_iter().find(|mv| pack_move(*mv) == self.mv)
+        position.legal_moves().into_iter().find(|mv| PackedMove::of(*mv) == self.mv)
     }
 
     /// Replaces score and move of `record`, which must hold the searched position.
@@ -206,7 +207,7 @@ impl Labels {
 }
 
 /// Stands for a label that is not known.
-const MISSING: Label = Label { score: i16::MIN, mv: 0 };
+const MISSING: Label = Label { score: i16::MIN, mv: PackedMove::NONE };
 
 /// Why labelling failed. The positions searched so far stay in the journal.
 #[derive(Debug, Error)]

@@ -58,36 +58,47 @@ pub(super) fn draw_series<DB: DrawingBackend>(
         .y_desc(y_axis);
     canvas.style_mesh(&mut mesh).draw()?;
     for (index, one) in series.iter().enumerate() {
-        let color = color(index);
-        let line = || one.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
-        match one.style {
-            SeriesStyle::Columns { width } => {
-                let column = |(x, y): &(f64, Estimate)| {
-                    Rectangle::new([(x - width * 0.45, 0.0), (x + width * 0.45, y.mean)], color.filled())
-                };
-                chart.draw_series(one.points.iter().map(column))?;
-            }
-            SeriesStyle::Line => {
-                chart.draw_series([PathElement::new(line(), canvas.stroke(color, 2.0))])?;
-            }
-            SeriesStyle::Band => {
-                let lower = one.points.iter().map(|(x, y)| (*x, y.bounds().0));
-                let upper = one.points.iter().rev().map(|(x, y)| (*x, y.bounds().1));
-                chart.draw_series([Polygon::new(lower.chain(upper).collect::<Vec<_>>(), color.mix(0.3))])?;
-            }
-            SeriesStyle::Dots => {
-                let whisker = |(x, y): &(f64, Estimate)| {
-                    let (low, high) = y.bounds();
-                    PathElement::new(vec![(*x, low.max(0.0)), (*x, high.min(top))], canvas.stroke(color, 1.0))
-                };
-                chart.draw_series(one.points.iter().map(whisker))?;
-                chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
-            }
-        }
+        draw_one_series(canvas, &mut chart, one, color(index), top)?;
     }
     if has_legend {
         let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
         canvas.legend(&names, canvas.px(14), canvas.px(TITLE_HEIGHT + LEGEND / 2))?;
+    }
+    Ok(())
+}
+
+/// Draws one series in its style; intervals end at `top`.
+fn draw_one_series<DB: DrawingBackend>(
+    canvas: &Canvas<DB>,
+    chart: &mut ChartContext<'_, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+    one: &Series,
+    color: RGBColor,
+    top: f64,
+) -> Drawn<DB> {
+    let line = || one.points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>();
+    match one.style {
+        SeriesStyle::Columns { width } => {
+            let column = |(x, y): &(f64, Estimate)| {
+                Rectangle::new([(x - width * 0.45, 0.0), (x + width * 0.45, y.mean)], color.filled())
+            };
+            chart.draw_series(one.points.iter().map(column))?;
+        }
+        SeriesStyle::Line => {
+            chart.draw_series([PathElement::new(line(), canvas.stroke(color, 2.0))])?;
+        }
+        SeriesStyle::Band => {
+            let lower = one.points.iter().map(|(x, y)| (*x, y.bounds().0));
+            let upper = one.points.iter().rev().map(|(x, y)| (*x, y.bounds().1));
+            chart.draw_series([Polygon::new(lower.chain(upper).collect::<Vec<_>>(), color.mix(0.3))])?;
+        }
+        SeriesStyle::Dots => {
+            let whisker = |(x, y): &(f64, Estimate)| {
+                let (low, high) = y.bounds();
+                PathElement::new(vec![(*x, low.max(0.0)), (*x, high.min(top))], canvas.stroke(color, 1.0))
+            };
+            chart.draw_series(one.points.iter().map(whisker))?;
+            chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::bits::{BitWindow, width};
 use super::bmi2::BitInstructions;
 use super::error::MovetextError;
 use super::position::{Moves, Position, below, square};
-use crate::data::record::PackedMove;
+use crate::chess::PackedMove;
 
 const PROMOTIONS: [Role; 4] = [Role::Knight, Role::Bishop, Role::Rook, Role::Queen];
 

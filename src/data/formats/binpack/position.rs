@@ -6,8 +6,8 @@ use shakmaty::{CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, S
 
 use super::attacks::{STEPS, diagonal, straight};
 use super::bmi2::BitInstructions;
-use crate::chess::{PackedBoard, PackedBoardError};
-use crate::data::record::{PackedMove, PositionFields};
+use crate::chess::{PackedBoard, PackedBoardError, PackedMove};
+use crate::data::record::PositionFields;
 use crate::units::Ply;
 
 mod unchecked;

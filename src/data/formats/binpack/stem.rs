@@ -17,8 +17,8 @@ use shakmaty::{CastlingMode, Chess, Color, FromSetup, Move, Piece, Position as _
 use super::bits::{signed_to_unsigned, unsigned_to_signed};
 use super::error::StemError;
 use super::position::{Position, square};
-use crate::chess::Bitboard;
-use crate::data::record::{PackedMove, Sample};
+use crate::chess::{Bitboard, PackedMove};
+use crate::data::record::Sample;
 use crate::data::{GameResult, Record, RecordError};
 use crate::units::Ply;
 

@@ -3,9 +3,8 @@
 use super::bmi2::{BitInstructions, BitTask, dispatch};
 use super::move_code::{count_moves, encode_move, nth_move};
 use super::position::Position;
-use crate::chess::PackedBoard;
+use crate::chess::{PackedBoard, PackedMove};
 use crate::data::Record;
-use crate::data::record::PackedMove;
 use crate::units::Draws;
 
 /// Draws of a pseudo-legal move before all legal moves are listed. Usually one draw is enough; in check few moves are
