@@ -6,8 +6,8 @@ use serde::Serialize;
 use shakmaty::Position;
 
 use super::encode::{descriptions, explanation_lines, joined};
-use super::input::{for_each_line, parse_fen, parse_move};
-use super::{Failure, Format, print_json, print_json_line, print_text};
+use super::input::{answer_each_line, parse_fen, parse_move};
+use super::{Failure, Format, print_json, print_text};
 use crate::chess::{BoardChange, Chess, Move, Perspective};
 use crate::features::{Delta, FeatureSet, FeatureText};
 
@@ -52,10 +52,10 @@ struct PerspectiveDelta {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.moves {
-        return for_each_line(file, |line| {
+        return answer_each_line(file, Format::Json, |line| {
             let (fen, mv) = line.split_once('|').ok_or_else(|| anyhow::anyhow!("expected `FEN|UCI`, found no `|`"))?;
             let position = parse_fen(fen)?;
-            print_json_line(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))
+            Ok(serde_json::to_string(&delta(&set, &position, parse_move(&position, mv)?, arguments.explain))?)
         });
     }
     let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;

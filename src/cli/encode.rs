@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{for_each_line, parse_fen};
-use super::{Failure, Format, print_json, print_json_line, print_text};
+use super::input::{answer_each_line, parse_fen};
+use super::{Failure, Format, print_json, print_text};
 use crate::chess::{Chess, Perspective};
 use crate::features::{FeatureSet, FeatureText};
 
@@ -18,7 +18,8 @@ pub struct Arguments {
     /// The position
     #[arg(long, required_unless_present = "fens", conflicts_with = "fens")]
     fen: Option<String>,
-    /// A file with one FEN per line (`-` = standard input); prints one JSON document per line
+    /// A file with one FEN per line (`-` = standard input); prints one JSON document per line, and `line` and `error` of
+    /// a line that is no legal position
     #[arg(long, value_name = "FILE")]
     fens: Option<String>,
     /// Add the block and axis values of each feature
@@ -41,7 +42,9 @@ struct Document {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
     if let Some(file) = &arguments.fens {
-        return for_each_line(file, |line| print_json_line(&encode(&set, &parse_fen(line)?, arguments.explain)));
+        return answer_each_line(file, Format::Json, |line| {
+            Ok(serde_json::to_string(&encode(&set, &parse_fen(line)?, arguments.explain))?)
+        });
     }
     let position = parse_fen(arguments.fen.as_deref().unwrap_or_default()).map_err(Failure::Request)?;
     let encoded = encode(&set, &position, arguments.explain);

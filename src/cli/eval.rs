@@ -6,9 +6,9 @@ use anyhow::Context;
 use serde::Serialize;
 use shakmaty::Position;
 
-use super::input::{for_each_line, parse_fen};
+use super::input::{answer_each_line, parse_fen};
 use super::net::NetArgument;
-use super::{Failure, Format, print_json, print_json_line};
+use super::{Failure, Format, print_json};
 use crate::engine::{BackEnd, Evaluation, Evaluator, Strategy};
 use crate::search::PlayingNetwork;
 
@@ -39,9 +39,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Ok(evaluator.evaluate(position.turn()))
     };
     if let Some(file) = &arguments.fens {
-        return for_each_line(file, |line| match arguments.format {
-            Format::Json => print_json_line(&ScoredPosition { fen: line.trim(), evaluation: &score(line)? }),
-            Format::Text => Ok(outln!("{}", text(line, &score(line)?))?),
+        return answer_each_line(file, arguments.format, |line| {
+            let evaluation = &score(line)?;
+            match arguments.format {
+                Format::Json => Ok(serde_json::to_string(&ScoredPosition { fen: line.trim(), evaluation })?),
+                Format::Text => Ok(text(line, evaluation)),
+            }
         });
     }
     let fen = arguments.fen.as_deref().unwrap_or_default();

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use anyhow::{Context, Result, anyhow};
+use serde_json::json;
 use shakmaty::fen::Fen;
 use shakmaty::uci::UciMove;
 use shakmaty::{CastlingMode, FromSetup};
 
-use super::Failure;
+use super::{Failure, Format};
 use crate::chess::{Chess, Move};
 
 /// Parses the FEN of a legal position.
@@ -27,20 +28,43 @@ pub fn parse_move(position: &Chess, text: &str) -> Result<Move> {
     mv.to_move(position).map_err(|_| anyhow!("`{text}` is illegal in this position"))
 }
 
-/// Calls `action` with every line of a file (`-` = stdin) that is not blank. Errors name the line.
-pub fn for_each_line(file: &str, mut action: impl FnMut(&str) -> Result<()>) -> Result<(), Failure> {
+/// Prints the answer to every line of a file (`-` = stdin) that is not blank. A line that has none is reported, answered
+/// with `{"line", "error"}` in JSON so that answers still stand in the order of the lines, and left out of text.
+///
+/// # Errors
+/// If the file cannot be read, an answer cannot be printed or, at the end, if lines had none.
+pub fn answer_each_line(
+    file: &str,
+    format: Format,
+    mut answer: impl FnMut(&str) -> Result<String>,
+) -> Result<(), Failure> {
     let reader: Box<dyn BufRead> = match file {
         "-" => Box::new(std::io::stdin().lock()),
         path => Box::new(BufReader::new(
             File::open(path).with_context(|| format!("cannot open {path}")).map_err(Failure::Request)?,
         )),
     };
+    let (mut lines, mut refused) = (0u64, 0u64);
     for (index, line) in reader.lines().enumerate() {
-        let location = || format!("{file}, line {}", index + 1);
-        let line = line.with_context(location).map_err(Failure::Request)?;
-        if !line.trim().is_empty() {
-            action(&line).with_context(location).map_err(Failure::Request)?;
+        let number = index + 1;
+        let line = line.with_context(|| format!("{file}, line {number}")).map_err(Failure::Request)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        lines += 1;
+        match answer(&line) {
+            Ok(text) => outln!("{text}")?,
+            Err(error) => {
+                refused += 1;
+                note!("error: {file}, line {number}: {error:#}");
+                if format == Format::Json {
+                    outln!("{}", json!({ "line": number, "error": format!("{error:#}") }))?;
+                }
+            }
         }
     }
-    Ok(())
+    match refused {
+        0 => Ok(()),
+        _ => Err(Failure::Request(anyhow!("{refused} of {lines} lines of {file} have no answer; see above"))),
+    }
 }

@@ -64,6 +64,20 @@ fn the_command_scores_positions() {
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), expected);
     }
+    // A line without an answer is reported, and the others are answered.
+    std::fs::write(&list, [fens[0], "nonsense", fens[1]].join("\n")).unwrap();
+    let output = run(&["--fens", list.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<&str> = answers.lines().collect();
+    assert_eq!([answers[0], answers[2]].join("\n"), text.trim_end());
+    let refused: serde_json::Value = serde_json::from_str(answers[1]).unwrap();
+    assert_eq!(refused["line"], 2);
+    assert!(refused["error"].as_str().unwrap().starts_with("`nonsense` is not a FEN"), "{refused}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(messages.contains("line 2") && messages.contains("1 of 3 lines"), "{messages}");
+    let in_text = String::from_utf8(run(&["--fens", list.to_str().unwrap()]).stdout).unwrap();
+    assert!(fens.iter().all(|fen| in_text.contains(fen)) && !in_text.contains("nonsense"), "{in_text}");
     assert!(run(&["--fen", fens[0]]).status.success());
     assert_eq!(run(&["--fen", "nonsense"]).status.code(), Some(2));
     assert_eq!(run(&["--fens", "/nonexistent"]).status.code(), Some(2));
