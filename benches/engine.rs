@@ -10,8 +10,9 @@ use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, Color};
 use fsbench::data::games;
@@ -80,30 +81,6 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
     NetFile { origin: Origin::of(&set), net: quantise(&float, scheme).expect("fits") }
 }
 
-/// The CPU time of this thread if the system provides it, so that other programs do not count; else the wall-clock
-/// time.
-struct ThreadClock {
-    cpu_time: Option<Duration>,
-    start: Instant,
-}
-
-impl ThreadClock {
-    fn now() -> ThreadClock {
-        ThreadClock { cpu_time: ThreadClock::cpu_time(), start: Instant::now() }
-    }
-
-    /// Linux: the first number of `schedstat`, nanoseconds.
-    fn cpu_time() -> Option<Duration> {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
-    }
-
-    fn elapsed(&self) -> Duration {
-        let ran = self.cpu_time.and_then(|start| Some(ThreadClock::cpu_time()? - start));
-        ran.filter(|ran| !ran.is_zero()).unwrap_or_else(|| self.start.elapsed())
-    }
-}
-
 fn evaluate(c: &mut Criterion) {
     let track = track();
     let yours = std::env::var_os("FSBENCH_NET").map(|path| NetFile::load(Path::new(&path)).expect("a network"));
@@ -125,7 +102,7 @@ fn evaluate(c: &mut Criterion) {
                 let mut evaluator = Evaluator::new(&set, &model, strategy, back_end).expect("its own");
                 group.bench_function(format!("{}/{}", strategy.name(), back_end.name()), |bencher| {
                     bencher.iter_custom(|passes| {
-                        let start = ThreadClock::now();
+                        let start = ThreadTime::now();
                         for position in (0..passes).flat_map(|_| &track) {
                             match &position.played {
                                 None => evaluator.set(&position.board),

@@ -1,6 +1,6 @@
 //! Measures how many nodes two networks search in the same processor time.
 
-use std::time::Instant;
+use cpu_time::ThreadTime;
 
 use super::MatchError;
 use super::player::{NetworkPlayer, Player};
@@ -9,9 +9,12 @@ use crate::engine::BackEnd;
 pub use crate::record::CostRatio;
 use crate::search::{BENCH_FENS, Game, Limits, Searcher};
 
-/// Rounds, each over [`POSITIONS`] positions of the bench for both networks.
+/// Rounds, each over the same positions of the bench for both networks.
 const ROUNDS: usize = 15;
-const POSITIONS: usize = 10;
+/// Nodes that each network searches in a round (some 50 ms), if the bench has positions enough.
+const ROUND_NODES: u64 = 50_000;
+/// Positions of a round, at least.
+const MIN_POSITIONS: u64 = 10;
 /// With 15 rounds, the 4th smallest and the 4th largest ratio enclose the median in 96.5% of all cases (binomial).
 const OUTSIDE: usize = 3;
 
@@ -58,41 +61,15 @@ pub fn equal_cost(
     })
 }
 
+/// Processor time per node of searches of `nodes` nodes from the round's positions. Only the first search has empty
+/// tables, as in a game.
 fn nanoseconds_per_node(searcher: &mut Searcher<'_>, round: usize, nodes: u64) -> f64 {
-    let (mut searched, mut time) = (0, 0.0);
-    for place in 0..POSITIONS {
-        let fen = BENCH_FENS[(round * POSITIONS + place) % BENCH_FENS.len()];
-        let Ok(position) = parse_fen(fen) else { continue };
-        searcher.clear();
-        let game = Game::new(position);
-        let start = ProcessorClock::start();
-        searched += searcher.search(&game, &Limits { nodes: Some(nodes), ..Limits::default() }, |_| ()).nodes;
-        time += start.nanoseconds();
-    }
-    time / searched.max(1) as f64
-}
-
-/// Processor time of this thread on Linux, elsewhere wall-clock time.
-struct ProcessorClock {
-    processor: Option<u64>,
-    wall: Instant,
-}
-
-impl ProcessorClock {
-    fn start() -> ProcessorClock {
-        ProcessorClock { processor: thread_nanoseconds(), wall: Instant::now() }
-    }
-
-    fn nanoseconds(&self) -> f64 {
-        match (self.processor, thread_nanoseconds()) {
-            (Some(start), Some(end)) if end > start => (end - start) as f64,
-            _ => self.wall.elapsed().as_nanos() as f64,
-        }
-    }
-}
-
-/// Nanoseconds that this thread has been running: the first number of its `schedstat`.
-fn thread_nanoseconds() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_ascii_whitespace().next()?.parse().ok()
+    let positions = ROUND_NODES.div_ceil(nodes.max(1)).clamp(MIN_POSITIONS, BENCH_FENS.len() as u64) as usize;
+    let fens = BENCH_FENS.iter().cycle().skip(round * positions).take(positions);
+    let games: Vec<Game> = fens.filter_map(|fen| Some(Game::new(parse_fen(fen).ok()?))).collect();
+    let limits = Limits { nodes: Some(nodes), ..Limits::default() };
+    searcher.clear();
+    let start = ThreadTime::now();
+    let searched: u64 = games.iter().map(|game| searcher.search(game, &limits, |_| ()).nodes).sum();
+    start.elapsed().as_nanos() as f64 / searched.max(1) as f64
 }
