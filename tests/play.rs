@@ -202,6 +202,16 @@ fn equal_cost_gives_the_second_player_its_nodes() {
 }
 
 #[test]
+fn each_player_may_have_its_own_nodes() {
+    let folder = bench();
+    let document = json(folder.path(), "a.safetensors a.safetensors --nodes 20,200 --pairs 2 --hash 1");
+    assert_eq!(document["limit"], "20, 200 nodes per move");
+    let searched = |player: usize| document["players"][player]["nodes"].as_f64().unwrap();
+    assert!(searched(0) <= 20.0 && searched(1) > 20.0 && searched(1) <= 200.0, "{document}");
+    refused(folder.path(), "a.safetensors a.safetensors --nodes 1,2,3", 2, "3 numbers for 2 players");
+}
+
+#[test]
 fn several_players_are_rated() {
     let folder = bench();
     let document = json(

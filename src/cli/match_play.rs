@@ -43,9 +43,10 @@ pub struct Arguments {
     /// Moves taken from each game of a PGN file [default: all]
     #[arg(long, value_name = "N")]
     opening_plies: Option<u16>,
-    /// Nodes per move, the same for all players
-    #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: Option<u64>,
+    /// Nodes per move: one number for all players, or one for each, as in 2000,1000
+    #[arg(long, value_name = "N,…", group = "limit", value_delimiter = ',',
+        value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Vec<u64>,
     /// Nodes per move of the first player; the second gets as many as take the same processor time
     #[arg(long, value_name = "N", group = "limit", value_parser = clap::value_parser!(u64).range(1..))]
     equal_cost: Option<u64>,
@@ -163,6 +164,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let temporary = tempfile::tempdir().map_err(Failure::work)?;
     let folder = arguments.out.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string()).map_err(Failure::Work)?;
+    give_nodes(&mut players, &arguments.nodes)?;
     let cost = arguments.equal_cost.map(|nodes| cost(&mut players, nodes, arguments.hash, folder)).transpose()?;
     let settings = settings(arguments)?;
     let result = {
@@ -223,6 +225,21 @@ fn player(text: &str, arguments: &Arguments) -> Result<Player, Failure> {
     load_player(Path::new(text), &arguments.hints)
 }
 
+/// Gives each player its own nodes per move, if there are several numbers.
+fn give_nodes(players: &mut [Player], nodes: &[u64]) -> Result<(), Failure> {
+    match nodes.len() {
+        0 | 1 => Ok(()),
+        count if count == players.len() => {
+            players.iter_mut().zip(nodes).for_each(|(player, nodes)| player.nodes = Some(*nodes));
+            Ok(())
+        }
+        count => Err(Failure::Request(anyhow!(
+            "--nodes has {count} numbers for {} players; give one for all, or one for each",
+            players.len()
+        ))),
+    }
+}
+
 /// Measures the cost of a node and sets both players' nodes. A match that continues keeps the cost measured at its
 /// start.
 fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<CostRatio, Failure> {
@@ -255,7 +272,7 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
 }
 
 fn settings(arguments: &Arguments) -> Result<MatchSettings, Failure> {
-    let limit = match (arguments.nodes.or(arguments.equal_cost), arguments.movetime, arguments.tc) {
+    let limit = match (arguments.nodes.first().copied().or(arguments.equal_cost), arguments.movetime, arguments.tc) {
         (Some(nodes), ..) => MoveLimit::Nodes(nodes),
         (_, Some(time), _) => MoveLimit::MoveTime(Duration::from_millis(time)),
         (_, _, Some(clock)) => clock,
@@ -327,7 +344,13 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
                 nps: work.nodes as f64 / work.seconds.max(1e-9),
             })
             .collect(),
-        limit: settings.limit.describe(),
+        limit: match &arguments.nodes[..] {
+            [_, _, ..] => {
+                let nodes: Vec<String> = arguments.nodes.iter().map(u64::to_string).collect();
+                format!("{} nodes per move", nodes.join(", "))
+            }
+            _ => settings.limit.describe(),
+        },
         openings: OpeningsDocument {
             path: settings.openings.clone(),
             count: result.openings.openings,
