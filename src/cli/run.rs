@@ -103,7 +103,7 @@ impl ExperimentMonitor for StderrMonitor {
 
     fn skipped(&mut self, steps: usize) {
         if steps > 0 {
-            note!("skipping {steps} steps that are finished or not requested");
+            note!("skipped steps (finished or not requested): {steps}");
         }
     }
 
