@@ -63,7 +63,7 @@ fn finished_runs_are_recognised_from_another_folder() {
     let below = |arguments: &[&str]| workspace.command(arguments).current_dir(workspace.path("proj")).output().unwrap();
     let again = below(&["run", "small.toml", "--out", "../results"]);
     assert!(again.status.success(), "{}", stderr(&again));
-    assert!(stderr(&again).contains("skipping 4 steps"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("skipped steps (finished or not requested): 4"), "{}", stderr(&again));
 
     let runs: Value = serde_json::from_str(&workspace.stdout(&["runs", "--format", "json"])).unwrap();
     let runs = runs["runs"].as_array().unwrap();
@@ -129,7 +129,7 @@ fn earlier_option_names_still_work() {
     let out = ["run", "proj/small.toml", "--out", "results"];
     workspace.stdout(&out);
     let fresh = workspace.run(&[&out[..], &["--fresh"]].concat());
-    assert!(!stderr(&fresh).contains("skipping"), "{}", stderr(&fresh));
+    assert!(!stderr(&fresh).contains("skipped steps"), "{}", stderr(&fresh));
 }
 
 #[test]
