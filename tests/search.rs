@@ -259,7 +259,17 @@ fn uci_answers() {
         ["seldepth", "score cp", "nodes", "nps", "hashfull", "time", "pv"].iter().all(|word| info.contains(word)),
         "{info}"
     );
-    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    // The last report counts all nodes, those of the interrupted iteration too.
+    let mut last = info;
+    let best = loop {
+        match session.wait("") {
+            line if line.starts_with("info") => last = line,
+            line => break line,
+        }
+    };
+    assert!(last.contains(" nodes 2000 "), "{last}");
+    assert_ne!(best, "bestmove (none)");
+    assert!(best.starts_with("bestmove "), "{best}");
     session.send("go wtime 100 btime 100 winc 10 binc 10");
     session.wait("bestmove ");
     session.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");

@@ -280,13 +280,25 @@ impl<W: Write> SearchThread<'_, W> {
                 return "(none)".into();
             }
         };
+        let mut last = None;
         let result = searcher.search(&self.game, &limits, |iteration| {
             self.shared.write_line(&info_line(iteration, go.start.elapsed()));
+            last = Some(iteration.clone());
             if self.shared.is_output_closed() {
                 go.stop.store(true, Ordering::Relaxed);
             }
         });
-        let SearchResult { best, ponder, .. } = result;
+        let SearchResult { best, ponder, nodes, .. } = result;
+        // All nodes count, also those of an iteration that was interrupted.
+        if let (Some(mut end), Some(best)) = (last, best)
+            && nodes > end.nodes
+        {
+            end.nodes = nodes;
+            if end.line.first() != Some(&best) {
+                end.line = vec![best];
+            }
+            self.shared.write_line(&info_line(&end, go.start.elapsed()));
+        }
         match (best, ponder) {
             (Some(best), Some(ponder)) => format!("{} ponder {}", move_text(best), move_text(ponder)),
             (Some(best), None) => move_text(best),
