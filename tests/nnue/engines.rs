@@ -1,10 +1,13 @@
 //! Stockfish builds with their networks: Debian's, and those of the npm package in fsbench's cache folder.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// An engine's command and its network.
 pub struct Engine {
@@ -86,23 +89,34 @@ fn fetch(cache: &Path, version: &str, package: &Path) -> Option<()> {
     fs::rename(fresh.path().join("package"), package).ok().or_else(|| package.is_dir().then_some(()))
 }
 
+/// Builds for node start one at a time; see [`Engine::start`].
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// A running engine. It is killed when dropped.
+struct Session {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Engine {
     /// The lines that `eval` prints for each position; the last one starts with `end`.
     pub fn evaluate(&self, fens: &[String], end: &str) -> Vec<Vec<String>> {
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).current_dir(&self.folder);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        write!(input, "uci\n{}setoption name Use NNUE value true\n", self.options).unwrap();
-        let ready = if self.asks { "Load eval file success: 1" } else { "uciok" };
-        assert!(lines.any(|line| line == ready), "{} does not start", self.program.display());
+        let _alone = self.asks.then(|| STARTING.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut session = self.start();
         let mut answers = Vec::with_capacity(fens.len());
         for fen in fens {
-            writeln!(input, "position fen {fen}\neval").unwrap();
-            input.flush().unwrap();
+            writeln!(session.input, "position fen {fen}\neval").unwrap();
+            session.input.flush().unwrap();
             let mut answer = Vec::new();
-            for line in lines.by_ref() {
+            for line in &session.lines {
                 let last = line.starts_with(end);
                 answer.push(line);
                 if last {
@@ -112,10 +126,38 @@ impl Engine {
             assert!(answer.last().is_some_and(|line| line.starts_with(end)), "{fen}: {answer:?}");
             answers.push(answer);
         }
-        writeln!(input, "quit").unwrap();
-        drop(input);
-        lines.for_each(drop);
-        child.wait().unwrap();
         answers
+    }
+
+    /// Starts the engine with its network. Until its threads run, Stockfish 12's build for node reads the network again
+    /// and again, hundreds of megabytes a second, and on a slow machine that never ends: it is killed, and given more time
+    /// before its first command.
+    fn start(&self) -> Session {
+        let waits: &[u64] = if self.asks { &[1, 5, 15, 30] } else { &[0] };
+        let started = waits.iter().find_map(|wait| self.try_start(Duration::from_secs(*wait)));
+        started.unwrap_or_else(|| panic!("{} does not start", self.program.display()))
+    }
+
+    fn try_start(&self, wait: Duration) -> Option<Session> {
+        const PATIENCE: Duration = Duration::from_secs(12);
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).all(|line| sender.send(line).is_ok())
+        });
+        let mut session = Session { child, input, lines };
+        std::thread::sleep(wait);
+        write!(session.input, "uci\n{}setoption name Use NNUE value true\n", self.options).unwrap();
+        let ready = if self.asks { "Load eval file success: 1" } else { "uciok" };
+        let deadline = Instant::now() + if self.asks { PATIENCE } else { 10 * PATIENCE };
+        loop {
+            let line = session.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+            if line == ready {
+                return Some(session);
+            }
+        }
     }
 }
