@@ -5,6 +5,7 @@
 mod common;
 mod engines;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -16,11 +17,13 @@ use fsbench::features::FeatureSet;
 use fsbench::net::{NetFile, Origin, Scheme, quantise};
 use fsbench::pipeline::uci::{Engine, EngineSpec, SearchLimit, UciGame};
 use serde_json::Value;
+use shakmaty::fen::Fen;
+use shakmaty::{EnPassantMode, Position};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsbench");
 
-/// A folder with two networks and a book of four openings.
+/// A folder with two networks and a book of 400 openings.
 fn bench() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, seed) in [("a", 1), ("b", 2)] {
@@ -29,10 +32,18 @@ fn bench() -> TempDir {
         let file = NetFile { origin: Origin::of(&set), net: quantise(&float, &Scheme::stockfish()).unwrap() };
         file.save(&folder.path().join(format!("{name}.safetensors"))).unwrap();
     }
-    let book = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1\n\
-        rnbqkbnr/pppppppp/8/8/3P4/8/PPP1PPPP/RNBQKBNR b KQkq - 0 1\n\
-        rnbqkbnr/pppppppp/8/8/2P5/8/PP1PPPPP/RNBQKBNR b KQkq - 0 1\n\
-        rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1\n";
+    // The 400 positions after a move of each side.
+    let mut book = String::new();
+    let start = Chess::default();
+    for first in start.legal_moves() {
+        let mut position = start.clone();
+        position.play_unchecked(first);
+        for second in position.legal_moves() {
+            let mut opening = position.clone();
+            opening.play_unchecked(second);
+            writeln!(book, "{}", Fen::from_position(&opening, EnPassantMode::Legal)).unwrap();
+        }
+    }
     fs::write(folder.path().join("book.epd"), book).unwrap();
     folder
 }
@@ -236,6 +247,7 @@ fn bad_requests_are_refused() {
     refused(path, "a.safetensors b.safetensors a.safetensors --nodes 10 --sprt 0,5", 2, "compares two players");
     refused(path, "a.safetensors uci:./nowhere --equal-cost 10", 2, "compares networks");
     refused(path, "a.safetensors b.safetensors --tc fast", 2, "8+0.08");
+    refused(path, "a.safetensors b.safetensors --nodes 10 --pairs 401", 2, "book.epd has 400 openings");
     fs::remove_file(path.join("book.epd")).unwrap();
     refused(path, "a.safetensors b.safetensors --nodes 10", 2, "book.epd");
     fs::write(path.join("book.epd"), "no position\n").unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::json;
 
 use super::net::{FormatHints, load_player};
 use super::print::{print_json, print_text, table};
@@ -19,8 +20,8 @@ use crate::play::{
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
     equal_cost, parse_time_control, play_match, ratings,
 };
-use crate::record::{read_json, write_json};
-use crate::search::TranspositionTable;
+use crate::record::{machine, read_json, write_json};
+use crate::search::{TranspositionTable, search_digest};
 use crate::units::Seed;
 
 /// Play matches between networks and UCI engines, and estimate Elo
@@ -36,7 +37,7 @@ pub struct Arguments {
     players: Vec<String>,
     #[command(flatten)]
     hints: FormatHints,
-    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed [default: the 500 balanced openings
+    /// Openings: a file of EPD or FEN lines, or of PGN games, plain or compressed [default: the 2,000 balanced openings
     /// that come with fsbench]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
@@ -81,7 +82,7 @@ pub struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 10)]
     overhead: u64,
     /// Longest wait for a UCI engine's answer in seconds, beyond its time for a move
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     patience: u64,
     /// A folder for games.pgn, match.json and the journal from which an interrupted match continues
     #[arg(long, value_name = "FOLDER")]
@@ -98,6 +99,8 @@ struct Document {
     limit: String,
     openings: OpeningsDocument,
     seed: u64,
+    /// Identifies the search with which networks played.
+    search: &'static str,
     adjudication: Option<Adjudication>,
     #[serde(skip_serializing_if = "Option::is_none")]
     equal_cost: Option<CostRatio>,
@@ -120,6 +123,7 @@ struct PlayerDocument {
     /// Nodes per move, on average.
     nodes: f64,
     nps: f64,
+    lost_on_time: u64,
 }
 
 #[derive(Serialize)]
@@ -248,21 +252,22 @@ fn cost(players: &mut [Player], nodes: u64, hash: u32, folder: &Path) -> Result<
     let (PlayerKind::Network(network), PlayerKind::Network(other)) = (&first.kind, &second.kind) else {
         return Err(refused("compares networks; give UCI engines --movetime or --tc"));
     };
-    let path = folder.join("cost.json");
-    let key = (&network.hash, &other.hash, nodes);
-    let measured: Option<((String, String, u64), CostRatio)> = read_json(&path).ok();
-    let kept = measured.filter(|((one, two, nodes), _)| (one, two, *nodes) == key).map(|(_, ratio)| ratio);
-    let ratio = match kept {
-        Some(ratio) => ratio,
-        None => {
+    // Its own file for every request, so that a mistaken one does not replace what a match began with.
+    let measured_on = (machine::cpu(), machine::back_end(), search_digest());
+    let key = json!([network.hash, other.hash, nodes, hash, measured_on]).to_string();
+    let path = folder.join(format!("cost-{}.json", &blake3::hash(key.as_bytes()).to_hex()[..16]));
+    let ratio = match read_json(&path) {
+        Ok(ratio) => ratio,
+        Err(_) => {
             let bar = ProgressBar::new(0).with_message("measuring the cost of a node");
             let ratio = equal_cost([(first, network), (second, other)], nodes, hash, |done, rounds| {
                 bar.set_length(rounds as u64);
                 bar.set_position(done as u64);
+                true
             });
             bar.finish_and_clear();
-            let ratio = ratio.map_err(Failure::request)?;
-            write_json(&path, &(key, &ratio)).map_err(Failure::work)?;
+            let ratio: CostRatio = ratio.map_err(Failure::request)?;
+            write_json(&path, &ratio).map_err(Failure::work)?;
             ratio
         }
     };
@@ -342,21 +347,17 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
                 identity,
                 nodes: work.nodes as f64 / work.moves.max(1) as f64,
                 nps: work.nodes as f64 / work.seconds.max(1e-9),
+                lost_on_time: work.lost_on_time,
             })
             .collect(),
-        limit: match &arguments.nodes[..] {
-            [_, _, ..] => {
-                let nodes: Vec<String> = arguments.nodes.iter().map(u64::to_string).collect();
-                format!("{} nodes per move", nodes.join(", "))
-            }
-            _ => settings.limit.describe(),
-        },
+        limit: limit(settings, arguments, cost.as_ref()),
         openings: OpeningsDocument {
             path: settings.openings.clone(),
             count: result.openings.openings,
             blake3: result.openings.blake3,
         },
         seed: arguments.seed,
+        search: search_digest(),
         adjudication: settings.adjudication,
         equal_cost: cost,
         first: pairings[0].clone(),
@@ -368,6 +369,19 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
             .into_iter()
             .map(|(termination, games)| TerminationDocument { termination, games })
             .collect(),
+    }
+}
+
+fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRatio>) -> String {
+    match (cost, arguments.equal_cost, &arguments.nodes[..]) {
+        (Some(cost), Some(nodes), _) => {
+            format!("{nodes} and {} nodes per move (equal processor time)", cost.nodes_of_second(nodes))
+        }
+        (_, _, [_, _, ..]) => {
+            let nodes: Vec<String> = arguments.nodes.iter().map(u64::to_string).collect();
+            format!("{} nodes per move", nodes.join(", "))
+        }
+        _ => settings.limit.describe(),
     }
 }
 
@@ -392,6 +406,9 @@ fn text(document: &Document, arguments: &Arguments) -> String {
         let _ = write!(out, "\n{}\n", table(&["player", "Elo"], rows));
     }
     let _ = writeln!(out, "\n{}, {} openings, 95% intervals over pairs", document.limit, document.openings.count);
+    for player in document.players.iter().filter(|player| player.lost_on_time > 0) {
+        let _ = writeln!(out, "{} lost {} games on time", player.name, player.lost_on_time);
+    }
     if let Some(CostRatio { nanoseconds_per_node: [one, two], ratio, low, high, rounds }) = &document.equal_cost {
         let _ = writeln!(
             out,

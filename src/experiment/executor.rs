@@ -87,6 +87,8 @@ pub struct MatchRequest<'a> {
 pub struct MatchSetup {
     /// BLAKE3 hash of the openings, in hexadecimal.
     pub openings: String,
+    /// Number of openings.
+    pub count: u64,
     /// Digest of the search.
     pub search: String,
 }

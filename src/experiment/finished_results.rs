@@ -101,10 +101,16 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Deletes every finished result of the plan.
+    /// Deletes the finished results of the requested steps.
     pub(super) fn delete_finished(&self) -> Result<(), ExperimentError> {
         // A match's key covers the networks' files, so all keys come before any file is removed.
-        let keys: Vec<_> = self.plan.steps.iter().map(|&step| (step, self.key(step))).collect();
+        let keys: Vec<_> = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| self.is_requested(**step))
+            .map(|&step| (step, self.key(step)))
+            .collect();
         for (step, key) in keys {
             let kind = match step {
                 PlanStep::Updates(_) => "updates",

@@ -104,8 +104,13 @@ pub fn remove_unused_runs(work: &Path) -> Result<Vec<KeptRun>, ExperimentError> 
     Ok(unused)
 }
 
-/// Total size of the files in a folder.
+/// Total size of the files in a folder and the folders in it.
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(data) if data.is_file() => data.len(),
+        Ok(data) if data.is_dir() => folder_bytes(&entry.path()),
+        _ => 0,
+    };
+    entries.map(bytes).sum()
 }

@@ -24,7 +24,7 @@ use crate::search::search_digest;
 pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
     let path = openings.map_or_else(sample_openings, |path| Ok(path.to_path_buf()))?;
     let book = Book::open(&BookSpec { path, order: BookOrder::Random, plies })?;
-    Ok(MatchSetup { openings: book.facts.blake3, search: search_digest().into() })
+    Ok(MatchSetup { openings: book.facts.blake3, count: book.facts.openings, search: search_digest().into() })
 }
 
 /// Plays a match, or continues it; `None` if the monitor stopped it.
@@ -32,7 +32,13 @@ pub(super) fn play(request: &MatchRequest<'_>, monitor: &dyn MatchMonitor) -> Re
     let measure = request.settings;
     std::fs::create_dir_all(&request.folder)?;
     let mut players = [player(request, 0)?, player(request, 1)?];
-    let cost = (request.kind == MatchKind::EqualCost).then(|| cost(request, &players)).transpose()?;
+    let cost = match request.kind {
+        MatchKind::EqualNodes => None,
+        MatchKind::EqualCost => match cost(request, &players, monitor)? {
+            None => return Ok(None),
+            measured => measured,
+        },
+    };
     let nodes = node_limits(measure, cost.as_ref());
     for (player, nodes) in players.iter_mut().zip(nodes) {
         player.0.nodes = Some(nodes);
@@ -63,18 +69,28 @@ fn player(request: &MatchRequest<'_>, index: usize) -> Result<LoadedPlayer, Step
     Ok((Player { name: request.names[index].clone(), kind, nodes: None }, network))
 }
 
-/// Measures the cost of a node of both networks, or takes what an earlier part of the same match measured.
-fn cost(request: &MatchRequest<'_>, players: &[LoadedPlayer; 2]) -> Result<CostRatio, StepError> {
+/// Measures the cost of a node of both networks, or takes what an earlier part of the same match measured; `None` if the
+/// monitor stopped it.
+fn cost(
+    request: &MatchRequest<'_>,
+    players: &[LoadedPlayer; 2],
+    monitor: &dyn MatchMonitor,
+) -> Result<Option<CostRatio>, StepError> {
     let path = request.folder.join("cost.json");
     if let Ok(measured) = read_json(&path) {
-        return Ok(measured);
+        return Ok(Some(measured));
     }
     let [player, reference] = players;
     let nodes = request.settings.equal_cost.unwrap_or_default();
     let both = [(&reference.0, &*reference.1), (&player.0, &*player.1)];
-    let ratio = equal_cost(both, nodes, request.settings.hash, |_, _| ())?;
-    write_json(&path, &ratio)?;
-    Ok(ratio)
+    match equal_cost(both, nodes, request.settings.hash, |_, _| !monitor.stop_requested()) {
+        Ok(ratio) => {
+            write_json(&path, &ratio)?;
+            Ok(Some(ratio))
+        }
+        Err(MatchError::Stopped) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Nodes per move of the network and of the reference.
@@ -116,7 +132,7 @@ fn record(
         plies: settings.opening_plies,
     };
     let side = |index: usize| {
-        let PlayerWork { moves, nodes: searched, seconds } = result.work[index];
+        let PlayerWork { moves, nodes: searched, seconds, .. } = result.work[index];
         MatchPlayer { network: networks[index].clone(), node_limit: nodes[index], moves, nodes: searched, seconds }
     };
     let [wins, draws, losses] = result.games[0];

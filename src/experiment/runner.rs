@@ -159,12 +159,17 @@ impl<'a> Runner<'a> {
             }
         }
         self.save()?;
-        if let Some(only) = &self.options.only {
-            pending.retain(|&step| self.plan.set_of(step).is_called(only));
+        if self.options.only.is_some() {
+            pending.retain(|&step| self.is_requested(step));
             let all = pending.clone();
             pending.retain(|step| !matches!(step, PlanStep::Match(index) if !self.can_play(*index, &all)));
         }
         Ok(pending)
+    }
+
+    /// Whether a step is of the set of `--only`, if there is one.
+    pub(super) fn is_requested(&self, step: PlanStep) -> bool {
+        self.options.only.as_ref().is_none_or(|only| self.plan.set_of(step).is_called(only))
     }
 
     fn do_pending(&mut self, pending: &[PlanStep], monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
@@ -332,10 +337,23 @@ fn match_setup(
 ) -> Result<Option<MatchSetup>, ExperimentError> {
     let Some(measure) = &experiment.matches else { return Ok(None) };
     let setup = executor.match_setup(openings, measure.opening_plies);
-    setup.map(Some).map_err(|error| match &measure.openings {
+    let setup = setup.map_err(|error| match &measure.openings {
         Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message: error.to_string() },
         None => ExperimentError::Step { step: "the openings".into(), source: error },
-    })
+    })?;
+    if measure.half_width.is_none() && measure.pairs() > setup.count {
+        let message = format!(
+            "[match] has {} pairs, but the book {} openings: an opening played again gives the same game again; ask for \
+             fewer pairs, or make a larger book with `fsbench openings --count`",
+            measure.pairs(),
+            setup.count
+        );
+        return Err(match &measure.openings {
+            Some(written) => ExperimentError::Openings { at: experiment.location_of(written), message },
+            None => ExperimentError::Step { step: "the openings".into(), source: message.into() },
+        });
+    }
+    Ok(Some(setup))
 }
 
 /// A path that is valid from every current folder.

@@ -217,6 +217,14 @@ fn only_keeps_the_results_of_other_sets() {
     assert!(first.runs.iter().all(|run| run.key.set == "compact") && first.runs.len() == 2);
     let both = run(&mut executor, "piece").expect("done");
     assert_eq!(both.runs.len(), 6);
+    // Repeated steps are those of the set.
+    let trained = |executor: &FakeExecutor| -> u32 {
+        executor.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, count)| count).sum()
+    };
+    let before = trained(&executor);
+    let fresh = RunnerOptions { fresh: true, ..only("compact") };
+    let again = Runner::run(&experiment, &mut executor, &fresh, &mut RecordingMonitor::default()).expect("done");
+    assert_eq!((again.runs.len(), trained(&executor) - before), (6, 2));
     let unknown = run(&mut executor, "nothing").expect_err("unknown").to_string();
     assert!(unknown.contains("'nothing'") && unknown.contains("piece, compact"), "{unknown}");
 }

@@ -9,7 +9,7 @@ use crate::output::OutputFile;
 /// 5,000 scored games of an engine against itself, described in `experiments/quickstart/SOURCE.md`.
 const GAMES: &[u8] = include_bytes!("../../experiments/quickstart/games.pgn.zst");
 
-/// 500 openings that a network calls level, made by `fsbench openings`.
+/// 2,000 openings that a network calls level, made by `fsbench openings`.
 const OPENINGS: &[u8] = include_bytes!("../../experiments/openings.epd");
 
 /// The path of the sample games in the cache; the file is written where it is missing or differs. Its name contains a

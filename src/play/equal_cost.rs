@@ -18,15 +18,16 @@ const MIN_POSITIONS: u64 = 10;
 /// With 15 rounds, the 4th smallest and the 4th largest ratio enclose the median in 96.5% of all cases (binomial).
 const OUTSIDE: usize = 3;
 
-/// Measures two networks in searches of `nodes` nodes. `progress` receives the numbers of finished and of all rounds.
+/// Measures two networks in searches of `nodes` nodes. `progress` receives the numbers of finished and of all rounds,
+/// and returns whether to go on.
 ///
 /// # Errors
-/// When a network was not made for its feature set.
+/// When a network was not made for its feature set, or `progress` stops the measurement.
 pub fn equal_cost(
     players: [(&Player, &NetworkPlayer); 2],
     nodes: u64,
     hash: u32,
-    mut progress: impl FnMut(usize, usize),
+    mut progress: impl FnMut(usize, usize) -> bool,
 ) -> Result<CostRatio, MatchError> {
     let [(first_player, first), (second_player, second)] = players;
     let first = Searcher::new(&first.set, &first.model, BackEnd::best(), hash as usize);
@@ -45,7 +46,9 @@ pub fn equal_cost(
             costs[place].push(cost[place]);
         }
         ratios.push(cost[0] / cost[1]);
-        progress(round + 1, ROUNDS);
+        if !progress(round + 1, ROUNDS) {
+            return Err(MatchError::Stopped);
+        }
     }
     ratios.sort_by(f64::total_cmp);
     let median = |values: &mut Vec<f64>| {

@@ -122,7 +122,7 @@ impl MatchGame {
     }
 
     /// The game as PGN. The round is the number of the pair, from 1; comments are `{+0.31/9 0.007s}`: the mover's score
-    /// in pawns (`M5`: mate in five moves), the depth and the time.
+    /// in pawns (`+M9`: mate in nine plies, as cutechess and fastchess write it), the depth and the time.
     #[must_use]
     pub fn pgn(&self, names: &[String]) -> String {
         let mut pgn = PgnWriter::new();
@@ -154,7 +154,9 @@ impl MatchGame {
 fn pawns(eval: Eval) -> String {
     match eval {
         Eval::Score(Centipawn(score)) => format!("{:+.2}", f64::from(score) / 100.0),
-        Eval::Mate(moves) => format!("{}M{}", if moves > 0 { '+' } else { '-' }, moves.abs()),
+        // The mating side moves first and last; the mated side moves first, but not last.
+        Eval::Mate(moves) if moves > 0 => format!("+M{}", 2 * moves - 1),
+        Eval::Mate(moves) => format!("-M{}", -2 * moves),
     }
 }
 
@@ -210,7 +212,7 @@ mod tests {
         let expected = "[Event \"fsbench match\"]\n[Site \"?\"]\n[Date \"????.??.??\"]\n[Round \"3\"]\n[White \"B\"]\n\
             [Black \"A \\\"x\\\"\"]\n[Result \"1-0\"]\n[SetUp \"1\"]\n\
             [FEN \"rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 2\"]\n[PlyCount \"4\"]\n\
-            [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M5/7 0.000s} 4. Bc4 {0.000s} 1-0\n\n";
+            [Termination \"adjudication\"]\n\n2... Nc6 3. Nf3 {+0.31/9 0.007s} Nf6 {-M10/7 0.000s} 4. Bc4 {0.000s} 1-0\n\n";
         assert_eq!(MatchGame::from_journal(LINE).expect("a game").pgn(&names), expected);
     }
 }

@@ -27,6 +27,13 @@ pub struct Player {
     pub nodes: Option<u64>,
 }
 
+impl Player {
+    #[must_use]
+    pub const fn is_network(&self) -> bool {
+        matches!(self.kind, PlayerKind::Network(_))
+    }
+}
+
 /// A network or an engine.
 #[derive(Clone)]
 pub enum PlayerKind {

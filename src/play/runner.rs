@@ -15,6 +15,7 @@ use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
 use super::{MatchError, MatchSettings};
 use crate::pipeline::generate::{Book, BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
+use crate::search::search_digest;
 use crate::text::distinct_names;
 
 /// The games of a match, counted.
@@ -45,11 +46,8 @@ pub fn play_match(
     progress: &mut dyn FnMut(&MatchProgress),
 ) -> Result<MatchResult, MatchError> {
     settings.check(players)?;
-    let book = Book::open(&BookSpec {
-        path: settings.openings.clone(),
-        order: BookOrder::Random,
-        plies: settings.opening_plies,
-    })?;
+    let book = open_book(settings)?;
+    settings.check_book(book.facts.openings)?;
     let identities = identities(players, settings)?;
     let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
     let names = distinct_names(&names);
@@ -64,6 +62,7 @@ pub fn play_match(
             "seed": settings.seed,
             "adjudication": settings.adjudication,
             "hash": settings.setup.hash,
+            "search": players.iter().any(Player::is_network).then(search_digest),
         },
     });
     let pairings = settings.tournament.pairings(players.len());
@@ -95,6 +94,11 @@ pub fn play_match(
         openings: book.facts,
         resumed,
     })
+}
+
+pub(super) fn open_book(settings: &MatchSettings) -> Result<Book, MatchError> {
+    let spec = BookSpec { path: settings.openings.clone(), order: BookOrder::Random, plies: settings.opening_plies };
+    Ok(Book::open(&spec)?)
 }
 
 fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<PlayerIdentity>, MatchError> {

@@ -32,6 +32,8 @@ pub struct PlayerWork {
     pub moves: u64,
     pub nodes: u64,
     pub seconds: f64,
+    /// Games lost by exceeding the time.
+    pub lost_on_time: u64,
 }
 
 /// Sums over the counted games.
@@ -148,7 +150,7 @@ impl Scoreboard {
     /// Writes the counted games in order; each player's work, and how the games ended.
     pub(super) fn write_pgn(&self, folder: &Path, names: &[String]) -> Result<Totals, MatchError> {
         let mut file = OutputFile::create(&folder.join("games.pgn"))?;
-        let mut work = vec![PlayerWork { moves: 0, nodes: 0, seconds: 0.0 }; names.len()];
+        let mut work = vec![PlayerWork { moves: 0, nodes: 0, seconds: 0.0, lost_on_time: 0 }; names.len()];
         let kinds = [Termination::Rules, Termination::Adjudication, Termination::Time];
         let mut terminations = kinds.map(|kind| (kind, 0));
         for (number, offset) in (0..2 * self.counted).zip(self.offsets.iter().flatten()) {
@@ -164,6 +166,10 @@ impl Scoreboard {
                     work.seconds += info.time.as_secs_f64();
                 }
                 turn = turn.other();
+            }
+            if game.termination == Termination::Time {
+                let loser = if game.result == GameResult::Loss { game.white } else { game.black };
+                work[loser].lost_on_time += 1;
             }
             terminations.iter_mut().filter(|(kind, _)| *kind == game.termination).for_each(|(_, count)| *count += 1);
         }

@@ -49,4 +49,18 @@ impl MatchSettings {
         }
         Ok(())
     }
+
+    /// Checks that a book has openings enough. At a node limit, an opening played again gives the same game again, and
+    /// copies of a game would be counted as evidence.
+    pub(super) fn check_book(&self, openings: u64) -> Result<(), MatchError> {
+        if !self.limit.is_reproducible() || self.pairs <= openings {
+            return Ok(());
+        }
+        Err(MatchError::Request(format!(
+            "{} pairs, but {} has {openings} openings: at a node limit an opening played again gives the same game \
+             again; play at most {openings} pairs, or make a larger book with `fsbench openings --count`",
+            self.pairs,
+            self.openings.display()
+        )))
+    }
 }

@@ -81,7 +81,7 @@ pub enum SprtError {
 impl Sprt {
     /// α and β, as engine testing frameworks use them.
     pub const ERROR_RATE: f64 = 0.05;
-    /// Largest |Elo| of a hypothesis. No distribution over the five pair scores has a much larger normalised Elo.
+    /// Largest |Elo| of a hypothesis: beyond it, the most likely distribution under it may not be found.
     pub const LARGEST_ELO: f64 = 200.0;
 
     /// A test with α = β = 0.05.

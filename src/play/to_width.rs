@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::player::Player;
+use super::runner::open_book;
 use super::{MatchError, MatchProgress, MatchResult, MatchSettings, play_match};
 
 /// Pairs before the first look at the interval.
 const FIRST_PAIRS: u64 = 50;
 
 /// Plays a match of two players, or continues it, until half the 95% interval is at most `half_width` Elo, or
-/// `settings.pairs` pairs are played. The interval is looked at in few stages, each planned from the one before, and
+/// `settings.pairs` pairs are played, or every opening where a repeated one gives the same game. The interval is looked at in few stages, each planned from the one before, and
 /// the stages depend on the results alone: a continued match ends where an uninterrupted one does.
 ///
 /// # Errors
@@ -22,7 +23,10 @@ pub fn play_to_width(
     interrupted: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(&MatchProgress),
 ) -> Result<MatchResult, MatchError> {
-    let most = settings.pairs;
+    let most = match settings.limit.is_reproducible() {
+        true => settings.pairs.min(open_book(settings)?.facts.openings),
+        false => settings.pairs,
+    };
     let mut pairs = FIRST_PAIRS.min(most);
     loop {
         let stage = MatchSettings { pairs, ..settings.clone() };

@@ -1,10 +1,11 @@
 //! Playing strength: each set's Elo over its trained seeds, and the conditions of the matches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::record::{MatchConditions, MatchKind, MatchPlayer, MatchRecord, MatchResult, PlannedRow, Results};
+use crate::statistics::pentanomial::Interval;
 use crate::statistics::{Effect, Estimate, random_effects_mean};
 use crate::text::grouped;
 
@@ -96,14 +97,27 @@ pub(super) fn match_conditions(results: &Results) -> Option<String> {
         text += &format!(" {}", equal_cost_sentence(record));
     }
     text += &format!(" {}", rules_sentence(&first.record.conditions));
-    if let Some(width) = results.matches.iter().find_map(|result| result.record.conditions.half_width) {
-        text += &format!(
-            " A match ended once half its interval was at most {width} Elo: after a sequential stop plain Elo is biased, \
-             here slightly."
-        );
+    if let Some(width) = first.record.conditions.half_width {
+        text += &format!(" {}", width_sentence(width, &results.matches));
     }
     text += &format!(" {}", seeds_sentence(&results.matches));
     Some(text)
+}
+
+/// How matches of a wanted precision ended.
+fn width_sentence(width: f64, matches: &[MatchResult]) -> String {
+    let is_short = |result: &&MatchResult| {
+        let Interval { low, high, .. } = result.record.pairs.estimate().elo;
+        (high - low) / 2.0 > width
+    };
+    let short = match matches.iter().filter(is_short).count() {
+        0 => String::new(),
+        count => format!(" ({count} of {} did not get there)", matches.len()),
+    };
+    format!(
+        "A match ended once half its interval was at most {width} Elo, or its pairs were played{short}: stopping by the \
+         interval's width biases Elo slightly."
+    )
 }
 
 fn equal_cost_sentence(record: &MatchRecord) -> String {
@@ -119,7 +133,7 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
     let MatchConditions { openings, adjudication, hash, search, .. } = conditions;
     let book = match &openings.name {
         Some(name) => format!("{} openings of {name}", grouped(&openings.count.to_string())),
-        None => format!("the {} openings that come with fsbench", openings.count),
+        None => format!("the {} openings that come with fsbench", grouped(&openings.count.to_string())),
     };
     let rules = match adjudication {
         Some(rules) => format!(
@@ -135,16 +149,24 @@ fn rules_sentence(conditions: &MatchConditions) -> String {
 
 /// What the intervals hold.
 fn seeds_sentence(matches: &[MatchResult]) -> String {
-    let seeds: BTreeSet<u64> = matches.iter().map(|result| result.key.seed.0).collect();
-    match seeds.len() {
-        1 => {
-            "One trained seed played: the intervals (95%, over game pairs) hold the luck of the games, not that of the \
-              training."
-                .into()
-        }
-        count => format!(
-            "{count} trained seeds played: Elo is the random-effects mean over the seeds, and its 95% interval holds the \
-             differences between seeds as well as the luck of the games."
-        ),
+    let mut by_row: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    for MatchResult { key, .. } in matches {
+        by_row.entry((key.method.name(), &key.set)).or_default().insert(key.seed.0);
     }
+    let counts = || by_row.values().map(BTreeSet::len);
+    let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    if most <= 1 {
+        return "One trained seed played: the intervals (95%, over game pairs) cover the variation between games, not \
+                between trainings."
+            .into();
+    }
+    let seeds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let single = match fewest {
+        1 => "; for a set with one seed it covers the variation between games only",
+        _ => "",
+    };
+    format!(
+        "{seeds} trained seeds played: Elo is the random-effects mean over the seeds, and its 95% interval covers the \
+         variation between trainings and between games{single}."
+    )
 }

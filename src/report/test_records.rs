@@ -77,7 +77,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
     let [wins, losses] = [6 * 2 + 8 + 10, 2 * (4 + 2 * lost + cost_lost) + 7 + lost + 10];
     let conditions = MatchConditions {
         nodes: 300,
-        openings: MatchOpenings { name: None, count: 500, blake3: "0123456789abcdef".repeat(4), plies: None },
+        openings: MatchOpenings { name: None, count: 2_000, blake3: "0123456789abcdef".repeat(4), plies: None },
         seed,
         adjudication: Some(Adjudication::default()),
         hash: 16,

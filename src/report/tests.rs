@@ -31,7 +31,7 @@ fn strength_is_reported_with_its_conditions() {
             "Elo (equal nodes)",
             "Elo (equal cost)",
             "Equal cost: 300 nodes per move for the reference",
-            "the 500 openings that come with fsbench",
+            "the 2,000 openings that come with fsbench",
             "16 MiB of hash; search fedcba9876543210",
             "3 trained seeds played: Elo is the random-effects mean",
             "matches 1 min 15 s",
@@ -79,8 +79,8 @@ fn elo_is_the_random_effects_mean_over_the_seeds() {
     assert_eq!((elo.mean, elo.count), (single.value, 1));
     assert!((elo.interval.expect("an interval") - 1.96 * single.variance.sqrt()).abs() < 0.01);
     let conditions = summary.match_conditions.expect("matches");
-    assert!(conditions.contains("hold the luck of the games, not that of the training"), "{conditions}");
-    assert!(conditions.contains("after a sequential stop plain Elo is biased"), "{conditions}");
+    assert!(conditions.contains("cover the variation between games, not between trainings"), "{conditions}");
+    assert!(conditions.contains("biases Elo slightly"), "{conditions}");
 }
 
 /// Intervals and differences equal those computed from the seeds by hand.

@@ -170,7 +170,7 @@ impl Executor for FakeExecutor {
         let book = openings.map_or_else(|| Ok("shipped".to_owned()), std::fs::read_to_string)?;
         match book.is_empty() {
             true => Err("no playable opening".into()),
-            false => Ok(MatchSetup { openings: book, search: self.search.clone() }),
+            false => Ok(MatchSetup { openings: book, count: 2_000, search: self.search.clone() }),
         }
     }
 

@@ -20,7 +20,7 @@ pub fn record(request: &MatchRequest<'_>) -> MatchRecord {
         nodes: 10_000,
         seconds: 0.1,
     };
-    let openings = MatchOpenings { name: None, count: 500, blake3: String::new(), plies: settings.opening_plies };
+    let openings = MatchOpenings { name: None, count: 2_000, blake3: String::new(), plies: settings.opening_plies };
     let conditions = MatchConditions {
         nodes: nodes.unwrap_or_default(),
         openings,

@@ -13,7 +13,7 @@ use shakmaty::uci::UciMove;
 use shakmaty::{Chess, Position};
 
 use super::last_lines::{LastLines, wait_for};
-use super::output_lines::{EngineOption, info_line, similar_names};
+use super::output_lines::{EngineOption, InfoLine, info_line, similar_names};
 use super::{Answer, EngineIdentity, EngineSpec, SearchLimit, SearchReport, UciError, UciGame};
 use crate::chess::{fen_of, uci_move};
 
@@ -171,10 +171,10 @@ impl Engine {
         // Discard lines that the engine wrote after its last answer.
         self.lines.try_iter().take(WAITING_LINES).for_each(drop);
         self.send(&format!("position fen {start}{moves}\n{}", limit.go()), doing)?;
-        let mut info = None;
+        let mut info = InfoLine::default();
         let best = self.read_until(doing, limit.time(position.turn()), |line| {
             if line.starts_with("info ") {
-                info = info_line(line).or(info);
+                info.update(info_line(line).unwrap_or_default());
             }
             line.strip_prefix("bestmove").map(|rest| rest.trim().to_owned())
         })?;
@@ -182,8 +182,8 @@ impl Engine {
         let word = best.split_ascii_whitespace().next().unwrap_or_default();
         let uci: UciMove = word.parse().map_err(|_| nonsense("that is not a move"))?;
         let mv = uci.to_move(position).map_err(|_| nonsense("that move is illegal"))?;
-        let (depth, nodes) = (info.and_then(|info| info.depth), info.and_then(|info| info.nodes));
-        Ok(SearchReport { best: mv, eval: info.map(|info| info.eval), depth, nodes })
+        let InfoLine { eval, depth, nodes } = info;
+        Ok(SearchReport { best: mv, eval, depth, nodes })
     }
 
     fn nonsense(&self, position: &Chess, best: &str, why: &'static str) -> UciError {

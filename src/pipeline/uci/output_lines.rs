@@ -4,40 +4,51 @@ use crate::data::Eval;
 use crate::units::Centipawn;
 
 /// What an `info` line says of the search.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct InfoLine {
-    /// The side to move's view.
-    pub eval: Eval,
+    /// The side to move's view; `None` if the line has no score or a bound.
+    pub eval: Option<Eval>,
     pub depth: Option<u32>,
     pub nodes: Option<u64>,
 }
 
-/// An `info` line with a score, unless the score is a bound or belongs to another line than the first.
+impl InfoLine {
+    /// Takes over what a later line says.
+    pub fn update(&mut self, later: InfoLine) {
+        if later.eval.is_some() {
+            (self.eval, self.depth) = (later.eval, later.depth.or(self.depth));
+        }
+        self.nodes = later.nodes.or(self.nodes);
+    }
+}
+
+/// An `info` line, unless it belongs to another line than the first or is a message.
 pub fn info_line(info: &str) -> Option<InfoLine> {
     let mut words = info.split_ascii_whitespace();
-    let (mut eval, mut depth, mut nodes) = (None, None, None);
+    let (mut line, mut is_bound) = (InfoLine::default(), false);
     while let Some(word) = words.next() {
         match word {
             "score" => {
                 let kind = words.next()?;
                 let value: i32 = words.next()?.parse().ok()?;
-                eval = match kind {
+                line.eval = match kind {
                     "cp" => Some(Eval::Score(Centipawn(value.clamp(-Eval::LARGEST, Eval::LARGEST)))),
                     // Mate in 0 is reported for a position without legal moves, which is never searched.
                     "mate" if value != 0 => Some(Eval::Mate(value.clamp(-999, 999))),
                     _ => None,
                 };
             }
-            "lowerbound" | "upperbound" => return None,
+            "lowerbound" | "upperbound" => is_bound = true,
             "multipv" if words.next() != Some("1") => return None,
             "string" => return None,
-            "depth" => depth = words.next()?.parse().ok(),
-            "nodes" => nodes = words.next()?.parse().ok(),
+            "depth" => line.depth = words.next()?.parse().ok(),
+            "nodes" => line.nodes = words.next()?.parse().ok(),
             "pv" => break,
             _ => {}
         }
     }
-    eval.map(|eval| InfoLine { eval, depth, nodes })
+    line.eval = line.eval.filter(|_| !is_bound);
+    Some(line)
 }
 
 /// An option that an engine offers: `option name N type T [default D] [min A] [max B] [var V]…`.
@@ -126,7 +137,7 @@ mod tests {
     #[test]
     fn scores() {
         let check = |line: &str, expected| {
-            assert_eq!(info_line(line).map(|found| found.eval), expected, "{line}");
+            assert_eq!(info_line(line).and_then(|found| found.eval), expected, "{line}");
         };
         check("info depth 5 score cp -31 nodes 3 pv e2e4", Some(Eval::Score(Centipawn(-31))));
         check("info depth 5 score cp 99999999", Some(Eval::Score(Centipawn(30_000))));
@@ -139,6 +150,12 @@ mod tests {
         check("info depth 5 score cp x", None);
         let found = info_line("info depth 5 seldepth 9 score cp 3 nodes 77 nps 1000 pv e2e4 e7e5").unwrap();
         assert_eq!((found.depth, found.nodes), (Some(5), Some(77)));
+        // Later lines without an exact score still count nodes.
+        let mut last = found;
+        for line in ["info depth 6 score cp 40 lowerbound nodes 90", "info nodes 99 nps 1000"] {
+            last.update(info_line(line).unwrap());
+        }
+        assert_eq!((last.eval, last.depth, last.nodes), (found.eval, Some(5), Some(99)));
     }
 
     #[test]
