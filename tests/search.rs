@@ -207,6 +207,10 @@ struct Session {
 
 impl Session {
     fn new() -> Session {
+        Session::with_network(Some("net"))
+    }
+
+    fn with_network(network: Option<&'static str>) -> Session {
         let (reader, input) = std::io::pipe().expect("a pipe");
         let (output, writer) = std::io::pipe().expect("a pipe");
         let engine = std::thread::spawn(move || {
@@ -217,7 +221,7 @@ impl Session {
                 }
                 _ => Err(format!("{}: no such file", path.display())),
             };
-            uci(std::io::BufReader::new(reader), writer, &load, Some("net".into()))
+            uci(std::io::BufReader::new(reader), writer, &load, network.map(Into::into))
         });
         Session { input, output: std::io::BufReader::new(output).lines(), engine }
     }
@@ -302,6 +306,41 @@ fn uci_stops_infinite_searches() {
 }
 
 #[test]
+fn uci_without_a_network_answers() {
+    let mut session = Session::with_network(None);
+    session.send("go depth 2");
+    session.wait("info string error: no network is loaded");
+    assert_eq!(session.wait("bestmove "), "bestmove (none)");
+    session.send("setoption name EvalFile value net");
+    session.send("go depth 2");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.quit();
+}
+
+/// A ponder search with a limit of its own goes on after the hit, and is answered when it has ended.
+#[test]
+fn ponderhit_lets_a_search_without_a_clock_finish() {
+    let mut session = Session::new();
+    session.send("go ponder depth 6");
+    session.send("ponderhit");
+    session.wait("info depth 6 ");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.quit();
+}
+
+/// A move is played even if the time is over before the search begins.
+#[test]
+fn uci_searches_before_it_looks_at_the_clock() {
+    let mut session = Session::new();
+    for limit in ["movetime 1", "wtime 1 btime 1", "movestogo 0 wtime 100 btime 100"] {
+        session.send(&format!("go {limit}"));
+        session.wait("info depth 1 ");
+        assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    }
+    session.quit();
+}
+
+#[test]
 fn uci_reports_errors_and_continues() {
     let mut session = Session::new();
     let mut check = |command: &str, expected: &str| {
@@ -319,9 +358,12 @@ fn uci_reports_errors_and_continues() {
     check("setoption name UCI_Chess960 value true", "Chess960 is not played");
     check("setoption name Contempt value 1", "no option \"Contempt\"");
     check("setoption name EvalFile value missing.nnue", "missing.nnue: no such file");
-    // No network is loaded, but the engine still answers.
-    check("go depth 2", "no network is loaded");
-    assert_eq!(session.wait("bestmove "), "bestmove (none)");
+    // The present network stays, and so it does at the default that GUIs send.
+    for value in ["", " <empty>"] {
+        session.send(&format!("setoption name EvalFile value{value}"));
+        session.send("go depth 2");
+        assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    }
     session.send("setoption name EvalFile value net");
     session.send("go depth 2");
     assert_ne!(session.wait("bestmove "), "bestmove (none)");

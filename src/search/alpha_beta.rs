@@ -295,7 +295,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         if self.nodes >= self.conditions.nodes {
             return None;
         }
-        if self.nodes.is_multiple_of(NODES_PER_TIME_CHECK) && self.is_stopped() {
+        // The first moves are searched in any case, so that there is a move to play.
+        if self.nodes > 0 && self.nodes.is_multiple_of(NODES_PER_TIME_CHECK) && self.is_stopped() {
             return None;
         }
         self.nodes += 1;

@@ -189,7 +189,8 @@ fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -
 
 /// Whether a limit forbids another iteration.
 fn is_limit_reached(limits: &Limits, value: i32, nodes: u64) -> bool {
-    let mate_found = limits.mate.is_some_and(|moves| value >= MATE_FOUND && MATE - value < 2 * moves as i32);
+    let mate_found =
+        limits.mate.is_some_and(|moves| value >= MATE_FOUND && i64::from(MATE - value) < 2 * i64::from(moves));
     let soft_limit_passed = |clock: &Clock| Instant::now().duration_since(clock.start) >= clock.soft;
     mate_found
         || limits.soft_nodes.is_some_and(|most| nodes >= most)

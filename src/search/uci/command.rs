@@ -74,6 +74,7 @@ fn parse_option(text: &str) -> Result<Command, String> {
     let Some(text) = text.strip_prefix("name ").map(str::trim) else {
         return Err("setoption name NAME value VALUE is expected".into());
     };
+    let text = text.strip_suffix(" value").unwrap_or(text);
     let (name, value) = text.split_once(" value ").map_or((text, ""), |(name, value)| (name.trim(), value.trim()));
     Ok(Command::SetOption { name: name.into(), value: value.into() })
 }
@@ -102,6 +103,8 @@ pub(super) struct GoCommand {
     pub(super) start: Instant,
     /// Stops this search only: a `stop` does not end searches requested after it.
     pub(super) stop: Arc<AtomicBool>,
+    /// Set when the opponent has played the expected move of a ponder search.
+    pub(super) ponder_hit: Arc<AtomicBool>,
     /// Whether `bestmove` waits for `stop`.
     pub(super) infinite: bool,
     pub(super) ponder: bool,
@@ -121,6 +124,7 @@ impl GoCommand {
         GoCommand {
             start: Instant::now(),
             stop: Arc::default(),
+            ponder_hit: Arc::default(),
             infinite: false,
             ponder: false,
             depth: None,
@@ -171,8 +175,14 @@ impl GoCommand {
             "btime" => self.remaining[1] = Some(millis),
             "winc" => self.increment[0] = millis,
             "binc" => self.increment[1] = millis,
-            _ => self.moves_to_go = Some(count),
+            // Some GUIs send 0 for the rest of the game.
+            _ => self.moves_to_go = (value > 0).then_some(count),
         }
+    }
+
+    /// Whether the search ends by itself, without a clock.
+    pub(super) const fn has_other_limit(&self) -> bool {
+        self.depth.is_some() || self.nodes.is_some() || self.mate.is_some()
     }
 
     /// The time limits of a search by `turn` that starts at `start`.

@@ -48,7 +48,13 @@ pub fn uci(
         let game = Game::new(Chess::default());
         let search = SearchThread { shared: &shared, load, network, game, options: Options::default() };
         scope.spawn(move || search.run(&queue));
-        let mut reader = CommandReader { shared: &shared, commands, stop_flags: Vec::new(), pondering: None };
+        let mut reader = CommandReader {
+            shared: &shared,
+            commands,
+            stop_flags: Vec::new(),
+            pondering: None,
+            move_overhead: DEFAULT_MOVE_OVERHEAD,
+        };
         let outcome = reader.run(input);
         reader.stop();
         shared.quit.store(true, Ordering::Relaxed);
@@ -102,6 +108,8 @@ struct CommandReader<'s, W> {
     stop_flags: Vec<Arc<AtomicBool>>,
     /// The last search, if it ponders.
     pondering: Option<GoCommand>,
+    /// The option `Move Overhead`.
+    move_overhead: Duration,
 }
 
 impl<W: Write + Send> CommandReader<'_, W> {
@@ -135,6 +143,13 @@ impl<W: Write + Send> CommandReader<'_, W> {
                 self.stop_flags.push(Arc::clone(&go.stop));
                 self.shared.searching.fetch_add(1, Ordering::AcqRel);
             }
+            Command::SetOption { name, value } => {
+                let mut options = Options { move_overhead: self.move_overhead, ..Options::default() };
+                // The search thread reports errors.
+                if options.set(name, value).is_ok() {
+                    self.move_overhead = options.move_overhead;
+                }
+            }
             _ => {}
         }
         // Sending cannot fail: the search thread ends only after this reader.
@@ -149,11 +164,16 @@ impl<W: Write + Send> CommandReader<'_, W> {
     /// The opponent has played the expected move: the ponder search's time starts now.
     fn ponder_hit(&mut self) {
         let Some(go) = self.pondering.take() else { return };
+        go.ponder_hit.store(true, Ordering::Relaxed);
         // The reader does not know whose turn it is and takes the shorter time of both clocks.
         let now = Instant::now();
         let clocks =
-            [Color::White, Color::Black].into_iter().filter_map(|turn| go.clock(turn, now, DEFAULT_MOVE_OVERHEAD));
-        let wait = clocks.map(|clock| clock.soft).min().unwrap_or_default();
+            [Color::White, Color::Black].into_iter().filter_map(|turn| go.clock(turn, now, self.move_overhead));
+        let wait = match clocks.map(|clock| clock.soft).min() {
+            Some(wait) => wait,
+            None if go.has_other_limit() => return,
+            None => Duration::ZERO,
+        };
         std::thread::spawn(move || {
             std::thread::sleep(wait);
             go.stop.store(true, Ordering::Relaxed);
@@ -176,16 +196,9 @@ impl<W: Write> SearchThread<'_, W> {
     /// Loads networks and executes commands with them. A searcher borrows its network, so each network has its own turn
     /// of the loop.
     fn run(mut self, queue: &Receiver<Command>) {
-        let mut next = self.network.take();
+        let mut loaded = self.network.take().and_then(|path| self.load_network(&path));
         loop {
-            let loaded = next.take().and_then(|path| match (self.load)(&path) {
-                Ok(network) => Some(network),
-                Err(message) => {
-                    self.shared.write_error(&message);
-                    None
-                }
-            });
-            next = match &loaded {
+            let next = match &loaded {
                 None => self.execute_commands(queue, None),
                 Some(PlayingNetwork { set, model }) => {
                     match Searcher::new(set, model, BackEnd::best(), self.options.megabytes) {
@@ -200,11 +213,21 @@ impl<W: Write> SearchThread<'_, W> {
             if next.is_none() {
                 return;
             }
+            loaded = next;
         }
     }
 
-    /// Executes commands until the option `EvalFile` is set, whose file is returned, or until the reader has ended.
-    fn execute_commands(&mut self, queue: &Receiver<Command>, mut searcher: Option<Searcher<'_>>) -> Option<PathBuf> {
+    fn load_network(&self, path: &Path) -> Option<PlayingNetwork> {
+        (self.load)(path).map_err(|message| self.shared.write_error(&message)).ok()
+    }
+
+    /// Executes commands until the option `EvalFile` loads a network, which is returned, or until the reader has ended. A
+    /// file that cannot be loaded leaves the present network.
+    fn execute_commands(
+        &mut self,
+        queue: &Receiver<Command>,
+        mut searcher: Option<Searcher<'_>>,
+    ) -> Option<PlayingNetwork> {
         while let Ok(command) = queue.recv() {
             let searcher = searcher.as_mut();
             match command {
@@ -220,13 +243,21 @@ impl<W: Write> SearchThread<'_, W> {
                 },
                 Command::Go(go) => self.go(searcher, &go),
                 Command::SetOption { name, value } if name.eq_ignore_ascii_case("EvalFile") => {
-                    return Some(PathBuf::from(value));
+                    // GUIs send the default of every option, which stands for no change.
+                    if !matches!(value.as_str(), "" | "<empty>")
+                        && let Some(network) = self.load_network(Path::new(&value))
+                    {
+                        return Some(network);
+                    }
                 }
                 Command::SetOption { name, value } => self.set_option(searcher, &name, &value),
                 Command::Bench(depth) => self.with_searcher(searcher, |searcher| {
                     searcher.set_stop_flag(Arc::clone(&self.shared.quit));
                     let result = bench(searcher, depth);
-                    self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
+                    // An interrupted bench has no signature.
+                    if !self.shared.quit.load(Ordering::Relaxed) {
+                        self.shared.write_line(&format!("{} nodes {} nps", result.nodes, result.nps()));
+                    }
                 }),
                 Command::Eval => self.with_searcher(searcher, |searcher| {
                     let score = searcher.evaluate(&self.game);
@@ -264,7 +295,8 @@ impl<W: Write> SearchThread<'_, W> {
             searcher.set_stop_flag(Arc::default());
         });
         // GUIs expect `bestmove` only after they have stopped an infinite search.
-        while (go.infinite || go.ponder) && !go.stop.load(Ordering::Relaxed) && !self.shared.is_output_closed() {
+        let is_awaited = || go.infinite || (go.ponder && !go.ponder_hit.load(Ordering::Relaxed));
+        while is_awaited() && !go.stop.load(Ordering::Relaxed) && !self.shared.is_output_closed() {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.shared.searching.fetch_sub(1, Ordering::AcqRel);
