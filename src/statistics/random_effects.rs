@@ -21,11 +21,11 @@ impl Effect {
 /// The random-effects mean with its 95% interval. Each effect yᵢ is the common mean plus a deviation of its own (the
 /// training seed, variance τ²) plus its error (the games, variance vᵢ).
 ///
-/// τ² is the estimate of DerSimonian and Laird (1986): with wᵢ = 1/vᵢ, ȳ = Σwᵢyᵢ/Σwᵢ and Q = Σwᵢ(yᵢ − ȳ)²,
-/// τ² = max(0, (Q − (k − 1)) / (Σwᵢ − Σwᵢ²/Σwᵢ)). The mean is μ = Σuᵢyᵢ/Σuᵢ with uᵢ = 1/(vᵢ + τ²), and its interval
-/// μ ± t · √(max(1, q) / Σuᵢ) with q = Σuᵢ(yᵢ − μ)²/(k − 1) at k − 1 degrees of freedom (Hartung and Knapp 2001; at
-/// least 1 after Knapp and Hartung 2003), which holds its level for few effects. For a single effect it is y ± 1.96 √v, which does not hold the
-/// deviation. `None` without effects or if one is not finite.
+/// τ² is the estimate of DerSimonian and Laird (1986): with wᵢ = 1/vᵢ, ȳ = Σwᵢyᵢ/Σwᵢ and Q = Σwᵢ(yᵢ − ȳ)², τ² = max(0,
+/// (Q − (k − 1)) / (Σwᵢ − Σwᵢ²/Σwᵢ)). The mean is μ = Σuᵢyᵢ/Σuᵢ with uᵢ = 1/(vᵢ + τ²), and its interval the wider of μ
+/// ± t · √(Σuᵢ(yᵢ − μ)² / ((k − 1) Σuᵢ)) at k − 1 degrees of freedom (Hartung and Knapp 2001), which holds its level
+/// for few effects but is narrow where they happen to agree, and μ ± 1.96 / √Σuᵢ (DerSimonian and Laird). For a single
+/// effect it is y ± 1.96 √v, which does not hold the deviation. `None` without effects or if one is not finite.
 #[must_use]
 pub fn random_effects_mean(effects: &[Effect]) -> Option<Estimate> {
     if effects.iter().any(|effect| !(effect.value.is_finite() && effect.variance.is_finite())) {
@@ -43,9 +43,9 @@ pub fn random_effects_mean(effects: &[Effect]) -> Option<Estimate> {
             let Weighted { mean, squares, total, .. } =
                 Weighted::of(effects, |effect| 1.0 / (effect.variance + between));
             let degrees = count - 1;
-            // At least the error of games and seeds as estimated, however close the effects happen to lie.
-            let error = ((squares / degrees as f64).max(1.0) / total).sqrt();
-            Some(Estimate { mean, interval: Some(student_t_quantile(CONFIDENCE, degrees) * error), count })
+            let interval = student_t_quantile(CONFIDENCE, degrees) * (squares / (degrees as f64 * total)).sqrt();
+            // However close the effects happen to lie, their own errors remain.
+            Some(Estimate { mean, interval: Some(interval.max(Z_95 / total.sqrt())), count })
         }
     }
 }
@@ -145,9 +145,9 @@ mod tests {
         let interval = |values: [f64; 2]| {
             random_effects_mean(&values.map(|value| effect(value, 100.0))).and_then(|mean| mean.interval).expect("two")
         };
-        let expected = student_t_quantile(CONFIDENCE, 1) * 50f64.sqrt();
+        let expected = Z_95 * 50f64.sqrt();
         assert!((interval([70.0, 70.0]) - expected).abs() < 1e-9);
-        assert!((interval([70.0, 70.1]) - expected).abs() < 1e-9);
+        assert!((interval([70.0, 71.0]) - expected).abs() < 1e-9);
     }
 
     /// Of 1,000 experiments, the interval holds the set's Elo in 95% or more, whether seeds differ or not. Where they do
