@@ -65,6 +65,10 @@ pub fn npm(version: &str, net: &str) -> Option<Engine> {
     if !node.is_ok_and(|output| output.status.success()) {
         return skip("node", "there is no node here");
     }
+    // See `Engine::start`.
+    if version == "12.0.0" && std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1) {
+        return skip("cores", "Stockfish 12's build for node does not start reliably on one core");
+    }
     let arguments = ["--no-experimental-fetch", "stockfish.js"].map(str::to_owned).to_vec();
     Some(Engine {
         program: "node".into(),
