@@ -372,6 +372,7 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
     }
 }
 
+/// The limit of every move in words, with each player's nodes where they differ.
 fn limit(settings: &MatchSettings, arguments: &Arguments, cost: Option<&CostRatio>) -> String {
     match (cost, arguments.equal_cost, &arguments.nodes[..]) {
         (Some(cost), Some(nodes), _) => {

@@ -84,7 +84,7 @@ struct StderrMonitor {
     /// Set while a training or a match runs, which then saves its state before it stops. Other steps are simply
     /// interrupted.
     graceful: Option<Graceful>,
-    /// When the present match's games were last told; `None` before its first game.
+    /// When the present match's progress was last reported; `None` before its first game.
     last_games: Mutex<Option<Instant>>,
     /// Every finished run.
     trained: Vec<TrainedRun>,

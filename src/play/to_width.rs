@@ -10,8 +10,9 @@ use super::{MatchError, MatchProgress, MatchResult, MatchSettings, play_match};
 const FIRST_PAIRS: u64 = 50;
 
 /// Plays a match of two players, or continues it, until half the 95% interval is at most `half_width` Elo, or
-/// `settings.pairs` pairs are played, or every opening where a repeated one gives the same game. The interval is looked at in few stages, each planned from the one before, and
-/// the stages depend on the results alone: a continued match ends where an uninterrupted one does.
+/// `settings.pairs` pairs are played, or every opening where a repeated one gives the same game. The interval is looked
+/// at in few stages, each planned from the one before, and the stages depend on the results alone: a continued match ends
+/// where an uninterrupted one does.
 ///
 /// # Errors
 /// As [`play_match`].

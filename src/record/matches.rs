@@ -72,7 +72,7 @@ pub struct MatchConditions {
     pub hash: u32,
     /// Digest of the search.
     pub search: String,
-    /// The match ended once the 95% interval was at most this wide to either side, in Elo.
+    /// The match ended once half the 95% interval was at most this, in Elo, or when its pairs were played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
 }
@@ -131,7 +131,7 @@ impl GameCounts {
 /// The cost of a node in processor time. The values are medians over rounds in which the two networks take turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostRatio {
-    /// Of the first and the second network.
+    /// Of the first and the second network; in an experiment the reference is the first.
     pub nanoseconds_per_node: [f64; 2],
     /// The first network's nanoseconds divided by the second's: the second searches `ratio` times as many nodes.
     pub ratio: f64,
