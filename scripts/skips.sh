@@ -3,4 +3,7 @@
 # wrote to (FSBENCH_SKIPS).
 set -euo pipefail
 [ -s "$1" ] || exit 0
-printf '%d tests skipped: %s\n' "$(wc -l <"$1")" "$(sort "$1" | paste -sd '@' | sed 's/@/; /g')"
+count=$(wc -l <"$1")
+noun=tests
+[ "$count" != 1 ] || noun=test
+printf '%d %s skipped: %s\n' "$count" "$noun" "$(sort "$1" | paste -sd '@' | sed 's/@/; /g')"
