@@ -340,6 +340,20 @@ fn uci_searches_before_it_looks_at_the_clock() {
     session.quit();
 }
 
+/// Every `go` is answered by a `bestmove`; unknown words in it are ignored.
+#[test]
+fn uci_answers_wrong_go_commands() {
+    let mut session = Session::new();
+    session.send("go depth x");
+    assert_eq!(session.wait("info"), "info string error: go depth takes a number, not \"x\"");
+    assert_eq!(session.wait("bestmove "), "bestmove (none)");
+    session.send("go quickly depth 2");
+    assert_eq!(session.wait("info"), "info string error: go does not know \"quickly\" and ignores it");
+    session.wait("info depth 2 ");
+    assert_ne!(session.wait("bestmove "), "bestmove (none)");
+    session.quit();
+}
+
 #[test]
 fn uci_reports_errors_and_continues() {
     let mut session = Session::new();
@@ -349,8 +363,6 @@ fn uci_reports_errors_and_continues() {
         assert!(line.contains(expected), "{command}: {line}");
     };
     check("castle", "unknown command \"castle\"");
-    check("go depth x", "go depth takes a number, not \"x\"");
-    check("go quickly", "go does not know \"quickly\"");
     check("position fen 8/8/8 w - - 0 1", "position fen 8/8/8");
     check("position startpos moves e2e5", "move 1, e2e5: not a legal move");
     check("setoption name Threads value 4", "from 1 to 1");

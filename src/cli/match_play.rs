@@ -18,7 +18,7 @@ use crate::pipeline::uci::EngineSpec;
 use crate::play::{
     Adjudication, CostRatio, Interval, MatchError, MatchEstimate, MatchResult, MatchSettings, MoveLimit, PairingResult,
     Pairs, Player, PlayerIdentity, PlayerKind, PlayerSetup, Rating, SprtOutcome, Termination, TournamentType,
-    equal_cost, parse_time_control, play_match, ratings,
+    are_bounded, equal_cost, parse_time_control, play_match, ratings,
 };
 use crate::record::{machine, read_json, write_json};
 use crate::search::{TranspositionTable, search_digest};
@@ -110,6 +110,9 @@ struct Document {
     pairings: Vec<PairingDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sprt: Option<SprtOutcome>,
+    /// Whether the games bound all ratings; only with more than two players.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratings_bounded: Option<bool>,
     /// Empty with two players.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ratings: Vec<Rating>,
@@ -362,6 +365,7 @@ fn document(result: MatchResult, settings: &MatchSettings, cost: Option<CostRati
         equal_cost: cost,
         first: pairings[0].clone(),
         sprt: settings.sprt.map(|test| test.outcome(pairings[0].pairs)),
+        ratings_bounded: several.then(|| are_bounded(arguments.players.len(), &result.pairings)),
         ratings: if several { ratings(arguments.players.len(), &result.pairings, settings.seed) } else { Vec::new() },
         pairings,
         terminations: result
@@ -405,6 +409,9 @@ fn text(document: &Document, arguments: &Arguments) -> String {
     if !document.ratings.is_empty() {
         let rows = document.ratings.iter().map(|rating| vec![name(rating.player), interval(&rating.elo)]);
         let _ = write!(out, "\n{}\n", table(&["player", "Elo"], rows));
+    }
+    if document.ratings_bounded == Some(false) {
+        let _ = writeln!(out, "some players took no point from the others: their ratings are bounds, play more games");
     }
     let _ = writeln!(out, "\n{}, {} openings, 95% intervals over pairs", document.limit, document.openings.count);
     for player in document.players.iter().filter(|player| player.lost_on_time > 0) {

@@ -8,11 +8,10 @@ use super::executor::{MatchMonitor, MatchRequest, MatchSetup, StepError};
 use super::match_settings::MatchMeasure;
 use crate::engine::Model;
 use crate::net::NetFile;
-use crate::pipeline::generate::{Book, BookOrder, BookSpec};
 use crate::pipeline::sample_openings;
 use crate::play::{
-    Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerKind, PlayerSetup,
-    PlayerWork, Termination, TournamentType, equal_cost, play_match, play_to_width,
+    Adjudication, MatchError, MatchResult, MatchSettings, MoveLimit, NetworkPlayer, Player, PlayerIdentity, PlayerKind,
+    PlayerSetup, PlayerWork, Termination, TournamentType, equal_cost, open_book, play_match, play_to_width,
 };
 use crate::record::{
     CostRatio, GameCounts, Machine, MatchConditions, MatchKind, MatchOpenings, MatchPlayer, MatchRecord, machine,
@@ -23,7 +22,7 @@ use crate::search::search_digest;
 /// Reads the book of a match.
 pub(super) fn match_setup(openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {
     let path = openings.map_or_else(sample_openings, |path| Ok(path.to_path_buf()))?;
-    let book = Book::open(&BookSpec { path, order: BookOrder::Random, plies })?;
+    let book = open_book(path, plies)?;
     Ok(MatchSetup { openings: book.facts.blake3, count: book.facts.openings, search: search_digest().into() })
 }
 
@@ -133,7 +132,12 @@ fn record(
     };
     let side = |index: usize| {
         let PlayerWork { moves, nodes: searched, seconds, .. } = result.work[index];
-        MatchPlayer { network: networks[index].clone(), node_limit: nodes[index], moves, nodes: searched, seconds }
+        let eval_scale = match result.identities[index] {
+            PlayerIdentity::Network { eval_scale, .. } => Some(eval_scale),
+            PlayerIdentity::Engine { .. } => None,
+        };
+        let (network, node_limit) = (networks[index].clone(), nodes[index]);
+        MatchPlayer { network, eval_scale, node_limit, moves, nodes: searched, seconds }
     };
     let [wins, draws, losses] = result.games[0];
     let adjudicated = result.terminations.iter().filter(|(kind, _)| *kind == Termination::Adjudication);

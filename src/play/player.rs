@@ -53,8 +53,17 @@ pub struct NetworkPlayer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlayerIdentity {
-    Network { hash: String, features: String, nodes: Option<u64> },
-    Engine { engine: EngineIdentity, nodes: Option<u64> },
+    Network {
+        hash: String,
+        features: String,
+        /// The factor of [`crate::search::EvalScale`].
+        eval_scale: f64,
+        nodes: Option<u64>,
+    },
+    Engine {
+        engine: EngineIdentity,
+        nodes: Option<u64>,
+    },
 }
 
 /// How players are set up.

@@ -53,6 +53,30 @@ pub fn ratings(players: usize, results: &[PairingResult], seed: Seed) -> Vec<Rat
     elo.into_iter().enumerate().map(rating).collect()
 }
 
+/// Whether the games bound every rating difference: any two players are linked by others of whom each took points from
+/// the next. Otherwise only the prior keeps some ratings finite.
+#[must_use]
+pub fn are_bounded(players: usize, results: &[PairingResult]) -> bool {
+    let scored = |result: &PairingResult| {
+        let [.., second_lost_all] = result.pairs.counts();
+        let [first_lost_all, ..] = result.pairs.counts();
+        let total = result.pairs.total();
+        let by_first = (first_lost_all < total).then_some((result.first, result.second));
+        let by_second = (second_lost_all < total).then_some((result.second, result.first));
+        [by_first, by_second]
+    };
+    let links: Vec<(usize, usize)> = results.iter().flat_map(scored).flatten().collect();
+    let reaches_all = |link: fn(&(usize, usize)) -> (usize, usize)| {
+        let mut reached = vec![false; players];
+        reached[0] = true;
+        for _ in 0..players {
+            links.iter().map(link).for_each(|(from, to)| reached[to] |= reached[from]);
+        }
+        reached.into_iter().all(|reached| reached)
+    };
+    reaches_all(|&link| link) && reaches_all(|&(from, to)| (to, from))
+}
+
 /// Draws the same number of pairs with replacement.
 fn resample(result: &PairingResult, rng: &mut impl RngExt) -> PairingResult {
     let counts = result.pairs.counts();
@@ -124,6 +148,19 @@ mod tests {
         let Interval { value, low, high } = found[1].elo;
         assert!((value - 190.85).abs() < 0.02, "{value}");
         assert!(low < value && value < high && high - low < 20.0, "{low} {high}");
+    }
+
+    #[test]
+    fn ratings_are_bounded_where_points_link_all_players() {
+        let (even, won) = ([1, 1, 1, 1, 1], [0, 0, 0, 0, 9]);
+        let check = |results: &[PairingResult], expected| assert_eq!(are_bounded(3, results), expected, "{results:?}");
+        check(&[result(0, 1, even), result(1, 2, even)], true);
+        check(&[result(0, 1, even), result(1, 2, won)], false);
+        // The third player has not played.
+        check(&[result(0, 1, even), result(1, 2, [0; 5])], false);
+        check(&[result(0, 1, won), result(1, 2, won)], false);
+        // Each beat the next in a circle.
+        check(&[result(0, 1, won), result(1, 2, won), result(2, 0, won)], true);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Games are counted in the order of their numbers, so the result of a match at a node limit, and where a sequential
 //! test stops it, do not depend on how many are played at once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use super::scoreboard::{MatchProgress, PlayerWork, Scoreboard, Totals};
 use super::{MatchError, MatchSettings};
 use crate::pipeline::generate::{Book, BookFacts, BookOrder, BookSpec};
 use crate::pipeline::uci::Engine;
-use crate::search::search_digest;
+use crate::search::{EvalScale, search_digest};
 use crate::text::distinct_names;
 
 /// The games of a match, counted.
@@ -46,7 +46,7 @@ pub fn play_match(
     progress: &mut dyn FnMut(&MatchProgress),
 ) -> Result<MatchResult, MatchError> {
     settings.check(players)?;
-    let book = open_book(settings)?;
+    let book = open_book(settings.openings.clone(), settings.opening_plies)?;
     settings.check_book(book.facts.openings)?;
     let identities = identities(players, settings)?;
     let names: Vec<&str> = players.iter().map(|player| player.name.as_str()).collect();
@@ -96,9 +96,12 @@ pub fn play_match(
     })
 }
 
-pub(super) fn open_book(settings: &MatchSettings) -> Result<Book, MatchError> {
-    let spec = BookSpec { path: settings.openings.clone(), order: BookOrder::Random, plies: settings.opening_plies };
-    Ok(Book::open(&spec)?)
+/// Reads a match's openings. `plies`: cut the openings of a PGN file after so many.
+///
+/// # Errors
+/// When the file cannot be read or holds no openings.
+pub fn open_book(path: PathBuf, plies: Option<u16>) -> Result<Book, MatchError> {
+    Ok(Book::open(&BookSpec { path, order: BookOrder::Random, plies })?)
 }
 
 fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<PlayerIdentity>, MatchError> {
@@ -106,6 +109,9 @@ fn identities(players: &[Player], settings: &MatchSettings) -> Result<Vec<Player
         PlayerKind::Network(network) => Ok(PlayerIdentity::Network {
             hash: network.hash.clone(),
             features: network.set.identity().to_string(),
+            eval_scale: EvalScale::of_model(&network.set, &network.model)
+                .map_err(|error| MatchError::player(player, &error))?
+                .factor(),
             nodes: player.nodes,
         }),
         PlayerKind::Engine(spec) => {

@@ -25,7 +25,7 @@ pub fn play_to_width(
     progress: &mut dyn FnMut(&MatchProgress),
 ) -> Result<MatchResult, MatchError> {
     let most = match settings.limit.is_reproducible() {
-        true => settings.pairs.min(open_book(settings)?.facts.openings),
+        true => settings.pairs.min(open_book(settings.openings.clone(), settings.opening_plies)?.facts.openings),
         false => settings.pairs,
     };
     let mut pairs = FIRST_PAIRS.min(most);

@@ -96,6 +96,9 @@ pub struct MatchOpenings {
 pub struct MatchPlayer {
     /// BLAKE3 hash of the network's file, in hexadecimal.
     pub network: String,
+    /// Factor from the network's internal units to the search's centipawns; `None` in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval_scale: Option<f64>,
     /// Limit of nodes per move.
     pub node_limit: u64,
     /// Moves that were searched.

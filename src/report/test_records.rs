@@ -68,6 +68,7 @@ fn match_result(&(name, features, _, update, .., loss): &SetFacts, seed: Seed, k
     };
     let player = |name: &str, node_limit: u64, nps: f64| MatchPlayer {
         network: name.repeat(3),
+        eval_scale: Some(0.25),
         node_limit,
         moves: 4_000,
         nodes: 4_000 * node_limit,

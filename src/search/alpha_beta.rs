@@ -13,12 +13,14 @@ use super::correction::CorrectionKeys;
 use super::eval_scale::EvalScale;
 use super::history::{CONTINUATIONS, Histories, PieceTo};
 use super::limits::{Clock, NODES_PER_TIME_CHECK};
-use super::move_loop::reduction_table;
 use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
 
 use crate::chess::{BoardChange, PackedMove, key_after};
 use crate::engine::Evaluator;
+
+/// Halfmove clock from which stored values no longer cut: the table does not know the clock.
+pub(super) const NEAR_FIFTY_MOVES: u32 = 90;
 
 /// A position to search, with its alpha-beta window.
 #[derive(Copy, Clone)]
@@ -121,10 +123,16 @@ pub(super) struct AlphaBeta<'s, 'n> {
     pub(super) stack: [StackEntry; MAX_PLY + 2],
     /// The best line from each ply.
     lines: Vec<Vec<Move>>,
+    /// Depth of the iteration.
+    root_depth: usize,
     /// The last root move of this iteration that raised alpha.
-    pub(super) raised_alpha: Option<Move>,
-    /// Late move reductions by depth and number of moves searched.
-    pub(super) reductions: Vec<[i32; 64]>,
+    pub(super) raised_alpha: Option<RootLine>,
+}
+
+/// A root move's line and value.
+pub(super) struct RootLine {
+    pub(super) line: Vec<Move>,
+    pub(super) value: i32,
 }
 
 impl<'s, 'n> AlphaBeta<'s, 'n> {
@@ -152,8 +160,8 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
             repetition_start: 0,
             stack: [StackEntry::EMPTY; MAX_PLY + 2],
             lines: vec![Vec::new(); MAX_PLY + 1],
+            root_depth: 0,
             raised_alpha: None,
-            reductions: reduction_table(),
         }
     }
 
@@ -174,19 +182,28 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         &self.lines[0]
     }
 
-    /// The best root move of an interrupted iteration, if a move had raised alpha.
-    pub(super) fn interrupted_best(&self) -> Option<Move> {
-        self.raised_alpha
+    /// The best root move of an unfinished iteration, if a move has raised alpha.
+    pub(super) fn take_raised_alpha(&mut self) -> Option<RootLine> {
+        self.raised_alpha.take()
     }
 
-    /// Searches the root to `depth` within a window.
-    pub(super) fn search_root(&mut self, depth: i32, alpha: i32, beta: i32) -> Option<i32> {
+    /// Begins the iteration of this depth.
+    pub(super) fn begin_iteration(&mut self, depth: i32) {
+        self.root_depth = depth as usize;
         self.raised_alpha = None;
+    }
+
+    /// Searches the root to the iteration's depth within a window.
+    pub(super) fn search_root(&mut self, alpha: i32, beta: i32) -> Option<i32> {
         self.seldepth = 0;
+        self.stack[..2].iter_mut().for_each(|entry| entry.cutoffs = 0);
         let (root, key) = (self.root.clone(), self.keys.last().copied().unwrap_or_default());
-        let value = self.search(Node { position: &root, key, ply: 0, alpha, beta }, depth, false)?;
-        self.raised_alpha = None;
-        Some(value)
+        self.search(Node { position: &root, key, ply: 0, alpha, beta }, self.root_depth as i32, false)
+    }
+
+    /// Whether a line may be extended: extensions at most double its depth.
+    pub(super) fn may_extend(&self, ply: usize) -> bool {
+        ply < 2 * self.root_depth
     }
 
     /// The value of a node: exact within the window, a bound outside. `cut_node`: a beta cutoff is expected.
@@ -196,7 +213,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         self.clear_line(ply);
         let in_check = position.is_check();
         // Check extension.
-        let mut depth = depth + i32::from(in_check && !is_root);
+        let mut depth = depth + i32::from(in_check && !is_root && self.may_extend(ply));
         if depth <= 0 {
             return self.quiescence(node);
         }
@@ -220,7 +237,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         if let Some(entry) = entry
             && !is_pv
             && entry.depth >= depth
-            && position.halfmoves() < 90
+            && position.halfmoves() < NEAR_FIFTY_MOVES
             && let Some(value) = entry.cutoff(node)
         {
             if value >= node.beta {
@@ -231,7 +248,6 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         let facts = self.facts(node, cut_node, in_check, entry);
         self.stack[ply + 1].killers = [PackedMove::NONE; 2];
         self.stack[ply + 2].cutoffs = 0;
-        self.stack[ply].double_extensions = if is_root { 0 } else { self.stack[ply - 1].double_extensions };
         if !is_pv
             && !in_check
             && !is_singular_search

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use shakmaty::{Chess, Position};
 
 use super::score::LARGEST_EVAL;
-use crate::engine::Evaluator;
+use crate::engine::{BackEnd, EngineError, Evaluator, Model, Strategy};
+use crate::features::FeatureSet;
 
 /// Factor from a network's internal score units to the search's centipawns, stored in 1/65,536.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,14 @@ impl EvalScale {
     #[must_use]
     pub fn factor(self) -> f64 {
         f64::from(self.0) / Self::ONE
+    }
+
+    /// A network's factor, the same on every back end.
+    ///
+    /// # Errors
+    /// When the network was made for another feature set.
+    pub fn of_model(set: &FeatureSet, model: &Model) -> Result<EvalScale, EngineError> {
+        Ok(EvalScale::of(&mut Evaluator::new(set, model, Strategy::LazyCached, BackEnd::best())?))
     }
 
     /// Determines a network's factor from its scores of fixed positions: all positions one legal move after a bench

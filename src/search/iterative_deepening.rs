@@ -7,7 +7,7 @@ use std::time::Instant;
 use shakmaty::{Move, Position};
 
 use super::Game;
-use super::alpha_beta::{AlphaBeta, StopConditions};
+use super::alpha_beta::{AlphaBeta, RootLine, StopConditions};
 use super::eval_scale::EvalScale;
 use super::history::Histories;
 use super::limits::{Clock, Limits};
@@ -42,6 +42,14 @@ pub struct SearchResult {
     pub depth: u32,
     /// Moves made.
     pub nodes: u64,
+}
+
+impl SearchResult {
+    fn set_line(&mut self, line: &[Move], value: i32) {
+        self.best = line.first().copied().or(self.best);
+        self.ponder = line.get(1).copied();
+        self.score = Score::of(value);
+    }
 }
 
 /// Searches games with one network. Keeps its tables from move to move.
@@ -131,22 +139,23 @@ impl<'a> Searcher<'a> {
         let deepest = limits.depth.unwrap_or(MAX_PLY as u32 - 1).clamp(1, MAX_PLY as u32 - 1);
         let mut value = 0;
         for depth in 1..=deepest {
-            let Some(new_value) = search_iteration(&mut search, depth as i32, value) else { break };
+            search.begin_iteration(depth as i32);
+            let Some(new_value) = search_iteration(&mut search, depth as i32, value) else {
+                // An interrupted iteration may have found a better move already.
+                if let Some(RootLine { line, value }) = search.take_raised_alpha() {
+                    result.set_line(&line, value);
+                }
+                break;
+            };
             value = new_value;
             let line = search.principal_variation().to_vec();
-            result.best = line.first().copied().or(result.best);
-            result.ponder = line.get(1).copied();
-            (result.score, result.depth) = (Score::of(value), depth);
+            result.set_line(&line, value);
+            result.depth = depth;
             let (nodes, hashfull, seldepth) = (search.nodes(), search.hashfull(), search.seldepth());
             observe(&Iteration { depth, seldepth, score: result.score, nodes, hashfull, line });
             if is_limit_reached(limits, value, nodes) {
                 break;
             }
-        }
-        // An interrupted iteration may have found a better move already.
-        if let Some(best) = search.interrupted_best() {
-            result.best = Some(best);
-            result.ponder = None;
         }
         result.nodes = search.nodes();
         result
@@ -171,7 +180,7 @@ fn search_iteration(search: &mut AlphaBeta<'_, '_>, depth: i32, previous: i32) -
         (alpha, beta) = ((previous - width).max(-INFINITE), (previous + width).min(INFINITE));
     }
     loop {
-        let value = search.search_root(depth, alpha, beta)?;
+        let value = search.search_root(alpha, beta)?;
         if value <= alpha && alpha > -INFINITE {
             beta = i32::midpoint(alpha, beta);
             alpha = (value - width).max(-INFINITE);

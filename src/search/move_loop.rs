@@ -1,13 +1,15 @@
 //! Search of a node's moves: pruning, extensions, late move reductions and the update of tables after a cutoff.
 
+use std::sync::LazyLock;
+
 use shakmaty::{Color, Move, MoveList, Position};
 
 use crate::chess::PackedMove;
 
-use super::alpha_beta::{AlphaBeta, Node, NodeFacts, has_pieces};
+use super::alpha_beta::{AlphaBeta, Node, NodeFacts, RootLine, has_pieces};
 use super::history::{PieceTo, bonus};
 use super::move_picker::{MovePicker, OrderingHints, is_noisy};
-use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, to_table};
+use super::score::{INFINITE, MATE, MATE_FOUND, to_table};
 use super::see::see_at_least;
 use super::transposition::{Bound, TableEntry};
 
@@ -41,37 +43,43 @@ enum Singularity {
     MultiCut(i32),
 }
 
-/// Moves of a node that were searched and gave no cutoff.
+/// Moves of a node that were searched and did not raise alpha.
 #[derive(Default)]
 struct FailedMoves {
     quiet: MoveList,
     noisy: MoveList,
 }
 
+impl FailedMoves {
+    fn push(&mut self, candidate: &Candidate) {
+        let moves = if candidate.is_noisy { &mut self.noisy } else { &mut self.quiet };
+        moves.push(candidate.mv);
+    }
+}
+
 impl AlphaBeta<'_, '_> {
     /// Searches the moves of a node in order until one gives a beta cutoff.
     pub(super) fn search_moves(&mut self, mut node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<i32> {
-        let Node { position, key, ply, beta, .. } = node;
+        let Node { position, ply, alpha: first_alpha, beta, .. } = node;
         let (is_root, turn) = (ply == 0, position.turn());
-        let excluded = self.stack[ply].excluded;
+        let is_singular_search = self.stack[ply].excluded.is_some();
         let earlier = self.earlier_moves(ply);
         let mut picker = self.move_picker(node, facts);
         if picker.is_empty() {
             return Some(if facts.in_check { -MATE + ply as i32 } else { 0 });
         }
-        let (mut best, mut best_move, mut bound) = (-INFINITE, PackedMove::NONE, Bound::Upper);
-        let mut best_is_noisy = false;
+        let (mut value, mut best, mut bound) = (-INFINITE, None, Bound::Upper);
         let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
         let has_pieces = has_pieces(position);
         while let Some((mv, is_losing)) = picker.next() {
             let (packed, is_noisy) = (PackedMove::of(mv), is_noisy(mv));
-            if packed == excluded || (skip_quiets && !is_noisy) {
+            if packed == self.stack[ply].excluded || (skip_quiets && !is_noisy) {
                 continue;
             }
             let history = if is_noisy { 0 } else { self.histories.quiet(mv, turn, &earlier) };
-            let reduction = self.reduction(depth, searched);
+            let reduction = reduction(depth, searched);
             let candidate = Candidate { mv, is_noisy, is_losing, history, searched, reduction };
-            if !is_root && best > -MATE_FOUND && has_pieces {
+            if !is_root && value > -MATE_FOUND && has_pieces {
                 let pruning = prune_move(node, depth, facts, &candidate);
                 skip_quiets |= pruning == MovePruning::SkipAllQuiets;
                 if pruning != MovePruning::Search {
@@ -82,43 +90,55 @@ impl AlphaBeta<'_, '_> {
                 Singularity::Extend(plies) => plies,
                 Singularity::MultiCut(value) => return Some(value),
             };
-            let value = self.search_move(node, depth - 1 + extension, facts, &candidate)?;
+            self.stack[ply].double_extensions = self.double_extensions(ply) + i32::from(extension == 2);
+            let move_value = self.search_move(node, depth - 1 + extension, facts, &candidate)?;
             searched += 1;
-            best = best.max(value);
-            if value > node.alpha {
-                node.alpha = value;
-                best_move = packed;
-                best_is_noisy = is_noisy;
-                bound = Bound::Exact;
-                self.extend_line(ply, mv);
-                if is_root {
-                    self.raised_alpha = Some(mv);
-                }
+            value = value.max(move_value);
+            if move_value <= node.alpha {
+                failed.push(&candidate);
+                continue;
+            }
+            (node.alpha, best, bound) = (move_value, Some(mv), Bound::Exact);
+            self.extend_line(ply, mv);
+            if is_root {
+                self.raised_alpha = Some(RootLine { line: self.principal_variation().to_vec(), value });
             }
             if node.alpha >= beta {
                 bound = Bound::Lower;
                 self.stack[ply].cutoffs += 1;
-                self.reward_cutoff(node, mv, depth, facts, searched, &failed);
                 break;
             }
-            if is_noisy { failed.noisy.push(mv) } else { failed.quiet.push(mv) }
         }
-        if best == -INFINITE {
+        if value == -INFINITE {
             // The excluded move was the only one.
             return Some(node.alpha);
         }
-        if bound == Bound::Upper && !excluded.is_some() && ply > 0 && (depth >= 4 || facts.is_pv) {
+        if let Some(mv) = best {
+            // More where the evaluation did not expect it.
+            let is_surprise = !facts.in_check && facts.eval <= first_alpha;
+            self.reward_best(node, mv, depth + i32::from(is_surprise), searched, &failed);
+        } else if !is_singular_search && !is_root && (depth >= 4 || facts.is_pv) {
             self.reward_refutation(node, depth);
         }
-        if !excluded.is_some() {
-            let (score, was_pv) = (to_table(best, ply), facts.was_pv);
-            let entry = TableEntry { mv: best_move, score, eval: facts.raw_eval, depth, bound, was_pv };
-            self.table.store(key, &entry);
-            if !best_is_noisy {
-                self.learn_correction(best, bound, depth, facts);
-            }
+        if !is_singular_search {
+            self.store(node, depth, facts, value, best, bound);
         }
-        Some(best)
+        Some(value)
+    }
+
+    /// Stores a node's value in the transposition table, and the error of its static evaluation.
+    fn store(&mut self, node: Node<'_>, depth: i32, facts: &NodeFacts, value: i32, best: Option<Move>, bound: Bound) {
+        let (mv, score) = (best.map_or(PackedMove::NONE, PackedMove::of), to_table(value, node.ply));
+        let entry = TableEntry { mv, score, eval: facts.raw_eval, depth, bound, was_pv: facts.was_pv };
+        self.table.store(node.key, &entry);
+        if !best.is_some_and(is_noisy) {
+            self.learn_correction(value, bound, depth, facts);
+        }
+    }
+
+    /// Double extensions on the line to this ply.
+    fn double_extensions(&self, ply: usize) -> i32 {
+        if ply == 0 { 0 } else { self.stack[ply - 1].double_extensions }
     }
 
     /// Corrects the static evaluation of similar positions by a node's value, if its bound says that they differ.
@@ -162,7 +182,7 @@ impl AlphaBeta<'_, '_> {
         }) else {
             return Some(Singularity::Extend(0));
         };
-        if ply == 0 || depth < 6 || ply >= 2 * MAX_PLY / 3 {
+        if ply == 0 || depth < 6 || !self.may_extend(ply) {
             return Some(Singularity::Extend(0));
         }
         let target = entry.score - 2 * depth;
@@ -176,8 +196,7 @@ impl AlphaBeta<'_, '_> {
         // The shallow search has written to this ply's line.
         self.clear_line(ply);
         if value < target {
-            let is_clear = !facts.is_pv && value < target - 20 && self.stack[ply].double_extensions < 6;
-            self.stack[ply].double_extensions += i32::from(is_clear);
+            let is_clear = !facts.is_pv && value < target - 20 && self.double_extensions(ply) < 6;
             return Some(Singularity::Extend(1 + i32::from(is_clear)));
         }
         Some(Singularity::Extend(if entry.score >= beta {
@@ -219,20 +238,11 @@ impl AlphaBeta<'_, '_> {
         Some(value)
     }
 
-    /// Rewards the move that gave a beta cutoff and penalises the moves searched before it.
-    fn reward_cutoff(
-        &mut self,
-        node: Node<'_>,
-        mv: Move,
-        depth: i32,
-        facts: &NodeFacts,
-        searched: i32,
-        failed: &FailedMoves,
-    ) {
+    /// Rewards the best move of a node, which raised alpha, and penalises the moves that did not.
+    fn reward_best(&mut self, node: Node<'_>, mv: Move, depth: i32, searched: i32, failed: &FailedMoves) {
         let (turn, ply) = (node.position.turn(), node.ply);
         let earlier = self.earlier_moves(ply);
-        // More where the evaluation did not expect it.
-        let bonus = bonus(depth + i32::from(!facts.in_check && facts.eval <= node.alpha));
+        let bonus = bonus(depth);
         if is_noisy(mv) {
             self.histories.update_capture(mv, turn, bonus);
         } else {
@@ -303,10 +313,6 @@ impl AlphaBeta<'_, '_> {
         r += 512 * i32::from(facts.table_move_is_noisy);
         (r >> 10).clamp(0, depth - 1)
     }
-
-    fn reduction(&self, depth: i32, searched: i32) -> i32 {
-        self.reductions[depth.clamp(0, 63) as usize][searched.clamp(0, 63) as usize]
-    }
 }
 
 /// Decides whether a move can be skipped, once the node has a move that does not lose to a mate.
@@ -337,10 +343,13 @@ fn prune_move(node: Node<'_>, depth: i32, facts: &NodeFacts, candidate: &Candida
     }
 }
 
-/// Late move reductions by depth and number of moves searched, in 1/1024 ply.
-pub(super) fn reduction_table() -> Vec<[i32; 64]> {
-    let logarithm = |n: usize| libm::log(n.max(1) as f64);
-    (0..64)
-        .map(|depth| std::array::from_fn(|searched| (768.0 + logarithm(depth) * logarithm(searched) * 455.0) as i32))
-        .collect()
+/// Late move reduction by depth and number of moves searched before, in 1/1024 ply.
+fn reduction(depth: i32, searched: i32) -> i32 {
+    static REDUCTIONS: LazyLock<Vec<[i32; 64]>> = LazyLock::new(|| {
+        let logarithm = |n: usize| libm::log(n.max(1) as f64);
+        let at_depth =
+            |depth| std::array::from_fn(|searched| (768.0 + logarithm(depth) * logarithm(searched) * 455.0) as i32);
+        (0..64).map(at_depth).collect()
+    });
+    REDUCTIONS[depth.clamp(0, 63) as usize][searched.clamp(0, 63) as usize]
 }

@@ -4,7 +4,7 @@ use shakmaty::{Chess, Move, MoveList, Position, Role};
 
 use crate::chess::PackedMove;
 
-use super::alpha_beta::{AlphaBeta, Node};
+use super::alpha_beta::{AlphaBeta, NEAR_FIFTY_MOVES, Node};
 use super::history::PieceTo;
 use super::move_picker::{MovePicker, OrderingHints, is_noisy};
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
@@ -29,6 +29,7 @@ impl AlphaBeta<'_, '_> {
         let entry = self.table.probe(key);
         if let Some(entry) = entry
             && !node.is_pv()
+            && position.halfmoves() < NEAR_FIFTY_MOVES
             && let Some(value) = entry.cutoff(node)
         {
             return Some(value);

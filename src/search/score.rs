@@ -9,8 +9,9 @@ pub const MAX_PLY: usize = 128;
 pub(super) const INFINITE: i32 = 32_000;
 /// Score of a mate on the board; a mate in n plies scores n less.
 pub(super) const MATE: i32 = 31_000;
-/// Scores of at least this absolute value are mates.
-pub(super) const MATE_FOUND: i32 = MATE - MAX_PLY as i32;
+/// Scores of at least this absolute value are mates. A stored mate of up to [`MAX_PLY`] plies counts from its position,
+/// which is up to [`MAX_PLY`] plies from the root.
+pub(super) const MATE_FOUND: i32 = MATE - 2 * MAX_PLY as i32;
 /// Largest static evaluation.
 pub(super) const LARGEST_EVAL: i32 = MATE_FOUND - 1;
 /// Stands for a missing static evaluation (the side to move is in check).

@@ -1,7 +1,7 @@
 //! Static exchange evaluation (SEE): the material that a series of captures on one square wins.
 
 use shakmaty::attacks::{bishop_attacks, rook_attacks};
-use shakmaty::{Bitboard, Board, Color, Move, Role};
+use shakmaty::{Bitboard, Board, Color, Move, Role, Square};
 
 /// A piece's value in an exchange, in centipawns. The king's is so high that it always captures last.
 pub(super) const fn see_value(role: Role) -> i32 {
@@ -19,12 +19,15 @@ const ROLES_BY_VALUE: [Role; 6] = [Role::Pawn, Role::Knight, Role::Bishop, Role:
 /// Whether the static exchange evaluation of `mv` is at least `threshold` centipawns.
 ///
 /// After the move both sides capture on its target square with their least valuable attacker and stop when a capture no
-/// longer pays. Pins are ignored. Castling and en passant count 0. A promotion by `mv` counts; promotions in later
-/// captures do not.
+/// longer pays. Pins are ignored. Castling counts 0. A promotion by `mv` counts; promotions in later captures do not.
 #[must_use]
 pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> bool {
-    let Move::Normal { from, to, capture, promotion, role } = mv else {
-        return threshold <= 0;
+    let (from, to, captured_square, capture, promotion, role) = match mv {
+        Move::Normal { from, to, capture, promotion, role } => (from, to, to, capture, promotion, role),
+        Move::EnPassant { from, to } => {
+            (from, to, Square::from_coords(to.file(), from.rank()), Some(Role::Pawn), None, Role::Pawn)
+        }
+        Move::Castle { .. } | Move::Put { .. } => return threshold <= 0,
     };
     let gained = capture.map_or(0, see_value) + promotion.map_or(0, |piece| see_value(piece) - see_value(Role::Pawn));
     let surplus = gained - threshold;
@@ -36,7 +39,7 @@ pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> boo
     if balance <= 0 {
         return true;
     }
-    let mut occupied = board.occupied().without(from).with(to);
+    let mut occupied = board.occupied().without(from).without(captured_square).with(to);
     let diagonal_sliders = board.bishops_and_queens();
     let straight_sliders = board.rooks_and_queens();
     let mut attackers =
@@ -69,7 +72,7 @@ pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> boo
     }
 }
 
-fn least_valuable(board: &Board, pieces: Bitboard) -> Option<(Role, shakmaty::Square)> {
+fn least_valuable(board: &Board, pieces: Bitboard) -> Option<(Role, Square)> {
     ROLES_BY_VALUE.into_iter().find_map(|role| Some((role, (pieces & board.by_role(role)).first()?)))
 }
 
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
     use crate::chess::{legal_move, parse_fen, random_game};
     use crate::units::Seed;
-    use shakmaty::{Position, Square};
+    use shakmaty::Position;
 
     /// SEE by recursion: each side may capture on `target` with its least valuable attacker or stop. Ignores pins and
     /// promotions.
@@ -98,23 +101,26 @@ mod tests {
     /// For every move of random positions except promotions, the largest threshold reached is the recursive SEE.
     #[test]
     fn equals_recursive_see() {
-        let mut captures = 0;
+        let (mut captures, mut en_passant) = (0, 0);
         for game in 0..300 {
             let mut rng = Seed(8).stream("exchange", game);
             for (position, _) in random_game(&mut rng, 120) {
                 for mv in &position.legal_moves() {
-                    let Move::Normal { capture, from, to, role, promotion: None } = *mv else { continue };
-                    let mut after = position.board().clone();
-                    after.discard_piece_at(from);
-                    after.set_piece_at(to, shakmaty::Piece { color: position.turn(), role });
-                    let gain = capture.map_or(0, see_value) - recursive_see(&after, position.turn().other(), to);
+                    if mv.is_castle() || mv.is_promotion() {
+                        continue;
+                    }
+                    let capture = mv.capture();
+                    let mut after = position.clone();
+                    after.play_unchecked(*mv);
+                    let gain = capture.map_or(0, see_value) - recursive_see(after.board(), after.turn(), mv.to());
                     let at_least = |threshold| see_at_least(position.board(), position.turn(), *mv, threshold);
                     assert!(at_least(gain) && !at_least(gain + 1), "{mv:?} {gain} in {:?}", position.board());
                     captures += u32::from(capture.is_some());
+                    en_passant += u32::from(mv.is_en_passant());
                 }
             }
         }
-        assert!(captures > 1_000, "{captures}");
+        assert!(captures > 1_000 && en_passant > 10, "{captures} {en_passant}");
     }
 
     #[test]
@@ -130,5 +136,8 @@ mod tests {
         check("4k3/8/3p4/4p3/8/8/8/4RK2 w - - 0 1", "e1e5", -400);
         check("4r1k1/4r3/8/4p3/8/8/4R3/4R1K1 w - - 0 1", "e2e5", -400);
         check("7k/P7/8/8/8/8/8/K7 w - - 0 1", "a7a8q", 875);
+        // En passant, unprotected; protected by a rook behind the captured pawn.
+        check("7k/8/8/3pP3/8/8/8/K7 w - d6 0 1", "e5d6", 100);
+        check("3r3k/8/8/3pP3/8/8/8/K7 w - d6 0 1", "e5d6", 0);
     }
 }

@@ -29,7 +29,7 @@ pub(super) enum Command {
     NewGame,
     /// The text after `position`.
     Position(String),
-    Go(GoCommand),
+    Go(Box<GoCommand>),
     SetOption {
         name: String,
         value: String,
@@ -55,7 +55,7 @@ impl Input {
             "uci" => Command::Uci,
             "ucinewgame" => Command::NewGame,
             "position" => Command::Position(rest.into()),
-            "go" => Command::Go(GoCommand::parse(words)?),
+            "go" => Command::Go(Box::new(GoCommand::parse(words))),
             "setoption" => parse_option(rest)?,
             "bench" => match words.next().map_or(Ok(BENCH_DEPTH), str::parse) {
                 Ok(depth) if (1..=30).contains(&depth) => Command::Bench(depth),
@@ -117,6 +117,10 @@ pub(super) struct GoCommand {
     increment: [Duration; 2],
     moves_to_go: Option<u32>,
     search_moves: Vec<String>,
+    /// Messages about words that are not known and are ignored, as the protocol demands.
+    pub(super) warnings: Vec<String>,
+    /// Why the command cannot be executed. It is answered nonetheless.
+    error: Option<String>,
 }
 
 impl GoCommand {
@@ -135,10 +139,12 @@ impl GoCommand {
             increment: [Duration::ZERO; 2],
             moves_to_go: None,
             search_moves: Vec::new(),
+            warnings: Vec::new(),
+            error: None,
         }
     }
 
-    fn parse(words: SplitWhitespace<'_>) -> Result<GoCommand, String> {
+    fn parse(words: SplitWhitespace<'_>) -> GoCommand {
         let mut go = GoCommand::new();
         let mut words = words.peekable();
         while let Some(word) = words.next() {
@@ -153,14 +159,15 @@ impl GoCommand {
                 }
                 "depth" | "nodes" | "mate" | "movetime" | "wtime" | "btime" | "winc" | "binc" | "movestogo" => {
                     let number = words.next().unwrap_or_default();
-                    let value: i64 =
-                        number.parse().map_err(|_| format!("go {word} takes a number, not \"{number}\""))?;
-                    go.set(word, value);
+                    match number.parse() {
+                        Ok(value) => go.set(word, value),
+                        Err(_) => go.error = Some(format!("go {word} takes a number, not \"{number}\"")),
+                    }
                 }
-                _ => return Err(format!("go does not know \"{word}\"")),
+                _ => go.warnings.push(format!("go does not know \"{word}\" and ignores it")),
             }
         }
-        Ok(go)
+        go
     }
 
     fn set(&mut self, word: &str, value: i64) {
@@ -197,6 +204,9 @@ impl GoCommand {
 
     /// The limits of the search in a game. The clock does not run in infinite and ponder searches.
     pub(super) fn limits(&self, game: &Game, options: &Options) -> Result<Limits, String> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
+        }
         let legal =
             |text: &String| game.parse_uci(text).ok_or_else(|| format!("go searchmoves {text}: not a legal move here"));
         let search_moves = self.search_moves.iter().map(legal).collect::<Result<Vec<Move>, String>>()?;

@@ -107,7 +107,7 @@ struct CommandReader<'s, W> {
     /// Stop flags of the searches requested.
     stop_flags: Vec<Arc<AtomicBool>>,
     /// The last search, if it ponders.
-    pondering: Option<GoCommand>,
+    pondering: Option<Box<GoCommand>>,
     /// The option `Move Overhead`.
     move_overhead: Duration,
 }
@@ -289,6 +289,7 @@ impl<W: Write> SearchThread<'_, W> {
 
     fn go(&self, searcher: Option<&mut Searcher<'_>>, go: &GoCommand) {
         let mut best = "(none)".into();
+        go.warnings.iter().for_each(|message| self.shared.write_error(message));
         self.with_searcher(searcher, |searcher| {
             searcher.set_stop_flag(Arc::clone(&go.stop));
             best = self.search(searcher, go);
@@ -320,14 +321,14 @@ impl<W: Write> SearchThread<'_, W> {
                 go.stop.store(true, Ordering::Relaxed);
             }
         });
-        let SearchResult { best, ponder, nodes, .. } = result;
+        let SearchResult { best, ponder, score, nodes, .. } = result;
         // All nodes count, also those of an iteration that was interrupted.
         if let (Some(mut end), Some(best)) = (last, best)
             && nodes > end.nodes
         {
-            end.nodes = nodes;
+            (end.nodes, end.score) = (nodes, score);
             if end.line.first() != Some(&best) {
-                end.line = vec![best];
+                end.line = [best].into_iter().chain(ponder).collect();
             }
             self.shared.write_line(&info_line(&end, go.start.elapsed()));
         }
