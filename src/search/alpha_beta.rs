@@ -201,6 +201,11 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         self.search(Node { position: &root, key, ply: 0, alpha, beta }, self.root_depth as i32, false)
     }
 
+    /// Double extensions on the line to this ply.
+    pub(super) fn double_extensions(&self, ply: usize) -> i32 {
+        if ply == 0 { 0 } else { self.stack[ply - 1].double_extensions }
+    }
+
     /// Whether a line may be extended: extensions at most double its depth.
     pub(super) fn may_extend(&self, ply: usize) -> bool {
         ply < 2 * self.root_depth
@@ -248,6 +253,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         let facts = self.facts(node, cut_node, in_check, entry);
         self.stack[ply + 1].killers = [PackedMove::NONE; 2];
         self.stack[ply + 2].cutoffs = 0;
+        self.stack[ply].double_extensions = self.double_extensions(ply);
         if !is_pv
             && !in_check
             && !is_singular_search

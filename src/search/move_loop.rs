@@ -136,11 +136,6 @@ impl AlphaBeta<'_, '_> {
         }
     }
 
-    /// Double extensions on the line to this ply.
-    fn double_extensions(&self, ply: usize) -> i32 {
-        if ply == 0 { 0 } else { self.stack[ply - 1].double_extensions }
-    }
-
     /// Corrects the static evaluation of similar positions by a node's value, if its bound says that they differ.
     fn learn_correction(&mut self, value: i32, bound: Bound, depth: i32, facts: &NodeFacts) {
         let Some(keys) = &facts.correction_keys else { return };
