@@ -60,7 +60,7 @@ impl FailedMoves {
 impl AlphaBeta<'_, '_> {
     /// Searches the moves of a node in order until one gives a beta cutoff.
     pub(super) fn search_moves(&mut self, mut node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<i32> {
-        let Node { position, ply, alpha: first_alpha, beta, .. } = node;
+        let Node { position, ply, beta, .. } = node;
         let (is_root, turn) = (ply == 0, position.turn());
         let is_singular_search = self.stack[ply].excluded.is_some();
         let earlier = self.earlier_moves(ply);
@@ -106,6 +106,9 @@ impl AlphaBeta<'_, '_> {
             if node.alpha >= beta {
                 bound = Bound::Lower;
                 self.stack[ply].cutoffs += 1;
+                // More where the evaluation did not expect it.
+                let is_surprise = !facts.in_check && facts.eval <= move_value;
+                self.reward_cutoff(node, mv, depth + i32::from(is_surprise), searched, &failed);
                 break;
             }
         }
@@ -113,11 +116,7 @@ impl AlphaBeta<'_, '_> {
             // The excluded move was the only one.
             return Some(node.alpha);
         }
-        if let Some(mv) = best {
-            // More where the evaluation did not expect it.
-            let is_surprise = !facts.in_check && facts.eval <= first_alpha;
-            self.reward_best(node, mv, depth + i32::from(is_surprise), searched, &failed);
-        } else if !is_singular_search && !is_root && (depth >= 4 || facts.is_pv) {
+        if best.is_none() && !is_singular_search && !is_root && (depth >= 4 || facts.is_pv) {
             self.reward_refutation(node, depth);
         }
         if !is_singular_search {
@@ -233,8 +232,8 @@ impl AlphaBeta<'_, '_> {
         Some(value)
     }
 
-    /// Rewards the best move of a node, which raised alpha, and penalises the moves that did not.
-    fn reward_best(&mut self, node: Node<'_>, mv: Move, depth: i32, searched: i32, failed: &FailedMoves) {
+    /// Rewards the move that gave a beta cutoff and penalises the moves that did not raise alpha.
+    fn reward_cutoff(&mut self, node: Node<'_>, mv: Move, depth: i32, searched: i32, failed: &FailedMoves) {
         let (turn, ply) = (node.position.turn(), node.ply);
         let earlier = self.earlier_moves(ply);
         let bonus = bonus(depth);
