@@ -114,21 +114,23 @@ fn perft_to_depth_5() {
     check_perft(5);
 }
 
+/// Forward pruning may hide a mate at the depth of its last move; a few plies deeper it is found.
 #[test]
 fn mates_are_found() {
     let check = |fen: &str, depth: u32, moves: i32, first: &[&str]| {
-        let result = search(&game(fen), &Limits { depth: Some(depth), ..Limits::default() });
+        let mate = u32::try_from(moves).ok();
+        let result = search(&game(fen), &Limits { depth: Some(depth), mate, ..Limits::default() });
         assert_eq!(result.score, Score::Mate(moves), "{fen}");
         assert!(first.contains(&notation(result.best).as_str()), "{fen}: {:?}", result.best);
     };
     check("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 3, 1, &["d1d8"]);
     // Two rooks on a bare king.
-    check("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 10, 2, &["a2a7", "b1b7"]);
+    check("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1", 14, 2, &["a2a7", "b1b7"]);
     // A smothered mate with a queen sacrifice.
-    check("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 10, 2, &["b3g8"]);
-    check("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1", 12, 3, &["f6a6"]);
-    check("3r4/pR2N3/2pkb3/5p2/8/2B5/qP3PPP/4R1K1 w - - 1 1", 12, 3, &["c3e5"]);
-    check("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1", 12, 3, &["f8c5"]);
+    check("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", 14, 2, &["b3g8"]);
+    check("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1", 16, 3, &["f6a6"]);
+    check("3r4/pR2N3/2pkb3/5p2/8/2B5/qP3PPP/4R1K1 w - - 1 1", 16, 3, &["c3e5"]);
+    check("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1", 16, 3, &["f8c5"]);
     // The side to move is mated in one by every reply.
     check("7k/1R6/8/8/8/8/8/R5K1 b - - 0 1", 6, -1, &["h8g8"]);
 }
