@@ -58,8 +58,7 @@ pub fn ratings(players: usize, results: &[PairingResult], seed: Seed) -> Vec<Rat
 #[must_use]
 pub fn are_bounded(players: usize, results: &[PairingResult]) -> bool {
     let scored = |result: &PairingResult| {
-        let [.., second_lost_all] = result.pairs.counts();
-        let [first_lost_all, ..] = result.pairs.counts();
+        let [first_lost_all, .., second_lost_all] = result.pairs.counts();
         let total = result.pairs.total();
         let by_first = (first_lost_all < total).then_some((result.first, result.second));
         let by_second = (second_lost_all < total).then_some((result.second, result.first));
