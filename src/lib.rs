@@ -14,6 +14,8 @@ pub mod text;
 
 pub mod output;
 
+pub mod cpu;
+
 pub mod chess;
 
 pub mod features;

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use bytemuck::{Pod, Zeroable};
 use shakmaty::{Chess, Move, Position, Role, Square};
 
 /// Origin (bits 0–5), target (6–11; the rook's square when castling) and promotion (12–14: 0 none, 1 knight … 4 queen).
 /// The kind of move depends on the position.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct PackedMove(u16);
 
 impl PackedMove {

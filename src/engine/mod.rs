@@ -14,7 +14,7 @@ mod refresh_rule;
 pub mod simd;
 mod strategy;
 
-pub use aligned::AlignedVec;
+pub use aligned::{AlignedVec, HugePageTable};
 pub use evaluator::{BucketScore, EngineError, Evaluation, Evaluator};
 pub use ft_permute::ft_permute;
 pub use model::{Model, Scratch};

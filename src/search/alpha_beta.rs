@@ -13,6 +13,7 @@ use super::correction::CorrectionKeys;
 use super::eval_scale::EvalScale;
 use super::history::{CONTINUATIONS, Histories, PieceTo};
 use super::limits::{Clock, NODES_PER_TIME_CHECK};
+use super::move_picker::MoveStack;
 use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
 
@@ -121,6 +122,7 @@ pub(super) struct AlphaBeta<'s, 'n> {
     /// Index of the first key after the last null move: repetitions do not reach across it.
     pub(super) repetition_start: usize,
     pub(super) stack: [StackEntry; MAX_PLY + 2],
+    pub(super) move_stack: MoveStack,
     /// The best line from each ply.
     lines: Vec<Vec<Move>>,
     /// Depth of the iteration.
@@ -159,6 +161,7 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
             game_keys: game.keys().len(),
             repetition_start: 0,
             stack: [StackEntry::EMPTY; MAX_PLY + 2],
+            move_stack: MoveStack::default(),
             lines: vec![Vec::new(); MAX_PLY + 1],
             root_depth: 0,
             raised_alpha: None,
@@ -266,7 +269,10 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         if depth >= 4 && !is_singular_search && !has_table_move && (is_pv || cut_node) {
             depth -= 1;
         }
-        self.search_moves(node, depth, &facts)
+        let mut picker = self.move_picker(node, &facts);
+        let value = self.search_moves(node, depth, &facts, &mut picker);
+        picker.finish(&mut self.move_stack);
+        value
     }
 
     /// Evaluates the position, unless the table knows the evaluation, and collects the other facts.
@@ -325,8 +331,9 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         let change = BoardChange::of(mv, before.turn());
         let mut after = before.clone();
         after.play_unchecked(mv);
-        self.evaluator.play(before.board(), &change, after.board());
         let key = key_after(key, before, &change, &after);
+        self.table.prefetch(key);
+        self.evaluator.play(before.board(), &change, after.board());
         self.keys.push(key);
         Some((after, key))
     }

@@ -59,21 +59,26 @@ impl FailedMoves {
 
 impl AlphaBeta<'_, '_> {
     /// Searches the moves of a node in order until one gives a beta cutoff.
-    pub(super) fn search_moves(&mut self, mut node: Node<'_>, depth: i32, facts: &NodeFacts) -> Option<i32> {
+    pub(super) fn search_moves(
+        &mut self,
+        mut node: Node<'_>,
+        depth: i32,
+        facts: &NodeFacts,
+        picker: &mut MovePicker,
+    ) -> Option<i32> {
         let Node { position, ply, beta, .. } = node;
         let (is_root, turn) = (ply == 0, position.turn());
         let is_singular_search = self.stack[ply].excluded.is_some();
         let earlier = self.earlier_moves(ply);
-        let mut picker = self.move_picker(node, facts);
         if picker.is_empty() {
             return Some(if facts.in_check { -MATE + ply as i32 } else { 0 });
         }
         let (mut value, mut best, mut bound) = (-INFINITE, None, Bound::Upper);
         let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
         let has_pieces = has_pieces(position);
-        while let Some((mv, is_losing)) = picker.next() {
+        while let Some((mv, is_losing)) = picker.next(&mut self.move_stack, position, self.histories, skip_quiets) {
             let (packed, is_noisy) = (PackedMove::of(mv), is_noisy(mv));
-            if packed == self.stack[ply].excluded || (skip_quiets && !is_noisy) {
+            if packed == self.stack[ply].excluded {
                 continue;
             }
             let history = if is_noisy { 0 } else { self.histories.quiet(mv, turn, &earlier) };
@@ -148,16 +153,17 @@ impl AlphaBeta<'_, '_> {
         }
     }
 
-    fn move_picker(&self, node: Node<'_>, facts: &NodeFacts) -> MovePicker {
+    pub(super) fn move_picker(&mut self, node: Node<'_>, facts: &NodeFacts) -> MovePicker {
         let Node { position, ply, .. } = node;
-        let moves = if ply == 0 { self.root_moves.iter().copied().collect() } else { position.legal_moves() };
         let hints = OrderingHints {
             table_move: facts.entry.map_or(PackedMove::NONE, |entry| entry.mv),
             killers: self.stack[ply].killers,
             earlier: self.earlier_moves(ply),
-            histories: self.histories,
         };
-        MovePicker::all_moves(moves, position, &hints)
+        match ply {
+            0 => MovePicker::all_moves(&mut self.move_stack, self.root_moves, hints),
+            _ => MovePicker::all_moves(&mut self.move_stack, &position.legal_moves(), hints),
+        }
     }
 
     /// Tests the table move by a shallow search without it. If every other move stays clearly below its score, the move

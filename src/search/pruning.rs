@@ -42,6 +42,7 @@ impl AlphaBeta<'_, '_> {
         self.stack[ply].made = None;
         self.stack[ply].quiet = None;
         let key = key_after_null(node.key, position);
+        self.table.prefetch(key);
         let repetition_start = std::mem::replace(&mut self.repetition_start, self.keys.len());
         self.keys.push(key);
         let child = Node { position: &passed, key, ply: ply + 1, alpha: -beta, beta: 1 - beta };

@@ -61,10 +61,14 @@ impl AlphaBeta<'_, '_> {
         }
         let mut evasions = 0;
         let (mut best_move, mut bound) = (PackedMove::NONE, Bound::Upper);
-        while let Some((mv, is_losing)) = picker.next() {
+        loop {
+            // In check, one quiet evasion is enough, and a losing one is not searched, once a move avoids the mate.
+            let avoids_mate = best > -MATE_FOUND;
+            let skip_quiets = avoids_mate && evasions >= 1;
+            let picked = picker.next(&mut self.move_stack, position, self.histories, skip_quiets);
+            let Some((mv, is_losing)) = picked else { break };
             if in_check {
-                // One quiet evasion is enough, and a losing one is not searched, once a move avoids the mate.
-                if best > -MATE_FOUND && (is_losing || !is_noisy(mv) && evasions >= 1) {
+                if avoids_mate && is_losing {
                     continue;
                 }
             } else if let Some(most) = prune_capture(node, mv, eval) {
@@ -94,20 +98,20 @@ impl AlphaBeta<'_, '_> {
         if bound == Bound::Lower {
             best = towards_beta(best, beta);
         }
+        picker.finish(&mut self.move_stack);
         let score = to_table(best, ply);
         self.table.store(key, &TableEntry { mv: best_move, score, eval: raw_eval, depth: 0, bound, was_pv });
         Some(best)
     }
 
     /// Captures and promotions to a queen; in check, all evasions.
-    fn quiescence_moves(&self, node: Node<'_>, table_move: PackedMove, in_check: bool) -> MovePicker {
+    fn quiescence_moves(&mut self, node: Node<'_>, table_move: PackedMove, in_check: bool) -> MovePicker {
         let position = node.position;
         if in_check {
-            let (killers, earlier) = ([PackedMove::NONE; 2], self.earlier_moves(node.ply));
-            let hints = OrderingHints { table_move, killers, earlier, histories: self.histories };
-            MovePicker::all_moves(position.legal_moves(), position, &hints)
+            let hints = OrderingHints { table_move, earlier: self.earlier_moves(node.ply), ..OrderingHints::default() };
+            MovePicker::all_moves(&mut self.move_stack, &position.legal_moves(), hints)
         } else {
-            MovePicker::captures(noisy_moves(position), position.turn(), table_move, self.histories)
+            MovePicker::captures(&mut self.move_stack, &noisy_moves(position), table_move)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Static exchange evaluation (SEE): the material that a series of captures on one square wins.
 
-use shakmaty::attacks::{bishop_attacks, rook_attacks};
+use shakmaty::attacks::{bishop_attacks, king_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, Board, Color, Move, Role, Square};
 
 /// A piece's value in an exchange, in centipawns. The king's is so high that it always captures last.
@@ -42,8 +42,13 @@ pub fn see_at_least(board: &Board, turn: Color, mv: Move, threshold: i32) -> boo
     let mut occupied = board.occupied().without(from).without(captured_square).with(to);
     let diagonal_sliders = board.bishops_and_queens();
     let straight_sliders = board.rooks_and_queens();
-    let mut attackers =
-        (board.attacks_to(to, Color::White, occupied) | board.attacks_to(to, Color::Black, occupied)) & occupied;
+    let pawns = |color: Color| pawn_attacks(color.other(), to) & board.pawns() & board.by_color(color);
+    let mut attackers = (pawns(Color::White) | pawns(Color::Black))
+        | (knight_attacks(to) & board.knights())
+        | (king_attacks(to) & board.kings())
+        | (bishop_attacks(to, occupied) & diagonal_sliders)
+        | (rook_attacks(to, occupied) & straight_sliders);
+    attackers &= occupied;
     let mut side = turn;
     // Whether the side that moved first would reach the threshold if the captures ended here.
     let mut reached = true;

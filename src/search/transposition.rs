@@ -1,6 +1,10 @@
 //! The transposition table: results of earlier searches by Zobrist key.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::chess::PackedMove;
+use crate::cpu;
+use crate::engine::HugePageTable;
 
 use super::alpha_beta::Node;
 use super::score::{LARGEST_EVAL, from_table};
@@ -58,7 +62,8 @@ impl TableEntry {
 }
 
 /// An entry as stored, in 12 bytes.
-#[derive(Copy, Clone, Default)]
+#[derive(Copy, Clone, Pod, Zeroable)]
+#[repr(C)]
 struct PackedEntry {
     /// Lower half of the position's key. The upper half determines the bucket.
     key_half: u32,
@@ -85,13 +90,16 @@ const BUCKET_ENTRIES: usize = 5;
 const AGES: u8 = 32;
 
 /// The entries with one table index: one cache line.
-#[derive(Copy, Clone, Default)]
-#[repr(align(64))]
-struct Bucket([PackedEntry; BUCKET_ENTRIES]);
+#[derive(Copy, Clone, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Bucket {
+    entries: [PackedEntry; BUCKET_ENTRIES],
+    padding: u32,
+}
 
 /// A hash table of fixed size. Entries of older searches and of lower depth are replaced first.
 pub struct TranspositionTable {
-    buckets: Vec<Bucket>,
+    buckets: HugePageTable<Bucket>,
     age: u8,
 }
 
@@ -105,12 +113,12 @@ impl TranspositionTable {
     #[must_use]
     pub fn new(megabytes: usize) -> TranspositionTable {
         let buckets = megabytes.clamp(1, Self::MAX_MEGABYTES) * (1 << 20) / size_of::<Bucket>();
-        TranspositionTable { buckets: vec![Bucket::default(); buckets], age: 0 }
+        TranspositionTable { buckets: HugePageTable::zeroed(buckets), age: 0 }
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        self.buckets.fill(Bucket::default());
+        self.buckets.fill(Bucket::zeroed());
         self.age = 0;
     }
 
@@ -124,7 +132,7 @@ impl TranspositionTable {
     pub fn hashfull(&self) -> u32 {
         let sample = &self.buckets[..self.buckets.len().min(200)];
         let is_current = |entry: &&PackedEntry| !entry.is_empty() && entry.age() == self.age;
-        let used = sample.iter().flat_map(|bucket| &bucket.0).filter(is_current).count();
+        let used = sample.iter().flat_map(|bucket| &bucket.entries).filter(is_current).count();
         (used * 1000 / (sample.len() * BUCKET_ENTRIES)) as u32
     }
 
@@ -132,10 +140,15 @@ impl TranspositionTable {
         ((u128::from(key) * self.buckets.len() as u128) >> 64) as usize
     }
 
+    /// Prefetches the entries of the position with this key.
+    pub(super) fn prefetch(&self, key: u64) {
+        cpu::prefetch(&self.buckets[self.index(key)]);
+    }
+
     /// The entry of the position with this key.
     pub(super) fn probe(&self, key: u64) -> Option<TableEntry> {
         let bucket = &self.buckets[self.index(key)];
-        let entry = bucket.0.iter().find(|entry| entry.key_half == key as u32 && !entry.is_empty())?;
+        let entry = bucket.entries.iter().find(|entry| entry.key_half == key as u32 && !entry.is_empty())?;
         let bound = match entry.age_and_bound & 3 {
             1 => Bound::Upper,
             2 => Bound::Lower,
@@ -159,7 +172,7 @@ impl TranspositionTable {
             let age_difference = (AGES + age - entry.age()) % AGES;
             if entry.is_empty() { i32::MIN } else { i32::from(entry.depth) - 4 * i32::from(age_difference) }
         };
-        let entries = &mut self.buckets[index].0;
+        let entries = &mut self.buckets[index].entries;
         let same = entries.iter().position(|stored| stored.key_half == key_half && !stored.is_empty());
         let least_valuable = || (0..BUCKET_ENTRIES).min_by_key(|&at| replacement_value(&entries[at])).unwrap_or(0);
         let at = same.unwrap_or_else(least_valuable);
@@ -189,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_bucket_is_a_cache_line() {
-        assert_eq!((size_of::<PackedEntry>(), size_of::<Bucket>()), (12, 64));
+        assert_eq!((size_of::<PackedEntry>(), size_of::<Bucket>()), (12, cpu::CACHE_LINE));
     }
 
     #[test]

@@ -1,5 +1,4 @@
 //! The samples of a batch, from a mapped file or from a binpack that is decoded window by window.
-#![allow(unsafe_code, reason = "prefetching takes a pointer")]
 
 use std::ops::Range;
 
@@ -7,6 +6,7 @@ use super::ServiceError;
 use super::binpack_batches::{BinpackBatches, WindowRange};
 use super::mapped_batches::{MappedBatch, MappedBatches, Paging};
 use super::schedule::Schedule;
+use crate::cpu::prefetch;
 use crate::data::{Fsd, Record};
 
 impl Paging for Fsd {
@@ -98,22 +98,4 @@ impl BatchSamples<'_> {
             }
         }
     }
-}
-
-/// Prefetches a record's cache lines; does nothing on other CPUs than x86-64.
-#[inline(always)]
-fn prefetch(record: &Record) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = std::ptr::from_ref(record).cast::<i8>();
-        // SAFETY: x86-64 always has SSE. `start` and `start + BYTES - 1` are the first and last byte of `record`, so
-        // the offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(start);
-            _mm_prefetch::<_MM_HINT_T0>(start.add(Record::BYTES - 1));
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = record;
 }

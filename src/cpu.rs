@@ -1,0 +1,26 @@
+//! Hints to the CPU.
+#![allow(unsafe_code, reason = "prefetching takes a pointer")]
+
+/// Bytes that a CPU moves between memory and its cache at once.
+pub const CACHE_LINE: usize = 64;
+
+/// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on other CPUs than x86-64.
+#[inline(always)]
+pub fn prefetch<T>(value: &T) {
+    const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 2 * CACHE_LINE) }
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(value).cast::<i8>();
+        // SAFETY: x86-64 always has SSE. `start` and `start + size_of::<T>() - 1` are the first and last byte of
+        // `value`, so the offset stays in its allocation. A prefetch is a hint: it reads no value and never faults.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(start);
+            if size_of::<T>() > 1 && align_of::<T>() < size_of::<T>() {
+                _mm_prefetch::<_MM_HINT_T0>(start.add(size_of::<T>() - 1));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
