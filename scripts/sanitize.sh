@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the library's unit tests, except the trainer's, under AddressSanitizer, which finds reads and writes outside
 # allocated memory. Needs a nightly toolchain. Builds into its own folder in the cache; the first build takes minutes.
+# Of the packages, fsbench alone is instrumented, with what it inlines; blocks that others allocate are guarded too.
 #
 #   scripts/sanitize.sh [TEST…]   run only the tests whose name contains one of these words
 #   FSBENCH_CACHE                 the cache, as for setup.sh
@@ -27,9 +28,11 @@ compgen -G "$runtime/librustc*asan*" >/dev/null ||
 cache=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/sanitize}
 # `ub-checks` makes the standard library check the preconditions of its unsafe functions: alignment, length, no overlap.
-export RUSTFLAGS="-Zsanitizer=address -Zub-checks=yes ${RUSTFLAGS:-}"
+flags='["-Zsanitizer=address", "-Zub-checks=yes"]'
 # A finding ends the run. Leaks are not reported: a test leaks on purpose what a killed process would leave behind.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1}
 # With --target, build scripts and macros are built without the sanitizer.
-cargo +nightly test --release --target "$host" --no-default-features --lib -- "$@" || exit 1
+cargo +nightly test --release --target "$host" --no-default-features --lib \
+  -Zprofile-rustflags --config "profile.release.package.fsbench.rustflags=$flags" \
+  --config 'profile.release.package."*".opt-level=1' -- "$@" || exit 1
 echo "sanitize: no finding"
