@@ -103,8 +103,8 @@ fn one_loss(options: &EvalLoss, out: f64, score: Option<f64>, sample: &Sample) -
     Some((sigmoid(out / options.output_scale) - target).abs().powf(options.power))
 }
 
-/// The classes of a position, from the letters of its FEN: pieces left, ply, material, king, kings.
-fn classes(sample: &Sample) -> [String; 5] {
+/// The classes of a position, from the letters of its FEN: pieces left, ply, material, score, king, kings.
+fn classes(sample: &Sample, score: Option<f64>) -> [Option<String>; 6] {
     let board = Fen::from_position(&sample.position, shakmaty::EnPassantMode::Legal).to_string();
     let board = board.split(' ').next().unwrap().to_owned();
     let pieces = board.chars().filter(char::is_ascii_alphabetic).count();
@@ -149,7 +149,17 @@ fn classes(sample: &Sample) -> [String; 5] {
         _ => "f-h, rank 1-2",
     };
     let kings = if (own.0 < 4) == (other.0 < 4) { "same half" } else { "opposite halves" };
-    [pieces, ply, material.into(), place.into(), kings.into()]
+    let score = score.map(|score| match score.abs() {
+        ..50.0 => "0-49",
+        50.0..100.0 => "50-99",
+        100.0..200.0 => "100-199",
+        200.0..400.0 => "200-399",
+        400.0..800.0 => "400-799",
+        _ => "800 and more",
+    });
+    let known = [Some(pieces), Some(ply), Some(material.into()), score.map(Into::into)];
+    let [pieces, ply, material, score] = known;
+    [pieces, ply, material, score, Some(place.into()), Some(kings.into())]
 }
 
 /// The mean, and its variance with games as clusters.
@@ -167,11 +177,12 @@ fn close(found: f64, expected: f64, unit: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-6 * expected.abs().max(unit), "{what}: {found} against {expected}");
 }
 
-fn check_classes(found: [(&str, &[SubsetLoss]); 5], samples: &[&Sample], values: &[f64], unit: f64) {
+fn check_classes(found: [(&str, &[SubsetLoss]); 6], samples: &[(&Sample, Option<f64>)], values: &[f64], unit: f64) {
     for (division, (heading, list)) in found.into_iter().enumerate() {
         let mut expected: BTreeMap<String, (u64, f64)> = BTreeMap::new();
-        for (sample, value) in samples.iter().zip(values) {
-            let (count, sum) = expected.entry(classes(sample)[division].clone()).or_default();
+        for ((sample, score), value) in samples.iter().zip(values) {
+            let Some(class) = classes(sample, *score)[division].clone() else { continue };
+            let (count, sum) = expected.entry(class).or_default();
             (*count, *sum) = (*count + 1, *sum + value);
         }
         assert_eq!(list.len(), expected.len(), "{heading}: {list:?}");
@@ -223,6 +234,7 @@ fn losses_equal_a_direct_computation() {
         let expected: Vec<Vec<Option<f64>>> = (0..networks.len()).map(losses).collect();
         let judged: Vec<&Sample> =
             samples.iter().zip(&expected[0]).filter(|(_, loss)| loss.is_some()).map(|(sample, _)| sample).collect();
+        let scored: Vec<(&Sample, Option<f64>)> = judged.iter().map(|sample| (*sample, score(sample))).collect();
         let values = |network: usize| expected[network].iter().flatten().copied().collect::<Vec<f64>>();
         let with_games = |values: &[f64]| judged.iter().map(|s| s.game).zip(values.iter().copied()).collect::<Vec<_>>();
 
@@ -239,7 +251,7 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&values));
             close(network.loss, mean, large, "loss");
             close(network.interval.unwrap(), T11 * variance.sqrt(), large, "interval");
-            check_classes(network.by.by_criterion(), &judged, &values, large);
+            check_classes(network.by.by_criterion(), &scored, &values, large);
         }
         assert_eq!(
             record.pairs.iter().map(|pair| (pair.first, pair.second)).collect::<Vec<_>>(),
@@ -251,7 +263,7 @@ fn losses_equal_a_direct_computation() {
             let (mean, variance) = by_game(&with_games(&differences));
             close(pair.difference, mean, large, "difference");
             close(pair.interval.unwrap(), T11 * variance.sqrt(), large, "interval of the difference");
-            check_classes(pair.by.by_criterion(), &judged, &differences, large);
+            check_classes(pair.by.by_criterion(), &scored, &differences, large);
         }
         // Positions of a game are correlated: with samples as clusters the interval would differ.
         let alone: Vec<(u32, f64)> = (0..).zip(values(0)).collect();

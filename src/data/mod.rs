@@ -10,6 +10,7 @@ mod fsd;
 mod input;
 mod pgn;
 mod record;
+mod sample_class;
 mod truncation;
 
 pub use content::content_hash;
@@ -19,6 +20,7 @@ pub use fsd::{Fsd, FsdWriter, Header, Provenance};
 pub use input::{Compression, InputPath};
 pub use pgn::{Eval, Game, Games, PlayedMove, SkipReason, SkippedGame, SkippedGames, Speed, games};
 pub use record::{GameResult, Record, RecordError, Sample};
+pub use sample_class::{BREAKDOWNS, Breakdown, SampleContext};
 pub use truncation::install_truncation_handler;
 
 pub(crate) use fsd::VERSION as FSD_VERSION;

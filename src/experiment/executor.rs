@@ -9,7 +9,9 @@ use crate::data::ScoreUnit;
 use crate::features::Identity;
 use crate::pipeline::BuildOptions;
 use crate::play::MatchProgress;
-use crate::record::{ActivityRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord};
+use crate::record::{
+    ActivityRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 use crate::units::Seed;
 
@@ -45,7 +47,7 @@ pub struct PreparedData {
     pub score_unit: ScoreUnit,
 }
 
-/// A training, to start or to resume from the folder's checkpoint.
+/// A training: to start, to resume from the folder's checkpoint or, if it is finished, to validate.
 #[derive(Clone, Debug)]
 pub struct TrainRequest<'a> {
     pub config: &'a TrainConfig,
@@ -132,6 +134,12 @@ pub trait Executor {
         request: &TrainRequest<'_>,
         monitor: &mut dyn TrainingMonitor,
     ) -> Result<Option<TrainOutcome>, StepError>;
+
+    /// Validates the network of a finished training, game by game.
+    ///
+    /// # Errors
+    /// When the validation fails.
+    fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError>;
 
     /// # Errors
     /// When the measure fails.

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use super::ExperimentError;
 use super::plan::PlanStep;
 use super::runner::Runner;
-use crate::record::{NetResult, RunRecord, SetResult, Timestamp, read_json, write_atomically};
-use crate::train::run_dir::OUTCOME;
+use crate::record::{NetResult, RunRecord, SetResult, Timestamp, ValidationRecord, read_json, write_atomically};
+use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{TrainConfig, TrainOutcome};
 
 impl Runner<'_> {
@@ -18,6 +18,7 @@ impl Runner<'_> {
     pub(super) fn load_step(&mut self, step: PlanStep) -> Result<bool, ExperimentError> {
         match step {
             PlanStep::Train(run) => self.load_run(run),
+            PlanStep::Validation(run) => Ok(self.load_validation(run)),
             PlanStep::Updates(set) => {
                 let Some(record) = self.load_record("updates", step) else { return Ok(false) };
                 self.results.updates.push(SetResult { set: self.plan.sets[set].label.clone(), record });
@@ -70,6 +71,17 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// A validation is finished if the run's folder has the losses that its record describes.
+    fn load_validation(&mut self, run: usize) -> bool {
+        let key = self.key(PlanStep::Validation(run));
+        let Some(stored) = self.store.get::<ValidationRecord>("validation", &key) else { return false };
+        let Ok(record) = stored.record.with_losses_of(&self.run_folder(run).join(VALIDATION)) else { return false };
+        self.note_time(stored.recorded);
+        self.results.environment.seconds.measures += stored.seconds;
+        self.results.validation.push(NetResult { key: self.plan.runs[run].key.clone(), record });
+        true
+    }
+
     fn load_record<T: DeserializeOwned + Serialize>(&mut self, kind: &str, step: PlanStep) -> Option<T> {
         let stored = self.store.get::<T>(kind, &self.key(step))?;
         self.note_time(stored.recorded);
@@ -86,6 +98,7 @@ impl Runner<'_> {
         let order: HashMap<_, _> =
             self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
         self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
+        self.results.validation.sort_by_key(|result| order.get(&result.key).copied());
         self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
         self.results.error.sort_by_key(|result| order.get(&result.key).copied());
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
@@ -114,6 +127,7 @@ impl Runner<'_> {
         for (step, key) in keys {
             let kind = match step {
                 PlanStep::Updates(_) => "updates",
+                PlanStep::Validation(_) => "validation",
                 PlanStep::Activity(_) => "activity",
                 PlanStep::Error(_) => "error",
                 PlanStep::Speed(_) => "speed",

@@ -13,7 +13,7 @@ use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
-use crate::record::{ActivityRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord};
+use crate::record::{ActivityRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord};
 use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// Executes steps in this process.
@@ -55,6 +55,11 @@ impl Executor for LocalExecutor {
             Err(TrainError::Interrupted { .. } | TrainError::Stopped) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError> {
+        let run = TrainingRun::new(request.config, &request.folder);
+        Ok(measure::validation(&run, &|| false)?)
     }
 
     fn updates(&mut self, set: &str, data: &Path, games: Option<u64>) -> Result<UpdatesRecord, StepError> {

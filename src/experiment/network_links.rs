@@ -24,7 +24,7 @@ const LINK_FOLDER: &str = "networks";
 
 /// Creates the link `networks/METHOD-LABEL-seedN.safetensors` in the results folder; `None` if that fails.
 pub(super) fn link(results: &Path, key: &RunKey, network: &Path) -> Option<PathBuf> {
-    let link = results.join(LINK_FOLDER).join(format!("{}.safetensors", file_stem(key)));
+    let link = results.join(LINK_FOLDER).join(format!("{}.safetensors", key.file_stem()));
     if std::fs::read_link(&link).is_ok_and(|target| target == network) {
         return Some(link);
     }
@@ -45,17 +45,4 @@ fn symlink(target: &Path, link: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn symlink(_target: &Path, _link: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
-}
-
-/// A run's name in characters that every file system accepts. A hash keeps different runs apart.
-fn file_stem(key: &RunKey) -> String {
-    let RunKey { set, method, seed } = key;
-    let plain: String = set.chars().map(to_file_name_char).take(60).collect();
-    let hash = if plain == *set { String::new() } else { format!("-{}", &blake3::hash(set.as_bytes()).to_hex()[..6]) };
-    format!("{}-{plain}{hash}-seed{}", method.name(), seed.0)
-}
-
-/// Replaces characters that some file systems do not accept.
-pub(super) fn to_file_name_char(c: char) -> char {
-    if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
 }

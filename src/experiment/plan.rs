@@ -44,6 +44,7 @@ pub struct PlannedMatch {
 pub enum PlanStep {
     Updates(usize),
     Train(usize),
+    Validation(usize),
     Activity(usize),
     Error(usize),
     Speed(usize),
@@ -98,9 +99,11 @@ impl Plan {
     pub fn set_of(&self, step: PlanStep) -> &PlannedSet {
         match step {
             PlanStep::Updates(set) => &self.sets[set],
-            PlanStep::Train(run) | PlanStep::Activity(run) | PlanStep::Error(run) | PlanStep::Speed(run) => {
-                &self.sets[self.runs[run].set]
-            }
+            PlanStep::Train(run)
+            | PlanStep::Validation(run)
+            | PlanStep::Activity(run)
+            | PlanStep::Error(run)
+            | PlanStep::Speed(run) => &self.sets[self.runs[run].set],
             PlanStep::Match(index) => &self.sets[self.runs[self.matches[index].run].set],
         }
     }
@@ -111,6 +114,7 @@ impl Plan {
         match step {
             PlanStep::Updates(set) => format!("updates of {}", self.sets[set].label),
             PlanStep::Train(run) => format!("training {}", self.runs[run].key),
+            PlanStep::Validation(run) => format!("validation of {} by game", self.runs[run].key),
             PlanStep::Activity(run) => format!("activity of {}", self.runs[run].key),
             PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
             PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
@@ -140,6 +144,7 @@ impl Plan {
         let speed = measure.speed.as_ref().is_some_and(|m| covers(&m.sets, &m.methods, &m.seeds));
         let steps = [
             (true, PlanStep::Train(run)),
+            (true, PlanStep::Validation(run)),
             (is_covered(&measure.activity), PlanStep::Activity(run)),
             (is_covered(&measure.error), PlanStep::Error(run)),
             (speed, PlanStep::Speed(run)),

@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 
 use super::ExperimentError;
 use super::executor::PreparedData;
-use super::network_links::to_file_name_char;
 use super::plan::{PlanStep, PlannedRun};
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::spec::NetMeasure;
 use crate::data::{Method, ScoreUnit};
-use crate::record::{RunKey, machine};
+use crate::record::{RunKey, machine, to_file_name_char};
 use crate::train::TrainConfig;
 
 impl Runner<'_> {
@@ -26,6 +25,8 @@ impl Runner<'_> {
                 ResultKey::of("updates", &json!([resolved.identity, resolved.name, self.data_hash(), games]))
             }
             PlanStep::Train(run) => self.run_key(&self.plan.runs[run]),
+            // Raised when the file's classes change.
+            PlanStep::Validation(run) => self.net_key("validation", run, &json!(1)),
             PlanStep::Activity(run) => self.net_key("activity", run, &json!(games(&measure.activity))),
             PlanStep::Error(run) => self.net_key("error", run, &json!(games(&measure.error))),
             PlanStep::Speed(run) => {

@@ -18,7 +18,7 @@ use super::spec::Experiment;
 use crate::data::Method;
 use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
-use crate::train::run_dir::OUTCOME;
+use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
 
 /// How to run an experiment.
@@ -210,6 +210,14 @@ impl<'a> Runner<'a> {
                 let record = self.executor.updates(request, &self.source, games).map_err(failed)?;
                 self.store.put("updates", &key, seconds(), record)?;
             }
+            PlanStep::Validation(run) => {
+                let (config, folder) = (self.config(run)?, self.run_folder(run));
+                let request = TrainRequest { config: &config, folder };
+                let record = self.executor.validation(&request).map_err(failed)?;
+                // The losses come first: a record without them is not finished.
+                record.losses.write(&request.folder.join(VALIDATION))?;
+                self.store.put("validation", &key, seconds(), record)?;
+            }
             PlanStep::Activity(run) => {
                 let games = self.experiment.measure.activity.as_ref().and_then(|measure| measure.games);
                 let record = self.executor.activity(&self.net_request(run, games)?).map_err(failed)?;
@@ -392,6 +400,7 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         environment,
         runs: Vec::new(),
         updates: Vec::new(),
+        validation: Vec::new(),
         activity: Vec::new(),
         error: Vec::new(),
         speed: Vec::new(),

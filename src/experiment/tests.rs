@@ -49,8 +49,8 @@ methods = ["eval"]
 seeds   = [1]
 "#;
 
-/// 2 updates; for each of 3 rows and 2 seeds a training, an activity and an error; 2 speeds.
-const STEPS: usize = 2 + 3 * 2 * 3 + 2;
+/// 2 updates; for each of 3 rows and 2 seeds a training, a validation, an activity and an error; 2 speeds.
+const STEPS: usize = 2 + 3 * 2 * 4 + 2;
 
 /// Remembers the skipped steps and finished runs, and stops after some epochs.
 #[derive(Default)]
@@ -133,7 +133,7 @@ fn every_step_is_done_once_and_a_rerun_changes_no_byte() {
     let results = folder.run(TEXT, &mut executor).expect("done");
     assert_eq!((executor.calls.len(), executor.calls.values().sum::<u32>() as usize), (STEPS, STEPS));
     assert_eq!((results.runs.len(), results.updates.len(), results.activity.len()), (6, 2, 6));
-    assert_eq!((results.error.len(), results.speed.len()), (6, 2));
+    assert_eq!((results.validation.len(), results.error.len(), results.speed.len()), (6, 6, 2));
     assert_eq!(results.environment.seconds.training, 12.0);
     let files = folder.files();
     assert_eq!(files["experiment.toml"], TEXT.as_bytes());
@@ -169,8 +169,29 @@ fn an_interrupted_experiment_is_resumed() {
     assert!(stopped.to_string().contains("the same command"), "{stopped}");
     let mut monitor = RecordingMonitor::default();
     Runner::run(&experiment, &mut executor, &folder.options(), &mut monitor).expect("done");
-    // Two updates, a training and its three measures were finished; the second training was cut short.
-    assert_eq!(monitor.skipped, 6);
+    // Two updates, a training, its validation and three measures were finished; the second training was cut short.
+    assert_eq!(monitor.skipped, 7);
+}
+
+/// A network whose losses by game are lost, or those of another, is validated again, without a training.
+#[test]
+fn lost_validations_are_repeated_without_training() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let results = folder.run(TEXT, &mut executor).expect("done");
+    let runs = std::fs::read_dir(folder.options().work).expect("runs").map(|entry| entry.expect("listed").path());
+    let mut losses: Vec<PathBuf> =
+        runs.map(|run| run.join("validation.parquet")).filter(|path| path.exists()).collect();
+    losses.sort();
+    assert_eq!(losses.len(), 6);
+    std::fs::remove_file(&losses[0]).expect("removed");
+    std::fs::copy(&losses[2], &losses[3]).expect("copied");
+    std::fs::remove_file(folder.options().out.join("validation/eval-piece-seed1.parquet")).expect("in the results");
+    let again = folder.run(TEXT, &mut executor).expect("done");
+    assert_eq!(again.validation, results.validation);
+    let count = |kind: &str| executor.calls.iter().filter(|(name, _)| name.starts_with(kind)).map(|(_, n)| n).sum();
+    let (trainings, validations): (u32, u32) = (count("train"), count("validation"));
+    assert_eq!((trainings, validations), (6, 8));
+    assert_eq!(Results::load(&folder.options().out).expect("saved").validation, results.validation);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod lines;
 mod loss;
 mod speed;
 mod updates;
+mod validation;
 
 pub use activity::activity;
 pub use error::{ErrorOptions, error};
@@ -28,6 +29,7 @@ pub use lines::{Line, ReadSummary};
 pub use loss::{LossOptions, LossProgress, Network, loss};
 pub use speed::{SpeedOptions, SpeedProgress, speed};
 pub use updates::updates;
+pub use validation::validation;
 
 use thiserror::Error;
 
@@ -35,6 +37,7 @@ use crate::data::{DataError, RecordError};
 use crate::engine::EngineError;
 use crate::features::Identity;
 use crate::net::NetError;
+use crate::train::TrainError;
 
 #[derive(Debug, Error)]
 pub enum MeasureError {
@@ -50,6 +53,10 @@ pub enum MeasureError {
     Net(#[from] NetError),
     #[error(transparent)]
     Engine(#[from] EngineError),
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    #[error("{path} has {samples} samples, but the run validates on sample {sample}: the file has changed")]
+    OtherData { path: std::path::PathBuf, sample: u32, samples: usize },
     #[error(
         "the network has feature set `{net}` ({net_identity}), the checkpoint has `{checkpoint}` ({checkpoint_identity})"
     )]

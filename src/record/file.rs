@@ -17,6 +17,8 @@ pub enum RecordFileError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("{}: line {}, column {}: not a valid record: {source}", path.display(), source.line(), source.column())]
     Parse { path: PathBuf, source: serde_json::Error },
+    #[error("{}: not what its record describes; remove the file and run the experiment again", .0.display())]
+    Digest(PathBuf),
     #[error("cannot turn {} into JSON: {source}", path.display())]
     Serialise { path: PathBuf, source: serde_json::Error },
 }

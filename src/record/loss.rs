@@ -84,6 +84,9 @@ pub struct LossBreakdown {
     pub ply: Vec<SubsetLoss>,
     /// By the side to move's material minus the opponent's, in pawns (1, 3, 3, 5, 9).
     pub material: Vec<SubsetLoss>,
+    /// By the score's size in centipawns; of the samples that have a score.
+    #[serde(default)]
+    pub score: Vec<SubsetLoss>,
     /// By square of the side to move's king, from its own perspective.
     pub king: Vec<SubsetLoss>,
     /// By whether both kings are on the same half of the board, files a–d or e–h.
@@ -93,11 +96,12 @@ pub struct LossBreakdown {
 impl LossBreakdown {
     /// The breakdowns with their headings.
     #[must_use]
-    pub fn by_criterion(&self) -> [(&'static str, &[SubsetLoss]); 5] {
+    pub fn by_criterion(&self) -> [(&'static str, &[SubsetLoss]); 6] {
         [
             ("pieces left", &self.pieces),
             ("ply", &self.ply),
             ("material", &self.material),
+            ("score", &self.score),
             ("king", &self.king),
             ("kings", &self.kings),
         ]

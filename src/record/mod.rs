@@ -9,6 +9,7 @@ mod measures;
 mod results;
 mod run;
 mod speed;
+mod validation;
 
 pub use crate::data::Method;
 pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, LogisticFit, RoleMobility, ScoreBin};
@@ -25,4 +26,7 @@ pub use measures::{
 };
 pub use results::{NetResult, PlannedRow, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
+
+pub(crate) use run::to_file_name_char;
 pub use speed::{FtPermutedSpeed, SpeedEntry, SpeedRecord, SpeedSetup, TimeBreakdown};
+pub use validation::{ClassLosses, LossFunction, LossSums, ValidationLosses, ValidationRecord};

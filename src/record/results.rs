@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{
     ActivityRecord, Environment, ErrorRecord, MatchResult, Method, RecordFileError, RunKey, RunRecord, SpeedRecord,
-    UpdatesRecord, read_json, write_json,
+    UpdatesRecord, ValidationRecord, read_json, write_json,
 };
 use crate::units::Seed;
 
@@ -62,6 +62,8 @@ pub struct Results {
     pub environment: Environment,
     pub runs: Vec<RunRecord>,
     pub updates: Vec<SetResult<UpdatesRecord>>,
+    /// Each with its losses by game, in a file of its own.
+    pub validation: Vec<NetResult<ValidationRecord>>,
     pub activity: Vec<NetResult<ActivityRecord>>,
     pub error: Vec<NetResult<ErrorRecord>>,
     pub speed: Vec<NetResult<SpeedRecord>>,
@@ -87,6 +89,9 @@ const STUDY: &str = "study.json";
 const ENVIRONMENT: &str = "environment.json";
 const RUNS: &str = "runs.json";
 const UPDATES: &str = "updates.json";
+const VALIDATION: &str = "validation.json";
+/// The folder of the losses by game.
+const LOSSES: &str = "validation";
 const ACTIVITY: &str = "activity.json";
 const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
@@ -112,6 +117,7 @@ impl Results {
             environment: read_json(&folder.join(ENVIRONMENT))?,
             runs: read_or_empty(folder, RUNS)?,
             updates: read_or_empty(folder, UPDATES)?,
+            validation: load_validation(folder)?,
             activity: read_or_empty(folder, ACTIVITY)?,
             error: read_or_empty(folder, ERROR)?,
             speed: read_or_empty(folder, SPEED)?,
@@ -127,11 +133,25 @@ impl Results {
         write_json(&folder.join(ENVIRONMENT), &self.environment)?;
         write_json(&folder.join(RUNS), &self.runs)?;
         write_json(&folder.join(UPDATES), &self.updates)?;
+        self.save_validation(folder)?;
         write_json(&folder.join(ACTIVITY), &self.activity)?;
         write_json(&folder.join(ERROR), &self.error)?;
         write_json(&folder.join(SPEED), &self.speed)?;
         write_json(&folder.join(MATCH), &self.matches)?;
         write_json(&folder.join(STUDY), &self.study)
+    }
+
+    /// Writes the losses by game that the folder does not have yet, and what describes them.
+    fn save_validation(&self, folder: &Path) -> Result<(), RecordFileError> {
+        let old: Vec<NetResult<ValidationRecord>> = read_or_empty(folder, VALIDATION).unwrap_or_default();
+        for NetResult { key, record } in &self.validation {
+            let path = losses_file(folder, key);
+            let is_same = |old: &NetResult<ValidationRecord>| old.key == *key && old.record.digest == record.digest;
+            if !(path.is_file() && old.iter().any(is_same)) {
+                record.losses.write(&path)?;
+            }
+        }
+        write_json(&folder.join(VALIDATION), &self.validation)
     }
 
     /// The newest results at most two levels below `root`; of equally new ones the first by name.
@@ -156,6 +176,21 @@ impl Results {
             None => Err(ResultsError::NoResultsIn(root.to_path_buf())),
         }
     }
+}
+
+fn losses_file(folder: &Path, key: &RunKey) -> PathBuf {
+    folder.join(LOSSES).join(format!("{}.parquet", key.file_stem()))
+}
+
+/// The validations whose losses by game are in the folder.
+fn load_validation(folder: &Path) -> Result<Vec<NetResult<ValidationRecord>>, RecordFileError> {
+    let mut results: Vec<NetResult<ValidationRecord>> = read_or_empty(folder, VALIDATION)?;
+    results.retain(|result| losses_file(folder, &result.key).is_file());
+    let with_losses = |NetResult { key, record }: NetResult<ValidationRecord>| {
+        let record = record.with_losses_of(&losses_file(folder, &key))?;
+        Ok(NetResult { key, record })
+    };
+    results.into_iter().map(with_losses).collect()
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {

@@ -18,6 +18,23 @@ pub struct RunKey {
     pub seed: Seed,
 }
 
+impl RunKey {
+    /// The run's name in characters that every file system accepts. A hash keeps different runs apart.
+    #[must_use]
+    pub fn file_stem(&self) -> String {
+        let RunKey { set, method, seed } = self;
+        let plain: String = set.chars().map(to_file_name_char).take(60).collect();
+        let hash =
+            if plain == *set { String::new() } else { format!("-{}", &blake3::hash(set.as_bytes()).to_hex()[..6]) };
+        format!("{}-{plain}{hash}-seed{}", method.name(), seed.0)
+    }
+}
+
+/// Replaces characters that some file systems do not accept.
+pub(crate) fn to_file_name_char(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }
+}
+
 impl fmt::Display for RunKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let method = match self.method {

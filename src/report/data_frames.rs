@@ -3,8 +3,9 @@
 use polars::prelude::{Column, CsvWriter, DataFrame, NamedFrom, ParquetWriter, PolarsResult, SerWriter, Series};
 
 use super::comparison_table::method_name;
+use super::comparisons::{Difference, PairComparison, PartComparison};
 use super::summary::{Summary, SummaryRow};
-use crate::record::{EpochRecord, MatchResult, Results, RunRecord};
+use crate::record::{EpochRecord, MatchResult, Method, Results, RunRecord};
 use crate::statistics::Estimate;
 
 /// The data frames, in several levels of detail.
@@ -18,6 +19,10 @@ pub struct DataFrames {
     pub epochs: DataFrame,
     /// One row per match.
     pub matches: DataFrame,
+    /// One row per pair of sets; `None` without pairs.
+    pub pairs: Option<DataFrame>,
+    /// One row per set and class of positions; `None` without such comparisons.
+    pub parts: Option<DataFrame>,
 }
 
 impl DataFrames {
@@ -31,13 +36,19 @@ impl DataFrames {
             runs: runs_frame(results)?,
             epochs: epochs_frame(results)?,
             matches: matches_frame(results)?,
+            pairs: pairs_frame(summary)?,
+            parts: parts_frame(summary)?,
         })
     }
 
     /// The frames with their file names.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, &DataFrame); 4] {
-        [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs), ("matches", &self.matches)]
+    pub fn named(&self) -> Vec<(&'static str, &DataFrame)> {
+        let always =
+            [("summary", &self.summary), ("runs", &self.runs), ("epochs", &self.epochs), ("matches", &self.matches)];
+        let others = [("pairs", &self.pairs), ("parts", &self.parts)];
+        let others = others.into_iter().filter_map(|(name, frame)| Some((name, frame.as_ref()?)));
+        always.into_iter().chain(others).collect()
     }
 }
 
@@ -87,6 +98,15 @@ impl<R> FrameBuilder<'_, R> {
         self.number(name, |row| Some(value(row)?.mean));
         self.number(&format!("{name}_interval"), |row| value(row)?.interval);
         self.count(&format!("{name}_count"), |row| Some(value(row)?.count as u64));
+    }
+
+    fn difference(&mut self, value: impl Fn(&R) -> &Difference) {
+        self.text("measure", |row| value(row).measure.name().to_owned());
+        self.number("difference", |row| Some(value(row).difference));
+        self.number("low", |row| Some(value(row).low));
+        self.number("high", |row| Some(value(row).high));
+        self.text("statement", |row| value(row).statement.name().to_owned());
+        self.count("seeds", |row| Some(value(row).seeds as u64));
     }
 
     fn build(self) -> PolarsResult<DataFrame> {
@@ -142,6 +162,42 @@ fn summary_frame(summary: &Summary) -> PolarsResult<DataFrame> {
     columns.number("nodes_equal_cost", |row| row.strength.as_ref()?.nodes);
     columns.number("search_nps", |row| Some(row.strength.as_ref()?.nps));
     columns.build()
+}
+
+fn pairs_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
+    type PairRow<'a> = (Method, &'a PairComparison);
+    let rows: Vec<PairRow<'_>> = summary
+        .methods
+        .iter()
+        .flat_map(|method| method.comparisons.pairs.iter().map(move |pair| (method.method, pair)))
+        .collect();
+    let mut columns: FrameBuilder<'_, PairRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", |(method, _)| method_name(*method).to_owned());
+    columns.text("set", |(_, pair)| pair.set.clone());
+    columns.text("against", |(_, pair)| pair.against.clone());
+    columns.difference(|(_, pair)| &pair.difference);
+    columns.count("games", |(_, pair)| Some(pair.games as u64));
+    columns.count("more_seeds", |(_, pair)| pair.more_seeds);
+    columns.count("more_games", |(_, pair)| pair.more_games);
+    if rows.is_empty() { Ok(None) } else { columns.build().map(Some) }
+}
+
+fn parts_frame(summary: &Summary) -> PolarsResult<Option<DataFrame>> {
+    type PartRow<'a> = (Method, &'a PartComparison);
+    let rows: Vec<PartRow<'_>> = summary
+        .methods
+        .iter()
+        .flat_map(|method| method.comparisons.parts.iter().map(move |part| (method.method, part)))
+        .collect();
+    let mut columns: FrameBuilder<'_, PartRow<'_>> = FrameBuilder { rows: rows.iter().collect(), columns: Vec::new() };
+    columns.text("method", |(method, _)| method_name(*method).to_owned());
+    columns.text("by", |(_, part)| part.by.clone());
+    columns.text("part", |(_, part)| part.part.clone());
+    columns.count("samples", |(_, part)| Some(part.samples));
+    columns.text("set", |(_, part)| part.set.clone());
+    columns.text("against", |(_, part)| part.against.clone());
+    columns.difference(|(_, part)| &part.difference);
+    if rows.is_empty() { Ok(None) } else { columns.build().map(Some) }
 }
 
 fn runs_frame(results: &Results) -> PolarsResult<DataFrame> {

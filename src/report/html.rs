@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
 use super::figures::Figure;
+use super::plain_table::PlainTable;
 use super::plot::PlotError;
 use super::summary::Summary;
 use super::text::provenance;
@@ -27,6 +28,10 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         for section in Section::ALL {
             body.push_str(&section_html(table, section));
         }
+        PlainTable::of(&method.comparisons).iter().for_each(|table| body += &table.html(escape));
+        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
+            let _ = writeln!(body, "<p>{}</p>", escape(note));
+        }
         body.push_str(&plots(&figures, Some(method.method))?);
         body.push_str("</section>\n");
     }
@@ -39,6 +44,9 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
     }
     let _ = writeln!(body, "</dl>\n<p>{INTERVALS}</p>");
+    for why in summary.without_pairs() {
+        let _ = writeln!(body, "<p>{}</p>", escape(why));
+    }
     if let Some(conditions) = &summary.match_conditions {
         let _ = writeln!(body, "<p>{}</p>", escape(conditions));
     }

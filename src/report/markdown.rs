@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::comparison_table::{ComparisonTable, INTERVALS, Section, meanings};
 use super::figures::Figure;
+use super::plain_table::PlainTable;
 use super::summary::Summary;
 use super::text::provenance;
 
@@ -21,6 +22,10 @@ pub fn markdown(summary: &Summary) -> String {
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));
         }
+        PlainTable::of(&method.comparisons).iter().for_each(|table| out += &table.markdown(escape));
+        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
+            out += &format!("{}\n\n", escape(note));
+        }
         figures.iter().filter(|figure| figure.method == Some(method.method)).for_each(|figure| out += &link(figure));
     }
     figures.iter().filter(|figure| figure.method.is_none()).for_each(|figure| out += &link(figure));
@@ -30,6 +35,7 @@ pub fn markdown(summary: &Summary) -> String {
         let _ = writeln!(out, "- **{heading}**: {}", escape(meaning));
     }
     let _ = writeln!(out, "\n{INTERVALS}\n");
+    summary.without_pairs().iter().for_each(|why| out += &format!("{}\n\n", escape(why)));
     if let Some(conditions) = &summary.match_conditions {
         let _ = writeln!(out, "{}\n", escape(conditions));
     }

@@ -4,6 +4,7 @@
 //! runs without libtorch and without the engine. All functions return text or bytes; only [`write()`] writes files.
 
 mod comparison_table;
+mod comparisons;
 mod data_frames;
 mod dataset_figures;
 mod diagram;
@@ -11,6 +12,7 @@ mod figures;
 mod html;
 mod markdown;
 mod numbers;
+mod plain_table;
 mod plot;
 mod strength;
 mod summary;
@@ -23,6 +25,7 @@ mod test_records;
 mod tests;
 
 pub use crate::statistics::{Estimate, student_t_quantile};
+pub use comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
 pub use data_frames::DataFrames;
 pub use dataset_figures::dataset_figures;
 pub use diagram::{Diagram, Highlight, HighlightKind, diagrams_svg};

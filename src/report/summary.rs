@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::comparisons::Comparisons;
 use super::strength::{Strength, match_conditions};
 use crate::record::{
     Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup, Study,
@@ -33,6 +34,8 @@ pub struct MethodSummary {
     /// In the experiment's order.
     pub rows: Vec<SummaryRow>,
     pub curves: Vec<Curve>,
+    /// Pairs of sets, by validation game and training seed.
+    pub comparisons: Comparisons,
 }
 
 /// Validation loss by epoch.
@@ -124,6 +127,7 @@ impl Summary {
                     match_reference,
                     rows: Vec::new(),
                     curves: Vec::new(),
+                    comparisons: Comparisons::of(results, method),
                 });
                 methods.len() - 1
             });
@@ -133,6 +137,16 @@ impl Summary {
         }
         let (study, environment) = (results.study.clone(), results.environment.clone());
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
+    }
+
+    /// Why methods have no pairs to compare; each reason once.
+    pub(super) fn without_pairs(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> = Vec::new();
+        for Comparisons { note, pairs, .. } in self.methods.iter().map(|method| &method.comparisons) {
+            let reason = note.as_deref().filter(|note| pairs.is_empty() && !reasons.contains(note));
+            reasons.extend(reason);
+        }
+        reasons
     }
 
     /// Whether a planned run is missing.

@@ -134,8 +134,9 @@ pub(super) fn empty() -> Results {
         seconds: StageSeconds { data: 4.0, training: 300.0, measures: 61.0, matches: 0.0, total: 365.0 },
     };
     let (runs, updates) = (Vec::new(), Vec::new());
-    let (activity, error, speed, matches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Results { study, environment, runs, updates, activity, error, speed, matches }
+    let (validation, activity, error) = (Vec::new(), Vec::new(), Vec::new());
+    let (speed, matches) = (Vec::new(), Vec::new());
+    Results { study, environment, runs, updates, validation, activity, error, speed, matches }
 }
 
 fn identity() -> crate::features::Identity {

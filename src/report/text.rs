@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::comparison_table::{Column, ComparisonTable, INTERVALS, Section, meanings};
 use super::numbers;
+use super::plain_table::PlainTable;
 use super::summary::Summary;
 use crate::text::wrapped;
 
@@ -26,7 +27,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
         .iter()
         .for_each(|l| line(l));
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
-    for table in &tables {
+    for (method, table) in summary.methods.iter().zip(&tables) {
         line(&format!("\n{}", table.title));
         for section in Section::ALL {
             let tables = fitting_tables(table, section, width.saturating_sub(INDENT));
@@ -37,6 +38,15 @@ pub fn text(summary: &Summary, width: usize) -> String {
                 line(&format!("  {}", row.trim_end()));
             }
         }
+        for table in PlainTable::of(&method.comparisons) {
+            line(&format!("\n  {}", table.title));
+            for row in table.fitting(RULED, width.saturating_sub(INDENT)).iter().flat_map(Table::lines) {
+                line(&format!("  {}", row.trim_end()));
+            }
+        }
+        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
+            wrapped(note, INDENT, INDENT, width).iter().for_each(|text| line(text));
+        }
     }
     line("");
     for (heading, meaning) in meanings(&tables) {
@@ -44,6 +54,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     }
     line("");
     wrapped(INTERVALS, 0, 0, width).iter().for_each(|text| line(text));
+    summary.without_pairs().iter().flat_map(|why| wrapped(why, 0, 0, width)).for_each(|text| line(&text));
     if let Some(conditions) = &summary.match_conditions {
         wrapped(conditions, 0, 0, width).iter().for_each(|text| line(text));
     }
@@ -75,7 +86,7 @@ fn fitting_tables(comparison: &ComparisonTable, section: Section, width: usize) 
     tables.into_iter().map(|(_, table)| table).collect()
 }
 
-fn width_of(table: &Table) -> usize {
+pub(super) fn width_of(table: &Table) -> usize {
     table.lines().map(|line| line.trim_end().chars().count()).max().unwrap_or_default()
 }
 

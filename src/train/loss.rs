@@ -4,6 +4,7 @@
 use tch::{Kind, TchError, Tensor};
 
 use super::batch::Labels;
+use super::model::SampleLosses;
 use super::{EvalLoss, LossForm, PqrLoss};
 
 /// The losses of a run's methods.
@@ -19,6 +20,18 @@ pub struct Losses {
     pub each: Tensor,
     /// pqr: whether r > q, [samples].
     pub preferred: Option<Tensor>,
+}
+
+impl Losses {
+    /// The losses in memory.
+    ///
+    /// # Errors
+    /// When libtorch fails.
+    pub fn copied(&self) -> Result<SampleLosses, TchError> {
+        let losses = Vec::try_from(self.each.f_detach()?)?;
+        let preferred = self.preferred.as_ref().map(Vec::try_from).transpose()?;
+        Ok(SampleLosses { losses, preferred: preferred.unwrap_or_default() })
+    }
 }
 
 impl Loss {

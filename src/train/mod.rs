@@ -39,6 +39,8 @@ mod histogram;
 #[cfg(feature = "train")]
 mod init;
 #[cfg(feature = "train")]
+mod kept_losses;
+#[cfg(feature = "train")]
 mod lookahead;
 #[cfg(feature = "train")]
 mod loss;
@@ -62,6 +64,8 @@ mod stream;
 mod threads;
 #[cfg(feature = "train")]
 mod validation_cache;
+#[cfg(feature = "train")]
+mod validation_pass;
 
 pub use config::{DeviceChoice, LayerWidths, SecondMethod, TrainConfig, TrainSettings};
 pub use error::TrainError;
@@ -104,8 +108,31 @@ impl<'a> TrainingRun<'a> {
     }
 }
 
+/// The losses of some validation samples, by a run's network.
+#[derive(Copy, Clone, Debug)]
+pub struct ValidatedSamples<'a> {
+    /// The number of each sample in the data.
+    pub numbers: &'a [u32],
+    pub losses: &'a [f32],
+    /// pqr: whether the network prefers the move played; else empty.
+    pub preferred: &'a [bool],
+}
+
+/// Receives the losses of a validation, batch after batch.
+pub type ValidationVisitor<'a> = dyn FnMut(&ValidatedSamples<'_>) -> Result<(), TrainError> + 'a;
+
 #[cfg(not(feature = "train"))]
 impl TrainingRun<'_> {
+    /// # Errors
+    /// Always: this build cannot evaluate float networks as training does.
+    pub fn validate_each(
+        &self,
+        _stop: &dyn Fn() -> bool,
+        _visit: &mut ValidationVisitor<'_>,
+    ) -> Result<(), TrainError> {
+        Err(TrainError::NoTrainer)
+    }
+
     /// # Errors
     /// Always: this build cannot train.
     pub fn train(&self, _observer: &mut dyn RunObserver) -> Result<TrainOutcome, TrainError> {

@@ -68,6 +68,21 @@ impl Sums {
     }
 }
 
+/// The losses of single samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SampleLosses {
+    pub losses: Vec<f32>,
+    /// pqr: whether r > q; else empty.
+    pub preferred: Vec<bool>,
+}
+
+impl SampleLosses {
+    pub fn append(&mut self, mut other: SampleLosses) {
+        self.losses.append(&mut other.losses);
+        self.preferred.append(&mut other.preferred);
+    }
+}
+
 /// A batch and the weight of its mean loss in the loss that is minimised.
 #[derive(Copy, Clone, Debug)]
 pub struct WeightedBatch<'a> {
@@ -165,24 +180,25 @@ impl Model {
         Ok(sums)
     }
 
-    /// The summed losses of a batch, without a step; adds the neurons' activity.
+    /// The losses of a batch, summed and each, without a step; adds the neurons' activity.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
+    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
         let stacks = self.stacks_on_grid();
         let sparsity = self.optimisation.sparsity;
         let pass = ShardPass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
         let shards: Vec<_> = shards(batch).collect();
-        let evaluated: Vec<(Sums, Activity)> = self.pool.install(|| {
+        let evaluated: Vec<(Sums, SampleLosses, Activity)> = self.pool.install(|| {
             shards.into_par_iter().map(|samples| pass.evaluate(batch, samples)).collect::<Result<_, TrainError>>()
         })?;
-        let mut sums = Sums::default();
-        for (shard_sums, shard_activity) in &evaluated {
-            sums.add(*shard_sums);
-            activity.add(shard_activity);
+        let (mut sums, mut each) = (Sums::default(), SampleLosses::default());
+        for (shard_sums, shard_each, shard_activity) in evaluated {
+            sums.add(shard_sums);
+            each.append(shard_each);
+            activity.add(&shard_activity);
         }
-        Ok(sums)
+        Ok((sums, each))
     }
 
     fn stacks_on_grid(&self) -> Vec<Vec<Dense>> {

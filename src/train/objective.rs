@@ -6,8 +6,9 @@ use super::activity::Activity;
 use super::batch::Labels;
 use super::config::MethodTask;
 use super::device::Learner;
+use super::kept_losses::{KeptLosses, MOST_SAMPLES};
 use super::loss::{eval_baseline, pqr_baseline};
-use super::model::Sums;
+use super::model::{SampleLosses, Sums};
 use super::stream::{BatchStream, ServedSet, StopCheck};
 use super::validation_cache::ValidationCache;
 use super::{NeuronActivity, TrainConfig, TrainError};
@@ -19,6 +20,8 @@ pub struct Objective<'a> {
     pub training: BatchStream,
     config: &'a TrainConfig,
     validation: ValidationCache,
+    /// The numbers of the validation samples in the data, up to [`MOST_SAMPLES`].
+    numbers: Vec<u32>,
 }
 
 /// The result of a validation.
@@ -27,6 +30,8 @@ pub struct ValidationResult {
     pub neurons: Option<NeuronActivity>,
     /// Loss of the best constant output, if it was asked for.
     pub baseline: Option<f64>,
+    /// Of each sample; `None` for more than [`MOST_SAMPLES`].
+    pub each: Option<KeptLosses>,
 }
 
 impl ValidationResult {
@@ -55,7 +60,7 @@ impl<'a> Objective<'a> {
             let hint = "it needs more games";
             return Err(TrainError::Empty { data: task.data.into(), split: "training", hint });
         }
-        Ok(Objective { task, training, config, validation: ValidationCache::default() })
+        Ok(Objective { task, training, config, validation: ValidationCache::default(), numbers: Vec::new() })
     }
 
     /// The network's loss over the validation split. With `baseline`, also that of the best constant output.
@@ -69,16 +74,27 @@ impl<'a> Objective<'a> {
         baseline: bool,
         stop: StopCheck<'_>,
     ) -> Result<ValidationResult, TrainError> {
-        let Objective { task, config, validation, .. } = self;
+        let Objective { task, config, validation, numbers: known_numbers, .. } = self;
         let (mut sums, mut activity, mut targets) = (Sums::default(), Activity::default(), Vec::new());
+        let (mut each, mut numbers) = (SampleLosses::default(), Vec::new());
         let open = || BatchStream::validation(program, config, *task, served, stop);
-        validation.for_each(open, stop, &mut |batch| {
+        validation.for_each(open, stop, &mut |batch, batch_numbers| {
             if let (Labels::Eval(batch_targets), true) = (batch.labels, baseline) {
                 targets.extend_from_slice(batch_targets);
             }
-            sums.add(learner.evaluate(batch, &mut activity)?);
+            let (batch_sums, batch_each) = learner.evaluate(batch, &mut activity)?;
+            sums.add(batch_sums);
+            if each.losses.len() <= MOST_SAMPLES {
+                each.append(batch_each);
+                numbers.extend_from_slice(batch_numbers);
+            }
             Ok(())
         })?;
+        if !numbers.is_empty() {
+            *known_numbers = numbers;
+        }
+        let is_complete = each.losses.len() as u64 == sums.samples && each.losses.len() == known_numbers.len();
+        let each = is_complete.then(|| KeptLosses { numbers: known_numbers.clone(), each });
         if sums.samples == 0 {
             let hint = "give a larger --validation or more games";
             return Err(TrainError::Empty { data: task.data.into(), split: "validation", hint });
@@ -87,6 +103,6 @@ impl<'a> Objective<'a> {
             Method::Eval => eval_baseline(&targets, &config.settings.eval_loss),
             Method::Pqr => pqr_baseline(&config.settings.pqr_loss),
         });
-        Ok(ValidationResult { sums, neurons: activity.shares(), baseline })
+        Ok(ValidationResult { sums, neurons: activity.shares(), baseline, each })
     }
 }

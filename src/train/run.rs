@@ -9,7 +9,7 @@ use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Sums, WeightedBatch};
 use super::objective::{Objective, ValidationResult};
-use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, NETWORK, OUTCOME, RunDir};
+use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
 use super::{
@@ -46,14 +46,19 @@ impl TrainingRun<'_> {
         if let Some(outcome) = finished_outcome(&run_dir, config, &prepared.trained_set.set, data_match)? {
             return Ok(outcome);
         }
-        let program = match self.service {
-            Some(program) => program.to_path_buf(),
-            None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program"))?,
-        };
+        let program = self.program()?;
         keep_freed_memory();
         let (stop, data) = (|| observer.interrupted(), (data_match, &hashes));
         let session = Session::open(config, prepared, run_dir, program, self.checkpoint_every, &stop, data);
         session?.train(observer)
+    }
+
+    /// The program that serves samples.
+    pub(super) fn program(&self) -> Result<PathBuf, TrainError> {
+        match self.service {
+            Some(program) => Ok(program.to_path_buf()),
+            None => std::env::current_exe().map_err(TrainError::io("cannot find", "this program")),
+        }
     }
 }
 
@@ -308,6 +313,10 @@ impl<'a> Session<'a> {
         progress.validation = Some(ValidationRecord { samples, baseline, best: best.min(total_loss) });
         if total_loss < best {
             let net = &self.learner.model()?.net;
+            match &validated.each {
+                Some(each) => each.write(&self.run_dir, self.progress.epochs)?,
+                None => self.run_dir.remove(LOSSES)?,
+            }
             checkpoint::save_weights(&self.run_dir.path(BEST), &self.origin, net, &self.progress)?;
         }
         Ok(())

@@ -25,6 +25,10 @@ pub const NETWORK: &str = "network.safetensors";
 /// The quantised network of the last epoch. Directories without it are unfinished, or of versions whose [`NETWORK`] was
 /// the last epoch's.
 pub const LAST: &str = "last.safetensors";
+/// The losses of [`BEST`] on each validation sample; absent for large splits and in runs of earlier versions.
+pub const LOSSES: &str = "validation.losses";
+/// The losses of the network's validation, by game and by class of sample; experiments write it.
+pub const VALIDATION: &str = "validation.parquet";
 /// The metrics for TensorBoard.
 pub const EVENTS: &str = "events.out.tfevents.fsbench";
 /// Written last: if it exists, the run has finished.
@@ -36,7 +40,8 @@ fn is_unfinished(name: &str) -> bool {
 }
 
 /// All files of a run, in the order in which they are removed: without an outcome the run does not look finished.
-const FILES: [&str; 10] = [OUTCOME, LAST, NETWORK, BEST, CHECKPOINT, METRICS, EVENTS, DEFINITION, DATA, CONFIG];
+const FILES: [&str; 12] =
+    [OUTCOME, LAST, NETWORK, BEST, LOSSES, VALIDATION, CHECKPOINT, METRICS, EVENTS, DEFINITION, DATA, CONFIG];
 
 /// The file in a run's directory that holds its network or, with `last`, the last epoch's. The run need not be
 /// finished.

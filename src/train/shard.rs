@@ -8,9 +8,9 @@ use super::accumulators::{Accumulators, saturation};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
 use super::dense::{DenseInput, DenseLayers};
-use super::loss::{Loss, total};
+use super::loss::{Loss, Losses, total};
 use super::memory::with_values;
-use super::model::Sums;
+use super::model::{SampleLosses, Sums};
 use super::{TrainError, threads};
 use crate::net::{Dense, FloatNet, OutputBuckets, Scheme};
 
@@ -101,11 +101,15 @@ impl BucketOrder {
 }
 
 impl ShardPass<'_> {
-    /// The losses of some samples, and the neurons' activity.
+    /// The losses of some samples, summed and each, and the neurons' activity.
     ///
     /// # Errors
     /// When libtorch fails.
-    pub fn evaluate(self, batch: &Batch<'_>, samples: Range<usize>) -> Result<(Sums, Activity), TrainError> {
+    pub fn evaluate(
+        self,
+        batch: &Batch<'_>,
+        samples: Range<usize>,
+    ) -> Result<(Sums, SampleLosses, Activity), TrainError> {
         threads::use_one_thread();
         let order = BucketOrder::new(batch, &samples, self.net.shape.buckets);
         let accumulators = Accumulators::compute(self.net, self.scheme, batch.active, &order.positions)?;
@@ -116,9 +120,9 @@ impl ShardPass<'_> {
         let dense = DenseLayers::new(self.net, self.stacks, self.scheme, false)?;
         let out = dense.forward(&DenseInput { activations: &activation, psqt: psqt.as_ref(), counts })?;
         let labels = batch.labels.slice(samples.clone());
-        let (sums, _) = losses(self.loss, &order.restore(out)?, labels, samples.len())?;
+        let (sums, losses) = losses(self.loss, &order.restore(out)?, labels, samples.len())?;
         let saturation = saturation(self.net.shape.activation, self.scheme);
-        Ok((sums, Activity::count(activations, accumulators.width(), saturation)))
+        Ok((sums, losses.copied()?, Activity::count(activations, accumulators.width(), saturation)))
     }
 
     /// These samples' share of the gradients of the batch's [`minimised_loss`]. The gradients of their accumulators,
@@ -144,7 +148,7 @@ impl ShardPass<'_> {
             dense.forward(&DenseInput { activations: &activations, psqt: psqt.as_ref(), counts: &order.counts })?;
         let labels = batch.labels.slice(samples.clone());
         let (sums, losses) = losses(self.loss, &order.restore(out)?, labels, samples.len())?;
-        minimised_loss(&losses, &activations, self.sparsity, batch, weight)?.f_backward()?;
+        minimised_loss(&losses.each, &activations, self.sparsity, batch, weight)?.f_backward()?;
 
         let psqt = psqt.map(|psqt| psqt.f_grad().and_then(Vec::<f32>::try_from)).transpose()?;
         let (row, width) = (self.net.shape.row_len(), accumulators.width());
@@ -190,11 +194,11 @@ pub fn minimised_loss(
 ///
 /// # Errors
 /// When libtorch fails.
-pub fn losses(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Tensor), TrainError> {
+pub fn losses(loss: &Loss, out: &Tensor, labels: Labels<'_>, samples: usize) -> Result<(Sums, Losses), TrainError> {
     let losses = loss.of(out, labels)?;
     let preferred = match &losses.preferred {
         Some(preferred) => total(preferred)? as u64,
         None => 0,
     };
-    Ok((Sums { samples: samples as u64, loss: total(&losses.each.f_detach()?)?, preferred }, losses.each))
+    Ok((Sums { samples: samples as u64, loss: total(&losses.each.f_detach()?)?, preferred }, losses))
 }

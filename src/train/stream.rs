@@ -126,6 +126,19 @@ impl BatchStream {
         stop: StopCheck<'_>,
         process: impl FnOnce(&Batch<'_>) -> Result<T, TrainError>,
     ) -> Result<Option<T>, TrainError> {
+        self.next_numbered(epoch, stop, |batch, _| process(batch))
+    }
+
+    /// As [`BatchStream::next`]; `process` also gets the number of each sample in the data.
+    ///
+    /// # Errors
+    /// As [`BatchStream::next`].
+    pub fn next_numbered<T>(
+        &mut self,
+        epoch: u32,
+        stop: StopCheck<'_>,
+        process: impl FnOnce(&Batch<'_>, &[u32]) -> Result<T, TrainError>,
+    ) -> Result<Option<T>, TrainError> {
         let (method, features) = (self.description().method, self.description().num_features);
         if !self.client.wait(stop) {
             return Err(TrainError::Stopped);
@@ -153,7 +166,7 @@ impl BatchStream {
         };
         let batch = Batch { samples: served.samples(), active, piece_counts: served.piece_counts(), labels };
         batch.check().map_err(broken)?;
-        process(&batch).map(Some)
+        process(&batch, served.sample_indices()).map(Some)
     }
 }
 

@@ -7,6 +7,9 @@ use super::stream::{BatchStream, StopCheck};
 /// Largest size of a split that is kept, in bytes. For larger ones, every epoch starts a service of its own.
 const MAX_BYTES: usize = 512 << 20;
 
+/// Receives batches, with the numbers of their samples in the data.
+pub type BatchVisitor<'a> = dyn FnMut(&Batch<'_>, &[u32]) -> Result<(), TrainError> + 'a;
+
 /// The state of the cache.
 #[derive(Debug, Default)]
 pub enum ValidationCache {
@@ -17,7 +20,8 @@ pub enum ValidationCache {
 }
 
 impl ValidationCache {
-    /// Calls `process` with every batch, in order. `open` starts a stream if one is needed.
+    /// Calls `process` with every batch, in order, and the numbers of its samples in the data; they are missing of kept
+    /// batches. `open` starts a stream if one is needed.
     ///
     /// # Errors
     /// If the service failed; [`TrainError::Stopped`] if `stop` returns true; errors of `process`.
@@ -25,17 +29,17 @@ impl ValidationCache {
         &mut self,
         open: impl FnOnce() -> Result<BatchStream, TrainError>,
         stop: StopCheck<'_>,
-        process: &mut dyn FnMut(&Batch<'_>) -> Result<(), TrainError>,
+        process: &mut BatchVisitor<'_>,
     ) -> Result<(), TrainError> {
         if let ValidationCache::Filled(batches) = self {
             return batches
                 .iter()
-                .try_for_each(|batch| if stop() { Err(TrainError::Stopped) } else { process(&batch.batch()) });
+                .try_for_each(|batch| if stop() { Err(TrainError::Stopped) } else { process(&batch.batch(), &[]) });
         }
         let mut stream = open()?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
         let mut keeping = matches!(self, ValidationCache::Empty);
-        let copy_and_process = &mut |batch: &Batch<'_>| {
+        let copy_and_process = &mut |batch: &Batch<'_>, numbers: &[u32]| {
             if keeping {
                 let copy = OwnedBatch::copy(batch);
                 bytes += copy.bytes();
@@ -45,9 +49,9 @@ impl ValidationCache {
                 (keeping, bytes) = (false, 0);
                 batches = Vec::new();
             }
-            process(batch)
+            process(batch, numbers)
         };
-        while stream.next(0, stop, &mut *copy_and_process)?.is_some() {
+        while stream.next_numbered(0, stop, &mut *copy_and_process)?.is_some() {
             if stop() {
                 return Err(TrainError::Stopped);
             }

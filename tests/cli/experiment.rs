@@ -63,7 +63,7 @@ fn finished_runs_are_recognised_from_another_folder() {
     let below = |arguments: &[&str]| workspace.command(arguments).current_dir(workspace.path("proj")).output().unwrap();
     let again = below(&["run", "small.toml", "--out", "../results"]);
     assert!(again.status.success(), "{}", stderr(&again));
-    assert!(stderr(&again).contains("skipped steps (finished or not requested): 4"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("skipped steps (finished or not requested): 6"), "{}", stderr(&again));
 
     let runs: Value = serde_json::from_str(&workspace.stdout(&["runs", "--format", "json"])).unwrap();
     let runs = runs["runs"].as_array().unwrap();
@@ -139,6 +139,80 @@ fn the_version_names_the_commit() {
     let number = env!("CARGO_PKG_VERSION");
     let expected = if commit.is_empty() { number.to_owned() } else { format!("{number} ({commit})") };
     assert_eq!(version, format!("fsbench {expected}\n"));
+}
+
+/// Two rows and two seeds: the validation is kept by game, compared in pairs, and repeated if it is lost.
+#[test]
+fn an_experiment_compares_its_sets_by_game() {
+    let workspace = workspace();
+    workspace.write("proj/small.toml", &EXPERIMENT.replace("seeds = [1]", "seeds = [1, 2]"));
+    let run = || -> Value {
+        let json = workspace.stdout(&["run", "proj/small.toml", "--out", "results", "--format", "json"]);
+        serde_json::from_str(&json).unwrap()
+    };
+    let document = run();
+    let comparisons = &document["methods"][0]["comparisons"];
+    let pairs = comparisons["pairs"].as_array().unwrap();
+    let measures: Vec<&str> = pairs.iter().map(|pair| pair["measure"].as_str().unwrap()).collect();
+    assert_eq!(measures, ["loss", "accuracy"]);
+    for pair in pairs {
+        assert_eq!((&pair["set"], &pair["against"]), (&"own, wider".into(), &"own".into()));
+        let [difference, low, high] = ["difference", "low", "high"].map(|name| pair[name].as_f64().unwrap());
+        assert!(low < difference && difference < high, "{pair}");
+        let expected = if low > 0.0 || high < 0.0 { "better or worse" } else { "not_distinguished" };
+        assert!(expected.contains(pair["statement"].as_str().unwrap()), "{pair}");
+        assert_eq!(pair["seeds"], 2, "{pair}");
+    }
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(workspace.path("results").join(name)).unwrap()).unwrap()
+    };
+    // The sums by game add up to the losses of the trainings.
+    let (validation, runs) = (read("validation.json"), read("runs.json"));
+    let means = |records: &Value, loss: &dyn Fn(&Value) -> f64| -> Vec<f64> {
+        records.as_array().unwrap().iter().map(loss).collect()
+    };
+    let by_game = means(&validation, &|result| result["record"]["loss"].as_f64().unwrap());
+    let trained = means(&runs, &|run| run["validation_loss"].as_f64().unwrap());
+    assert_eq!(by_game.len(), 4);
+    assert!(by_game.iter().zip(&trained).all(|(a, b)| (a / b - 1.0).abs() < 1e-6), "{by_game:?} {trained:?}");
+    let ratio = (by_game[1] * by_game[3] / (by_game[0] * by_game[2])).sqrt();
+    let found = pairs[0]["difference"].as_f64().unwrap();
+    assert!((found - 100.0 * (ratio - 1.0)).abs() < 1e-3, "{found} {ratio}");
+    let text = std::fs::read_to_string(workspace.path("results/report.txt")).unwrap();
+    assert!(text.contains("Pairs: loss, %") && text.contains("own, wider vs own"), "{text}");
+
+    // Lost losses are computed again, with the same bytes and without a training.
+    let file = "results/validation/pqr-own__wider-";
+    let files = || {
+        let entries = std::fs::read_dir(workspace.path("results/validation")).unwrap();
+        let mut files: Vec<_> = entries
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    assert!(before.len() == 4 && before.iter().any(|(path, _)| path.display().to_string().contains(file)));
+    let folder = Path::new(document["networks"][1]["folder"].as_str().unwrap()).to_owned();
+    std::fs::remove_file(folder.join("validation.parquet")).unwrap();
+    std::fs::remove_dir_all(workspace.path("results/validation")).unwrap();
+    let again = workspace.run(&["run", "proj/small.toml", "--out", "results"]);
+    let steps = stderr(&again);
+    assert!(steps.contains("[1/1] validation of own, wider by pqr, seed 1 by game"), "{steps}");
+    assert_eq!((files(), read("validation.json")), (before, validation));
+
+    // Results of earlier versions have no such files: the report says so.
+    std::fs::remove_file(workspace.path("results/validation.json")).unwrap();
+    let report = workspace.stdout(&["report", "results"]);
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!report.contains("Pairs:") && words.contains("no validation losses by game"), "{report}");
+    // A damaged file is named.
+    run();
+    let (path, bytes) = files().swap_remove(0);
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let complaint = workspace.refused(&["report", "results"], 2);
+    assert!(complaint.contains(path.file_name().unwrap().to_str().unwrap()), "{complaint}");
 }
 
 /// Two rows, one seed, few pairs: matches are played, kept, resumed after a kill, and reported.

@@ -9,3 +9,4 @@ mod runs;
 mod scores;
 mod shapes;
 mod signals;
+mod validation;

@@ -16,15 +16,15 @@ use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, SubsetLoss};
 use crate::train::{EvalLoss, LossForm};
 
-/// Measure the loss of networks on samples, in total and by pieces, ply, material and kings; compare each pair of
-/// networks
+/// Measure the loss of networks on samples, in total and by pieces, ply, material, score and kings; compare each pair
+/// of networks
 ///
 /// The loss is that of `train --method eval`; the target is the sample's score, the game's result or a mix (--lambda).
 /// A network's output is its integer score in centipawns, by its own pawn value; a checkpoint (checkpoint.safetensors,
 /// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has
 /// no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
 /// clusters (game or sample), networks[{network, arithmetic, name, identity, loss, interval, by{pieces, ply, material,
-/// king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}]
+/// score, king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}]
 /// in `by`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -129,7 +129,7 @@ fn text(record: &LossRecord) -> String {
         let lists: Vec<&[SubsetLoss]> =
             record.networks.iter().map(|network| network.by.by_criterion()[division].1).collect();
         if lists[0].is_empty() {
-            let _ = write!(out, "\n\nby {heading}: not in this format");
+            let _ = write!(out, "\n\nby {heading}: not in these data");
             continue;
         }
         let rows = lists[0].iter().enumerate().map(|(part, first)| {

@@ -4,8 +4,8 @@ use super::*;
 use crate::data::ScoreUnit;
 use crate::play::Pairs;
 use crate::record::{
-    ActivityRecord, ErrorRecord, LayerActivity, MatchRecord, MoveCounts, SpeedEntry, SpeedRecord, UpdatesRecord,
-    write_json,
+    ActivityRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, MatchRecord, MoveCounts, SpeedEntry,
+    SpeedRecord, UpdatesRecord, ValidationLosses, ValidationRecord, write_json,
 };
 use crate::train::TrainOutcome;
 
@@ -105,6 +105,14 @@ impl Executor for FakeExecutor {
         };
         write_json(&request.folder.join("outcome.json"), &outcome)?;
         Ok(Some(outcome))
+    }
+
+    fn validation(&mut self, request: &TrainRequest<'_>) -> Result<ValidationRecord, StepError> {
+        let seed = request.config.seed.0;
+        self.call(format!("validation {}", run_name(&request.folder.join("network.safetensors"))))?;
+        let sums = |game: u32| LossSums { game, samples: 10, loss: (game + 1) as f32 / seed as f32, preferred: 0 };
+        let losses = ValidationLosses { games: (0..4).map(sums).collect(), ..ValidationLosses::default() };
+        Ok(ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses))
     }
 
     fn updates(&mut self, set: &str, _data: &Path, _games: Option<u64>) -> Result<UpdatesRecord, StepError> {

@@ -1,18 +1,16 @@
 //! The loss of existing networks on samples: over all samples, by class of sample, and between networks.
 
-mod breakdown;
 mod tally;
 
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use self::breakdown::SampleContext;
 use self::tally::{Mean, Tally};
 use super::MeasureError;
 use crate::chess::{Board, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
-use crate::data::{GameResult, Record, ScoreUnit};
+use crate::data::{GameResult, Record, SampleContext, ScoreUnit};
 use crate::engine::{BackEnd, Evaluator, Model, Strategy};
 use crate::features::FeatureSet;
 use crate::net::{FloatNet, NetFile, Origin, Scheme, forward};
@@ -224,7 +222,7 @@ impl SampleLosses<'_> {
             let turn = record.turn();
             let mut loss = |scorer: &mut Scorer<'_>| self.loss.of(scorer.centipawns(&board, turn), f64::from(target));
             let losses = scorers.iter_mut().map(&mut loss).collect();
-            let context = SampleContext { board: &board, turn, ply: self.has_games.then(|| record.ply().0) };
+            let context = SampleContext { board: &board, turn, ply: self.has_games.then(|| record.ply().0), score };
             let cluster = if self.has_games { u64::from(record.game()) } else { number };
             samples.push(Some(SampleLoss { cluster, classes: Tally::classes(&context).collect(), losses }));
         }

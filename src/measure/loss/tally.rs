@@ -1,6 +1,6 @@
 //! Sums of losses by class and cluster, and their means with intervals.
 
-use super::breakdown::{BREAKDOWNS, SampleContext};
+use crate::data::{BREAKDOWNS, SampleContext};
 use crate::record::{Cluster, LossBreakdown, SubsetLoss};
 use crate::statistics::{CONFIDENCE, student_t_quantile};
 
@@ -29,8 +29,8 @@ impl Tally {
     /// The classes of a sample, starting with class 0.
     pub(super) fn classes(sample: &SampleContext<'_>) -> impl Iterator<Item = usize> {
         let mut first = 1;
-        let classes = BREAKDOWNS.iter().filter_map(move |breakdown| {
-            let class = (breakdown.classify)(sample).map(|class| first + class);
+        let classes = BREAKDOWNS.iter().zip(sample.classes()).filter_map(move |(breakdown, class)| {
+            let class = class.map(|class| first + class);
             first += breakdown.classes.len();
             class
         });
@@ -54,7 +54,7 @@ impl Tally {
     /// [`Tally::mean`] by class.
     pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> LossBreakdown {
         let mut first = 1;
-        let [pieces, ply, material, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {
+        let [pieces, ply, material, score, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {
             let classes = breakdown.classes.iter().enumerate();
             let means = classes.map(|(class, name)| (*name, self.mean_of_class(first + class, &value)));
             let record = |(name, Mean { samples, mean, interval }): (&str, Mean)| SubsetLoss {
@@ -67,7 +67,7 @@ impl Tally {
             first += breakdown.classes.len();
             records
         });
-        LossBreakdown { pieces, ply, material, king, kings }
+        LossBreakdown { pieces, ply, material, score, king, kings }
     }
 
     /// The ratio estimator and its linearised variance. With n samples and sum D per group, G groups and N samples in

@@ -9,7 +9,7 @@ use tch::{Cuda, Device};
 
 use super::activity::Activity;
 use super::batch::Batch;
-use super::model::{Model, Sums, WeightedBatch};
+use super::model::{Model, SampleLosses, Sums, WeightedBatch};
 use super::{DeviceChoice, TrainError, threads};
 use model::DeviceModel;
 
@@ -71,7 +71,7 @@ impl Learner {
     ///
     /// # Errors
     /// See [`Model`].
-    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
+    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
         match self {
             Learner::Cpu(model) => model.evaluate(batch, activity),
             Learner::Device(model) => model.evaluate(batch, activity),

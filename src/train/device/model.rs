@@ -9,8 +9,9 @@ use super::super::adam::{Adam, TensorParameters};
 use super::super::batch::{ActiveFeatures, Batch};
 use super::super::dense::{DenseInput, DenseLayers, activate};
 use super::super::lookahead::{ALPHA, SYNC_PERIOD};
+use super::super::loss::Losses;
 use super::super::memory::{copy_values, with_values};
-use super::super::model::{Model, Sums, UpdateRule, WeightedBatch, update_rules};
+use super::super::model::{Model, SampleLosses, Sums, UpdateRule, WeightedBatch, update_rules};
 use super::super::shard::{BucketOrder, losses, minimised_loss};
 use super::super::{TrainError, divergence, threads};
 use crate::features::Factors;
@@ -74,8 +75,7 @@ impl IndexLists {
 /// The result of a forward pass.
 struct ForwardPass {
     sums: Sums,
-    /// The loss of each sample.
-    losses: Tensor,
+    losses: Losses,
     /// The activated accumulators.
     activations: Tensor,
 }
@@ -136,7 +136,7 @@ impl DeviceModel {
         let mut all_sums = Vec::with_capacity(batches.len());
         for WeightedBatch { batch, weight } in batches {
             let ForwardPass { sums, losses, activations } = self.forward(batch)?;
-            minimised_loss(&losses, &activations, self.model.sparsity(), batch, *weight)?.f_backward()?;
+            minimised_loss(&losses.each, &activations, self.model.sparsity(), batch, *weight)?.f_backward()?;
             all_sums.push(sums);
         }
         let losses: Vec<f64> = all_sums.iter().map(Sums::mean_loss).collect();
@@ -167,15 +167,15 @@ impl DeviceModel {
     ///
     /// # Errors
     /// See [`Model`].
-    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<Sums, TrainError> {
+    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
         threads::use_one_thread();
         tch::no_grad(|| {
-            let ForwardPass { sums, activations, .. } = self.forward(batch)?;
+            let ForwardPass { sums, losses, activations } = self.forward(batch)?;
             let shape = &self.model.net.shape;
             let width = shape.activation.outputs(shape.l1);
             let saturation = accumulators::saturation(shape.activation, self.model.scheme());
             with_values(&activations, |values| activity.add(&Activity::count(values, width, saturation)))?;
-            Ok(sums)
+            Ok((sums, losses.copied()?))
         })
     }
 

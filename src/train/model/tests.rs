@@ -174,7 +174,7 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (T
 }
 
 fn evaluate(model: &Model, samples: &RandomSamples) -> Sums {
-    model.evaluate(&samples.batch(), &mut Activity::default()).expect("a loss")
+    model.evaluate(&samples.batch(), &mut Activity::default()).expect("a loss").0
 }
 
 /// After a first step Adam's first moment is a tenth of the gradient.

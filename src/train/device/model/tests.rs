@@ -35,7 +35,12 @@ fn check(shape: &Shape, factors: Option<&Factors>, optimisation: Optimisation, r
     let (mut our_activity, mut their_activity) = (Activity::default(), Activity::default());
     let [a, b] =
         [ours.evaluate(&samples.batch(), &mut our_activity), theirs.evaluate(&samples.batch(), &mut their_activity)];
-    let (a, b) = (a.expect("a loss").mean_loss(), b.expect("a loss").mean_loss());
+    let ((a, our_each), (b, their_each)) = (a.expect("a loss"), b.expect("a loss"));
+    let sum = our_each.losses.iter().map(|loss| f64::from(*loss)).sum::<f64>();
+    assert!((sum - a.loss).abs() < 1e-4 * a.loss && our_each.losses.len() == 300, "{shape}: {sum} {a:?}");
+    let near = |(ours, theirs): (&f32, &f32)| (ours - theirs).abs() < 0.01 * ours.max(0.01);
+    assert!(our_each.losses.iter().zip(&their_each.losses).all(near), "{shape}: each sample");
+    let (a, b) = (a.mean_loss(), b.mean_loss());
     assert!((a - b).abs() < 2e-4 * a, "{shape}: {a} {b}");
     let shares = |activity: &Activity| activity.shares().expect("positions").positive;
     assert!((shares(&our_activity) - shares(&their_activity)).abs() < 0.01);

@@ -1,0 +1,278 @@
+//! The losses of a network's validation by game and by class of sample, as comparisons between networks need them, and
+//! their Parquet file.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use polars::prelude::{
+    Column, DataFrame, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter, PolarsError, PolarsResult,
+    SerReader, Series,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{RecordFileError, write_atomically};
+use crate::train::{EvalLoss, PqrLoss};
+
+/// A network's validation: the float network of the run's best epoch, dense weights rounded to the scheme's grid, as
+/// training validates it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidationRecord {
+    pub samples: u64,
+    pub games: u64,
+    /// Mean over the samples.
+    pub loss: f64,
+    /// pqr: share of samples in which the network prefers the move played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+    /// Losses by different functions cannot be compared.
+    pub function: LossFunction,
+    /// BLAKE3 hash of `losses`, in hexadecimal.
+    pub digest: String,
+    /// In a file of their own.
+    #[serde(skip)]
+    pub losses: ValidationLosses,
+}
+
+/// The loss that was computed, with its settings.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossFunction {
+    Eval(EvalLoss),
+    Pqr(PqrLoss),
+}
+
+/// Sums of a validation's losses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ValidationLosses {
+    /// Whether the sums have `preferred` (pqr).
+    pub has_preferred: bool,
+    /// One per game, in ascending order.
+    pub games: Vec<LossSums>,
+    /// One per class of sample that occurs.
+    pub classes: Vec<ClassLosses>,
+}
+
+/// The samples of one class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassLosses {
+    /// What the class is one of: `pieces left`, `ply`, `material`, `score`, …
+    pub by: String,
+    pub part: String,
+    /// One per group of games with such samples, in ascending order: game g is in group g % [`ClassLosses::GROUPS`]. If
+    /// games are independent, so are groups (random groups; Wolter, Introduction to Variance Estimation, chapter 2).
+    pub groups: Vec<LossSums>,
+}
+
+impl ClassLosses {
+    /// Enough for the variance between games to be known to about a tenth.
+    pub const GROUPS: u32 = 256;
+}
+
+/// Sums over some samples.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct LossSums {
+    /// The game's number in the data, or the group's.
+    pub game: u32,
+    pub samples: u32,
+    pub loss: f32,
+    /// pqr: samples in which the network prefers the move played.
+    pub preferred: u32,
+}
+
+impl ValidationRecord {
+    #[must_use]
+    pub fn new(function: LossFunction, losses: ValidationLosses) -> ValidationRecord {
+        let samples: u64 = losses.games.iter().map(|game| u64::from(game.samples)).sum();
+        let loss: f64 = losses.games.iter().map(|game| f64::from(game.loss)).sum();
+        let preferred: u64 = losses.games.iter().map(|game| u64::from(game.preferred)).sum();
+        let share = |sum: f64| sum / samples.max(1) as f64;
+        ValidationRecord {
+            samples,
+            games: losses.games.len() as u64,
+            loss: share(loss),
+            accuracy: losses.has_preferred.then(|| share(preferred as f64)),
+            function,
+            digest: losses.digest(),
+            losses,
+        }
+    }
+
+    /// The record with the losses from its file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or holds other losses.
+    pub fn with_losses_of(self, path: &Path) -> Result<ValidationRecord, RecordFileError> {
+        let losses = ValidationLosses::read(path)?;
+        match losses.digest() == self.digest {
+            true => Ok(ValidationRecord { losses, ..self }),
+            false => Err(RecordFileError::Digest(path.to_path_buf())),
+        }
+    }
+}
+
+impl ValidationLosses {
+    fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for (by, part, sums) in self.tables() {
+            hasher.update(format!("{by}\n{part}\n{}\n", sums.len()).as_bytes());
+            for LossSums { game, samples, loss, preferred } in sums {
+                let numbers = [*game, *samples, loss.to_bits(), *preferred];
+                hasher.update(numbers.map(u32::to_le_bytes).as_flattened());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// The games, and the groups of each class.
+    fn tables(&self) -> impl Iterator<Item = (&str, &str, &[LossSums])> {
+        let classes = self.classes.iter().map(|class| (&class.by[..], &class.part[..], &class.groups[..]));
+        std::iter::once((GAME, "", &self.games[..])).chain(classes)
+    }
+
+    /// Writes a Parquet file with the columns `by` (`game`, or what a class is one of), `part`, `game` (or group),
+    /// `samples`, `loss` and, for pqr, `preferred`; the last three are sums.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), RecordFileError> {
+        let failed = |error: PolarsError| RecordFileError::Write { path: path.into(), source: io::Error::other(error) };
+        let mut frame = self.frame().map_err(failed)?;
+        let mut bytes = Vec::new();
+        let writer = ParquetWriter::new(&mut bytes).with_compression(ParquetCompression::Zstd(None));
+        writer.finish(&mut frame).map_err(failed)?;
+        write_atomically(path, &bytes)
+    }
+
+    fn frame(&self) -> PolarsResult<DataFrame> {
+        let rows = || self.tables().flat_map(|(by, part, sums)| sums.iter().map(move |sums| (by, part, sums)));
+        let numbers = |name: &str, of: fn(&LossSums) -> u32| -> Column {
+            Series::new(name.into(), rows().map(|(.., sums)| of(sums)).collect::<Vec<u32>>()).into()
+        };
+        let mut columns: Vec<Column> = vec![
+            Series::new("by".into(), rows().map(|(by, ..)| by).collect::<Vec<&str>>()).into(),
+            Series::new("part".into(), rows().map(|(_, part, _)| part).collect::<Vec<&str>>()).into(),
+            numbers("game", |sums| sums.game),
+            numbers("samples", |sums| sums.samples),
+            Series::new("loss".into(), rows().map(|(.., sums)| sums.loss).collect::<Vec<f32>>()).into(),
+        ];
+        if self.has_preferred {
+            columns.push(numbers("preferred", |sums| sums.preferred));
+        }
+        DataFrame::new(rows().count(), columns)
+    }
+
+    /// Reads what [`ValidationLosses::write`] wrote.
+    ///
+    /// # Errors
+    /// When the file is missing or not such a file.
+    pub fn read(path: &Path) -> Result<ValidationLosses, RecordFileError> {
+        let failed = |source| RecordFileError::Read { path: path.into(), source };
+        let file = File::open(path).map_err(failed)?;
+        let frame = ParquetReader::new(file).set_rechunk(true).finish();
+        let losses = frame.and_then(|frame| ValidationLosses::of_frame(&frame));
+        losses.map_err(|error| failed(io::Error::other(error)))
+    }
+
+    fn of_frame(frame: &DataFrame) -> PolarsResult<ValidationLosses> {
+        let texts = |name: &str| Ok::<_, PolarsError>(frame.column(name)?.as_materialized_series().str()?.clone());
+        let numbers = |name: &str| {
+            let column = frame.column(name)?.as_materialized_series().u32()?.clone();
+            Ok::<Vec<u32>, PolarsError>(column.iter().map(Option::unwrap_or_default).collect())
+        };
+        let (by, part) = (texts("by")?, texts("part")?);
+        let (games, samples) = (numbers("game")?, numbers("samples")?);
+        let loss = frame.column("loss")?.as_materialized_series().f32()?.clone();
+        let has_preferred = frame.column("preferred").is_ok();
+        let preferred = if has_preferred { numbers("preferred")? } else { vec![0; games.len()] };
+        let mut losses = ValidationLosses { has_preferred, ..ValidationLosses::default() };
+        let names = by.iter().zip(part.iter()).map(|(by, part)| (by.unwrap_or(GAME), part.unwrap_or_default()));
+        let numbers = games.into_iter().zip(samples).zip(loss.iter()).zip(preferred);
+        for ((by, part), (((game, samples), loss), preferred)) in names.zip(numbers) {
+            let sums = LossSums { game, samples, loss: loss.unwrap_or(f32::NAN), preferred };
+            if by == GAME {
+                losses.games.push(sums);
+                continue;
+            }
+            match losses.classes.last_mut().filter(|class| (&class.by[..], &class.part[..]) == (by, part)) {
+                Some(class) => class.groups.push(sums),
+                None => losses.classes.push(ClassLosses { by: by.into(), part: part.into(), groups: vec![sums] }),
+            }
+        }
+        Ok(losses)
+    }
+}
+
+/// In the column `by`: the row is a game.
+const GAME: &str = "game";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(has_preferred: bool) -> ValidationLosses {
+        let sums = |game: u32| LossSums {
+            game,
+            samples: 10 + game % 7,
+            loss: (f64::from(game).sqrt() / 7.0) as f32,
+            preferred: if has_preferred { game % 5 } else { 0 },
+        };
+        let class =
+            |by: &str, part: &str| ClassLosses { by: by.into(), part: part.into(), groups: (0..3).map(sums).collect() };
+        let classes = vec![class("ply", "0-19"), class("ply", "20-39"), class("score", "0-49")];
+        ValidationLosses { has_preferred, games: (5..105).map(sums).collect(), classes }
+    }
+
+    #[test]
+    fn losses_are_read_as_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("losses.parquet");
+        for has_preferred in [false, true] {
+            let losses = losses(has_preferred);
+            losses.write(&path).expect("written");
+            assert_eq!(ValidationLosses::read(&path).expect("read"), losses);
+            let record = ValidationRecord::new(LossFunction::Eval(EvalLoss::default()), losses.clone());
+            assert_eq!((record.games, record.accuracy.is_some()), (100, has_preferred));
+            let samples: u32 = losses.games.iter().map(|game| game.samples).sum();
+            assert_eq!(record.samples, u64::from(samples));
+            let json = serde_json::to_string(&record).expect("JSON");
+            let read: ValidationRecord = serde_json::from_str(&json).expect("a record");
+            assert_eq!(read.clone().with_losses_of(&path).expect("the same losses"), record);
+            let mut other = losses;
+            other.games[3].loss += 0.5;
+            other.write(&path).expect("written");
+            let error = read.with_losses_of(&path).expect_err("other losses").to_string();
+            assert!(error.contains("not what its record describes"), "{error}");
+        }
+        std::fs::write(&path, "PAR1").expect("written");
+        assert!(matches!(ValidationLosses::read(&path), Err(RecordFileError::Read { .. })));
+    }
+
+    /// A hundred thousand games take less than a megabyte.
+    #[test]
+    fn files_are_small() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("losses.parquet");
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 8
+        };
+        let sums = |game: u32, random: u32| LossSums {
+            game,
+            samples: 40 + random % 120,
+            loss: random as f32 / 1e6,
+            preferred: 0,
+        };
+        let games = (0..100_000).map(|game| sums(10 * game + game % 7, next())).collect();
+        let class = |number: u32| ClassLosses {
+            by: "ply".into(),
+            part: number.to_string(),
+            groups: (0..ClassLosses::GROUPS).map(|group| sums(group, group * 7_919 * (number + 1))).collect(),
+        };
+        let classes = (0..30).map(class).collect();
+        ValidationLosses { has_preferred: false, games, classes }.write(&path).expect("written");
+        let bytes = std::fs::metadata(&path).expect("written").len();
+        assert!(bytes < 1_000_000, "{bytes}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Tables of texts beside the comparison table, such as the pairs of sets, for every kind of report.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+
+use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
+use super::numbers::{self, MISSING};
+use crate::statistics::Estimate;
+use crate::text::grouped;
+
+/// A table of texts. The first column names the rows.
+#[derive(Clone, Debug)]
+pub(super) struct PlainTable {
+    pub(super) title: String,
+    pub(super) headings: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl PlainTable {
+    /// The tables of a method's comparisons, without those that would be empty.
+    pub(super) fn of(comparisons: &Comparisons) -> Vec<PlainTable> {
+        let mut tables = Vec::new();
+        for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
+            tables.extend([pairs(comparisons, measure), parts(comparisons, measure)]);
+        }
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    /// Tables of at most `width` characters; columns that do not fit continue in a further one.
+    pub(super) fn fitting(&self, preset: &str, width: usize) -> Vec<Table> {
+        let mut tables: Vec<(Vec<usize>, Table)> = Vec::new();
+        for column in 1..self.headings.len() {
+            if let Some((columns, last)) = tables.last_mut() {
+                columns.push(column);
+                let wider = self.terminal(preset, columns);
+                if super::text::width_of(&wider) <= width {
+                    *last = wider;
+                    continue;
+                }
+                columns.pop();
+            }
+            tables.push((vec![column], self.terminal(preset, &[column])));
+        }
+        tables.into_iter().map(|(_, table)| table).collect()
+    }
+
+    fn terminal(&self, preset: &str, columns: &[usize]) -> Table {
+        let mut table = Table::new();
+        table.load_preset(preset).set_content_arrangement(ContentArrangement::Disabled);
+        let cells = |texts: &[String]| {
+            let others: Vec<Cell> =
+                columns.iter().map(|column| Cell::new(&texts[*column]).set_alignment(CellAlignment::Right)).collect();
+            std::iter::once(Cell::new(&texts[0])).chain(others).collect::<Vec<_>>()
+        };
+        table.set_header(cells(&self.headings));
+        for row in &self.rows {
+            table.add_row(cells(row));
+        }
+        table
+    }
+
+    pub(super) fn markdown(&self, escape: impl Fn(&str) -> String) -> String {
+        let line = |texts: &[String]| {
+            format!("| {} |\n", texts.iter().map(|text| escape(text)).collect::<Vec<_>>().join(" | "))
+        };
+        let mut out = format!("### {}\n\n{}|---|", escape(&self.title), line(&self.headings));
+        out += &"---:|".repeat(self.headings.len() - 1);
+        out.push('\n');
+        self.rows.iter().for_each(|row| out += &line(row));
+        out.push('\n');
+        out
+    }
+
+    pub(super) fn html(&self, escape: impl Fn(&str) -> String) -> String {
+        let mut out =
+            format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", escape(&self.title));
+        // Writing to a string cannot fail, here and below.
+        for heading in &self.headings {
+            let _ = write!(out, "<th scope=\"col\"><button>{}</button></th>", escape(heading));
+        }
+        out += "</tr>\n</thead>\n<tbody>\n";
+        for (index, row) in self.rows.iter().enumerate() {
+            let _ = write!(out, "<tr><th scope=\"row\" data-value=\"{index}\">{}</th>", escape(&row[0]));
+            for text in &row[1..] {
+                let value = leading_number(text).map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
+                let _ = write!(out, "<td{value}>{}</td>", escape(text));
+            }
+            out += "</tr>\n";
+        }
+        out + "</tbody>\n</table></div>\n"
+    }
+}
+
+/// The number that a cell begins with, to sort by.
+fn leading_number(text: &str) -> Option<f64> {
+    let first = text.split(' ').next()?;
+    first.replace(',', "").replace('−', "-").parse().ok()
+}
+
+fn name(measure: ComparedMeasure) -> &'static str {
+    match measure {
+        ComparedMeasure::Loss => "loss, %",
+        ComparedMeasure::Accuracy => "accuracy, percentage points",
+    }
+}
+
+/// As many decimals as the intervals allow.
+fn decimals<'a>(differences: impl Iterator<Item = &'a Difference>) -> usize {
+    let estimate = |difference: &Difference| Estimate {
+        mean: difference.difference,
+        interval: Some((difference.high - difference.low) / 2.0),
+        count: difference.seeds,
+    };
+    numbers::decimals(&differences.map(estimate).collect::<Vec<_>>())
+}
+
+fn with_bounds(difference: &Difference, decimals: usize) -> String {
+    let number = |value| numbers::number(value, decimals, true);
+    format!("{} ({} to {})", number(difference.difference), number(difference.low), number(difference.high))
+}
+
+fn pairs(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
+    let own: Vec<_> = comparisons.pairs.iter().filter(|pair| pair.difference.measure == measure).collect();
+    let decimals = decimals(own.iter().map(|pair| &pair.difference));
+    let row = |pair: &&PairComparison| {
+        let more = |number: Option<u64>| match (pair.difference.statement, number) {
+            (Statement::NotDistinguished, Some(number)) => grouped(&number.to_string()),
+            (Statement::NotDistinguished, None) => MISSING.into(),
+            _ => String::new(),
+        };
+        vec![
+            format!("{} vs {}", pair.set, pair.against),
+            with_bounds(&pair.difference, decimals),
+            pair.difference.statement.name().into(),
+            more(pair.more_seeds),
+            more(pair.more_games),
+        ]
+    };
+    PlainTable {
+        title: format!("Pairs: {}", name(measure)),
+        headings: ["pair", "difference", "statement", "+seeds", "+games"].map(String::from).to_vec(),
+        rows: own.iter().map(row).collect(),
+    }
+}
+
+/// One row per class, one column per set.
+fn parts(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
+    let own: Vec<&PartComparison> =
+        comparisons.parts.iter().filter(|part| part.difference.measure == measure).collect();
+    let mut sets: Vec<&str> = Vec::new();
+    let mut classes: Vec<&PartComparison> = Vec::new();
+    for part in &own {
+        if !sets.contains(&&part.set[..]) {
+            sets.push(&part.set);
+        }
+        if !classes.iter().any(|class| (&class.by, &class.part) == (&part.by, &part.part)) {
+            classes.push(part);
+        }
+    }
+    let places: Vec<usize> = sets
+        .iter()
+        .map(|set| decimals(own.iter().filter(|part| part.set == **set).map(|part| &part.difference)))
+        .collect();
+    let row = |class: &&PartComparison| {
+        let cell = |(set, places): (&&str, &usize)| {
+            let is_own =
+                |part: &&&PartComparison| (&part.by, &part.part, &part.set[..]) == (&class.by, &class.part, *set);
+            let found = own.iter().find(is_own);
+            found.map_or_else(|| MISSING.into(), |part| with_half_width(&part.difference, *places))
+        };
+        let names = [format!("{} {}", class.by, class.part), grouped(&class.samples.to_string())];
+        names.into_iter().chain(sets.iter().zip(&places).map(cell)).collect()
+    };
+    let against = classes.first().map(|class| class.against.clone()).unwrap_or_default();
+    PlainTable {
+        title: format!("Where a set wins: {} against {against}", name(measure)),
+        headings: ["positions", "samples"].into_iter().chain(sets.iter().copied()).map(String::from).collect(),
+        rows: classes.iter().map(row).collect(),
+    }
+}
+
+/// The difference with half of its interval, and a mark if the interval excludes 0.
+fn with_half_width(difference: &Difference, decimals: usize) -> String {
+    let half = (difference.high - difference.low) / 2.0;
+    let mark = match difference.statement {
+        Statement::NotDistinguished => "",
+        _ => "*",
+    };
+    let number = numbers::number(difference.difference, decimals, true);
+    format!("{number}{mark} ± {}", numbers::number(half, decimals, false))
+}

@@ -1,0 +1,101 @@
+//! Losses of a validation, game by game, against a direct computation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fsbench::chess::Perspective;
+use fsbench::data::{Fsd, Method, Split, in_split};
+use fsbench::features::FeatureSet;
+use fsbench::measure::validation;
+use fsbench::net::{forward, load_float};
+use fsbench::record::{ClassLosses, LossSums, ValidationRecord};
+use fsbench::train::{Silent, TrainConfig, TrainOutcome, TrainingRun, run_dir};
+
+use super::fixture::{PROGRAM, Workspace, with};
+
+fn validated(workspace: &Workspace, config: &TrainConfig, name: &str) -> (TrainOutcome, ValidationRecord) {
+    let outcome = workspace.run(config, name, false, &mut Silent).expect("trained");
+    let path = workspace.path(name);
+    let run = TrainingRun { service: Some(Path::new(PROGRAM)), ..TrainingRun::new(config, &path) };
+    (outcome, validation(&run, &|| false).expect("validated"))
+}
+
+fn close(found: f64, expected: f64, what: &str) {
+    assert!((found - expected).abs() <= 1e-5 * expected.abs().max(1e-3), "{what}: {found} instead of {expected}");
+}
+
+#[test]
+fn losses_by_game_equal_a_direct_computation() {
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Eval), |settings| settings.epochs = 2);
+    let (outcome, record) = validated(&workspace, &config, "run");
+    assert_eq!((record.samples, record.accuracy), (outcome.validation_samples, None));
+    close(record.loss, outcome.validation_loss, "the validation's mean");
+
+    let (net, _) = load_float(&workspace.path("run").join(run_dir::BEST)).expect("the best network");
+    let (set, scheme) = (FeatureSet::resolve("piece").expect("shipped"), config.scheme().expect("known"));
+    let net = net.on_grid(&scheme);
+    let data = Fsd::open(&config.data).expect("samples");
+    let mut games: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
+    let mut plies: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
+    for record in data.records() {
+        let game = record.game();
+        if !in_split(config.settings.split_seed, 0.2, game, Split::Validation) {
+            continue;
+        }
+        let sample = record.unpack().expect("a sample");
+        let stm = Perspective::of(record.turn());
+        let [own, other] = [stm, stm.other()].map(|pov| set.reference(board(&sample), pov));
+        let out = f64::from(forward(&net, &scheme, 0, &own, &other)) * f64::from(scheme.nnue2score) * 100.0
+            / f64::from(scheme.pawn_value);
+        let target = 1.0 / (1.0 + (-f64::from(sample.score.expect("scored")) / 410.0).exp());
+        let loss = (1.0 / (1.0 + (-out / 361.0).exp()) - target).abs().powf(2.6);
+        let add = |sums: &mut (u32, f64)| *sums = (sums.0 + 1, sums.1 + loss);
+        add(games.entry(game).or_default());
+        if (40..60).contains(&sample.ply.0) {
+            add(plies.entry(game % ClassLosses::GROUPS).or_default());
+        }
+    }
+    let check = |found: &[LossSums], expected: &BTreeMap<u32, (u32, f64)>| {
+        assert!(found.iter().map(|sums| (sums.game, sums.samples)).eq(expected.iter().map(|(g, (n, _))| (*g, *n))));
+        for sums in found {
+            close(f64::from(sums.loss), expected[&sums.game].1, "a game's sum");
+        }
+    };
+    assert!(games.len() > 4, "{games:?}");
+    check(&record.losses.games, &games);
+    let class = record.losses.classes.iter().find(|class| (&class.by[..], &class.part[..]) == ("ply", "40-59"));
+    check(&class.expect("positions of that phase").groups, &plies);
+    // Every breakdown divides the same samples.
+    for by in ["pieces left", "ply", "material", "score", "king", "kings"] {
+        let own = record.losses.classes.iter().filter(|class| class.by == by);
+        let samples: u32 = own.flat_map(|class| &class.groups).map(|group| group.samples).sum();
+        assert_eq!(u64::from(samples), record.samples, "{by}");
+    }
+}
+
+fn board(sample: &fsbench::data::Sample) -> &fsbench::chess::Board {
+    use shakmaty::Position;
+    sample.position.board()
+}
+
+/// The shares of pqr add up to the run's. Runs of earlier versions did not keep their losses: validated again, with
+/// another number of threads, the network gives the same bits.
+#[test]
+fn validations_are_reproducible() {
+    let workspace = Workspace::new();
+    let config = with(&workspace.config(Method::Pqr), |settings| settings.epochs = 1);
+    let (outcome, record) = validated(&workspace, &config, "run");
+    close(record.loss, outcome.validation_loss, "the validation's mean");
+    let accuracy = outcome.best().and_then(|best| best.validation_accuracy).expect("pqr");
+    close(record.accuracy.expect("pqr"), accuracy, "accuracy");
+    std::fs::remove_file(workspace.path("run").join(run_dir::LOSSES)).expect("kept");
+    let one_thread = with(&config, |settings| settings.threads = Some(1));
+    let path = workspace.path("run");
+    let run = TrainingRun { service: Some(Path::new(PROGRAM)), ..TrainingRun::new(&one_thread, &path) };
+    assert_eq!(validation(&run, &|| false).expect("validated"), record);
+    // Only a `.fsd` file knows the games of its samples.
+    let pgn = TrainConfig { data: workspace.path("games.pgn"), ..config };
+    let run = TrainingRun { service: Some(Path::new(PROGRAM)), ..TrainingRun::new(&pgn, &path) };
+    assert!(validation(&run, &|| false).expect_err("no samples").to_string().contains("games.pgn"));
+}
