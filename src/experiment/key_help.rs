@@ -138,6 +138,12 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("results", "\"results\"", "folder of the results, which go to a folder of the experiment's name in it"),
             ("dataset", "", "tables, see [dataset.eval]"),
             ("train", "required", "a table, see [train]"),
+            (
+                "sweep",
+                "",
+                "a table of lists with keys as in [train], or method: every combination of their values is run, as in \
+                 l1 = [128, 256]",
+            ),
             ("runs", "required", "tables, see [[runs]]"),
             ("measure", "", "tables, see [measure.updates]; a missing table takes no measure"),
             ("match", "", "a table, see [match]; without it no games are played"),
@@ -158,7 +164,7 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         "[runs]",
         "rows of the comparison; any number of these tables",
         &[
-            ("method", "required", "\"eval\" or \"pqr\""),
+            ("method", "required", "\"eval\" or \"pqr\"; left out if the sweep lists methods"),
             ("sets", "required", "names, paths or expressions; a file beside the experiment's takes precedence"),
             (
                 "label",

@@ -13,6 +13,8 @@ use crate::units::Seed;
 pub struct PlannedSet {
     /// The set's name in the results.
     pub label: String,
+    /// The label without the swept settings.
+    pub name: String,
     /// The set as written in the experiment.
     pub written: String,
     /// The set as the command line takes it.
@@ -179,10 +181,10 @@ impl Plan {
 }
 
 impl PlannedSet {
-    /// Whether `name` means this set: it may be the label, or the set as written.
+    /// Whether `name` means this set: it may be the label, with or without the swept settings, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.label == name || self.written == name
+        self.label == name || self.name == name || self.written == name
     }
 
     /// Whether a measure covers the set; `None` covers all.
@@ -216,7 +218,7 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
                 (request, resolved)
             }
         };
-        sets.push(PlannedSet { label, written, request, resolved });
+        sets.push(PlannedSet { label, name: row.name.clone(), written, request, resolved });
     }
     Ok(sets)
 }
@@ -236,7 +238,8 @@ pub(super) fn study(experiment: &Experiment) -> Study {
         set: row.label.clone(),
         method: row.method,
         seeds: experiment.seeds.clone(),
-        definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.label),
+        definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.name),
+        group: Some(row.group.clone()).filter(|group| !group.is_empty()),
         train: row.overrides.as_ref().and_then(|overrides| serde_json::to_value(overrides).ok()),
     };
     let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();

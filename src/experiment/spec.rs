@@ -71,11 +71,15 @@ pub struct Experiment {
 pub struct ComparisonRow {
     /// The row's name in the results; without a label, the set as written. Unique among the rows of a method.
     pub label: String,
+    /// The label without the swept settings.
+    pub name: String,
+    /// The swept settings in words, as in `l1 128`; empty without a sweep. Rows of one group are compared.
+    pub group: String,
     /// The set as written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
     pub settings: TrainSettings,
-    /// The settings that the row overrides, as written.
+    /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<toml::Table>,
 }
 
@@ -242,6 +246,6 @@ impl ComparisonRow {
     /// Whether a measure that names `name` covers the row: it may name the label, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.label == name || self.set.get_ref() == name
+        self.label == name || self.name == name || self.set.get_ref() == name
     }
 }

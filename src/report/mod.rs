@@ -11,6 +11,7 @@ mod figures;
 mod html;
 mod markdown;
 mod numbers;
+mod pareto;
 mod plot;
 mod strength;
 mod summary;
