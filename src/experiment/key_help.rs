@@ -171,6 +171,7 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
                 "the set",
                 "the rows' name in the results; must contain {set} for several sets, as in \"{set}, l1 128\"",
             ),
+            ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
         ],
     ),

@@ -1,9 +1,11 @@
 //! Expands an experiment into its runs and steps, in the order of execution.
 
+use std::path::PathBuf;
+
 use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
 use super::spec::{ComparisonRow, Experiment, NetMeasure};
-use crate::data::Method;
+use crate::data::{Method, content_hash};
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
 use crate::train::{TrainConfig, TrainSettings};
 use crate::units::Seed;
@@ -28,7 +30,16 @@ pub struct PlannedRun {
     pub key: RunKey,
     /// Index into [`Plan::sets`].
     pub set: usize,
+    pub start: Option<StartNetwork>,
     pub settings: TrainSettings,
+}
+
+/// The network that a run begins with.
+#[derive(Clone, Debug)]
+pub struct StartNetwork {
+    pub path: PathBuf,
+    /// Hash of the file's contents.
+    pub hash: String,
 }
 
 /// A match of the experiment: a run's network against that of the reference set, of the same method and seed.
@@ -71,11 +82,13 @@ impl Plan {
         let sets = resolve_sets(experiment, executor)?;
         let mut plan = Plan { sets, runs: Vec::new(), matches: Vec::new(), steps: Vec::new() };
         plan.add_updates(experiment);
+        let starts: Vec<Option<StartNetwork>> =
+            experiment.rows.iter().map(|row| start_network(experiment, row)).collect::<Result<_, _>>()?;
         for &seed in &experiment.seeds {
-            for row in &experiment.rows {
+            for (row, start) in experiment.rows.iter().zip(&starts) {
                 let key = RunKey { set: row.label.clone(), method: row.method, seed };
                 let set = plan.sets.iter().position(|set| set.label == key.set).unwrap_or_default();
-                plan.runs.push(PlannedRun { key, set, settings: row.settings.clone() });
+                plan.runs.push(PlannedRun { key, set, start: start.clone(), settings: row.settings.clone() });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_matches(experiment, seed);
@@ -193,6 +206,14 @@ impl PlannedSet {
     }
 }
 
+fn start_network(experiment: &Experiment, row: &ComparisonRow) -> Result<Option<StartNetwork>, ExperimentError> {
+    let (Some(written), Some(path)) = (&row.start, experiment.start_path(row)?) else { return Ok(None) };
+    match content_hash(&path) {
+        Ok(hash) => Ok(Some(StartNetwork { path, hash })),
+        Err(error) => Err(ExperimentError::Spec { at: experiment.location_of(written), message: error.to_string() }),
+    }
+}
+
 /// Whether a measure covers a run; `None` covers all.
 fn covers(key: &RunKey, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
     methods.is_none_or(|methods| methods.contains(&key.method)) && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
@@ -225,10 +246,11 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
 
 impl PlannedRun {
     /// The trainer's configuration of this run.
-    pub(super) fn config(&self, set: &PlannedSet, data: std::path::PathBuf) -> TrainConfig {
+    pub(super) fn config(&self, set: &PlannedSet, data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
         // Without shared settings that have no effect on this run: changing one must not train it again.
-        TrainConfig { seed: self.key.seed, ..config }.effective()
+        let start = self.start.as_ref().map(|start| start.path.clone());
+        TrainConfig { seed: self.key.seed, start, ..config }.effective()
     }
 }
 

@@ -54,6 +54,9 @@ impl Runner<'_> {
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
+        // So is the network that the run begins with.
+        config.start = None;
+        config.start_hash = run.start.as_ref().map(|start| start.hash.clone());
         let resolved = &set.resolved;
         ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
     }

@@ -13,7 +13,7 @@ use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
-use crate::train::TrainSettings;
+use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
 /// A position in the experiment file; lines and columns count from 1.
@@ -78,6 +78,8 @@ pub struct ComparisonRow {
     /// The set as written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
+    /// The network that the row's runs begin with, as written; `None` = random weights.
+    pub start: Option<Spanned<String>>,
     pub settings: TrainSettings,
     /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<toml::Table>,
@@ -202,6 +204,24 @@ impl Experiment {
         self.beside(written)
             .or_else(|| written.is_file().then(|| written.to_path_buf()))
             .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
+    }
+
+    /// The path of the network that a row's runs begin with, found as [`Experiment::data_path`]; of a run's folder, its
+    /// best network.
+    ///
+    /// # Errors
+    /// When there is no such network in either folder.
+    pub fn start_path(&self, row: &ComparisonRow) -> Result<Option<PathBuf>, ExperimentError> {
+        let Some(written) = &row.start else { return Ok(None) };
+        let path = Path::new(written.get_ref());
+        let beside = self.folder().join(path);
+        match [beside.as_path(), path].into_iter().find(|path| path.is_dir()) {
+            None => self.existing(written).map(Some),
+            Some(folder) => {
+                let missing = |_| ExperimentError::NoFile { at: self.location_of(written), path: folder.to_path_buf() };
+                run_dir::weights(folder, false).map(Some).map_err(missing)
+            }
+        }
     }
 
     /// The path of the book of `[match]`, found as [`Experiment::data_path`]; `None` for the openings that come with

@@ -58,6 +58,8 @@ struct RunsTable {
     sets: Vec<Spanned<String>>,
     /// The rows' name in the results; contains `{set}` if there are several sets.
     label: Option<Spanned<String>>,
+    /// The network that the rows' runs begin with: a file, or the folder of a run.
+    start: Option<Spanned<String>>,
     /// Settings that override the shared ones.
     #[serde(default)]
     train: Option<Spanned<toml::Table>>,
@@ -212,7 +214,8 @@ impl RunsTable {
             let label = if group.is_empty() { name.clone() } else { format!("{name}, {group}") };
             self.check_label(&label, set, method, rows)?;
             let (set, settings, overrides, group) = (set.clone(), settings.clone(), overrides.clone(), group.clone());
-            rows.push(ComparisonRow { label, name, group, set, method, settings, overrides });
+            let start = self.start.clone();
+            rows.push(ComparisonRow { label, name, group, set, method, start, settings, overrides });
         }
         Ok(())
     }

@@ -169,3 +169,28 @@ fn impossible_sweeps_are_refused_at_once() {
     refused(&grid, "4000000 trainings; the limit is 10000");
     refused("l1 = [8, 16]\n[sweep.eval_loss]\nlambda = [1.5]", "λ must lie between 0 and 1");
 }
+
+/// Runs that begin with a network are other runs than those with random weights, and depend on the file's content only.
+#[test]
+fn rows_can_begin_with_a_network() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let rows = |start: &str| {
+        with_rows(&format!(
+            "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
+             [[runs]]\nmethod = \"eval\"\nlabel = \"tuned\"\nsets = [\"piece\"]\nstart = \"{start}\"\n"
+        ))
+    };
+    let error = folder.run(&rows("net.safetensors"), &mut executor).expect_err("no file").to_string();
+    assert!(error.contains("e.toml:20:9: no file net.safetensors"), "{error}");
+    assert!(executor.calls.is_empty());
+    for name in ["net.safetensors", "copy.safetensors"] {
+        std::fs::write(folder.folder.path().join(name), "one").expect("written");
+    }
+    folder.run(&rows("net.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 2, "from random weights and from the network");
+    folder.run(&rows("copy.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 2, "the same network");
+    std::fs::write(folder.folder.path().join("copy.safetensors"), "two").expect("written");
+    folder.run(&rows("copy.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 3, "another network");
+}
