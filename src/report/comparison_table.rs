@@ -111,11 +111,6 @@ impl ColumnBuilder<'_> {
         );
         self.differences("Δ to first", meaning, |row| row.difference);
         self.add_fastest_strategy();
-        let meaning = "● no other network of the method, at any swept setting, is both faster and of lower loss";
-        self.texts("front", meaning.into(), |row| {
-            let on_front = row.on_front?;
-            Some((if on_front { "●" } else { "" }.into(), f64::from(u8::from(on_front))))
-        });
     }
 
     /// Speed and name of each set's fastest strategy.
@@ -181,6 +176,11 @@ impl ColumnBuilder<'_> {
         self.section = Section::Training;
         let meaning = "validation loss as a share of the loss of the best constant output";
         self.estimates("% of constant", meaning, |row| percent(row.relative_loss));
+        let meaning = "● no other network of the method, at any swept setting, is both faster and of lower loss";
+        self.texts("front", meaning.into(), |row| {
+            let on_front = row.on_front?;
+            Some((if on_front { "●" } else { "" }.into(), f64::from(u8::from(on_front))))
+        });
         let meaning = "share of validation samples in which the network prefers the move played to the random move";
         self.estimates("accuracy %", meaning, |row| percent(row.accuracy));
         self.counts("parameters", "trainable weights and biases of the network", |row| row.parameters);
