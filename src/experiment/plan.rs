@@ -249,8 +249,8 @@ impl PlannedRun {
     pub(super) fn config(&self, set: &PlannedSet, data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
         // Without shared settings that have no effect on this run: changing one must not train it again.
-        let start = self.start.as_ref().map(|start| start.path.clone());
-        TrainConfig { seed: self.key.seed, start, ..config }.effective()
+        let (start, start_hash) = self.start.as_ref().map(|start| (start.path.clone(), start.hash.clone())).unzip();
+        TrainConfig { seed: self.key.seed, start, start_hash, ..config }.effective()
     }
 }
 

@@ -54,9 +54,8 @@ impl Runner<'_> {
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
-        // So is the network that the run begins with.
+        // And the network that the run begins with by its hash.
         config.start = None;
-        config.start_hash = run.start.as_ref().map(|start| start.hash.clone());
         let resolved = &set.resolved;
         ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
     }
