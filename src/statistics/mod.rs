@@ -1,10 +1,14 @@
-//! Estimates with 95% confidence intervals: means over repetitions, Elo of game pairs, means over seeds.
+//! Estimates with 95% confidence intervals: means over repetitions, Elo of game pairs, means over seeds, differences
+//! over seeds and games.
 
+mod distributions;
 mod estimate;
+mod paired;
 pub mod pentanomial;
 mod random_effects;
 
 pub use estimate::{CONFIDENCE, Estimate, student_t_quantile};
+pub use paired::{PairedDifference, PairedSets, Scale, SeedSums};
 pub use random_effects::{Effect, random_effects_mean};
 
 /// The two-sided 95% quantile of the normal distribution.
