@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "units",
     "statistics",
     "text",
     "output",
+    "cpu",
     "chess",
     "features",
     "data",

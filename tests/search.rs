@@ -288,6 +288,28 @@ fn uci_answers() {
     session.quit();
 }
 
+/// Two bare kings: hundreds of iterations within milliseconds do not flood the GUI, and the last one is reported.
+#[test]
+fn uci_reports_few_of_many_short_iterations() {
+    let mut session = Session::new();
+    session.send("position fen 8/8/8/4k3/8/8/8/4K3 w - - 0 1");
+    session.send("go depth 100");
+    let mut lines = Vec::new();
+    loop {
+        match session.wait("") {
+            line if line.starts_with("info depth ") => lines.push(line),
+            line if line.starts_with("bestmove ") => break,
+            _ => {}
+        }
+    }
+    assert!((16..80).contains(&lines.len()), "{} lines", lines.len());
+    assert!(
+        lines[15].starts_with("info depth 16 ") && lines[lines.len() - 1].starts_with("info depth 100 "),
+        "{lines:?}"
+    );
+    session.quit();
+}
+
 #[test]
 fn uci_stops_infinite_searches() {
     let mut session = Session::new();

@@ -89,12 +89,18 @@ pub(crate) fn key_of(position: &Chess) -> u64 {
     position.zobrist_hash::<Zobrist64>(EnPassantMode::Legal).0
 }
 
+/// Updates a key by the pieces of a move and the side to move: the key after the move, unless castling rights or an en
+/// passant square change.
+#[inline]
+pub(crate) fn key_after_pieces(key: u64, change: &BoardChange) -> u64 {
+    let pieces = change.removed().chain(change.added());
+    let piece_key = |(square, piece)| Zobrist64::zobrist_for_piece(square, piece).0;
+    pieces.map(piece_key).fold(key ^ Zobrist64::zobrist_for_white_turn().0, |key, piece| key ^ piece)
+}
+
 /// Updates a key by a move.
 pub(crate) fn key_after(key: u64, before: &Chess, change: &BoardChange, after: &Chess) -> u64 {
-    let mut key = key ^ Zobrist64::zobrist_for_white_turn().0;
-    for (square, piece) in change.removed().chain(change.added()) {
-        key ^= Zobrist64::zobrist_for_piece(square, piece).0;
-    }
+    let key = key_after_pieces(key, change);
     key ^ castling_key(before) ^ castling_key(after) ^ en_passant_key(before) ^ en_passant_key(after)
 }
 

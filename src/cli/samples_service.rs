@@ -11,6 +11,7 @@ use crate::data::formats::binpack::{Segments, UsableSamples};
 use crate::data::formats::score_unit;
 use crate::data::{Method, Needs, ScoreUnit, Split};
 use crate::features::FeatureSet;
+use crate::pipeline::build::Filter;
 use crate::pipeline::{BuildError, BuildOptions, Manifest, default_cache, open_or_build_with};
 use crate::service::{
     BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, TripletCheck, bench,
@@ -38,6 +39,9 @@ pub struct Arguments {
     /// When the data are built, leave out positions before this ply [default: 20 for eval, 0 for pqr]
     #[arg(long, value_name = "PLY")]
     min_ply: Option<u16>,
+    /// When the data are built, which positions to leave out [default: none]
+    #[arg(long, value_enum, value_name = "FILTER")]
+    filter: Option<Filter>,
     /// Unit of the scores, for data that do not name it: cp, or internal:PAWN for an engine that counts PAWN units per
     /// pawn [default: internal:208 for a binpack, else cp]; batches have scores in centipawns
     #[arg(long, value_name = "UNIT")]
@@ -106,6 +110,7 @@ impl Arguments {
             read_mode: self.read_mode,
             method: self.method,
             min_ply: self.min_ply,
+            filter: self.filter,
             from_unit: self.from_unit,
             needs: self.needs,
             layout: self.layout,
@@ -152,9 +157,7 @@ fn prepare(request: Request) -> Result<PreparedStream, Failure> {
     let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
     let stream = match request.read_mode.in_effect(&request.data).map_err(refused)? {
         ReadMode::Auto => {
-            if request.min_ply.is_some() {
-                return Err(min_ply_error(&request, "is decoded without a filter; give --read built to filter it"));
-            }
+            refuse_filters(&request, "is decoded without a filter; give --read built to filter it")?;
             prepare_binpack(request, set)?
         }
         ReadMode::Built => prepare_built(request, set)?,
@@ -201,8 +204,15 @@ fn prepare_binpack(request: Request, set: FeatureSet) -> Result<PreparedStream, 
     Ok(PreparedStream::from_binpack(request, set, segments.map_err(refused)?, unit)?)
 }
 
-fn min_ply_error(request: &Request, reason: &str) -> Failure {
-    Failure::request(anyhow::anyhow!("--min-ply has no effect: {} {reason}", request.data.display()))
+/// Refuses the options that filter samples when they are built; `reason` says why they would have no effect.
+fn refuse_filters(request: &Request, reason: &str) -> Result<(), Failure> {
+    let given = [(request.min_ply.is_some(), "--min-ply"), (request.filter.is_some(), "--filter")];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => {
+            Err(Failure::request(anyhow::anyhow!("{option} has no effect: {} {reason}", request.data.display())))
+        }
+        None => Ok(()),
+    }
 }
 
 fn prepare_built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
@@ -210,9 +220,10 @@ fn prepare_built(request: Request, set: FeatureSet) -> Result<PreparedStream, Fa
     let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
     let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
     options.min_ply = request.min_ply.unwrap_or(options.min_ply);
+    options.filter = request.filter.unwrap_or(options.filter);
     let data = open_or_build_with(&request.data, request.from_unit, &options, None).map_err(refused)?;
-    if request.min_ply.is_some() && data.path() == request.data {
-        return Err(min_ply_error(&request, "is built already; give --min-ply to `dataset build`"));
+    if data.path() == request.data {
+        refuse_filters(&request, "is built already; give the option to `dataset build`")?;
     }
     // A training's second service, which validates, need not repeat the warning.
     if let Ok(manifest) = Manifest::of(&data)

@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "second")]
     second_weight: f64,
     /// Begin with the network of another run's directory or of a file: a checkpoint or a quantised network (also
-    /// .nnue), trained by any method
+    /// .nnue), trained by any method on this set or a coarser one
     #[arg(long, value_name = "FILE")]
     start: Option<PathBuf>,
     /// Of the run's directory that --start names, take the last epoch's network instead of the best one's

@@ -84,6 +84,7 @@ impl<T: Pod> HugePageTable<T> {
 impl<T: Pod> Deref for HugePageTable<T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         match &self.memory {
             Memory::Mapped(map) => &bytemuck::cast_slice(&map[..self.len * size_of::<T>()])[..self.len],
@@ -93,6 +94,7 @@ impl<T: Pod> Deref for HugePageTable<T> {
 }
 
 impl<T: Pod> DerefMut for HugePageTable<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.memory {
             Memory::Mapped(map) => &mut bytemuck::cast_slice_mut(&mut map[..self.len * size_of::<T>()])[..self.len],

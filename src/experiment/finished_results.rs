@@ -46,9 +46,10 @@ impl Runner<'_> {
     /// A run is finished if its folder has the outcome of the same configuration.
     fn load_run(&mut self, run: usize) -> Result<bool, ExperimentError> {
         let Ok(outcome) = read_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else { return Ok(false) };
-        // Paths may differ: the folder's name contains hashes of the data's content and of the set. An outcome without
-        // a best epoch is of an older version, which kept the last epoch's network.
-        let without_paths = |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), ..config };
+        // Paths may differ: the folder's name contains hashes of what they lead to. An outcome without a best epoch is
+        // of an older version, which kept the last epoch's network.
+        let without_paths =
+            |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), start: None, ..config };
         let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run)?);
         if !is_same || outcome.best_epoch.is_none() {
             return Ok(false);

@@ -138,6 +138,12 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("results", "\"results\"", "folder of the results, which go to a folder of the experiment's name in it"),
             ("dataset", "", "tables, see [dataset.eval]"),
             ("train", "required", "a table, see [train]"),
+            (
+                "sweep",
+                "",
+                "a table of lists with keys as in [train], or method: every combination of their values is run, as in \
+                 l1 = [128, 256]",
+            ),
             ("runs", "required", "tables, see [[runs]]"),
             ("measure", "", "tables, see [measure.updates]; a missing table takes no measure"),
             ("match", "", "a table, see [match]; without it no games are played"),
@@ -158,13 +164,14 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         "[runs]",
         "rows of the comparison; any number of these tables",
         &[
-            ("method", "required", "\"eval\" or \"pqr\""),
+            ("method", "required", "\"eval\" or \"pqr\"; left out if the sweep lists methods"),
             ("sets", "required", "names, paths or expressions; a file beside the experiment's takes precedence"),
             (
                 "label",
                 "the set",
                 "the rows' name in the results; must contain {set} for several sets, as in \"{set}, l1 128\"",
             ),
+            ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
         ],
     ),

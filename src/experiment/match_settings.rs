@@ -78,7 +78,7 @@ impl MatchMeasure {
     pub(super) fn opponent<'a>(&self, row: &ComparisonRow, rows: &'a [ComparisonRow]) -> Option<&'a ComparisonRow> {
         let is_covered = self.covers_method(row.method)
             && self.sets.as_ref().is_none_or(|sets| sets.iter().any(|name| row.is_called(name)));
-        self.reference_row(rows, row.method).filter(|reference| is_covered && reference.label != row.label)
+        self.reference_row(rows, row).filter(|reference| is_covered && reference.label != row.label)
     }
 
     fn covers_method(&self, method: Method) -> bool {
@@ -89,14 +89,16 @@ impl MatchMeasure {
         self.seeds.as_ref().is_none_or(|seeds| seeds.contains(&seed))
     }
 
-    /// The row that the other rows of a method play; `None` if no row of the method is called `reference`.
-    fn reference_row<'a>(&self, rows: &'a [ComparisonRow], method: Method) -> Option<&'a ComparisonRow> {
-        let mut of_method = rows.iter().filter(|row| row.method == method);
+    /// The row that `row` plays: of the same method and, unless the reference is one row's whole label, of the same
+    /// group. `None` if no such row is called `reference`.
+    fn reference_row<'a>(&self, rows: &'a [ComparisonRow], row: &ComparisonRow) -> Option<&'a ComparisonRow> {
+        let of_method = rows.iter().filter(|other| other.method == row.method);
+        let mut of_group = of_method.clone().filter(|other| other.group == row.group);
         match &self.reference {
-            None => of_method.next(),
+            None => of_group.next(),
             Some(name) => {
                 let labelled = of_method.clone().find(|row| row.label == *name.get_ref());
-                labelled.or_else(|| of_method.find(|row| row.is_called(name.get_ref())))
+                labelled.or_else(|| of_group.find(|row| row.is_called(name.get_ref())))
             }
         }
     }
@@ -159,7 +161,7 @@ fn check_reference(measure: &MatchMeasure, rows: &[ComparisonRow]) -> Result<(),
         return problem(format!("no run uses the set '{name}'; the experiment has {}", labels.join(", ")));
     }
     let without =
-        rows.iter().find(|row| measure.covers_method(row.method) && measure.reference_row(rows, row.method).is_none());
+        rows.iter().find(|row| measure.covers_method(row.method) && measure.reference_row(rows, row).is_none());
     match without {
         Some(row) => problem(format!(
             "no run by {} uses the set '{name}': name the methods that play in `methods`",

@@ -20,6 +20,7 @@ mod result_keys;
 mod result_store;
 mod runner;
 mod spec;
+mod sweep;
 mod toml_file;
 
 #[cfg(test)]

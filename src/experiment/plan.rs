@@ -1,9 +1,11 @@
 //! Expands an experiment into its runs and steps, in the order of execution.
 
+use std::path::PathBuf;
+
 use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
 use super::spec::{ComparisonRow, Experiment, NetMeasure};
-use crate::data::Method;
+use crate::data::{Method, content_hash};
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
 use crate::train::{TrainConfig, TrainSettings};
 use crate::units::Seed;
@@ -13,6 +15,8 @@ use crate::units::Seed;
 pub struct PlannedSet {
     /// The set's name in the results.
     pub label: String,
+    /// The label without the swept settings.
+    pub name: String,
     /// The set as written in the experiment.
     pub written: String,
     /// The set as the command line takes it.
@@ -26,7 +30,16 @@ pub struct PlannedRun {
     pub key: RunKey,
     /// Index into [`Plan::sets`].
     pub set: usize,
+    pub start: Option<StartNetwork>,
     pub settings: TrainSettings,
+}
+
+/// The network that a run begins with.
+#[derive(Clone, Debug)]
+pub struct StartNetwork {
+    pub path: PathBuf,
+    /// Hash of the file's contents.
+    pub hash: String,
 }
 
 /// A match of the experiment: a run's network against that of the reference set, of the same method and seed.
@@ -70,11 +83,13 @@ impl Plan {
         let sets = resolve_sets(experiment, executor)?;
         let mut plan = Plan { sets, runs: Vec::new(), matches: Vec::new(), steps: Vec::new() };
         plan.add_updates(experiment);
+        let starts: Vec<Option<StartNetwork>> =
+            experiment.rows.iter().map(|row| start_network(experiment, row)).collect::<Result<_, _>>()?;
         for &seed in &experiment.seeds {
-            for row in &experiment.rows {
+            for (row, start) in experiment.rows.iter().zip(&starts) {
                 let key = RunKey { set: row.label.clone(), method: row.method, seed };
                 let set = plan.sets.iter().position(|set| set.label == key.set).unwrap_or_default();
-                plan.runs.push(PlannedRun { key, set, settings: row.settings.clone() });
+                plan.runs.push(PlannedRun { key, set, start: start.clone(), settings: row.settings.clone() });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_matches(experiment, seed);
@@ -184,15 +199,23 @@ impl Plan {
 }
 
 impl PlannedSet {
-    /// Whether `name` means this set: it may be the label, or the set as written.
+    /// Whether `name` means this set: it may be the label, with or without the swept settings, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.label == name || self.written == name
+        self.label == name || self.name == name || self.written == name
     }
 
     /// Whether a measure covers the set; `None` covers all.
     fn is_among(&self, names: Option<&Vec<String>>) -> bool {
         names.is_none_or(|names| names.iter().any(|name| self.is_called(name)))
+    }
+}
+
+fn start_network(experiment: &Experiment, row: &ComparisonRow) -> Result<Option<StartNetwork>, ExperimentError> {
+    let (Some(written), Some(path)) = (&row.start, experiment.start_path(row)?) else { return Ok(None) };
+    match content_hash(&path) {
+        Ok(hash) => Ok(Some(StartNetwork { path, hash })),
+        Err(error) => Err(ExperimentError::Spec { at: experiment.location_of(written), message: error.to_string() }),
     }
 }
 
@@ -221,17 +244,18 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
                 (request, resolved)
             }
         };
-        sets.push(PlannedSet { label, written, request, resolved });
+        sets.push(PlannedSet { label, name: row.name.clone(), written, request, resolved });
     }
     Ok(sets)
 }
 
 impl PlannedRun {
     /// The trainer's configuration of this run.
-    pub(super) fn config(&self, set: &PlannedSet, data: std::path::PathBuf) -> TrainConfig {
+    pub(super) fn config(&self, set: &PlannedSet, data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
         // Without shared settings that have no effect on this run: changing one must not train it again.
-        TrainConfig { seed: self.key.seed, ..config }.effective()
+        let (start, start_hash) = self.start.as_ref().map(|start| (start.path.clone(), start.hash.clone())).unzip();
+        TrainConfig { seed: self.key.seed, start, start_hash, ..config }.effective()
     }
 }
 
@@ -241,7 +265,8 @@ pub(super) fn study(experiment: &Experiment) -> Study {
         set: row.label.clone(),
         method: row.method,
         seeds: experiment.seeds.clone(),
-        definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.label),
+        definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.name),
+        group: Some(row.group.clone()).filter(|group| !group.is_empty()),
         train: row.overrides.as_ref().and_then(|overrides| serde_json::to_value(overrides).ok()),
     };
     let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();

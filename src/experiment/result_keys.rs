@@ -55,6 +55,8 @@ impl Runner<'_> {
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
+        // And the network that the run begins with by its hash.
+        config.start = None;
         let resolved = &set.resolved;
         ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
     }

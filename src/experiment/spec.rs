@@ -13,7 +13,7 @@ use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
-use crate::train::TrainSettings;
+use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
 /// A position in the experiment file; lines and columns count from 1.
@@ -71,11 +71,17 @@ pub struct Experiment {
 pub struct ComparisonRow {
     /// The row's name in the results; without a label, the set as written. Unique among the rows of a method.
     pub label: String,
+    /// The label without the swept settings.
+    pub name: String,
+    /// The swept settings in words, as in `l1 128`; empty without a sweep. Rows of one group are compared.
+    pub group: String,
     /// The set as written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
+    /// The network that the row's runs begin with, as written; `None` = random weights.
+    pub start: Option<Spanned<String>>,
     pub settings: TrainSettings,
-    /// The settings that the row overrides, as written.
+    /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<toml::Table>,
 }
 
@@ -200,6 +206,24 @@ impl Experiment {
             .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
     }
 
+    /// The path of the network that a row's runs begin with, found as [`Experiment::data_path`]; of a run's folder, its
+    /// best network.
+    ///
+    /// # Errors
+    /// When there is no such network in either folder.
+    pub fn start_path(&self, row: &ComparisonRow) -> Result<Option<PathBuf>, ExperimentError> {
+        let Some(written) = &row.start else { return Ok(None) };
+        let path = Path::new(written.get_ref());
+        let beside = self.folder().join(path);
+        match [beside.as_path(), path].into_iter().find(|path| path.is_dir()) {
+            None => self.existing(written).map(Some),
+            Some(folder) => {
+                let missing = |_| ExperimentError::NoFile { at: self.location_of(written), path: folder.to_path_buf() };
+                run_dir::weights(folder, false).map(Some).map_err(missing)
+            }
+        }
+    }
+
     /// The path of the book of `[match]`, found as [`Experiment::data_path`]; `None` for the openings that come with
     /// fsbench.
     ///
@@ -242,6 +266,6 @@ impl ComparisonRow {
     /// Whether a measure that names `name` covers the row: it may name the label, or the set as written.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.label == name || self.set.get_ref() == name
+        self.label == name || self.name == name || self.set.get_ref() == name
     }
 }

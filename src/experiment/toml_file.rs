@@ -9,6 +9,7 @@ use super::ExperimentError;
 use super::checks::{Problem, check_dataset, check_measures, check_name, check_seeds};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
+use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{Method, ScoreUnit};
 use crate::record::Results;
 use crate::train::TrainSettings;
@@ -30,6 +31,8 @@ struct TomlFile {
     #[serde(default = "default_results")]
     results: PathBuf,
     train: Spanned<TrainSettings>,
+    #[serde(default)]
+    sweep: Option<Spanned<toml::Table>>,
     runs: Spanned<Vec<RunsTable>>,
     #[serde(default)]
     measure: MeasureTables,
@@ -49,10 +52,14 @@ fn default_results() -> PathBuf {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunsTable {
-    method: Method,
+    /// `None`: the sweep has the methods.
+    #[serde(default)]
+    method: Option<Method>,
     sets: Vec<Spanned<String>>,
     /// The rows' name in the results; contains `{set}` if there are several sets.
     label: Option<Spanned<String>>,
+    /// The network that the rows' runs begin with: a file, or the folder of a run.
+    start: Option<Spanned<String>>,
     /// Settings that override the shared ones.
     #[serde(default)]
     train: Option<Spanned<toml::Table>>,
@@ -98,7 +105,14 @@ impl Experiment {
             parsed.map_err(|message| error_at(Problem::at(unit, format!("from_unit: {message}"))))
         });
         let from_unit = unit.transpose()?;
-        let rows = expand_rows(&parsed.runs, &parsed.train).map_err(error_at)?;
+        let sweep = Sweep::read(parsed.sweep.as_ref()).map_err(error_at)?;
+        let trainings = sweep.size().and_then(|size| size.checked_mul(parsed.seeds.get_ref().len()));
+        let sets = parsed.runs.get_ref().iter().map(|table| table.sets.len()).sum::<usize>().max(1);
+        let trainings = trainings.and_then(|size| size.checked_mul(sets));
+        if trainings.is_none_or(|trainings| trainings > MOST_RUNS) {
+            return Err(error_at(too_many_runs(&parsed, trainings)));
+        }
+        let rows = expand_rows(&parsed.runs, &parsed.train, &sweep, parsed.sweep.as_ref()).map_err(error_at)?;
         check_measures(&parsed.measure, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
         if let Some(matches) = &parsed.matches {
             check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
@@ -127,27 +141,35 @@ impl Experiment {
     }
 }
 
-/// Checks the shared settings and expands the `[[runs]]` tables into rows.
+fn too_many_runs(file: &TomlFile, trainings: Option<usize>) -> Problem {
+    let count = trainings.map_or("more trainings than can be counted".to_owned(), |count| format!("{count} trainings"));
+    let message = format!("{count}; the limit is {MOST_RUNS}: sweep fewer values, or make several experiments");
+    match &file.sweep {
+        Some(sweep) => Problem::at(sweep, message),
+        None => Problem::at(&file.runs, message),
+    }
+}
+
+/// Checks the shared settings and expands the `[[runs]]` tables into rows: at each point of the sweep, all tables in
+/// order.
 fn expand_rows(
     tables: &Spanned<Vec<RunsTable>>,
     shared: &Spanned<TrainSettings>,
+    sweep: &Sweep,
+    written: Option<&Spanned<toml::Table>>,
 ) -> Result<Vec<ComparisonRow>, Problem> {
-    let methods: Vec<Method> = tables.get_ref().iter().map(|table| table.method).collect();
+    let byte = written.map_or(tables.span(), Spanned::span).start;
+    let mut rows: Vec<ComparisonRow> = Vec::new();
+    let points = sweep.points();
+    let mut methods = Vec::new();
+    for (point, table) in points.iter().flat_map(|point| tables.get_ref().iter().map(move |table| (point, table))) {
+        methods.push(table.method_at(point).map_err(|message| Problem { byte, message })?);
+    }
     let checked = shared.get_ref().validate(&methods, |_| true);
     checked.map_err(|error| Problem::at(shared, error.to_string()))?;
-    let mut rows: Vec<ComparisonRow> = Vec::new();
-    for table in tables.get_ref() {
-        let settings = match &table.train {
-            None => shared.get_ref().clone(),
-            Some(overrides) => with_overrides(shared.get_ref(), overrides.get_ref(), table.method)
-                .map_err(|message| Problem::at(overrides, message))?,
-        };
-        for set in &table.sets {
-            let label = table.label(set)?;
-            table.check_label(&label, set, &rows)?;
-            let overrides = table.train.as_ref().map(|overrides| overrides.get_ref().clone());
-            let (set, settings) = (set.clone(), settings.clone());
-            rows.push(ComparisonRow { label, set, method: table.method, settings, overrides });
+    for point in &points {
+        for table in tables.get_ref() {
+            table.add_rows(point, shared.get_ref(), byte, &mut rows)?;
         }
     }
     if rows.is_empty() {
@@ -161,6 +183,43 @@ fn expand_rows(
 const SET_PLACEHOLDER: &str = "{set}";
 
 impl RunsTable {
+    /// The method of the rows at a point of the sweep.
+    fn method_at(&self, point: &SweepPoint) -> Result<Method, String> {
+        match (self.method, point.method()?) {
+            (Some(_), Some(_)) => Err("a sweep over method needs [[runs]] without method".into()),
+            (Some(method), None) | (None, Some(method)) => Ok(method),
+            (None, None) => Err("[[runs]] needs method = \"eval\" or \"pqr\"".into()),
+        }
+    }
+
+    /// Adds the table's rows at a point of the sweep, which is written at `byte`.
+    fn add_rows(
+        &self,
+        point: &SweepPoint,
+        shared: &TrainSettings,
+        byte: usize,
+        rows: &mut Vec<ComparisonRow>,
+    ) -> Result<(), Problem> {
+        let byte = self.train.as_ref().map_or(byte, |train| train.span().start);
+        let problem = |message| Problem { byte, message };
+        let method = self.method_at(point).map_err(problem)?;
+        let overrides = point.overrides(self.train.as_ref().map(Spanned::get_ref)).map_err(problem)?;
+        let settings = match &overrides {
+            None => shared.clone(),
+            Some(overrides) => with_overrides(shared, overrides, method).map_err(problem)?,
+        };
+        let group = point.describe();
+        for set in &self.sets {
+            let name = self.label(set)?;
+            let label = if group.is_empty() { name.clone() } else { format!("{name}, {group}") };
+            self.check_label(&label, set, method, rows)?;
+            let (set, settings, overrides, group) = (set.clone(), settings.clone(), overrides.clone(), group.clone());
+            let start = self.start.clone();
+            rows.push(ComparisonRow { label, name, group, set, method, start, settings, overrides });
+        }
+        Ok(())
+    }
+
     /// The label of the row of `set`.
     fn label(&self, set: &Spanned<String>) -> Result<String, Problem> {
         let Some(label) = &self.label else { return Ok(set.get_ref().clone()) };
@@ -177,10 +236,16 @@ impl RunsTable {
     }
 
     /// Checks that no row has the label already, except one of the same set by another method.
-    fn check_label(&self, label: &str, set: &Spanned<String>, rows: &[ComparisonRow]) -> Result<(), Problem> {
+    fn check_label(
+        &self,
+        label: &str,
+        set: &Spanned<String>,
+        method: Method,
+        rows: &[ComparisonRow],
+    ) -> Result<(), Problem> {
         let problem = |message| Err(Problem::at(self.label.as_ref().unwrap_or(set), message));
         for row in rows.iter().filter(|row| row.label == label) {
-            if row.method == self.method {
+            if row.method == method {
                 return problem(match self.label {
                     None => format!(
                         "the set '{label}' appears twice for one method; give each row its own label, as in label = \

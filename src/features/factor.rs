@@ -7,10 +7,10 @@ use super::analysis::{BindingSearch, Budget, SearchEnd};
 use super::error::FeatureError;
 use super::reference;
 use super::set::FeatureSet;
-use super::spec::BlockFactor;
+use super::spec::{BlockFactor, ProductSpec};
 
 /// Most search steps for a set's bindings, where training needs the answer.
-const MAX_STEPS: u64 = 1 << 32;
+pub(super) const MAX_STEPS: u64 = 1 << 32;
 /// The same where the answer may stay open.
 const MAX_LIMITED_STEPS: u64 = 1 << 26;
 
@@ -26,7 +26,7 @@ pub enum FactorCheck {
 }
 
 /// Why a feature's virtual inputs are not determined.
-enum Undetermined {
+pub(super) enum Undetermined {
     OutOfSteps,
     /// Different bindings give the feature different inputs.
     Ambiguous(String),
@@ -89,7 +89,7 @@ impl Factors {
             let search = BindingSearch::new(spec, budget);
             for element in 0..spec.product.size {
                 let Some(index) = spec.index_of(element) else { continue };
-                match inputs(&search, factor, element, &mut steps) {
+                match inputs(&search, &factor.product, element, &mut steps) {
                     Ok(own) => rows[index as usize] = own.into_iter().map(|input| input + first).collect(),
                     Err(Undetermined::Ambiguous(why)) => return Err(factor.error(why)),
                     Err(Undetermined::OutOfSteps) => {
@@ -100,13 +100,18 @@ impl Factors {
             }
             first += factor.product.size;
         }
+        Ok(FactorCheck::Determined(Factors::from_rows(size, rows)))
+    }
+
+    /// From each feature's inputs below `size`.
+    pub(super) fn from_rows(size: u32, rows: Vec<Vec<u32>>) -> Factors {
         let mut starts = vec![0u32];
-        let mut all = Vec::new();
+        let mut inputs = Vec::new();
         for row in rows {
-            all.extend(row);
-            starts.push(all.len() as u32);
+            inputs.extend(row);
+            starts.push(inputs.len() as u32);
         }
-        Ok(FactorCheck::Determined(Factors { size, starts, inputs: all }))
+        Factors { size, starts, inputs }
     }
 
     /// A hash of all features' virtual inputs.
@@ -136,10 +141,11 @@ impl BlockFactor {
     }
 }
 
-/// The factor's elements for one element of the block, which must be the same for every binding that yields it.
-fn inputs(
+/// The elements of a product over the block's variables for one element of the block. They must be the same for every
+/// binding that yields it.
+pub(super) fn inputs(
     search: &BindingSearch<'_>,
-    factor: &BlockFactor,
+    product: &ProductSpec,
     element: u32,
     budget: &mut u64,
 ) -> Result<Vec<u32>, Undetermined> {
@@ -148,7 +154,7 @@ fn inputs(
     let mut found: Option<Vec<u32>> = None;
     let mut other = None;
     let ended = search.bindings(&constraints, budget, &mut |_, entities| {
-        let mut values = reference::elements(&factor.product, entities);
+        let mut values = reference::elements(product, entities);
         values.sort_unstable();
         match &found {
             Some(known) if *known != values => {

@@ -2,7 +2,7 @@
 //!
 //! `library` finds definitions and `definition` reads them; `syntax` parses expressions, `resolve` turns them into
 //! `spec`s, `selection` renumbers. A [`FeatureSet`] is the result; its [`Encoder`] runs the strategies of `compiled`,
-//! which `reference` checks. [`analysis`], `factor`, `explain` and `warnings` derive properties of a set.
+//! which `reference` checks. [`analysis`], `factor`, `lifting`, `explain` and `warnings` derive properties of a set.
 
 pub mod analysis;
 mod buckets;
@@ -14,6 +14,7 @@ mod explain;
 mod factor;
 mod identity;
 mod library;
+mod lifting;
 mod reference;
 mod resolve;
 mod selection;
@@ -33,6 +34,7 @@ pub use explain::{ExplainedFeature, FeatureText};
 pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
 pub use library::{ShippedSet, available_names, is_name, shipped_sets};
+pub use lifting::{LiftError, lifting};
 pub use selection::index_ranges;
 pub use set::{Block, FeatureSet};
 pub use spec::{BlockSpec, FactorSpec, Multiplicity};

@@ -1,6 +1,7 @@
 //! The float network and its plain forward pass: the reference of the trainer.
 
 use super::{Activation, NetError, Scheme, Shape};
+use crate::features::Factors;
 
 /// A fully connected layer: `weights[o * inputs + i]`, `biases[o]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +105,21 @@ impl FloatNet {
         let ft_weights = features.iter().flat_map(row).copied().collect();
         let shape = Shape { features: features.len() as u32, ..self.shape.clone() };
         FloatNet { shape, ft_weights, ..self }
+    }
+
+    /// The network on a finer feature set, whose rows are the sums of the rows that [`lifting`](crate::features::lifting)
+    /// names: its outputs are the same in every position.
+    #[must_use]
+    pub fn lifted(self, to: &Factors, features: u32) -> FloatNet {
+        let width = self.shape.row_len();
+        let mut ft_weights = vec![0.0; features as usize * width];
+        for (feature, row) in (0..features).zip(ft_weights.chunks_exact_mut(width)) {
+            for &coarser in to.inputs(feature) {
+                let from = &self.ft_weights[coarser as usize * width..][..width];
+                row.iter_mut().zip(from).for_each(|(sum, weight)| *sum += weight);
+            }
+        }
+        FloatNet { shape: Shape { features, ..self.shape.clone() }, ft_weights, ..self }
     }
 
     /// The network with dense weights rounded to the scheme's grid ([`super::on_grid`]), as training evaluates it.

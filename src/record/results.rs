@@ -34,9 +34,21 @@ pub struct PlannedRow {
     /// The set as written, if the label differs from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
+    /// The swept settings of the row, as in `l1 128`, which end its label; absent without a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The training settings that the row overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<serde_json::Value>,
+}
+
+impl PlannedRow {
+    /// The label without the swept settings.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let swept = self.group.as_deref().and_then(|group| self.set.strip_suffix(group)?.strip_suffix(", "));
+        swept.unwrap_or(&self.set)
+    }
 }
 
 /// A measure of a feature set.

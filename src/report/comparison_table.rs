@@ -54,7 +54,7 @@ pub(super) struct Cell {
 /// The comparison of feature sets by one method.
 #[derive(Clone, Debug)]
 pub(super) struct ComparisonTable {
-    pub(super) title: &'static str,
+    pub(super) title: String,
     pub(super) sets: Vec<String>,
     /// Columns in which at least one cell has a value.
     pub(super) columns: Vec<Column>,
@@ -72,8 +72,8 @@ impl ComparisonTable {
         columns.add_cost();
         columns.add_network();
         ComparisonTable {
-            title: title(summary.method),
-            sets: summary.rows.iter().map(|row| row.set.clone()).collect(),
+            title: title(summary),
+            sets: summary.rows.iter().map(|row| row.name.clone()).collect(),
             columns: columns.columns,
         }
     }
@@ -176,6 +176,11 @@ impl ColumnBuilder<'_> {
         self.section = Section::Training;
         let meaning = "validation loss as a share of the loss of the best constant output";
         self.estimates("% of constant", meaning, |row| percent(row.relative_loss));
+        let meaning = "● no other network of the method, at any swept setting, is both faster and of lower loss";
+        self.texts("front", meaning.into(), |row| {
+            let on_front = row.on_front?;
+            Some((if on_front { "●" } else { "" }.into(), f64::from(u8::from(on_front))))
+        });
         let meaning = "share of validation samples in which the network prefers the move played to the random move";
         self.estimates("accuracy %", meaning, |row| percent(row.accuracy));
         self.counts("parameters", "trainable weights and biases of the network", |row| row.parameters);
@@ -299,11 +304,12 @@ pub(super) fn meanings(tables: &[ComparisonTable]) -> Vec<(&'static str, &str)> 
     all
 }
 
-const fn title(method: Method) -> &'static str {
-    match method {
+fn title(summary: &MethodSummary) -> String {
+    let method = match summary.method {
         Method::Eval => "Trained on evaluations (eval)",
         Method::Pqr => "Trained on chosen moves (pqr)",
-    }
+    };
+    summary.group.as_ref().map_or_else(|| method.to_owned(), |group| format!("{method}, {group}"))
 }
 
 /// The method's name in file names.

@@ -10,7 +10,7 @@ use crate::record::{
 use crate::statistics::{CONFIDENCE, PairedDifference, PairedSets, Scale, SeedSums};
 use crate::text::grouped;
 
-/// The comparisons between the sets of one method. Lists are empty if there is nothing to compare.
+/// The comparisons between the sets of one method and, in a sweep, one value of each swept setting. Lists are empty if there is nothing to compare.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Comparisons {
     /// How the comparisons are made; without pairs, why there are none. `None` for a method with one set.
@@ -92,10 +92,12 @@ impl Comparisons {
     /// Smallest number of groups of games in a class that is compared.
     const GROUPS: usize = 10;
 
-    /// Compares the sets of a method.
+    /// Compares the sets of a planned row's comparison: those of the same method and the same swept settings.
     #[must_use]
-    pub(super) fn of(results: &Results, method: Method) -> Comparisons {
-        let rows: Vec<&PlannedRow> = results.study.rows.iter().filter(|row| row.method == method).collect();
+    pub(super) fn of(results: &Results, planned: &PlannedRow) -> Comparisons {
+        let method = planned.method;
+        let is_compared = |row: &&PlannedRow| row.method == method && row.group == planned.group;
+        let rows: Vec<&PlannedRow> = results.study.rows.iter().filter(is_compared).collect();
         if rows.len() < 2 {
             return Comparisons::default();
         }
@@ -121,7 +123,7 @@ impl<'a> ValidatedSet<'a> {
     fn of(results: &'a Results, row: &'a PlannedRow) -> ValidatedSet<'a> {
         let is_own =
             |result: &&NetResult<ValidationRecord>| (&result.key.set, result.key.method) == (&row.set, row.method);
-        ValidatedSet { name: &row.set, runs: results.validation.iter().filter(is_own).collect() }
+        ValidatedSet { name: row.name(), runs: results.validation.iter().filter(is_own).collect() }
     }
 
     /// Whether every run computed the same loss on the same samples.

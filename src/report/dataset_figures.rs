@@ -26,7 +26,7 @@ pub fn dataset_figures(stats: &DatasetStats) -> Vec<Figure> {
 }
 
 fn figure(name: &str, title: &str, chart: Chart) -> Figure {
-    Figure { name: name.into(), title: title.into(), method: None, chart }
+    Figure { name: name.into(), title: title.into(), comparison: None, chart }
 }
 
 fn columns(name: &str, title: &str, axis: &str, counts: &Histogram, width: f64) -> Figure {

@@ -1,6 +1,7 @@
 //! The figures of a report and the data of each; [`super::plot`] draws them.
 
 use super::comparison_table::method_name;
+use super::pareto;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
 use crate::record::{MatchKind, Method};
 use crate::statistics::Estimate;
@@ -10,7 +11,8 @@ use crate::statistics::Estimate;
 pub struct Figure {
     pub(super) name: String,
     pub(super) title: String,
-    pub(super) method: Option<Method>,
+    /// Index of the comparison in the summary that is shown.
+    pub(super) comparison: Option<usize>,
     pub(super) chart: Chart,
 }
 
@@ -64,8 +66,8 @@ impl Figure {
     #[must_use]
     pub fn all(summary: &Summary) -> Vec<Figure> {
         let mut figures = Vec::new();
-        for method in &summary.methods {
-            let of_method = [
+        for (index, method) in summary.methods.iter().enumerate() {
+            let of_comparison = [
                 loss(method),
                 strength(method),
                 loss_and_strength(method),
@@ -74,8 +76,10 @@ impl Figure {
                 time(method),
                 neuron_activity(method),
             ];
-            figures.extend(of_method.into_iter().flatten());
+            let of_comparison = of_comparison.into_iter().flatten();
+            figures.extend(of_comparison.map(|figure| Figure { comparison: Some(index), ..figure }));
         }
+        figures.extend([Method::Eval, Method::Pqr].into_iter().filter_map(|method| pareto::figure(summary, method)));
         figures.extend(rows_per_move(summary));
         figures.extend(refreshes(summary));
         figures
@@ -92,36 +96,43 @@ impl Figure {
         &self.title
     }
 
-    /// The method whose results are shown; `None` if the figure depends on the feature sets only.
+    /// Index into [`Summary::methods`] of the comparison that is shown; `None` if the figure is of several, or of the
+    /// feature sets alone.
     #[must_use]
-    pub fn method(&self) -> Option<Method> {
-        self.method
+    pub fn comparison(&self) -> Option<usize> {
+        self.comparison
     }
 }
 
-fn method_figure(kind: &str, title: &str, method: Method, chart: Chart) -> Figure {
-    let name = method_name(method);
-    Figure { name: format!("{kind}-{name}"), title: format!("{title} ({name})"), method: Some(method), chart }
+fn method_figure(kind: &str, title: &str, summary: &MethodSummary, chart: Chart) -> Figure {
+    let method = method_name(summary.method);
+    let (mut name, mut title) = (format!("{kind}-{method}"), format!("{title} ({method})"));
+    if let Some(group) = &summary.group {
+        let in_file_name = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+        name += &format!("-{}", group.replace(", ", "-").chars().map(in_file_name).collect::<String>());
+        title += &format!(", {group}");
+    }
+    Figure { name, title, comparison: None, chart }
 }
 
 fn loss(summary: &MethodSummary) -> Option<Figure> {
-    let dots: Vec<_> = summary.rows.iter().filter_map(|row| Some((row.set.clone(), row.validation_loss?))).collect();
+    let dots: Vec<_> = summary.rows.iter().filter_map(|row| Some((row.name.clone(), row.validation_loss?))).collect();
     let is_empty = dots.is_empty();
     let axis = "validation loss (mean and 95% interval over seeds; lower is better)".into();
-    (!is_empty).then(|| method_figure("loss", "Validation loss", summary.method, Chart::Dots { axis, dots }))
+    (!is_empty).then(|| method_figure("loss", "Validation loss", summary, Chart::Dots { axis, dots }))
 }
 
 /// Elo of every set, at equal nodes and at equal cost.
 fn strength(summary: &MethodSummary) -> Option<Figure> {
     let reference = summary.match_reference.as_ref()?;
     let dot = |row: &SummaryRow, kind: MatchKind| {
-        Some((format!("{}, {}", row.set, kind.name()), row.strength.as_ref()?.elo(kind)?))
+        Some((format!("{}, {}", row.name, kind.name()), row.strength.as_ref()?.elo(kind)?))
     };
     let dots: Vec<_> =
         summary.rows.iter().flat_map(|row| MatchKind::ALL.map(|kind| dot(row, kind))).flatten().collect();
     let is_empty = dots.is_empty();
     let axis = format!("Elo against {reference} (with 95% interval; higher is better)");
-    (!is_empty).then(|| method_figure("elo", "Playing strength", summary.method, Chart::Dots { axis, dots }))
+    (!is_empty).then(|| method_figure("elo", "Playing strength", summary, Chart::Dots { axis, dots }))
 }
 
 /// Elo by validation loss, at equal cost where that was played. The reference has exactly 0.
@@ -132,7 +143,7 @@ fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
             true => Some(exact(0.0)),
             false => row.strength.as_ref()?.elo(kind),
         };
-        let point = |row: &SummaryRow| Some((row.set.clone(), row.validation_loss?.mean, elo(row)?));
+        let point = |row: &SummaryRow| Some((row.name.clone(), row.validation_loss?.mean, elo(row)?));
         summary.rows.iter().filter_map(point).collect()
     };
     let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes];
@@ -140,19 +151,19 @@ fn loss_and_strength(summary: &MethodSummary) -> Option<Figure> {
     let x_axis = "validation loss (mean over seeds; lower is better)".into();
     let y_axis = format!("Elo at {}", kind.name());
     let chart = Chart::Scatter { x_axis, x_scale: AxisScale::Linear, y_axis, points };
-    Some(method_figure("loss-elo", "Loss and playing strength", summary.method, chart))
+    Some(method_figure("loss-elo", "Loss and playing strength", summary, chart))
 }
 
 fn learning_curves(summary: &MethodSummary) -> Option<Figure> {
     let chart = Chart::LearningCurves { axis: "validation loss".into(), curves: summary.curves.clone() };
-    (!summary.curves.is_empty()).then(|| method_figure("learning", "Learning curves", summary.method, chart))
+    (!summary.curves.is_empty()).then(|| method_figure("learning", "Learning curves", summary, chart))
 }
 
 /// Loss by the time of an evaluation or, if no speed was measured, by rows per move.
 fn trade_off(summary: &MethodSummary) -> Option<Figure> {
     let points = |cost: fn(&SummaryRow) -> Option<f64>| -> Vec<_> {
         let rows = summary.rows.iter();
-        rows.filter_map(|row| Some((row.set.clone(), cost(row).filter(|cost| *cost > 0.0)?, row.validation_loss?)))
+        rows.filter_map(|row| Some((row.name.clone(), cost(row).filter(|cost| *cost > 0.0)?, row.validation_loss?)))
             .collect()
     };
     let by_time = points(|row| Some(1e9 / row.speed?.mean));
@@ -167,54 +178,55 @@ fn trade_off(summary: &MethodSummary) -> Option<Figure> {
     let is_empty = points.is_empty();
     let x_scale = AxisScale::Logarithmic;
     let chart = Chart::Scatter { x_axis: x_axis.into(), x_scale, y_axis: "validation loss".into(), points };
-    (!is_empty).then(|| method_figure("tradeoff", title, summary.method, chart))
+    (!is_empty).then(|| method_figure("tradeoff", title, summary, chart))
 }
 
 fn time(summary: &MethodSummary) -> Option<Figure> {
     let group = |row: &SummaryRow| {
         let time = row.nanoseconds?;
-        Some((row.set.clone(), [time.features, time.rows, time.forward].map(exact).to_vec()))
+        Some((row.name.clone(), [time.features, time.rows, time.forward].map(exact).to_vec()))
     };
     let chart = bars(
         "nanoseconds per evaluation with each set's fastest strategy",
         vec!["finding features", "adding rows", "forward pass"],
         summary.rows.iter().filter_map(group).collect(),
     )?;
-    Some(method_figure("time", "Time per evaluation", summary.method, chart))
+    Some(method_figure("time", "Time per evaluation", summary, chart))
 }
 
 fn neuron_activity(summary: &MethodSummary) -> Option<Figure> {
-    let group =
-        |row: &SummaryRow| Some((row.set.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)]));
+    let group = |row: &SummaryRow| {
+        Some((row.name.clone(), vec![row.l1_active?.scaled(100.0), row.l1_saturated?.scaled(100.0)]))
+    };
     let chart = bars(
         "share of accumulator outputs, %",
         vec!["above zero", "at the upper bound"],
         summary.rows.iter().filter_map(group).collect(),
     )?;
-    Some(method_figure("activity", "Neuron activity", summary.method, chart))
+    Some(method_figure("activity", "Neuron activity", summary, chart))
 }
 
 fn rows_per_move(summary: &Summary) -> Option<Figure> {
     let group = |row: &SummaryRow| {
         let rows = [row.rows_update?, row.rows_cache?, row.rows_refresh?];
-        Some((row.set.clone(), rows.map(exact).to_vec()))
+        Some((row.name.clone(), rows.map(exact).to_vec()))
     };
     let chart = bars(
         "rows added or subtracted per move and perspective",
         vec!["updates", "updates with a refresh cache", "everything recomputed"],
         distinct_sets(summary).into_iter().filter_map(group).collect(),
     )?;
-    Some(Figure { name: "rows".into(), title: "Accumulator rows per move".into(), method: None, chart })
+    Some(Figure { name: "rows".into(), title: "Accumulator rows per move".into(), comparison: None, chart })
 }
 
 fn refreshes(summary: &Summary) -> Option<Figure> {
-    let group = |row: &SummaryRow| Some((row.set.clone(), vec![exact(row.refreshes? * 100.0)]));
+    let group = |row: &SummaryRow| Some((row.name.clone(), vec![exact(row.refreshes? * 100.0)]));
     let chart = bars(
         "moves that refresh an accumulator, % (mean of both perspectives)",
         vec!["refreshes"],
         distinct_sets(summary).into_iter().filter_map(group).collect(),
     )?;
-    Some(Figure { name: "refreshes".into(), title: "Refreshes".into(), method: None, chart })
+    Some(Figure { name: "refreshes".into(), title: "Refreshes".into(), comparison: None, chart })
 }
 
 /// A bar chart, unless there are no groups.
@@ -226,7 +238,7 @@ fn bars(axis: &str, bar_names: Vec<&'static str>, groups: Vec<(String, Vec<Estim
 fn distinct_sets(summary: &Summary) -> Vec<&SummaryRow> {
     let mut distinct: Vec<&SummaryRow> = Vec::new();
     for row in summary.methods.iter().flat_map(|method| &method.rows) {
-        if !distinct.iter().any(|other| other.set == row.set) {
+        if !distinct.iter().any(|other| other.name == row.name) {
             distinct.push(row);
         }
     }

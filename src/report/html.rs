@@ -8,7 +8,6 @@ use super::plain_table::PlainTable;
 use super::plot::PlotError;
 use super::summary::Summary;
 use super::text::provenance;
-use crate::record::Method;
 
 /// The page: tables and plots per method, then plots of the sets, the meaning of the columns and the provenance.
 ///
@@ -23,8 +22,8 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     if !summary.study.about.is_empty() {
         let _ = writeln!(body, "<p class=\"about\">{}</p>", escape(&summary.study.about));
     }
-    for (method, table) in summary.methods.iter().zip(&tables) {
-        let _ = writeln!(body, "<section>\n<h2>{}</h2>", table.title);
+    for (index, table) in tables.iter().enumerate() {
+        let _ = writeln!(body, "<section>\n<h2>{}</h2>", escape(&table.title));
         for section in Section::ALL {
             body.push_str(&section_html(table, section));
         }
@@ -32,7 +31,7 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
             let _ = writeln!(body, "<p>{}</p>", escape(note));
         }
-        body.push_str(&plots(&figures, Some(method.method))?);
+        body.push_str(&plots(&figures, Some(index))?);
         body.push_str("</section>\n");
     }
     let shared = plots(&figures, None)?;
@@ -85,9 +84,9 @@ fn section_html(table: &ComparisonTable, section: Section) -> String {
     out
 }
 
-fn plots(figures: &[Figure], method: Option<Method>) -> Result<String, PlotError> {
+fn plots(figures: &[Figure], comparison: Option<usize>) -> Result<String, PlotError> {
     let mut out = String::new();
-    for figure in figures.iter().filter(|figure| figure.method() == method) {
+    for figure in figures.iter().filter(|figure| figure.comparison() == comparison) {
         let _ = writeln!(out, "<figure>\n{}</figure>", figure.inline_svg()?);
     }
     Ok(out)

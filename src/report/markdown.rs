@@ -17,8 +17,8 @@ pub fn markdown(summary: &Summary) -> String {
     }
     let figures = Figure::all(summary);
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
-    for (method, table) in summary.methods.iter().zip(&tables) {
-        out.push_str(&format!("## {}\n\n", table.title));
+    for (index, table) in tables.iter().enumerate() {
+        out.push_str(&format!("## {}\n\n", escape(&table.title)));
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));
         }
@@ -26,9 +26,9 @@ pub fn markdown(summary: &Summary) -> String {
         if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
             out += &format!("{}\n\n", escape(note));
         }
-        figures.iter().filter(|figure| figure.method == Some(method.method)).for_each(|figure| out += &link(figure));
+        figures.iter().filter(|figure| figure.comparison == Some(index)).for_each(|figure| out += &link(figure));
     }
-    figures.iter().filter(|figure| figure.method.is_none()).for_each(|figure| out += &link(figure));
+    figures.iter().filter(|figure| figure.comparison.is_none()).for_each(|figure| out += &link(figure));
     out.push_str("## Columns\n\n");
     for (heading, meaning) in meanings(&tables) {
         // Writing to a string cannot fail.

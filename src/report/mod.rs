@@ -12,6 +12,7 @@ mod figures;
 mod html;
 mod markdown;
 mod numbers;
+mod pareto;
 mod plain_table;
 mod plot;
 mod strength;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::comparisons::Comparisons;
+use super::pareto;
 use super::strength::{Strength, match_conditions};
 use crate::record::{
-    Environment, LayerActivity, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup, Study,
-    TimeBreakdown,
+    Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
+    Study, TimeBreakdown,
 };
 use crate::statistics::Estimate;
 use crate::units::Seed;
@@ -23,10 +24,13 @@ pub struct Summary {
     pub match_conditions: Option<String>,
 }
 
-/// The comparison of feature sets by one method.
+/// The comparison of feature sets by one method, in a sweep with one value of each swept setting.
 #[derive(Clone, Debug, Serialize)]
 pub struct MethodSummary {
     pub method: Method,
+    /// The swept settings, as in `l1 128`; absent without a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The first set, with which the others are compared.
     pub reference: String,
     /// The set that the others play; `None` without matches.
@@ -41,6 +45,7 @@ pub struct MethodSummary {
 /// Validation loss by epoch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Curve {
+    /// The set's name within its comparison.
     pub set: String,
     pub points: Vec<CurvePoint>,
 }
@@ -58,6 +63,13 @@ pub struct CurvePoint {
 #[derive(Clone, Debug, Serialize)]
 pub struct SummaryRow {
     pub set: String,
+    /// `set` without the swept settings, which are the comparison's.
+    #[serde(skip)]
+    pub name: String,
+    /// Whether no other network of the method, at any swept setting, is both faster and of lower loss; `None` unless
+    /// several have both measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_front: Option<bool>,
     pub seeds_done: usize,
     pub seeds_planned: usize,
     pub features: Option<u32>,
@@ -117,17 +129,18 @@ impl Summary {
         let mut methods: Vec<MethodSummary> = Vec::new();
         for planned in &results.study.rows {
             let method = planned.method;
-            let index = methods.iter().position(|summary| summary.method == method).unwrap_or_else(|| {
+            let is_same = |summary: &MethodSummary| (summary.method, &summary.group) == (method, &planned.group);
+            let index = methods.iter().position(is_same).unwrap_or_else(|| {
                 let reference = planned.set.clone();
-                let mut matches = results.matches.iter().filter(|result| result.key.method == method);
-                let match_reference = matches.next().map(|result| result.reference.clone());
+                let match_reference = match_reference(results, planned);
                 methods.push(MethodSummary {
                     method,
+                    group: planned.group.clone(),
                     reference,
                     match_reference,
                     rows: Vec::new(),
                     curves: Vec::new(),
-                    comparisons: Comparisons::of(results, method),
+                    comparisons: Comparisons::of(results, planned),
                 });
                 methods.len() - 1
             });
@@ -135,6 +148,7 @@ impl Summary {
             summary.rows.push(summary_row(results, planned, &summary.reference));
             summary.curves.extend(curve(results, planned));
         }
+        pareto::mark_fronts(&mut methods);
         let (study, environment) = (results.study.clone(), results.environment.clone());
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
     }
@@ -154,6 +168,15 @@ impl Summary {
     pub fn is_partial(&self) -> bool {
         self.methods.iter().flat_map(|method| &method.rows).any(|row| row.seeds_done < row.seeds_planned)
     }
+}
+
+/// The set that the sets of a planned row's comparison play; `None` if none of them has played.
+fn match_reference(results: &Results, planned: &PlannedRow) -> Option<String> {
+    let is_compared = |result: &&MatchResult| {
+        let is_of = |row: &PlannedRow| row.set == result.key.set && row.group == planned.group;
+        result.key.method == planned.method && results.study.rows.iter().any(is_of)
+    };
+    Some(results.matches.iter().find(is_compared)?.reference.clone())
 }
 
 fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> SummaryRow {
@@ -177,6 +200,8 @@ fn summary_row(results: &Results, planned: &PlannedRow, reference: &str) -> Summ
         runs.iter().map(|run| run.measured_epoch().and_then(|epoch| epoch.validation_accuracy)).collect();
     SummaryRow {
         set: planned.set.clone(),
+        name: planned.name().to_owned(),
+        on_front: None,
         seeds_done: runs.len(),
         seeds_planned: planned.seeds.len(),
         features: runs.first().map(|run| run.num_features).or(updates.map(|record| record.num_features)),
@@ -296,5 +321,5 @@ fn curve(results: &Results, planned: &PlannedRow) -> Option<Curve> {
             Some(CurvePoint { epoch, samples, validation_loss: Estimate::over(&losses)? })
         })
         .collect();
-    (!points.is_empty()).then(|| Curve { set: planned.set.clone(), points })
+    (!points.is_empty()).then(|| Curve { set: planned.name().to_owned(), points })
 }

@@ -101,6 +101,46 @@ fn rows_have_intervals_and_paired_differences() {
     assert!(!summary.is_partial());
 }
 
+/// A sweep has a comparison per grid point, each with its own reference, and one front over all of them.
+#[test]
+fn a_sweep_is_compared_point_by_point() {
+    let results = test_records::results_of_sweep();
+    let summary = Summary::of(&results);
+    let groups: Vec<_> = summary.methods.iter().map(|method| method.group.as_deref()).collect();
+    assert_eq!(groups, [Some("l1 64"), Some("l1 128")]);
+    for method in &summary.methods {
+        let names: Vec<&str> = method.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, ["piece", "compact", "king-piece", "piece-move"]);
+        assert_eq!(method.reference, method.rows[0].set);
+        assert!(method.rows[0].difference.is_none() && method.rows[1].difference.is_some());
+    }
+    // By definition: on the front if no row is at least as good in both and better in one.
+    let rows: Vec<_> = summary.methods.iter().flat_map(|method| &method.rows).collect();
+    let facts = |row: &SummaryRow| (row.speed.expect("timed").mean, row.validation_loss.expect("trained").mean);
+    let mut count = 0;
+    for row in &rows {
+        let (speed, loss) = facts(row);
+        let is_beaten = rows.iter().any(|other| {
+            let (other_speed, other_loss) = facts(other);
+            (other_speed >= speed && other_loss < loss) || (other_speed > speed && other_loss <= loss)
+        });
+        assert_eq!(row.on_front, Some(!is_beaten), "{}", row.set);
+        count += u32::from(!is_beaten);
+    }
+    assert!((2..8).contains(&count), "{count}");
+    let figures = Figure::all(&summary);
+    let names: Vec<&str> = figures.iter().map(Figure::name).collect();
+    assert!(names.contains(&"loss-eval-l1-64") && names.contains(&"loss-eval-l1-128"), "{names:?}");
+    let front = figures.iter().find(|figure| figure.name() == "front-eval").expect("a figure");
+    let figures::Chart::Series { series, .. } = &front.chart else { panic!("series") };
+    assert_eq!((series.len(), series[4].points.len()), (5, count as usize), "four sets and the front");
+    let text = text(&summary, WIDTH);
+    for part in ["Trained on evaluations (eval), l1 64", "Trained on evaluations (eval), l1 128"] {
+        assert!(text.contains(part), "{text}");
+    }
+    write(&summary, &results, folder().path()).expect("written");
+}
+
 /// The overview shows the fastest strategy of each set, and loss is plotted against its time.
 #[test]
 fn the_fastest_strategy_is_shown() {

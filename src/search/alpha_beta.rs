@@ -17,7 +17,7 @@ use super::move_picker::MoveStack;
 use super::score::{MATE, MAX_PLY, NO_EVAL};
 use super::transposition::{TableEntry, TranspositionTable};
 
-use crate::chess::{BoardChange, PackedMove, key_after};
+use crate::chess::{BoardChange, PackedMove, key_after, key_after_pieces};
 use crate::engine::Evaluator;
 
 /// Halfmove clock from which stored values no longer cut: the table does not know the clock.
@@ -318,6 +318,12 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         eval_before(2).or_else(|| eval_before(4)).is_none_or(|before| eval > before)
     }
 
+    /// Prefetches the table's entries of the position after a move. Memory takes longer than making the move, so that
+    /// this comes before it is decided whether the move is searched, and the key ignores castling and en passant.
+    pub(super) fn prefetch_after(&self, node: Node<'_>, mv: Move) {
+        self.table.prefetch(key_after_pieces(node.key, &BoardChange::of(mv, node.position.turn())));
+    }
+
     /// Counts a move, makes it and returns the position after it with its key.
     pub(super) fn make(&mut self, before: &Chess, key: u64, mv: Move) -> Option<(Chess, u64)> {
         if self.nodes >= self.conditions.nodes {
@@ -332,7 +338,6 @@ impl<'s, 'n> AlphaBeta<'s, 'n> {
         let mut after = before.clone();
         after.play_unchecked(mv);
         let key = key_after(key, before, &change, &after);
-        self.table.prefetch(key);
         self.evaluator.play(before.board(), &change, after.board());
         self.keys.push(key);
         Some((after, key))

@@ -8,7 +8,7 @@ use crate::chess::PackedMove;
 
 use super::alpha_beta::{AlphaBeta, Node, NodeFacts, RootLine, has_pieces};
 use super::history::{PieceTo, bonus};
-use super::move_picker::{MovePicker, OrderingHints, is_noisy};
+use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
 use super::score::{INFINITE, MATE, MATE_FOUND, to_table};
 use super::see::see_at_least;
 use super::transposition::{Bound, TableEntry};
@@ -76,12 +76,15 @@ impl AlphaBeta<'_, '_> {
         let (mut value, mut best, mut bound) = (-INFINITE, None, Bound::Upper);
         let (mut searched, mut failed, mut skip_quiets) = (0, FailedMoves::default(), false);
         let has_pieces = has_pieces(position);
-        while let Some((mv, is_losing)) = picker.next(&mut self.move_stack, position, self.histories, skip_quiets) {
+        while let Some(picked) = picker.next(&mut self.move_stack, position, self.histories, skip_quiets) {
+            let Picked { mv, is_losing, history } = picked;
             let (packed, is_noisy) = (PackedMove::of(mv), is_noisy(mv));
             if packed == self.stack[ply].excluded {
                 continue;
             }
-            let history = if is_noisy { 0 } else { self.histories.quiet(mv, turn, &earlier) };
+            self.prefetch_after(node, mv);
+            let quiet_history = || self.histories.quiet(mv, turn, &earlier);
+            let history = if is_noisy { 0 } else { history.unwrap_or_else(quiet_history) };
             let reduction = reduction(depth, searched);
             let candidate = Candidate { mv, is_noisy, is_losing, history, searched, reduction };
             if !is_root && value > -MATE_FOUND && has_pieces {

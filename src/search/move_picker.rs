@@ -59,18 +59,24 @@ pub(super) struct OrderingHints {
     pub(super) earlier: [Option<PieceTo>; 3],
 }
 
-/// A picked move, and whether it is a losing capture.
-pub(super) type Picked = (Move, bool);
+/// A picked move.
+pub(super) struct Picked {
+    pub(super) mv: Move,
+    /// Whether it is a losing capture.
+    pub(super) is_losing: bool,
+    /// The history score of a quiet move, if it was ordered by it.
+    pub(super) history: Option<i32>,
+}
 
 impl MoveStack {
     /// Swaps the best move of a range, the first of equals, to its start.
-    fn select(&mut self, start: usize, end: usize) -> Move {
+    fn select(&mut self, start: usize, end: usize) -> ScoredMove {
         let moves = &mut self.0[start..end];
         // One comparison without a branch per move: which is best cannot be predicted.
         let rank = |at: usize, score: i32| i64::from(score) << 16 | (0xffff - at as i64);
         let best = moves.iter().enumerate().map(|(at, scored)| rank(at, scored.score)).max().unwrap_or(0xffff);
         moves.swap(0, 0xffff - (best & 0xffff) as usize);
-        moves[0].mv
+        moves[0]
     }
 }
 
@@ -114,7 +120,7 @@ impl MovePicker {
                 Stage::Table => {
                     self.stage = Stage::ScoreNoisy;
                     if let Some(mv) = self.table_move(stack) {
-                        return Some((mv, false));
+                        return Some(Picked { mv, is_losing: false, history: None });
                     }
                 }
                 Stage::ScoreNoisy => {
@@ -123,10 +129,10 @@ impl MovePicker {
                 }
                 Stage::Noisy if self.next == self.noisy_end => self.stage = Stage::ScoreQuiet,
                 Stage::Noisy => {
-                    let mv = stack.select(self.next, self.noisy_end);
+                    let mv = stack.select(self.next, self.noisy_end).mv;
                     self.next += 1;
                     if !self.tests_exchanges || see_at_least(position.board(), position.turn(), mv, LEAST_GAIN) {
-                        return Some((mv, false));
+                        return Some(Picked { mv, is_losing: false, history: None });
                     }
                     stack.0[self.losing_end].mv = mv;
                     self.losing_end += 1;
@@ -142,14 +148,14 @@ impl MovePicker {
                     self.next = self.start;
                 }
                 Stage::Quiet => {
-                    let mv = stack.select(self.next, self.end);
+                    let ScoredMove { mv, score } = stack.select(self.next, self.end);
                     self.next += 1;
-                    return Some((mv, false));
+                    return Some(Picked { mv, is_losing: false, history: (score < COUNTER).then_some(score) });
                 }
                 Stage::Losing => {
-                    let losing = stack.0[self.next..self.losing_end].first()?;
+                    let mv = stack.0[self.next..self.losing_end].first()?.mv;
                     self.next += 1;
-                    return Some((losing.mv, true));
+                    return Some(Picked { mv, is_losing: true, history: None });
                 }
             }
         }

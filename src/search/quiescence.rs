@@ -6,7 +6,7 @@ use crate::chess::PackedMove;
 
 use super::alpha_beta::{AlphaBeta, NEAR_FIFTY_MOVES, Node};
 use super::history::PieceTo;
-use super::move_picker::{MovePicker, OrderingHints, is_noisy};
+use super::move_picker::{MovePicker, OrderingHints, Picked, is_noisy};
 use super::score::{INFINITE, MATE, MATE_FOUND, MAX_PLY, NO_EVAL, to_table};
 use super::see::{see_at_least, see_value};
 use super::transposition::{Bound, TableEntry};
@@ -66,7 +66,8 @@ impl AlphaBeta<'_, '_> {
             let avoids_mate = best > -MATE_FOUND;
             let skip_quiets = avoids_mate && evasions >= 1;
             let picked = picker.next(&mut self.move_stack, position, self.histories, skip_quiets);
-            let Some((mv, is_losing)) = picked else { break };
+            let Some(Picked { mv, is_losing, .. }) = picked else { break };
+            self.prefetch_after(node, mv);
             if in_check {
                 if avoids_mate && is_losing {
                     continue;

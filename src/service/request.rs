@@ -9,6 +9,7 @@ use super::schedule::Schedule;
 use super::{Layout, Shard, ShmNaming};
 use crate::data::formats::{Format, detect, is_compressed};
 use crate::data::{DataError, Method, Needs, ScoreUnit, Split};
+use crate::pipeline::build::Filter;
 use crate::units::Seed;
 
 /// How samples are read from files that are not `.fsd`.
@@ -47,6 +48,8 @@ pub struct Request {
     pub method: Method,
     /// When the data are built, the first ply of a game that makes samples; `None` = the method's default.
     pub min_ply: Option<u16>,
+    /// When the data are built, which positions are left out; `None` = the method's default.
+    pub filter: Option<Filter>,
     /// Unit of the scores, for files that do not name it; `None` = the usual unit of the format.
     pub from_unit: Option<ScoreUnit>,
     /// What an eval sample must have; `None` = what the file was built for, or a score or result of a file that was not
@@ -98,6 +101,7 @@ impl Request {
             read_mode: ReadMode::Auto,
             method,
             min_ply: None,
+            filter: None,
             from_unit: None,
             needs: None,
             layout: Layout::Csr,
@@ -164,6 +168,9 @@ impl Request {
         option("method", value_name(&self.method));
         if let Some(ply) = self.min_ply {
             option("min-ply", ply.to_string().into());
+        }
+        if let Some(filter) = self.filter {
+            option("filter", value_name(&filter));
         }
         if let Some(unit) = self.from_unit {
             option("from-unit", unit.to_string().into());

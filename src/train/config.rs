@@ -10,6 +10,7 @@ use super::{EvalLoss, Optimisation, PqrLoss, ShapeOptions, TrainError};
 use crate::data::formats::{FileUnit, UnitOrigin, score_unit};
 use crate::data::{DataError, Method, ScoreUnit};
 use crate::net::Scheme;
+use crate::pipeline::build::Filter;
 use crate::service::{ReadMode, Request};
 use crate::units::Seed;
 
@@ -40,6 +41,10 @@ pub struct TrainConfig {
     #[arg(long, value_name = "PLY")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
+    /// Which positions to leave out when the data are built [default: none]
+    #[arg(long, value_enum, value_name = "FILTER")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
     #[arg(skip)]
     pub seed: Seed,
     /// The network's internal score units per pawn (Stockfish 12 to 15: 208, 15.1: 361, 16: 328, 16.1: 356)
@@ -50,7 +55,8 @@ pub struct TrainConfig {
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<SecondMethod>,
-    /// A network of this set and shape to start from: a checkpoint or a quantised network. Absent: random weights.
+    /// A network of this set or a coarser one, and of this shape, to start from: a checkpoint or a quantised network.
+    /// Absent: random weights.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
@@ -256,6 +262,7 @@ impl TrainConfig {
             read_mode: built(),
             method,
             min_ply: None,
+            filter: None,
             seed: Seed::default(),
             pawn: default_pawn(),
             second: None,

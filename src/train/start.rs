@@ -7,7 +7,7 @@ use tch::Device;
 use super::run_dir::{CHECKPOINT, DEFINITION, RunDir};
 use super::stream::ServedSet;
 use super::{TrainConfig, TrainError, TrainingRun, device, init};
-use crate::features::{Factors, FeatureSet};
+use crate::features::{Factors, FeatureSet, lifting};
 use crate::net::{self, FloatNet, NetError, NetFile, Scheme, Shape};
 
 /// Everything that is prepared before the run's directory is touched.
@@ -116,8 +116,9 @@ impl TrainedSet {
     }
 }
 
-/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same set and shape. If it
-/// has another pawn value, its output is scaled, so that its scores in centipawns stay the same.
+/// The network of a checkpoint or, dequantised, of a quantised network, which must have the same shape. A network of a
+/// coarser set is lifted to `set`. If it has another pawn value, its output is scaled. Its scores in centipawns stay the
+/// same. The second result says what was changed.
 fn load_start(
     path: &Path,
     set: &FeatureSet,
@@ -136,7 +137,27 @@ fn load_start(
         }
         Err(error) => return Err(error.into()),
     };
-    origin.expect(set)?;
+    let (net, lifted) = match origin.expect(set) {
+        Ok(()) => (net, None),
+        Err(other) => {
+            let coarse = origin.feature_set().map_err(|_| other)?;
+            let rows = lifting(set, &coarse).map_err(|error| {
+                TrainError::Config(format!(
+                    "{} is a network on `{}`, which cannot start one on `{}`: {error}",
+                    path.display(),
+                    coarse.name(),
+                    set.name()
+                ))
+            })?;
+            let note = format!(
+                "the rows of `{}` in {} start those of `{}`: every score stays the same",
+                coarse.name(),
+                path.display(),
+                set.name()
+            );
+            (net.lifted(&rows, set.num_features()), Some(note))
+        }
+    };
     if net.shape != *shape {
         let (found, path) = (&net.shape, path.display());
         return Err(TrainError::Config(format!(
@@ -144,12 +165,13 @@ fn load_start(
         )));
     }
     if pawn == scheme.pawn_value {
-        return Ok((net, None));
+        return Ok((net, lifted));
     }
-    let note = format!(
+    let scaled = format!(
         "a pawn is {pawn} internal units in {} and {} in this run: the output is scaled, so that scores in centipawns stay the same",
         path.display(),
         scheme.pawn_value
     );
+    let note = lifted.map_or_else(|| scaled.clone(), |lifted| format!("{lifted}; {scaled}"));
     Ok((net.with_scaled_output((f64::from(scheme.pawn_value) / f64::from(pawn)) as f32), Some(note)))
 }

@@ -177,6 +177,7 @@ fn base_request(config: &TrainConfig, task: MethodTask<'_>, set: &ServedSet) -> 
     Request {
         read_mode: task.read_mode,
         min_ply: config.min_ply,
+        filter: config.filter,
         from_unit: task.from_unit.filter(|_| eval),
         needs: eval.then(|| config.settings.eval_loss.needs()),
         batch_size: config.settings.batch_size,

@@ -136,8 +136,15 @@ fn filters_by_ply_pass_samples_without_plies() {
     let from_ply = |least: u16| records.records().iter().filter(|record| record.ply().0 >= least).count();
     assert!(plies("30").as_u64().unwrap() <= from_ply(30) as u64);
     assert!(plies("0").as_u64().unwrap() > from_ply(5) as u64);
-    let (_, output) = served(&["--data", "b.fsd", "--min-ply", "3"]);
-    check(&output, 2, "b.fsd is built already");
+    for option in [["--min-ply", "3"], ["--filter", "quiet"]] {
+        let (_, output) = served(&[&["--data", "b.fsd"], &option[..]].concat());
+        check(&output, 2, &format!("{} has no effect: b.fsd is built already", option[0]));
+    }
+    let quiet = ["x.pgn", "--method", "pqr", "--filter", "quiet"];
+    let built = document(&[&["dataset", "build", "--out", "q.fsd"], &quiet[..]].concat(), folder.path());
+    let (samples, _) = served(&[&["--read", "built", "--data"], &quiet[..]].concat());
+    assert_eq!(samples, built["samples"]);
+    assert!(samples.as_u64().unwrap() < plies("0").as_u64().unwrap());
 }
 
 #[test]

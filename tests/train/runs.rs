@@ -125,9 +125,16 @@ fn a_run_begins_with_the_network_of_another_method() {
     let wider = with(&second, |settings| settings.l1 = 32);
     let error = workspace.run(&wider, "wider", false, &mut Silent).expect_err("another shape");
     assert!(error.is_request() && error.to_string().contains("cannot be continued from"), "{error}");
-    let other = TrainConfig { set: "compact".into(), ..second };
+    let other = TrainConfig { set: "compact".into(), ..second.clone() };
     let error = workspace.run(&other, "other", false, &mut Silent).expect_err("another set");
-    assert!(error.is_request() && error.to_string().contains("the network belongs to feature set `PIECE`"), "{error}");
+    assert!(error.is_request() && error.to_string().contains("cannot start one on `COMPACT`"), "{error}");
+    // A finer set: every score stays the same, so a run that moves nothing has the loss of the coarser network.
+    let finer = TrainConfig { set: "file(K) * (role(P) * color(P) * square(P)) for P in pieces".into(), ..second };
+    let lifted = with(&finer, |settings| settings.learning_rate = 1e-30);
+    let lifted = workspace.run(&lifted, "lifted", false, &mut Silent).expect("trained");
+    let still = with(&TrainConfig { set: "piece".into(), ..finer }, |settings| settings.learning_rate = 1e-30);
+    let still = workspace.run(&still, "still again", false, &mut Silent).expect("trained");
+    assert!((lifted.validation_loss / still.validation_loss - 1.0).abs() < 1e-5, "{lifted:?} {still:?}");
 }
 
 /// A copy of the network that a run began with is the same network; another network in its place is not.

@@ -112,3 +112,85 @@ fn sets_beside_the_experiment_take_precedence() {
     assert_eq!((set.name(), set.num_features()), ("piece + compact", 8 + 192));
     assert_eq!(request("compact + axis-h"), "compact + axis-h");
 }
+
+/// The experiment with a sweep, and rows of two sets by eval.
+fn with_sweep(sweep: &str) -> String {
+    let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"]\n";
+    format!("{}\n[sweep]\n{sweep}", with_rows(rows))
+}
+
+#[test]
+fn a_sweep_trains_every_row_at_every_grid_point() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let text = with_sweep("l1 = [8, 16]\nhidden = [[4], [4, 4]]");
+    let results = folder.run(&text, &mut executor).expect("done");
+    let rows: Vec<_> = results.study.rows.iter().map(|row| (row.name(), row.group.as_deref())).collect();
+    let mut expected = Vec::new();
+    for group in ["hidden 4, l1 8", "hidden 4, l1 16", "hidden 4-4, l1 8", "hidden 4-4, l1 16"] {
+        expected.extend([("piece", Some(group)), ("compact", Some(group))]);
+    }
+    assert_eq!(rows, expected);
+    assert_eq!(results.study.rows[3].set, "compact, hidden 4, l1 16");
+    assert_eq!(results.study.rows[3].train, Some(serde_json::json!({ "hidden": [4], "l1": 16 })));
+    // Eight rows and two seeds; a set's updates are counted once.
+    assert_eq!((results.runs.len(), executor.calls["train piece Eval 1"], executor.calls["updates piece"]), (16, 4, 1));
+    // The name without the swept settings means every row of the set.
+    let named = text.replace("methods = [\"eval\"]", "sets = [\"compact\"]");
+    let results = ExperimentFolder::new().run(&named, &mut FakeExecutor::default()).expect("done");
+    let timed: Vec<&str> = results.speed.iter().map(|result| result.key.set.as_str()).collect();
+    assert_eq!(timed.len(), 4);
+    assert!(timed.iter().all(|set| set.starts_with("compact, hidden 4")), "{timed:?}");
+}
+
+#[test]
+fn a_sweep_over_methods_replaces_the_rows_method() {
+    let rows = "[[runs]]\nsets = [\"piece\"]\n";
+    let text = format!("{}\n[sweep]\nmethod = [\"eval\", \"pqr\"]\n", with_rows(rows));
+    let results = ExperimentFolder::new().run(&text, &mut FakeExecutor::default()).expect("done");
+    let rows: Vec<_> = results.study.rows.iter().map(|row| (row.set.as_str(), row.method, &row.group)).collect();
+    assert_eq!(rows, [("piece", Method::Eval, &None), ("piece", Method::Pqr, &None)]);
+}
+
+#[test]
+fn impossible_sweeps_are_refused_at_once() {
+    let refused = |sweep: &str, expected: &str| {
+        let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+        let error = folder.run(&with_sweep(sweep), &mut executor).expect_err(sweep);
+        assert!(error.is_request() && error.to_string().contains(expected), "{error}");
+        assert!(executor.calls.is_empty() && !folder.options().work.exists(), "{sweep}: work was begun");
+    };
+    refused("l1 = 16", "l1 must list its values");
+    refused("l1 = [0]", "an accumulator is 1 to 65536 wide, not 0");
+    refused("method = [\"eval\", \"pqr\"]", "needs [[runs]] without method");
+    refused("no_such_key = [1, 2]", "no_such_key");
+    let many: Vec<String> = (1..=100).map(|value| value.to_string()).collect();
+    let list = many.join(", ");
+    let grid = format!("l1 = [{list}]\nbatch_size = [{list}]\nepochs = [{list}]");
+    refused(&grid, "4000000 trainings; the limit is 10000");
+    refused("l1 = [8, 16]\n[sweep.eval_loss]\nlambda = [1.5]", "λ must lie between 0 and 1");
+}
+
+/// Runs that begin with a network are other runs than those with random weights, and depend on the file's content only.
+#[test]
+fn rows_can_begin_with_a_network() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let rows = |start: &str| {
+        with_rows(&format!(
+            "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
+             [[runs]]\nmethod = \"eval\"\nlabel = \"tuned\"\nsets = [\"piece\"]\nstart = \"{start}\"\n"
+        ))
+    };
+    let error = folder.run(&rows("net.safetensors"), &mut executor).expect_err("no file").to_string();
+    assert!(error.contains("e.toml:20:9: no file net.safetensors"), "{error}");
+    assert!(executor.calls.is_empty());
+    for name in ["net.safetensors", "copy.safetensors"] {
+        std::fs::write(folder.folder.path().join(name), "one").expect("written");
+    }
+    folder.run(&rows("net.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 2, "from random weights and from the network");
+    folder.run(&rows("copy.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 2, "the same network");
+    std::fs::write(folder.folder.path().join("copy.safetensors"), "two").expect("written");
+    folder.run(&rows("copy.safetensors"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 3, "another network");
+}

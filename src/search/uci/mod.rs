@@ -190,6 +190,11 @@ struct SearchThread<'s, W> {
     options: Options,
 }
 
+/// Up to this depth every iteration has its `info` line. Deeper ones are a flood in level endings, which a GUI may take
+/// longer to read than the search has time: a line there comes at least [`INFO_INTERVAL`] after the one before it, or last.
+const EVERY_ITERATION: u32 = 16;
+const INFO_INTERVAL: Duration = Duration::from_millis(5);
+
 const NO_NETWORK: &str = "no network is loaded: set the option EvalFile to a network file";
 
 impl<W: Write> SearchThread<'_, W> {
@@ -314,8 +319,13 @@ impl<W: Write> SearchThread<'_, W> {
             }
         };
         let mut last = None;
+        let (mut written, mut is_held) = (go.start, false);
         let result = searcher.search(&self.game, &limits, |iteration| {
-            self.shared.write_line(&info_line(iteration, go.start.elapsed()));
+            is_held = iteration.depth > EVERY_ITERATION && written.elapsed() < INFO_INTERVAL;
+            if !is_held {
+                self.shared.write_line(&info_line(iteration, go.start.elapsed()));
+                written = Instant::now();
+            }
             last = Some(iteration.clone());
             if self.shared.is_output_closed() {
                 go.stop.store(true, Ordering::Relaxed);
@@ -324,7 +334,7 @@ impl<W: Write> SearchThread<'_, W> {
         let SearchResult { best, ponder, score, nodes, .. } = result;
         // All nodes count, also those of an iteration that was interrupted.
         if let (Some(mut end), Some(best)) = (last, best)
-            && nodes > end.nodes
+            && (is_held || nodes > end.nodes)
         {
             (end.nodes, end.score) = (nodes, score);
             if end.line.first() != Some(&best) {
