@@ -10,12 +10,11 @@ use super::interrupt::Graceful;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, interrupt, report};
 use crate::data::Method;
-use crate::data::formats::score_unit;
 use crate::experiment::{
     Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, Runner, RunnerOptions, TrainedRun,
     key_help,
 };
-use crate::pipeline;
+use crate::pipeline::{self, build::input_unit};
 use crate::play::{Interval, MatchProgress, Pairs};
 use crate::record::MatchResult;
 use crate::train::EpochMetrics;
@@ -33,6 +32,9 @@ pub struct Arguments {
     /// Folder of the records and the report (default: results/NAME, or FOLDER/NAME if the experiment sets `results`)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// The size of the experiment: one of the file's tables [scale.NAME] [default: cpu, where the file has any]
+    #[arg(long, value_name = "NAME")]
+    scale: Option<String>,
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
@@ -48,10 +50,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !cfg!(feature = "train") {
         return Err(failure(ExperimentError::NoTrainer));
     }
-    let experiment = Experiment::read(&arguments.experiment).map_err(failure)?;
+    let experiment = Experiment::read(&arguments.experiment, arguments.scale.as_deref()).map_err(failure)?;
     if experiment.rows.iter().any(|row| row.method == Method::Eval) {
-        let source = experiment.data_path().map_err(failure)?;
-        note_assumed(&source, score_unit(&source, None, experiment.from_unit).map_err(Failure::request)?);
+        for input in experiment.inputs().map_err(failure)? {
+            note_assumed(&input.origin.path(), input_unit(&input).map_err(Failure::request)?);
+        }
     }
     let data = pipeline::default_cache().map_err(Failure::request)?;
     let options = RunnerOptions {

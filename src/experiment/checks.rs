@@ -6,6 +6,7 @@ use toml::Spanned;
 use super::spec::{ComparisonRow, Dataset, NetMeasure, SetMeasure, SpeedMeasure};
 use super::toml_file::MeasureTables;
 use crate::data::Method;
+use crate::record::Published;
 use crate::units::Seed;
 
 /// A mistake in the file, at a byte of its text.
@@ -30,6 +31,13 @@ pub(super) fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
         return Err(Problem::at(name, message));
     }
     Ok(())
+}
+
+pub(super) fn check_data(files: &[Spanned<String>]) -> Result<(), Problem> {
+    match files {
+        [] => Err(Problem { byte: 0, message: "data lists no file".into() }),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn check_seeds(written: &Spanned<Vec<Seed>>) -> Result<(), Problem> {
@@ -76,6 +84,24 @@ pub(super) fn check_measures(
             .map_err(|message| Problem::at(speed, message))?;
     }
     Ok(())
+}
+
+/// Checks that published results are finite and belong to rows.
+pub(super) fn check_published(written: &Spanned<Published>, rows: &[ComparisonRow]) -> Result<(), Problem> {
+    let Published { loss, elo, .. } = written.get_ref();
+    let problem = |message: String| Err(Problem::at(written, message));
+    for (set, numbers) in loss.iter().chain(elo) {
+        if !rows.iter().any(|row| row.is_called(set)) {
+            return problem(format!("[published] has results of '{set}', which is none of the experiment's sets"));
+        }
+        if numbers.iter().any(|number| !number.is_finite()) || numbers[1] < 0.0 {
+            return problem(format!("[published]: '{set}' needs a number and its uncertainty, as in [0.0031, 0.00001]"));
+        }
+    }
+    match loss.iter().find(|(_, [loss, _])| *loss <= 0.0) {
+        Some((set, _)) => problem(format!("[published]: the loss of '{set}' must be above 0")),
+        None => Ok(()),
+    }
 }
 
 fn check_games(games: Option<u64>) -> Result<(), String> {

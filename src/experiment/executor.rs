@@ -7,7 +7,7 @@ use super::match_settings::MatchMeasure;
 use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
 use crate::features::Identity;
-use crate::pipeline::BuildOptions;
+use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
     ActivityRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
@@ -30,10 +30,8 @@ pub struct ResolvedSet {
 /// A request for the samples of one method.
 #[derive(Clone, Debug)]
 pub struct DataRequest {
-    /// File of games or samples.
-    pub source: PathBuf,
-    /// Unit of the scores, for a source that does not name it.
-    pub from_unit: Option<ScoreUnit>,
+    /// Files of games or samples, with the unit of the scores where a file does not record it.
+    pub inputs: Vec<WeightedInput>,
     pub options: BuildOptions,
 }
 

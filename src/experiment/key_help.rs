@@ -132,7 +132,13 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         &[
             ("name", "required", "letters, digits, - and _: names the results folder"),
             ("about", "\"\"", "one line for the report"),
-            ("data", "required", "file of games or samples, relative to the experiment's folder or to the current one"),
+            (
+                "data",
+                "required",
+                "file of games or samples, relative to the experiment's folder, the current one or $FSBENCH_DATA; several in a list, \
+                 each with a weight if it is not 1: [\"a.binpack\", \"b.binpack@0.5\"] takes half of b's games; measures \
+                 read the first",
+            ),
             ("from_unit", "", "unit of the scores, for data that do not name it: \"cp\" or \"internal:PAWN\""),
             ("seeds", "required", "every row is trained once per seed, as in [1, 2, 3]"),
             ("results", "\"results\"", "folder of the results, which go to a folder of the experiment's name in it"),
@@ -147,6 +153,13 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ("runs", "required", "tables, see [[runs]]"),
             ("measure", "", "tables, see [measure.updates]; a missing table takes no measure"),
             ("match", "", "a table, see [match]; without it no games are played"),
+            ("published", "", "a table, see [published]"),
+            (
+                "scale",
+                "",
+                "tables [scale.NAME] of keys as in the whole file, which replace the file's own for `--scale NAME`; \
+                 results go to the folder of the experiment's name with -NAME",
+            ),
         ],
     ),
     (
@@ -173,6 +186,15 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ),
             ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
+        ],
+    ),
+    (
+        "published",
+        "results that others measured for the same sets; the report compares them with the experiment's",
+        &[
+            ("source", "required", "who measured, and how"),
+            ("loss", "", "table: set = [mean, standard deviation]"),
+            ("elo", "", "table: set = [Elo, half of the 95% interval]"),
         ],
     ),
     (

@@ -34,12 +34,7 @@ impl Executor for LocalExecutor {
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
-        let samples = pipeline::open_or_build_with(
-            &request.source,
-            request.from_unit,
-            &request.options,
-            self.data_cache.as_deref(),
-        )?;
+        let samples = pipeline::open_or_build_all(&request.inputs, &request.options, self.data_cache.as_deref())?;
         let score_unit = samples.header().score_unit;
         Ok(PreparedData { path: samples.path().to_path_buf(), hash: samples.hash(), score_unit })
     }

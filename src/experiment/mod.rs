@@ -19,6 +19,7 @@ mod plan;
 mod result_keys;
 mod result_store;
 mod runner;
+mod scale;
 mod spec;
 mod sweep;
 mod toml_file;
@@ -37,6 +38,7 @@ pub use match_settings::MatchMeasure;
 pub use network_links::TrainedRun;
 pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions};
+pub use scale::DEFAULT_SCALE;
 pub use spec::{
     ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure,
 };

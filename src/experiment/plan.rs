@@ -274,8 +274,9 @@ pub(super) fn study(experiment: &Experiment) -> Study {
     Study {
         name: experiment.name.clone(),
         about: experiment.about.clone(),
-        data: experiment.data.get_ref().clone(),
+        data: experiment.data.iter().map(|file| file.get_ref().as_str()).collect::<Vec<_>>().join(", "),
         rows: experiment.rows.iter().map(row).collect(),
         train,
+        published: experiment.published.clone(),
     }
 }

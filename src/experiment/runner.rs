@@ -15,7 +15,8 @@ use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
-use crate::data::Method;
+use crate::data::{InputPath, Method};
+use crate::pipeline::WeightedInput;
 use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
@@ -77,8 +78,8 @@ pub struct Runner<'a> {
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
     pub(super) plan: Plan,
-    /// File of the games.
-    source: PathBuf,
+    /// The data; measures read the first file.
+    inputs: Vec<WeightedInput>,
     pub(super) data: HashMap<Method, PreparedData>,
     /// The book of the matches; `None` = the openings that come with fsbench.
     pub(super) openings: Option<PathBuf>,
@@ -105,7 +106,7 @@ impl<'a> Runner<'a> {
         if let Some(only) = &options.only {
             plan.require_set(only)?;
         }
-        let source = experiment.data_path()?;
+        let inputs = experiment.inputs()?;
         let openings = experiment.openings_path()?;
         let match_setup = match_setup(experiment, executor, openings.as_deref())?;
         let _lock = lock(&options.work)?;
@@ -113,7 +114,7 @@ impl<'a> Runner<'a> {
         let store = ResultStore::new(&options.work.join("finished"));
         let (data, newest) = (HashMap::new(), None);
         let mut runner =
-            Runner { experiment, executor, options, store, plan, source, data, openings, match_setup, results, newest };
+            Runner { experiment, executor, options, store, plan, inputs, data, openings, match_setup, results, newest };
         runner.prepare_data()?;
         if options.fresh {
             runner.delete_finished()?;
@@ -126,11 +127,7 @@ impl<'a> Runner<'a> {
     /// Opens or builds the samples of every method.
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
         for method in self.plan.methods() {
-            let request = DataRequest {
-                source: self.source.clone(),
-                from_unit: self.experiment.from_unit,
-                options: self.experiment.dataset_options(method),
-            };
+            let request = DataRequest { inputs: self.inputs.clone(), options: self.experiment.dataset_options(method) };
             let begun = Instant::now();
             let data = self
                 .executor
@@ -207,7 +204,7 @@ impl<'a> Runner<'a> {
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
-                let record = self.executor.updates(request, &self.source, games).map_err(failed)?;
+                let record = self.executor.updates(request, self.source(), games).map_err(failed)?;
                 self.store.put("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
@@ -280,13 +277,21 @@ impl<'a> Runner<'a> {
         Ok(used.save(&self.options.work)?)
     }
 
+    /// The file whose games the networks are measured on.
+    fn source(&self) -> &Path {
+        match self.inputs.first().map(|input| &input.origin) {
+            Some(InputPath::File(path)) => path,
+            _ => Path::new(""),
+        }
+    }
+
     fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
-            data: self.source.clone(),
+            data: self.source().to_path_buf(),
             games,
         })
     }

@@ -13,6 +13,8 @@ use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
+use crate::pipeline::{WeightedInput, split_weight};
+use crate::record::Published;
 use crate::train::{TrainSettings, run_dir};
 use crate::units::Seed;
 
@@ -51,11 +53,13 @@ pub struct Experiment {
     pub text: String,
     pub name: String,
     pub about: String,
-    /// The data file as written.
-    pub data: Spanned<String>,
+    /// The data files as written, each with a weight after `@` if it has one.
+    pub data: Vec<Spanned<String>>,
     /// Unit of the data's scores, for data that do not name it.
     pub from_unit: Option<ScoreUnit>,
     pub dataset: Dataset,
+    /// Results of others, to compare with.
+    pub published: Option<Published>,
     pub seeds: Vec<Seed>,
     /// The experiment's results go to a folder of its name in this folder, which is relative to the current one.
     pub results: PathBuf,
@@ -191,22 +195,39 @@ impl Experiment {
         BuildOptions { needs, ..self.dataset.options(method) }
     }
 
-    /// The path of the data file: relative to the experiment's folder if it exists there, else to the current folder.
+    /// The data files, each relative to the experiment's folder, the current folder or `$FSBENCH_DATA`, the first
+    /// where it exists; with their weights and, where they do not record it, the unit of their scores.
     ///
     /// # Errors
-    /// When the file exists in neither folder.
-    pub fn data_path(&self) -> Result<PathBuf, ExperimentError> {
-        self.existing(&self.data)
+    /// When a file exists in none of these folders or a weight is out of range.
+    pub fn inputs(&self) -> Result<Vec<WeightedInput>, ExperimentError> {
+        let input = |written: &Spanned<String>| {
+            let whole = self.existing(written);
+            let (name, weight) = match (&whole, split_weight(written.get_ref())) {
+                (Ok(_), _) => {
+                    return whole.map(|path| WeightedInput { unit: self.from_unit, ..WeightedInput::file(&path) });
+                }
+                (Err(_), split) => split.map_err(|error| ExperimentError::Spec {
+                    at: self.location_of(written),
+                    message: error.to_string(),
+                })?,
+            };
+            let path = self.existing(&Spanned::new(written.span(), name.to_owned()))?;
+            Ok(WeightedInput { weight, unit: self.from_unit, ..WeightedInput::file(&path) })
+        };
+        self.data.iter().map(input).collect()
     }
 
     fn existing(&self, file: &Spanned<String>) -> Result<PathBuf, ExperimentError> {
         let written = Path::new(file.get_ref());
+        let in_data = || std::env::var_os("FSBENCH_DATA").map(|folder| Path::new(&folder).join(written));
         self.beside(written)
             .or_else(|| written.is_file().then(|| written.to_path_buf()))
+            .or_else(|| in_data().filter(|path| path.is_file()))
             .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
     }
 
-    /// The path of the network that a row's runs begin with, found as [`Experiment::data_path`]; of a run's folder, its
+    /// The path of the network that a row's runs begin with, found as the files of [`Experiment::inputs`]; of a run's folder, its
     /// best network.
     ///
     /// # Errors
@@ -224,7 +245,7 @@ impl Experiment {
         }
     }
 
-    /// The path of the book of `[match]`, found as [`Experiment::data_path`]; `None` for the openings that come with
+    /// The path of the book of `[match]`, found as the files of [`Experiment::inputs`]; `None` for the openings that come with
     /// fsbench.
     ///
     /// # Errors

@@ -108,7 +108,7 @@ impl ExperimentFolder {
     }
 
     fn experiment(&self, text: &str) -> Result<Experiment, ExperimentError> {
-        Experiment::parse(&self.folder.path().join("e.toml"), text.to_owned())
+        Experiment::parse(&self.folder.path().join("e.toml"), text.to_owned(), None)
     }
 
     fn run(&self, text: &str, executor: &mut FakeExecutor) -> Result<Results, ExperimentError> {
@@ -375,7 +375,7 @@ fn configurations_are_hashed_in_their_first_order() {
 #[test]
 fn the_quickstart_is_an_experiment() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart.toml");
-    let experiment = Experiment::read(&path).expect("an experiment");
+    let experiment = Experiment::read(&path, None).expect("an experiment");
     assert_eq!((experiment.rows.len(), experiment.seeds.len()), (9, 3));
     // So that a repetition does not overwrite the committed results.
     assert_eq!(experiment.results, Path::new("results/local"));

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
-use super::checks::{Problem, check_dataset, check_measures, check_name, check_seeds};
+use super::checks::{Problem, check_data, check_dataset, check_measures, check_name, check_published, check_seeds};
 use super::match_settings::{MatchMeasure, check_matches};
+use super::scale::apply_scale;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{Method, ScoreUnit};
-use crate::record::Results;
+use crate::record::{Published, Results};
 use crate::train::TrainSettings;
 use crate::units::Seed;
 
@@ -22,7 +24,8 @@ struct TomlFile {
     name: Spanned<String>,
     #[serde(default)]
     about: String,
-    data: Spanned<String>,
+    /// One file stands here as a list of one.
+    data: Vec<Spanned<String>>,
     #[serde(default)]
     from_unit: Option<Spanned<String>>,
     #[serde(default = "default_dataset")]
@@ -38,6 +41,19 @@ struct TomlFile {
     measure: MeasureTables,
     #[serde(default, rename = "match")]
     matches: Option<Spanned<MatchMeasure>>,
+    #[serde(default)]
+    published: Option<Spanned<Published>>,
+}
+
+/// Makes a single data file a list of one.
+fn list_data(root: &mut DeTable<'_>) {
+    if let Some(data) = root.get_mut("data").filter(|data| data.get_ref().is_str()) {
+        let span = data.span();
+        let file = std::mem::replace(data, Spanned::new(span, DeValue::Array(DeArray::new())));
+        if let DeValue::Array(files) = data.get_mut() {
+            files.push(file);
+        }
+    }
 }
 
 fn default_dataset() -> Spanned<Dataset> {
@@ -76,28 +92,34 @@ pub(super) struct MeasureTables {
 }
 
 impl Experiment {
-    /// Reads an experiment file.
+    /// Reads an experiment file, at the size named `scale`, which is one of the file's tables `[scale.NAME]`; `None` is
+    /// [`DEFAULT_SCALE`] where the file has scales.
     ///
     /// # Errors
-    /// When the file cannot be read or is not an experiment.
-    pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+    /// When the file cannot be read, is not an experiment, or has no such scale.
+    pub fn read(path: &Path, scale: Option<&str>) -> Result<Experiment, ExperimentError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ExperimentError::Read { path: path.to_path_buf(), source })?;
-        Experiment::parse(path, text)
+        Experiment::parse(path, text, scale)
     }
 
     /// Parses the text of an experiment file; `file` is its path.
     ///
     /// # Errors
-    /// When the text is not an experiment; the error names the position.
-    pub fn parse(file: &Path, text: String) -> Result<Experiment, ExperimentError> {
+    /// When the text is not an experiment or has no such scale; the error names the position.
+    pub fn parse(file: &Path, text: String, scale: Option<&str>) -> Result<Experiment, ExperimentError> {
         let error_at =
             |Problem { byte, message }| ExperimentError::Spec { at: Location::of_byte(file, &text, byte), message };
-        let parsed: TomlFile = toml::from_str(&text).map_err(|error| {
+        let toml_error = |error: toml::de::Error| {
             let byte = error.span().map_or(0, |span| span.start);
             error_at(Problem { byte, message: error.message().trim().replace('\n', ", ") })
-        })?;
+        };
+        let mut root = DeTable::parse(&text).map_err(toml_error)?;
+        let scale = apply_scale(root.get_mut(), scale).map_err(error_at)?;
+        list_data(root.get_mut());
+        let parsed = TomlFile::deserialize(toml::Deserializer::from(root)).map_err(toml_error)?;
         check_name(&parsed.name).map_err(error_at)?;
+        check_data(&parsed.data).map_err(error_at)?;
         check_seeds(&parsed.seeds).map_err(error_at)?;
         check_dataset(&parsed.dataset).map_err(error_at)?;
         let unit = parsed.from_unit.as_ref().map(|unit| {
@@ -117,14 +139,18 @@ impl Experiment {
         if let Some(matches) = &parsed.matches {
             check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
         }
+        if let Some(published) = &parsed.published {
+            check_published(published, &rows).map_err(error_at)?;
+        }
         let MeasureTables { updates, activity, error, speed } = parsed.measure;
         Ok(Experiment {
             file: file.to_path_buf(),
-            name: parsed.name.into_inner(),
+            name: scale.into_iter().fold(parsed.name.into_inner(), |name, scale| format!("{name}-{scale}")),
             about: parsed.about,
             data: parsed.data,
             from_unit,
             dataset: parsed.dataset.into_inner(),
+            published: parsed.published.map(Spanned::into_inner),
             seeds: parsed.seeds.into_inner(),
             results: parsed.results,
             train: parsed.train.into_inner(),

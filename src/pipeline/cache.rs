@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::build::{BuildError, BuildJob, BuildOptions, build};
+use super::build::{BuildError, BuildJob, BuildOptions, build, input_unit};
 use super::inputs::WeightedInput;
 use crate::data::formats::{Format, UnitOrigin, detect, score_unit};
-use crate::data::{DataError, FSD_VERSION, Fsd, Header, Method, Needs, Purpose, ScoreUnit, hash_file};
+use crate::data::{DataError, FSD_VERSION, Fsd, Header, InputPath, Method, Needs, Purpose, ScoreUnit, hash_file};
 
 /// The folder `data` in `$FSBENCH_CACHE`, else in `$XDG_CACHE_HOME/fsbench`, else in `~/.cache/fsbench`.
 ///
@@ -42,42 +42,82 @@ pub fn open_or_build_with(
     options: &BuildOptions,
     cache: Option<&Path>,
 ) -> Result<Fsd, BuildError> {
+    open_or_build_all(&[WeightedInput { unit, ..WeightedInput::file(path) }], options, cache)
+}
+
+/// [`open_or_build`] of several inputs together, which then are one data set; their units of scores are for files that
+/// do not record it. A `.fsd` file that was built for a method can only stand alone, with weight 1, and the options do
+/// not apply to it.
+///
+/// # Errors
+/// As [`open_or_build`], when a file records another unit than its input, or when there is no input.
+pub fn open_or_build_all(
+    inputs: &[WeightedInput],
+    options: &BuildOptions,
+    cache: Option<&Path>,
+) -> Result<Fsd, BuildError> {
     let method = options.method;
-    let resolve_unit = score_unit(path, None, unit)?;
-    // A `.fsd` file that was not built for a method is a source like any other.
-    if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
-        return Ok(Fsd::open_for(path, method)?);
+    if let [WeightedInput { origin: InputPath::File(path), weight: 1.0, unit, .. }] = inputs {
+        score_unit(path, None, *unit)?;
+        // A `.fsd` file that was not built for a method is a source like any other.
+        if detect(path)? == Format::Fsd && Header::load(path)?.purpose != Purpose::Any {
+            return Ok(Fsd::open_for(path, method)?);
+        }
     }
-    // The unit is part of the name only where the file does not record it.
-    let unit_key = (resolve_unit.origin != UnitOrigin::File).then(|| resolve_unit.unit.to_string());
     let folder = cache.map_or_else(default_cache, |folder| Ok(folder.to_path_buf()))?;
     fs::create_dir_all(&folder).map_err(DataError::write(&folder))?;
-    let cached = folder.join(cached_name(path, unit_key.as_deref(), options)?);
+    let cached = folder.join(cached_name(inputs, options)?);
     if cached.exists()
         && let Ok(fsd) = Fsd::open_for(&cached, method)
     {
         return Ok(fsd);
     }
-    let text = |path: &Path| path.display().to_string();
-    let command = ["fsbench", "dataset", "build", &text(path), "--method", method.name(), "--out", &text(&cached)];
-    let mut command = command.map(String::from).to_vec();
-    command.extend(unit_key.into_iter().flat_map(|unit| ["--from-unit".to_owned(), unit]));
+    let mut command = ["fsbench", "dataset", "build"].map(String::from).to_vec();
+    command.extend(inputs.iter().map(|input| match (input.origin.path().display(), input.weight) {
+        (path, 1.0) => path.to_string(),
+        (path, weight) => format!("{path}@{weight}"),
+    }));
+    command.extend(["--method", method.name(), "--out", &cached.display().to_string()].map(String::from));
+    let units: Vec<Option<String>> = inputs.iter().map(assumed_unit).collect::<Result<_, _>>()?;
+    command.extend(units.into_iter().flatten().next().into_iter().flat_map(|unit| ["--from-unit".to_owned(), unit]));
     if options.needs != Needs::default() {
         command.extend(["--needs", options.needs.name()].map(String::from));
     }
-    let inputs = [WeightedInput { unit, ..WeightedInput::file(path) }];
-    build(&BuildJob { command: &command, ..BuildJob::new(&inputs, &cached, options) }, &mut |_| {})?;
+    build(&BuildJob { command: &command, ..BuildJob::new(inputs, &cached, options) }, &mut |_| {})?;
     Ok(Fsd::open_for(&cached, method)?)
 }
 
-fn cached_name(path: &Path, unit: Option<&str>, options: &BuildOptions) -> Result<String, DataError> {
-    let (_, content_hash) = hash_file(path)?;
+/// The unit that is taken for an input's scores; `None` if the file records it.
+fn assumed_unit(input: &WeightedInput) -> Result<Option<String>, DataError> {
+    let found = input_unit(input)?;
+    Ok((found.origin != UnitOrigin::File).then(|| found.unit.to_string()))
+}
+
+fn cached_name(inputs: &[WeightedInput], options: &BuildOptions) -> Result<String, DataError> {
     let mut key = blake3::Hasher::new();
-    key.update(content_hash.as_bytes());
+    let mut rest = Vec::new();
+    for (index, input) in inputs.iter().enumerate() {
+        let InputPath::File(path) = &input.origin else {
+            let reason = "standard input cannot be read twice; write it to a file first".to_owned();
+            return Err(DataError::Input { input: "-".into(), reason });
+        };
+        let (_, content_hash) = hash_file(path)?;
+        // The unit is part of the name only where the file does not record it.
+        let unit = assumed_unit(input)?.unwrap_or_default();
+        match (index, input.weight) {
+            // Names of single files stay as they were.
+            (0, 1.0) => {
+                key.update(content_hash.as_bytes());
+                rest.extend(unit.into_bytes());
+            }
+            (_, weight) => rest.extend(format!("\n{} {weight} {unit}", content_hash.to_hex()).into_bytes()),
+        }
+    }
     key.update(&FSD_VERSION.to_le_bytes());
     key.update(env!("CARGO_PKG_VERSION").as_bytes());
     key.update(written(options).as_bytes());
-    key.update(unit.unwrap_or_default().as_bytes());
+    key.update(&rest);
+    let path = inputs.first().map(|input| input.origin.path()).unwrap_or_default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or("games");
     Ok(format!("{stem}-{}-{}.fsd", options.method.name(), &key.finalize().to_hex()[..16]))

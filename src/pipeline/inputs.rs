@@ -38,7 +38,8 @@ impl WeightedInput {
 pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
     let mut inputs = Vec::new();
     for argument in arguments {
-        let (name, weight) = split_weight(argument)?;
+        let is_name = Path::new(argument).exists();
+        let (name, weight) = if is_name { (argument.as_str(), 1.0) } else { split_weight(argument)? };
         let path = Path::new(name);
         let bad = |reason: String| DataError::Input { input: name.into(), reason };
         if path.is_dir() {
@@ -63,10 +64,11 @@ pub fn inputs(arguments: &[String]) -> Result<Vec<WeightedInput>, DataError> {
     }
 }
 
-fn split_weight(argument: &str) -> Result<(&str, f64), DataError> {
-    if Path::new(argument).exists() {
-        return Ok((argument, 1.0));
-    }
+/// The name and the weight of an input written `NAME@WEIGHT`; without a weight, 1.
+///
+/// # Errors
+/// When the weight is out of range.
+pub fn split_weight(argument: &str) -> Result<(&str, f64), DataError> {
     match argument.rsplit_once('@').map(|(name, weight)| (name, weight.parse::<f64>())) {
         Some((name, Ok(weight))) if !name.is_empty() => {
             if weight > 0.0 && weight <= 1000.0 {

@@ -21,10 +21,10 @@ pub mod uci;
 pub mod verify;
 
 pub use build::{BuildError, BuildJob, BuildOptions, build};
-pub use cache::{default_cache, open_or_build, open_or_build_with};
+pub use cache::{default_cache, open_or_build, open_or_build_all, open_or_build_with};
 pub use embedded_files::{sample_games, sample_openings};
 pub use game_line::GameLine;
 pub use info::{FileInfo, file_info};
-pub use inputs::{WeightedInput, inputs};
+pub use inputs::{WeightedInput, inputs, split_weight};
 pub use journal::{Journal, JournalError, journal_path};
 pub use manifest::{Manifest, manifest_path};

@@ -1,5 +1,6 @@
 //! A results folder: small JSON files with everything that a report needs. Checkpoints and data sets are elsewhere.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,12 +17,29 @@ use crate::units::Seed;
 pub struct Study {
     pub name: String,
     pub about: String,
-    /// The data file, as the experiment names it.
+    /// The data files, as the experiment names them.
     pub data: String,
     /// Rows of the comparison, in the experiment's order.
     pub rows: Vec<PlannedRow>,
     /// The training settings shared by all runs.
     pub train: serde_json::Value,
+    /// What others measured for the same sets, to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
+}
+
+/// Published results of an experiment: `[published]` of its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Who measured, and how.
+    pub source: String,
+    /// Validation loss by set: mean and standard deviation of its runs.
+    #[serde(default)]
+    pub loss: BTreeMap<String, [f64; 2]>,
+    /// Elo by set: value and half of the 95% interval.
+    #[serde(default)]
+    pub elo: BTreeMap<String, [f64; 2]>,
 }
 
 /// A row of the comparison: one feature set trained by one method, once per seed.

@@ -27,9 +27,9 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
         for section in Section::ALL {
             body.push_str(&section_html(table, section));
         }
-        PlainTable::of(&method.comparisons).iter().for_each(|table| body += &table.html(escape));
-        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
-            let _ = writeln!(body, "<p>{}</p>", escape(note));
+        PlainTable::of(method).iter().for_each(|table| body += &table.html(escape));
+        for note in method.notes() {
+            let _ = writeln!(body, "<p>{}</p>", escape(&note));
         }
         body.push_str(&plots(&figures, Some(index))?);
         body.push_str("</section>\n");

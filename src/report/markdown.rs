@@ -22,9 +22,9 @@ pub fn markdown(summary: &Summary) -> String {
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));
         }
-        PlainTable::of(&method.comparisons).iter().for_each(|table| out += &table.markdown(escape));
-        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
-            out += &format!("{}\n\n", escape(note));
+        PlainTable::of(method).iter().for_each(|table| out += &table.markdown(escape));
+        for note in method.notes() {
+            out += &format!("{}\n\n", escape(&note));
         }
         figures.iter().filter(|figure| figure.comparison == Some(index)).for_each(|figure| out += &link(figure));
     }

@@ -15,6 +15,7 @@ mod numbers;
 mod pareto;
 mod plain_table;
 mod plot;
+mod published;
 mod strength;
 mod summary;
 mod text;
@@ -26,6 +27,7 @@ mod test_records;
 mod tests;
 
 pub use crate::statistics::{Estimate, student_t_quantile};
+pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss};
 pub use comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
 pub use data_frames::DataFrames;
 pub use dataset_figures::dataset_figures;

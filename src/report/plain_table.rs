@@ -6,6 +6,8 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
 use super::numbers::{self, MISSING};
+use super::published::{PublishedComparison, PublishedElo, PublishedLoss};
+use super::summary::MethodSummary;
 use crate::statistics::Estimate;
 use crate::text::grouped;
 
@@ -19,11 +21,12 @@ pub(super) struct PlainTable {
 
 impl PlainTable {
     /// The tables of a method's comparisons, without those that would be empty.
-    pub(super) fn of(comparisons: &Comparisons) -> Vec<PlainTable> {
-        let mut tables = Vec::new();
+    pub(super) fn of(method: &MethodSummary) -> Vec<PlainTable> {
+        let (comparisons, mut tables) = (&method.comparisons, Vec::new());
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             tables.extend([pairs(comparisons, measure), parts(comparisons, measure)]);
         }
+        tables.extend(method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]));
         tables.retain(|table| !table.rows.is_empty());
         tables
     }
@@ -119,6 +122,40 @@ fn decimals<'a>(differences: impl Iterator<Item = &'a Difference>) -> usize {
 fn with_bounds(difference: &Difference, decimals: usize) -> String {
     let number = |value| numbers::number(value, decimals, true);
     format!("{} ({} to {})", number(difference.difference), number(difference.low), number(difference.high))
+}
+
+fn published_losses(published: &PublishedComparison) -> PlainTable {
+    let places = decimals(published.losses.iter().map(|pair| &pair.here));
+    let row = |pair: &PublishedLoss| {
+        let there = numbers::number(pair.published, places.max(1), true);
+        let names = format!("{} vs {}", pair.set, pair.against);
+        vec![names, there, with_bounds(&pair.here, places), pair.agreement.name().into()]
+    };
+    PlainTable {
+        title: "Published and here: difference in loss, %".into(),
+        headings: ["pair", "published", "here", "order"].map(String::from).to_vec(),
+        rows: published.losses.iter().map(row).collect(),
+    }
+}
+
+fn published_elo(published: &PublishedComparison) -> PlainTable {
+    let of = |elo: Option<Estimate>| match elo {
+        None => MISSING.to_owned(),
+        Some(Estimate { mean, interval: Some(interval), .. }) => {
+            format!("{} ± {}", numbers::number(mean, 0, true), numbers::number(interval, 0, false))
+        }
+        Some(Estimate { mean, .. }) => numbers::number(mean, 0, true),
+    };
+    let row = |elo: &PublishedElo| {
+        let [value, interval] = elo.published;
+        let there = Estimate { mean: value, interval: Some(interval), count: 1 };
+        vec![elo.set.clone(), of(Some(there)), of(elo.equal_nodes), of(elo.equal_cost)]
+    };
+    PlainTable {
+        title: "Published and here: Elo".into(),
+        headings: ["set", "published", "here, equal nodes", "here, equal cost"].map(String::from).to_vec(),
+        rows: published.elo.iter().map(row).collect(),
+    }
 }
 
 fn pairs(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::comparisons::Comparisons;
 use super::pareto;
+use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
 use crate::record::{
     Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
@@ -40,6 +41,9 @@ pub struct MethodSummary {
     pub curves: Vec<Curve>,
     /// Pairs of sets, by validation game and training seed.
     pub comparisons: Comparisons,
+    /// The same sets' published results; absent where the experiment has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedComparison>,
 }
 
 /// Validation loss by epoch.
@@ -122,6 +126,15 @@ pub struct SummaryRow {
     pub strength: Option<Strength>,
 }
 
+impl MethodSummary {
+    /// What the tables of pairs mean, one paragraph per table or two.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let pairs = self.comparisons.note.clone().filter(|_| !self.comparisons.pairs.is_empty());
+        let published = self.published.as_ref().map(PublishedComparison::agreement);
+        pairs.into_iter().chain(published).collect()
+    }
+}
+
 impl Summary {
     /// Summarises the records, in the order of the experiment's plan.
     #[must_use]
@@ -141,6 +154,7 @@ impl Summary {
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),
+                    published: None,
                 });
                 methods.len() - 1
             });
@@ -149,6 +163,10 @@ impl Summary {
             summary.curves.extend(curve(results, planned));
         }
         pareto::mark_fronts(&mut methods);
+        for summary in &mut methods {
+            let published = results.study.published.as_ref();
+            summary.published = PublishedComparison::of(published, &summary.rows, &summary.comparisons);
+        }
         let (study, environment) = (results.study.clone(), results.environment.clone());
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
     }

@@ -33,7 +33,8 @@ pub(super) fn results() -> Results {
                 seeds: seeds.to_vec(),
                 definition: None,
                 group: None,
-                train: None,
+                published: None,
+        train: None,
             };
             results.study.rows.push(row);
             for seed in seeds {

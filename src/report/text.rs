@@ -38,14 +38,14 @@ pub fn text(summary: &Summary, width: usize) -> String {
                 line(&format!("  {}", row.trim_end()));
             }
         }
-        for table in PlainTable::of(&method.comparisons) {
+        for table in PlainTable::of(method) {
             line(&format!("\n  {}", table.title));
             for row in table.fitting(RULED, width.saturating_sub(INDENT)).iter().flat_map(Table::lines) {
                 line(&format!("  {}", row.trim_end()));
             }
         }
-        if let Some(note) = method.comparisons.note.as_ref().filter(|_| !method.comparisons.pairs.is_empty()) {
-            wrapped(note, INDENT, INDENT, width).iter().for_each(|text| line(text));
+        for note in method.notes() {
+            wrapped(&note, INDENT, INDENT, width).iter().for_each(|text| line(text));
         }
     }
     line("");

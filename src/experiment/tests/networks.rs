@@ -73,7 +73,7 @@ fn another_folder_changes_nothing() {
     let folder = ExperimentFolder::new();
     std::fs::write(folder.folder.path().join("own.toml"), "").expect("written");
     let text = TEXT.replace("\"compact\"", "\"own.toml\"");
-    let read = |file: PathBuf| Experiment::parse(&file, text.clone()).expect("an experiment");
+    let read = |file: PathBuf| Experiment::parse(&file, text.clone(), None).expect("an experiment");
     let mut executor = FakeExecutor { any_set: true, ..FakeExecutor::default() };
     Runner::run(
         &read(folder.folder.path().join("e.toml")),

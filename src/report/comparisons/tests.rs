@@ -117,7 +117,7 @@ fn pairs_are_compared_and_reported() {
 
 #[test]
 fn what_the_intervals_lack_is_said() {
-    let note = |results: &Results| Comparisons::of(results, Method::Eval).note.expect("seven sets");
+    let note = |results: &Results| Comparisons::of(results, &results.study.rows[0]).note.expect("seven sets");
     let mut results = results();
     assert!(note(&results).contains("between games and between training seeds"), "{}", note(&results));
     results.validation[1].record.function = function(Method::Eval, 2.0);
@@ -129,14 +129,14 @@ fn what_the_intervals_lack_is_said() {
     results.validation.retain(|run| run.key.seed == Seed(1));
     let text = note(&results);
     assert!(text.contains("One seed was trained") && text.contains("another seed may turn a result round"), "{text}");
-    let pairs = Comparisons::of(&results, Method::Eval).pairs;
+    let pairs = Comparisons::of(&results, &results.study.rows[0]).pairs;
     assert!(pairs.iter().all(|pair| pair.difference.seeds == 1 && pair.more_seeds.is_none()), "{pairs:?}");
     results.validation.retain(|run| run.key.set == "piece");
     assert!(note(&results).contains("fewer than two sets"), "{}", note(&results));
     results.validation.clear();
     assert!(note(&results).contains("earlier versions of fsbench did not keep"), "{}", note(&results));
     results.study.rows.truncate(1);
-    assert!(Comparisons::of(&results, Method::Eval).note.is_none(), "nothing to compare");
+    assert!(Comparisons::of(&results, &results.study.rows[0]).note.is_none(), "nothing to compare");
 }
 
 /// More sets than can be compared pair by pair are compared with the first.
@@ -152,7 +152,7 @@ fn many_sets_are_compared_with_the_first() {
             NetResult { key, record: run.record.clone() }
         }));
     }
-    let comparisons = Comparisons::of(&results, Method::Eval);
+    let comparisons = Comparisons::of(&results, &results.study.rows[0]);
     assert_eq!((comparisons.pairs.len(), comparisons.parts.len()), (21, 0));
     assert!(comparisons.pairs.iter().all(|pair| pair.against == "piece"));
     assert!(comparisons.note.expect("a note").contains("each is compared with the first"));

@@ -1,0 +1,194 @@
+//! An experiment's own results beside published ones, pair by pair.
+
+use serde::Serialize;
+
+use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, Statement};
+use super::summary::SummaryRow;
+use crate::record::Published;
+use crate::statistics::Estimate;
+
+/// How the losses and Elo of sets that others measured compare with the experiment's own. At another scale only the
+/// order can be compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct PublishedComparison {
+    pub source: String,
+    /// Every compared pair whose losses were published.
+    pub losses: Vec<PublishedLoss>,
+    /// Every set but the first whose Elo was published.
+    pub elo: Vec<PublishedElo>,
+}
+
+/// A pair of sets.
+#[derive(Clone, Debug, Serialize)]
+pub struct PublishedLoss {
+    pub set: String,
+    pub against: String,
+    /// The published difference in percent of the second set's loss.
+    pub published: f64,
+    pub here: Difference,
+    pub agreement: Agreement,
+}
+
+/// A set's Elo.
+#[derive(Clone, Debug, Serialize)]
+pub struct PublishedElo {
+    pub set: String,
+    /// Value and half of the 95% interval.
+    pub published: [f64; 2],
+    /// At the same nodes per move, and at the same processor time.
+    pub equal_nodes: Option<Estimate>,
+    pub equal_cost: Option<Estimate>,
+}
+
+/// Whether two measurements of a pair have the same order.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    SameOrder,
+    /// The interval of the experiment's own difference holds 0.
+    NotDistinguished,
+    /// The whole interval is on the other side.
+    OtherOrder,
+}
+
+impl Agreement {
+    fn of(published: f64, here: &Difference) -> Agreement {
+        let is_worse = match here.statement {
+            Statement::NotDistinguished => return Agreement::NotDistinguished,
+            Statement::Worse => true,
+            Statement::Better => false,
+        };
+        if is_worse == (published > 0.0) { Agreement::SameOrder } else { Agreement::OtherOrder }
+    }
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Agreement::SameOrder => "same order",
+            Agreement::NotDistinguished => "not distinguished here",
+            Agreement::OtherOrder => "OTHER ORDER",
+        }
+    }
+}
+
+impl PublishedComparison {
+    /// Compares a method's sets; `None` if nothing of theirs was published.
+    pub(super) fn of(
+        published: Option<&Published>,
+        rows: &[SummaryRow],
+        comparisons: &Comparisons,
+    ) -> Option<PublishedComparison> {
+        let published = published?;
+        let loss = |set: &str| published.loss.get(set).map(|[mean, _]| *mean);
+        let pair = |pair: &PairComparison| {
+            let difference = 100.0 * (loss(&pair.set)? / loss(&pair.against)? - 1.0);
+            let agreement = Agreement::of(difference, &pair.difference);
+            let (set, against) = (pair.set.clone(), pair.against.clone());
+            Some(PublishedLoss { set, against, published: difference, here: pair.difference, agreement })
+        };
+        let of_loss = comparisons.pairs.iter().filter(|pair| pair.difference.measure == ComparedMeasure::Loss);
+        let losses: Vec<PublishedLoss> = of_loss.filter_map(pair).collect();
+        let strength = |row: &SummaryRow| {
+            let strength = row.strength.as_ref()?;
+            let elo = PublishedElo {
+                set: row.name.clone(),
+                published: *published.elo.get(&row.name)?,
+                equal_nodes: strength.elo_equal_nodes,
+                equal_cost: strength.elo_equal_cost,
+            };
+            (elo.equal_nodes.is_some() || elo.equal_cost.is_some()).then_some(elo)
+        };
+        let elo: Vec<PublishedElo> = rows.iter().filter_map(strength).collect();
+        let has_any = !(losses.is_empty() && elo.is_empty());
+        has_any.then(|| PublishedComparison { source: published.source.clone(), losses, elo })
+    }
+
+    /// How many pairs agree, in a sentence; pairs that differ by at least [`CLEAR`] percent once more.
+    #[must_use]
+    pub fn agreement(&self) -> String {
+        let count = |smallest: f64| {
+            let own: Vec<&PublishedLoss> =
+                self.losses.iter().filter(|pair| pair.published.abs() >= smallest).collect();
+            let of = |agreement| own.iter().filter(|pair| pair.agreement == agreement).count();
+            let [same, open, other] =
+                [Agreement::SameOrder, Agreement::NotDistinguished, Agreement::OtherOrder].map(of);
+            format!("{} pairs: {same} in the same order, {open} not distinguished here, {other} in the other order", own.len())
+        };
+        format!(
+            "Published: {}. Of losses at different scales only the order can be compared. {}. Of these, published \
+             differences of {CLEAR}% and more: {}.",
+            self.source,
+            count(0.0),
+            count(CLEAR)
+        )
+    }
+}
+
+/// A published difference that every experiment should find, in percent.
+const CLEAR: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::test_records;
+
+    #[test]
+    fn the_order_decides() {
+        let difference = |low: f64, high: f64, statement| Difference {
+            measure: ComparedMeasure::Loss,
+            difference: (low + high) / 2.0,
+            low,
+            high,
+            statement,
+            seeds: 3,
+        };
+        let worse = difference(1.0, 3.0, Statement::Worse);
+        let better = difference(-3.0, -1.0, Statement::Better);
+        let open = difference(-1.0, 1.0, Statement::NotDistinguished);
+        assert_eq!(Agreement::of(8.0, &worse), Agreement::SameOrder);
+        assert_eq!(Agreement::of(-8.0, &worse), Agreement::OtherOrder);
+        assert_eq!(Agreement::of(-8.0, &better), Agreement::SameOrder);
+        assert_eq!(Agreement::of(8.0, &open), Agreement::NotDistinguished);
+    }
+
+    #[test]
+    fn only_published_pairs_are_compared() {
+        let results = test_records::results();
+        let summary = crate::report::Summary::of(&results);
+        let rows = &summary.methods[0].rows;
+        let pair = |set: &str, against: &str, statement| PairComparison {
+            set: set.into(),
+            against: against.into(),
+            difference: Difference {
+                measure: ComparedMeasure::Loss,
+                difference: 4.0,
+                low: 1.0,
+                high: 7.0,
+                statement,
+                seeds: 3,
+            },
+            games: 40,
+            more_seeds: None,
+            more_games: None,
+        };
+        let pairs = vec![
+            pair("compact", "piece", Statement::Worse),
+            pair("king-piece", "piece", Statement::Worse),
+            pair("king-piece", "piece-move", Statement::NotDistinguished),
+        ];
+        let comparisons = Comparisons { note: None, pairs, parts: Vec::new() };
+        let loss = [("piece", 0.01), ("compact", 0.02), ("king-piece", 0.0099)];
+        let published = Published {
+            source: "a paper".into(),
+            loss: loss.into_iter().map(|(set, loss)| (set.to_owned(), [loss, 0.0])).collect(),
+            elo: std::collections::BTreeMap::new(),
+        };
+        let found = PublishedComparison::of(Some(&published), rows, &comparisons).expect("two pairs");
+        let of = |index: usize| (found.losses[index].published.round(), found.losses[index].agreement);
+        assert_eq!((found.losses.len(), of(0), of(1)), (2, (100.0, Agreement::SameOrder), (-1.0, Agreement::OtherOrder)));
+        let text = found.agreement();
+        let expected = ["2 pairs: 1 in the same order, 0 not distinguished here, 1 in the other order", "1 pairs: 1 in"];
+        assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+        assert!(PublishedComparison::of(None, rows, &comparisons).is_none());
+    }
+}
