@@ -16,7 +16,7 @@ pub enum ExperimentError {
     Spec { at: Location, message: String },
     #[error("{at}: the feature set '{set}' cannot be used: {message}")]
     Set { at: Location, set: String, message: String },
-    #[error("{at}: no file {}; paths are relative to the experiment's folder or to the current one", path.display())]
+    #[error("{at}: no file {}; paths are relative to the experiment's folder, to the current one or to $FSBENCH_DATA", path.display())]
     NoFile { at: Location, path: PathBuf },
     #[error("{at}: the openings cannot be used: {message}")]
     Openings { at: Location, message: String },

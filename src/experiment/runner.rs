@@ -22,6 +22,14 @@ use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Ti
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
 
+/// The file whose games the networks are measured on.
+fn source(inputs: &[WeightedInput]) -> &Path {
+    match inputs.first().map(|input| &input.origin) {
+        Some(InputPath::File(path)) => path,
+        _ => Path::new(""),
+    }
+}
+
 /// How to run an experiment.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
@@ -204,7 +212,7 @@ impl<'a> Runner<'a> {
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
-                let record = self.executor.updates(request, self.source(), games).map_err(failed)?;
+                let record = self.executor.updates(request, source(&self.inputs), games).map_err(failed)?;
                 self.store.put("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
@@ -277,21 +285,13 @@ impl<'a> Runner<'a> {
         Ok(used.save(&self.options.work)?)
     }
 
-    /// The file whose games the networks are measured on.
-    fn source(&self) -> &Path {
-        match self.inputs.first().map(|input| &input.origin) {
-            Some(InputPath::File(path)) => path,
-            _ => Path::new(""),
-        }
-    }
-
     fn net_request(&self, run: usize, games: Option<u64>) -> Result<NetRequest, ExperimentError> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
-            data: self.source().to_path_buf(),
+            data: source(&self.inputs).to_path_buf(),
             games,
         })
     }

@@ -47,7 +47,7 @@ pub(super) fn apply_scale(root: &mut DeTable<'_>, chosen: Option<&str>) -> Resul
 }
 
 /// Replaces the settings that `by` has; tables key by key.
-fn replace(table: &mut DeTable<'_>, by: DeTable<'_>) {
+fn replace<'t>(table: &mut DeTable<'t>, by: DeTable<'t>) {
     for (key, value) in by {
         let (span, value) = (value.span(), value.into_inner());
         match (table.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value) {

@@ -24,7 +24,7 @@ pub use matches::{
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
-pub use results::{NetResult, PlannedRow, Results, ResultsError, SetResult, Study};
+pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
 
 pub(crate) use run::to_file_name_char;

@@ -22,7 +22,7 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     if !summary.study.about.is_empty() {
         let _ = writeln!(body, "<p class=\"about\">{}</p>", escape(&summary.study.about));
     }
-    for (index, table) in tables.iter().enumerate() {
+    for (index, (method, table)) in summary.methods.iter().zip(&tables).enumerate() {
         let _ = writeln!(body, "<section>\n<h2>{}</h2>", escape(&table.title));
         for section in Section::ALL {
             body.push_str(&section_html(table, section));

@@ -17,7 +17,7 @@ pub fn markdown(summary: &Summary) -> String {
     }
     let figures = Figure::all(summary);
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
-    for (index, table) in tables.iter().enumerate() {
+    for (index, (method, table)) in summary.methods.iter().zip(&tables).enumerate() {
         out.push_str(&format!("## {}\n\n", escape(&table.title)));
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));

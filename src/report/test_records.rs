@@ -153,6 +153,7 @@ pub(super) fn empty() -> Results {
         data: "games.pgn.zst".into(),
         rows: Vec::new(),
         train: serde_json::json!({ "l1": 64 }),
+        published: None,
     };
     let environment = Environment {
         recorded: Timestamp::from_unix(1_767_225_600),
