@@ -95,7 +95,9 @@ pub(super) fn check_published(written: &Spanned<Published>, rows: &[ComparisonRo
             return problem(format!("[published] has results of '{set}', which is none of the experiment's sets"));
         }
         if numbers.iter().any(|number| !number.is_finite()) || numbers[1] < 0.0 {
-            return problem(format!("[published]: '{set}' needs a number and its uncertainty, as in [0.0031, 0.00001]"));
+            return problem(format!(
+                "[published]: '{set}' needs a number and its uncertainty, as in [0.0031, 0.00001]"
+            ));
         }
     }
     match loss.iter().find(|(_, [loss, _])| *loss <= 0.0) {

@@ -5,8 +5,10 @@ mod key_help;
 mod matches;
 mod networks;
 mod rows;
+mod scales;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

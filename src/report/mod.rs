@@ -27,7 +27,6 @@ mod test_records;
 mod tests;
 
 pub use crate::statistics::{Estimate, student_t_quantile};
-pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss};
 pub use comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
 pub use data_frames::DataFrames;
 pub use dataset_figures::dataset_figures;
@@ -36,6 +35,7 @@ pub use figures::Figure;
 pub use html::html;
 pub use markdown::markdown;
 pub use plot::PlotError;
+pub use published::{Agreement, PublishedComparison, PublishedElo, PublishedLoss};
 pub use strength::Strength;
 pub use summary::{Curve, MethodSummary, Summary, SummaryRow};
 pub use text::{WIDTH, text};

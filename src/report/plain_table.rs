@@ -26,7 +26,9 @@ impl PlainTable {
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             tables.extend([pairs(comparisons, measure), parts(comparisons, measure)]);
         }
-        tables.extend(method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]));
+        tables.extend(
+            method.published.iter().flat_map(|published| [published_losses(published), published_elo(published)]),
+        );
         tables.retain(|table| !table.rows.is_empty());
         tables
     }

@@ -107,12 +107,14 @@ impl PublishedComparison {
     #[must_use]
     pub fn agreement(&self) -> String {
         let count = |smallest: f64| {
-            let own: Vec<&PublishedLoss> =
-                self.losses.iter().filter(|pair| pair.published.abs() >= smallest).collect();
+            let own: Vec<&PublishedLoss> = self.losses.iter().filter(|pair| pair.published.abs() >= smallest).collect();
             let of = |agreement| own.iter().filter(|pair| pair.agreement == agreement).count();
             let [same, open, other] =
                 [Agreement::SameOrder, Agreement::NotDistinguished, Agreement::OtherOrder].map(of);
-            format!("{} pairs: {same} in the same order, {open} not distinguished here, {other} in the other order", own.len())
+            format!(
+                "{} pairs: {same} in the same order, {open} not distinguished here, {other} in the other order",
+                own.len()
+            )
         };
         format!(
             "Published: {}. Of losses at different scales only the order can be compared. {}. Of these, published \
@@ -185,9 +187,13 @@ mod tests {
         };
         let found = PublishedComparison::of(Some(&published), rows, &comparisons).expect("two pairs");
         let of = |index: usize| (found.losses[index].published.round(), found.losses[index].agreement);
-        assert_eq!((found.losses.len(), of(0), of(1)), (2, (100.0, Agreement::SameOrder), (-1.0, Agreement::OtherOrder)));
+        assert_eq!(
+            (found.losses.len(), of(0), of(1)),
+            (2, (100.0, Agreement::SameOrder), (-1.0, Agreement::OtherOrder))
+        );
         let text = found.agreement();
-        let expected = ["2 pairs: 1 in the same order, 0 not distinguished here, 1 in the other order", "1 pairs: 1 in"];
+        let expected =
+            ["2 pairs: 1 in the same order, 0 not distinguished here, 1 in the other order", "1 pairs: 1 in"];
         assert!(expected.iter().all(|part| text.contains(part)), "{text}");
         assert!(PublishedComparison::of(None, rows, &comparisons).is_none());
     }

@@ -33,8 +33,7 @@ pub(super) fn results() -> Results {
                 seeds: seeds.to_vec(),
                 definition: None,
                 group: None,
-                published: None,
-        train: None,
+                train: None,
             };
             results.study.rows.push(row);
             for seed in seeds {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::ScoreUnit;
+use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
     ActivityRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, MatchRecord, MoveCounts, SpeedEntry,
@@ -55,9 +56,13 @@ impl Executor for FakeExecutor {
     }
 
     fn prepare_data(&mut self, request: &DataRequest) -> Result<PreparedData, StepError> {
-        let games = std::fs::read_to_string(&request.source)?;
-        let (path, hash) = (request.source.with_extension("fsd"), format!("{games}{:?}", request.options));
-        Ok(PreparedData { path, hash, score_unit: request.from_unit.unwrap_or(ScoreUnit::Centipawns) })
+        let first = request.inputs[0].origin.path();
+        let content = |input: &WeightedInput| {
+            std::fs::read_to_string(input.origin.path()).map(|games| format!("{games}{}", input.weight))
+        };
+        let games = request.inputs.iter().map(content).collect::<Result<String, _>>()?;
+        let (path, hash) = (first.with_extension("fsd"), format!("{games}{:?}", request.options));
+        Ok(PreparedData { path, hash, score_unit: request.inputs[0].unit.unwrap_or(ScoreUnit::Centipawns) })
     }
 
     fn train(

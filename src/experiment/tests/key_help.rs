@@ -28,7 +28,9 @@ fn every_key_is_listed_and_no_other() {
         let error = folder.experiment(&with_line(table, &format!("{UNKNOWN} = 1"))).expect_err(table).to_string();
         let expected = error.split_once("expected").unwrap_or_else(|| panic!("[{table}]: {error}")).1;
         let taken: BTreeSet<&str> = expected.split('`').skip(1).step_by(2).collect();
-        let listed: BTreeSet<&str> = table_help.keys.iter().map(|help| help.key.as_str()).collect();
+        let listed = table_help.keys.iter().map(|help| help.key.as_str());
+        // Scales are taken out before the rest is read.
+        let listed: BTreeSet<&str> = listed.filter(|key| *key != "scale").collect();
         assert_eq!(listed, taken, "[{table}]");
     }
 }
