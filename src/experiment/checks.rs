@@ -79,7 +79,8 @@ pub(super) fn check_measures(
     }
     if let Some(speed) = &measures.speed {
         let SpeedMeasure { sets, methods, seeds, .. } = speed.get_ref();
-        check_timing(speed.get_ref())
+        let SpeedMeasure { positions, repetitions, seconds: turn, .. } = speed.get_ref();
+        check_timing(*positions, *repetitions, *turn)
             .and_then(|()| check_selection(sets, methods, seeds, rows, all_seeds))
             .map_err(|message| Problem::at(speed, message))?;
     }
@@ -113,16 +114,17 @@ fn check_games(games: Option<u64>) -> Result<(), String> {
     }
 }
 
-fn check_timing(measure: &SpeedMeasure) -> Result<(), String> {
+pub(super) fn check_timing(
+    positions: Option<u64>,
+    repetitions: Option<u32>,
+    seconds: Option<f64>,
+) -> Result<(), String> {
     const SECONDS_PER_DAY: f64 = 86_400.0;
     let checks = [
-        (measure.positions != Some(0), "positions must be at least 1"),
+        (positions != Some(0), "positions must be at least 1"),
+        (repetitions.is_none_or(|count| count >= 2), "repetitions must be at least 2: a single one gives no interval"),
         (
-            measure.repetitions.is_none_or(|count| count >= 2),
-            "repetitions must be at least 2: a single one gives no interval",
-        ),
-        (
-            measure.seconds.is_none_or(|seconds| (0.0..=SECONDS_PER_DAY).contains(&seconds)),
+            seconds.is_none_or(|seconds| (0.0..=SECONDS_PER_DAY).contains(&seconds)),
             "seconds must lie between 0 and 86400",
         ),
     ];

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::equal_speed::EqualSpeedRequest;
 use super::match_settings::MatchMeasure;
 use super::spec::SpeedMeasure;
 use crate::data::ScoreUnit;
@@ -10,7 +11,7 @@ use crate::features::Identity;
 use crate::pipeline::{BuildOptions, WeightedInput};
 use crate::play::MatchProgress;
 use crate::record::{
-    ActivityRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+    ActivityRecord, EqualSpeedRecord, ErrorRecord, MatchKind, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
 };
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome};
 use crate::units::Seed;
@@ -154,6 +155,12 @@ pub trait Executor {
     /// # Errors
     /// When the measure fails.
     fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError>;
+
+    /// Finds the width at which a set is as fast as a reference, or times a network beside it.
+    ///
+    /// # Errors
+    /// When the measure fails.
+    fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError>;
 
     /// Reads a book, or the openings that come with fsbench.
     ///

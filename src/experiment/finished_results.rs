@@ -1,14 +1,15 @@
 //! Loads finished results from the store, saves them to the results folder, and deletes them on request.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ExperimentError;
-use super::plan::PlanStep;
+use super::plan::{PlanStep, PlannedRun};
 use super::runner::Runner;
+use super::spec::ComparisonRow;
 use crate::record::{NetResult, RunRecord, SetResult, Timestamp, ValidationRecord, read_json, write_atomically};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{TrainConfig, TrainOutcome};
@@ -19,6 +20,12 @@ impl Runner<'_> {
         match step {
             PlanStep::Train(run) => self.load_run(run),
             PlanStep::Validation(run) => Ok(self.load_validation(run)),
+            PlanStep::EqualSpeed(index) => {
+                let Some(record) = self.load_record("equal speed", step) else { return Ok(false) };
+                let key = self.plan.runs[self.plan.equal_speeds[index].run].key.clone();
+                self.results.equal_speed.push(NetResult { key, record });
+                Ok(true)
+            }
             PlanStep::Updates(set) => {
                 let Some(record) = self.load_record("updates", step) else { return Ok(false) };
                 self.results.updates.push(SetResult { set: self.plan.sets[set].label.clone(), record });
@@ -103,6 +110,7 @@ impl Runner<'_> {
         self.results.activity.sort_by_key(|result| order.get(&result.key).copied());
         self.results.error.sort_by_key(|result| order.get(&result.key).copied());
         self.results.speed.sort_by_key(|result| order.get(&result.key).copied());
+        self.results.equal_speed.sort_by_key(|result| order.get(&result.key).copied());
         self.results.matches.sort_by_key(|result| (order.get(&result.key).copied(), result.record.kind));
         let environment = &mut self.results.environment;
         if let Some(newest) = &self.newest {
@@ -115,14 +123,23 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Deletes the finished results of the requested steps.
-    pub(super) fn delete_finished(&self) -> Result<(), ExperimentError> {
+    /// Deletes the finished results of the requested steps, but for those of some rows.
+    pub(super) fn delete_finished(&self, kept: &[ComparisonRow]) -> Result<(), ExperimentError> {
+        // Rows of another label may have the same run.
+        let is_kept_run =
+            |run: &PlannedRun| kept.iter().any(|row| (&row.label, row.method) == (&run.key.set, run.key.method));
+        let kept_keys: HashSet<String> =
+            self.plan.runs.iter().filter(|run| is_kept_run(run)).map(|run| self.run_key(run).to_string()).collect();
+        let is_kept = |step: PlanStep| match step {
+            PlanStep::Updates(_) => !kept.is_empty(),
+            step => kept_keys.contains(&self.run_key(&self.plan.runs[self.plan.run_of(step)]).to_string()),
+        };
         // A match's key covers the networks' files, so all keys come before any file is removed.
         let keys: Vec<_> = self
             .plan
             .steps
             .iter()
-            .filter(|step| self.is_requested(**step))
+            .filter(|step| self.is_requested(**step) && !is_kept(**step))
             .map(|&step| (step, self.key(step)))
             .collect();
         for (step, key) in keys {
@@ -132,6 +149,7 @@ impl Runner<'_> {
                 PlanStep::Activity(_) => "activity",
                 PlanStep::Error(_) => "error",
                 PlanStep::Speed(_) => "speed",
+                PlanStep::EqualSpeed(_) => "equal speed",
                 PlanStep::Match(_) => "match",
                 PlanStep::Train(run) => {
                     let path = self.run_folder(run);

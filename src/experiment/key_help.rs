@@ -152,6 +152,12 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ),
             ("runs", "required", "tables, see [[runs]]"),
             ("measure", "", "tables, see [measure.updates]; a missing table takes no measure"),
+            (
+                "equal_speed",
+                "",
+                "a table, see [equal_speed]; with it every set is trained once more, at the width at which it is as fast \
+                 as the reference",
+            ),
             ("match", "", "a table, see [match]; without it no games are played"),
             ("published", "", "a table, see [published]"),
             (
@@ -186,6 +192,17 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ),
             ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
+        ],
+    ),
+    (
+        "equal_speed",
+        "the width, a multiple of 32, at which each set is as fast as the reference; networks of the first seed take turns",
+        &[
+            ("reference", "the first set", "name or label of the set whose speed the others are to have"),
+            ("tolerance", "0.03", "how far from 1 the ratio of speeds may be; without such a width, the closest"),
+            ("positions", "5000", "positions to evaluate"),
+            ("repetitions", "15", "rounds of turns per width"),
+            ("seconds", "0.1", "processor time of a turn"),
         ],
     ),
     (

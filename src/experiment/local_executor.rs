@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
     DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
     TrainRequest, TrainingMonitor,
@@ -13,7 +14,9 @@ use crate::features::FeatureSet;
 use crate::measure::{self, ErrorOptions, SpeedOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
-use crate::record::{ActivityRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord};
+use crate::record::{
+    ActivityRecord, EqualSpeedRecord, ErrorRecord, MatchRecord, SpeedRecord, UpdatesRecord, ValidationRecord,
+};
 use crate::train::{EpochMetrics, RunObserver, TrainError, TrainOutcome, TrainingRun};
 
 /// Executes steps in this process.
@@ -85,6 +88,12 @@ impl Executor for LocalExecutor {
         let mut record = measure::speed(&network, &request.data, options, &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         Ok(record)
+    }
+
+    fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
+        let [network, reference] = [NetFile::load(request.network)?, NetFile::load(request.reference)?];
+        let measure = if request.is_search { measure::equal_speed } else { measure::relative_speed };
+        Ok(measure(&network, &reference, request.data, request.options)?)
     }
 
     fn match_setup(&self, openings: Option<&Path>, plies: Option<u16>) -> Result<MatchSetup, StepError> {

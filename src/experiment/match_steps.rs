@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ExperimentError;
 use super::executor::{MatchMonitor, MatchRequest};
-use super::plan::{PlanStep, PlannedMatch};
+use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::result_store::ResultKey;
 use super::runner::{ExperimentMonitor, Runner};
 use crate::play::MatchProgress;
@@ -65,8 +65,18 @@ impl Runner<'_> {
     /// Whether both networks of a match are trained, or `pending` trains them.
     pub(super) fn can_play(&self, index: usize, pending: &[PlanStep]) -> bool {
         let PlannedMatch { run, reference, .. } = self.plan.matches[index];
+        self.will_have([run, reference], pending)
+    }
+
+    /// Whether both networks of a comparison of speeds are trained, or `pending` trains them.
+    pub(super) fn can_race(&self, index: usize, pending: &[PlanStep]) -> bool {
+        let PlannedEqualSpeed { run, reference, .. } = self.plan.equal_speeds[index];
+        self.will_have([run, reference], pending)
+    }
+
+    fn will_have(&self, runs: [usize; 2], pending: &[PlanStep]) -> bool {
         let will_exist = |run: usize| pending.contains(&PlanStep::Train(run)) || self.network(run).is_ok();
-        [run, reference].into_iter().all(will_exist)
+        runs.into_iter().all(will_exist)
     }
 
     pub(super) fn play_match(

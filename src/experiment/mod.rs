@@ -5,6 +5,7 @@
 //! store.
 
 mod checks;
+mod equal_speed;
 mod error;
 mod executor;
 mod finished_results;
@@ -27,6 +28,7 @@ mod toml_file;
 #[cfg(test)]
 mod tests;
 
+pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest};
 pub use error::ExperimentError;
 pub use executor::{
     DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,

@@ -51,8 +51,18 @@ pub struct PlannedMatch {
     pub kind: MatchKind,
 }
 
-/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches) or [`Plan::runs`]
-/// (the others).
+/// A row's network and the reference whose speed it is to have, of the first seed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct PlannedEqualSpeed {
+    /// Index into [`Plan::runs`], as `reference`.
+    pub run: usize,
+    pub reference: usize,
+    /// Whether the width is to be found; else the network is timed as it is.
+    pub is_search: bool,
+}
+
+/// A unit of work. The number is an index into [`Plan::sets`] (updates), [`Plan::matches`] (matches),
+/// [`Plan::equal_speeds`] (widths of equal speed) or [`Plan::runs`] (the others).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PlanStep {
     Updates(usize),
@@ -61,6 +71,7 @@ pub enum PlanStep {
     Activity(usize),
     Error(usize),
     Speed(usize),
+    EqualSpeed(usize),
     Match(usize),
 }
 
@@ -70,6 +81,7 @@ pub struct Plan {
     pub sets: Vec<PlannedSet>,
     pub runs: Vec<PlannedRun>,
     pub matches: Vec<PlannedMatch>,
+    pub equal_speeds: Vec<PlannedEqualSpeed>,
     pub steps: Vec<PlanStep>,
 }
 
@@ -81,7 +93,8 @@ impl Plan {
     /// When a set cannot be resolved or `[measure]` names a set without runs.
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
-        let mut plan = Plan { sets, runs: Vec::new(), matches: Vec::new(), steps: Vec::new() };
+        let mut plan =
+            Plan { sets, runs: Vec::new(), matches: Vec::new(), equal_speeds: Vec::new(), steps: Vec::new() };
         plan.add_updates(experiment);
         let starts: Vec<Option<StartNetwork>> =
             experiment.rows.iter().map(|row| start_network(experiment, row)).collect::<Result<_, _>>()?;
@@ -92,6 +105,7 @@ impl Plan {
                 plan.runs.push(PlannedRun { key, set, start: start.clone(), settings: row.settings.clone() });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
+            plan.add_equal_speeds(experiment, seed);
             plan.add_matches(experiment, seed);
         }
         Ok(plan)
@@ -109,17 +123,27 @@ impl Plan {
         methods
     }
 
+    /// The run of a step; of updates, the first of their set.
+    #[must_use]
+    pub fn run_of(&self, step: PlanStep) -> usize {
+        match step {
+            PlanStep::Updates(set) => self.runs.iter().position(|run| run.set == set).unwrap_or_default(),
+            PlanStep::Train(run)
+            | PlanStep::Validation(run)
+            | PlanStep::Activity(run)
+            | PlanStep::Error(run)
+            | PlanStep::Speed(run) => run,
+            PlanStep::EqualSpeed(index) => self.equal_speeds[index].run,
+            PlanStep::Match(index) => self.matches[index].run,
+        }
+    }
+
     /// The feature set of a step.
     #[must_use]
     pub fn set_of(&self, step: PlanStep) -> &PlannedSet {
         match step {
             PlanStep::Updates(set) => &self.sets[set],
-            PlanStep::Train(run)
-            | PlanStep::Validation(run)
-            | PlanStep::Activity(run)
-            | PlanStep::Error(run)
-            | PlanStep::Speed(run) => &self.sets[self.runs[run].set],
-            PlanStep::Match(index) => &self.sets[self.runs[self.matches[index].run].set],
+            step => &self.sets[self.runs[self.run_of(step)].set],
         }
     }
 
@@ -133,6 +157,14 @@ impl Plan {
             PlanStep::Activity(run) => format!("activity of {}", self.runs[run].key),
             PlanStep::Error(run) => format!("quantisation error of {}", self.runs[run].key),
             PlanStep::Speed(run) => format!("speed of {}", self.runs[run].key),
+            PlanStep::EqualSpeed(index) => {
+                let PlannedEqualSpeed { run, reference, is_search } = self.equal_speeds[index];
+                let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
+                match is_search {
+                    true => format!("the width of {run} at the speed of {reference}"),
+                    false => format!("speed of {run} beside {reference}"),
+                }
+            }
             PlanStep::Match(index) => {
                 let PlannedMatch { run, reference, kind } = self.matches[index];
                 let (run, reference) = (&self.runs[run].key, &self.runs[reference].key.set);
@@ -165,6 +197,23 @@ impl Plan {
             (speed, PlanStep::Speed(run)),
         ];
         self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
+    }
+
+    /// Adds the speeds relative to the reference, of the first seed's networks, whose runs are in the plan already.
+    fn add_equal_speeds(&mut self, experiment: &Experiment, seed: Seed) {
+        let is_first = experiment.seeds.first() == Some(&seed);
+        let Some(measure) = experiment.equal_speed.as_ref().filter(|_| is_first) else { return };
+        for row in &experiment.rows {
+            let reference = measure.reference_row(&experiment.rows, row).filter(|other| other.label != row.label);
+            let run_of = |row: &ComparisonRow| {
+                let key = RunKey { set: row.label.clone(), method: row.method, seed };
+                self.runs.iter().position(|run| run.key == key)
+            };
+            let (Some(run), Some(reference)) = (run_of(row), reference.and_then(run_of)) else { continue };
+            self.steps.push(PlanStep::EqualSpeed(self.equal_speeds.len()));
+            let is_search = measure.covers(&experiment.rows, row);
+            self.equal_speeds.push(PlannedEqualSpeed { run, reference, is_search });
+        }
     }
 
     /// Adds the matches of a seed, whose runs are in the plan already.

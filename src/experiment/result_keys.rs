@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ExperimentError;
 use super::executor::PreparedData;
-use super::plan::{PlanStep, PlannedRun};
+use super::plan::{PlanStep, PlannedEqualSpeed, PlannedRun};
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::spec::NetMeasure;
@@ -33,6 +33,14 @@ impl Runner<'_> {
                 let timing = measure.speed.as_ref().map(|m| json!([m.positions, m.repetitions, m.seconds]));
                 let machine = [machine::cpu(), machine::back_end()];
                 self.net_key("speed", run, &json!(["as given and arranged", timing, machine]))
+            }
+            PlanStep::EqualSpeed(index) => {
+                let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
+                let reference = self.run_key(&self.plan.runs[reference]);
+                let machine = [machine::cpu(), machine::back_end()];
+                let games = self.data_hash();
+                let measure = json!([reference, is_search, self.experiment.equal_speed, machine, games]);
+                self.net_key("equal speed", run, &measure)
             }
             PlanStep::Match(index) => self.match_key(index),
         }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::ExperimentError;
+use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
 use super::network_links::{self, TrainedRun};
-use super::plan::{Plan, PlanStep, study};
+use super::plan::{Plan, PlanStep, PlannedEqualSpeed, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
 use crate::data::{InputPath, Method};
@@ -105,10 +106,25 @@ impl<'a> Runner<'a> {
     /// When the experiment is wrong, before any work; when a step fails; or [`ExperimentError::Interrupted`]. Results
     /// finished until then are in the results folder and need not be computed again.
     pub fn run(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Results, ExperimentError> {
+        let results = Runner::run_rows(experiment, executor, options, monitor, 0)?;
+        match experiment.at_equal_speed(&results.equal_speed) {
+            None => Ok(results),
+            Some(wider) => Runner::run_rows(&wider, executor, options, monitor, experiment.rows.len()),
+        }
+    }
+
+    /// Does all steps of the rows. The first `done` rows are done: `--force` does not repeat them once more.
+    fn run_rows(
         experiment: &'a Experiment,
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
+        done: usize,
     ) -> Result<Results, ExperimentError> {
         let plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
@@ -125,7 +141,7 @@ impl<'a> Runner<'a> {
             Runner { experiment, executor, options, store, plan, inputs, data, openings, match_setup, results, newest };
         runner.prepare_data()?;
         if options.fresh {
-            runner.delete_finished()?;
+            runner.delete_finished(&experiment.rows[..done])?;
         }
         let pending = runner.load_finished(monitor)?;
         runner.do_pending(&pending, monitor)?;
@@ -167,7 +183,11 @@ impl<'a> Runner<'a> {
         if self.options.only.is_some() {
             pending.retain(|&step| self.is_requested(step));
             let all = pending.clone();
-            pending.retain(|step| !matches!(step, PlanStep::Match(index) if !self.can_play(*index, &all)));
+            pending.retain(|step| match step {
+                PlanStep::Match(index) => self.can_play(*index, &all),
+                PlanStep::EqualSpeed(index) => self.can_race(*index, &all),
+                _ => true,
+            });
         }
         Ok(pending)
     }
@@ -232,6 +252,19 @@ impl<'a> Runner<'a> {
                 let games = self.experiment.measure.error.as_ref().and_then(|measure| measure.games);
                 let record = self.executor.error(&self.net_request(run, games)?).map_err(failed)?;
                 self.store.put("error", &key, seconds(), record)?;
+            }
+            PlanStep::EqualSpeed(index) => {
+                let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
+                let [network, reference] = [self.net_request(run, None)?, self.net_request(reference, None)?];
+                let request = EqualSpeedRequest {
+                    network: &network.network,
+                    reference: &reference.network,
+                    data: &network.data,
+                    is_search,
+                    options: self.experiment.equal_speed.clone().unwrap_or_default().options(),
+                };
+                let record = self.executor.equal_speed(&request).map_err(failed)?;
+                self.store.put("equal speed", &key, seconds(), record)?;
             }
             PlanStep::Speed(run) => {
                 let timing = self.experiment.measure.speed.clone().unwrap_or_default();
@@ -409,6 +442,7 @@ fn empty_results(experiment: &Experiment, plan: &Plan) -> Results {
         activity: Vec::new(),
         error: Vec::new(),
         speed: Vec::new(),
+        equal_speed: Vec::new(),
         matches: Vec::new(),
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::ExperimentError;
+use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
 use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
@@ -66,6 +67,8 @@ pub struct Experiment {
     pub train: TrainSettings,
     pub rows: Vec<ComparisonRow>,
     pub measure: Measures,
+    /// `None`: sets are compared at the widths of their rows only.
+    pub equal_speed: Option<EqualSpeedMeasure>,
     /// `[match]`; `None` = no games are played.
     pub matches: Option<MatchMeasure>,
 }

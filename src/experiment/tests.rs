@@ -1,5 +1,6 @@
 //! Order, resumption and messages, with an executor that only counts its calls.
 
+mod equal_speed;
 mod fake_executor;
 mod key_help;
 mod matches;

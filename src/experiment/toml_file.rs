@@ -8,6 +8,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
 use super::checks::{Problem, check_data, check_dataset, check_measures, check_name, check_published, check_seeds};
+use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::scale::apply_scale;
 use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
@@ -39,6 +40,8 @@ struct TomlFile {
     runs: Spanned<Vec<RunsTable>>,
     #[serde(default)]
     measure: MeasureTables,
+    #[serde(default)]
+    equal_speed: Option<Spanned<EqualSpeedMeasure>>,
     #[serde(default, rename = "match")]
     matches: Option<Spanned<MatchMeasure>>,
     #[serde(default)]
@@ -139,6 +142,9 @@ impl Experiment {
         if let Some(matches) = &parsed.matches {
             check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
         }
+        if let Some(equal_speed) = &parsed.equal_speed {
+            check_equal_speed(equal_speed, &rows).map_err(error_at)?;
+        }
         if let Some(published) = &parsed.published {
             check_published(published, &rows).map_err(error_at)?;
         }
@@ -161,6 +167,7 @@ impl Experiment {
                 error: error.map(Spanned::into_inner),
                 speed: speed.map(Spanned::into_inner),
             },
+            equal_speed: parsed.equal_speed.map(Spanned::into_inner),
             matches: parsed.matches.map(Spanned::into_inner),
             text,
         })

@@ -12,6 +12,7 @@
 //! ```
 
 mod activity;
+mod equal_speed;
 mod error;
 mod frequency;
 mod ft_permute;
@@ -22,6 +23,7 @@ mod updates;
 mod validation;
 
 pub use activity::activity;
+pub use equal_speed::{EqualSpeedOptions, WIDTH_STEP, equal_speed, relative_speed};
 pub use error::{ErrorOptions, error};
 pub use frequency::{Frequencies, frequencies};
 pub use ft_permute::ft_permute;

@@ -150,14 +150,14 @@ fn digest(net: &QuantNet) -> String {
 }
 
 /// A position to evaluate.
-struct TrackPosition {
+pub(super) struct TrackPosition {
     /// The board before and the move's change; `None` at the start of a line.
     played: Option<(Board, BoardChange)>,
     board: Board,
     turn: Color,
 }
 
-fn track_positions(line: &Line) -> Vec<TrackPosition> {
+pub(super) fn track_positions(line: &Line) -> Vec<TrackPosition> {
     let mut track = Vec::with_capacity(line.len());
     line.for_each_position(|board, turn, played| {
         let played = played.map(|played| (played.before.board().clone(), *played.change));
@@ -283,7 +283,7 @@ impl<'a> Timing<'a> {
 }
 
 /// Evaluates all positions once. Returns the checksum of the scores.
-fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
+pub(super) fn scores(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) -> u64 {
     let mut checksum = 0u64;
     for position in track {
         advance(evaluator, position);

@@ -1,5 +1,5 @@
 //! Permutes the accumulator's neurons of a network (`ft_permute`); see [`crate::engine::ft_permute()`] for a good
-//! order.
+//! order. Also repeats and drops neurons, for a network of another width.
 
 use super::{Activation, QuantDense, QuantNet};
 
@@ -20,22 +20,43 @@ impl QuantNet {
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq(0..units), "`order` is not a permutation of the units");
+        self.with_units(order)
+    }
+
+    /// A network of accumulator width `l1` whose neurons are this network's, evenly repeated or left out. Its scores are
+    /// meaningless, but about as many of its neurons are active as in this one, so that it takes as long as a trained
+    /// network of its width.
+    ///
+    /// # Panics
+    /// When `l1` is 0 or, with pairwise, odd.
+    #[must_use]
+    pub fn with_l1(&self, l1: usize) -> QuantNet {
+        let (old, new) = (self.units(), self.shape.activation.outputs(l1));
+        assert!(new > 0 && (self.shape.activation != Activation::Pairwise || l1.is_multiple_of(2)), "no width {l1}");
+        let mut net = self.with_units(&(0..new).map(|unit| unit * old / new).collect::<Vec<_>>());
+        net.shape.l1 = l1;
+        net
+    }
+
+    /// The network with unit `order[n]` at position n; a unit may occur several times or not at all.
+    fn with_units(&self, order: &[usize]) -> QuantNet {
+        let units = self.units();
         let parts = if self.shape.activation == Activation::Pairwise { 2 } else { 1 };
         let neurons: Vec<usize> =
             (0..parts).flat_map(|part| order.iter().map(move |unit| part * units + unit)).collect();
         let inputs: Vec<usize> = (0..2).flat_map(|side| order.iter().map(move |unit| side * units + unit)).collect();
         let mut net = self.clone();
-        net.ft_weights = permute_columns(&self.ft_weights, &neurons);
-        net.ft_biases = permute_columns(&self.ft_biases, &neurons);
+        net.ft_weights = select_columns(&self.ft_weights, self.shape.l1, &neurons);
+        net.ft_biases = select_columns(&self.ft_biases, self.shape.l1, &neurons);
         for stack in &mut net.stacks {
             let QuantDense { weights, .. } = &mut stack[0];
-            *weights = permute_columns(weights, &inputs);
+            *weights = select_columns(weights, 2 * units, &inputs);
         }
         net
     }
 }
 
-/// Permutes the columns of rows of numbers.
-fn permute_columns(rows: &[i16], order: &[usize]) -> Vec<i16> {
-    rows.chunks_exact(order.len()).flat_map(|row| order.iter().map(|column| row[*column])).collect()
+/// Takes columns of rows of `width` numbers.
+fn select_columns(rows: &[i16], width: usize, columns: &[usize]) -> Vec<i16> {
+    rows.chunks_exact(width).flat_map(|row| columns.iter().map(|column| row[*column])).collect()
 }

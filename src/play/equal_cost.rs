@@ -8,6 +8,7 @@ use crate::chess::parse_fen;
 use crate::engine::BackEnd;
 pub use crate::record::CostRatio;
 use crate::search::{BENCH_FENS, Game, Limits, Searcher};
+use crate::statistics::{Median, median};
 
 /// Rounds, each over the same positions of the bench for both networks.
 const ROUNDS: usize = 15;
@@ -15,8 +16,6 @@ const ROUNDS: usize = 15;
 const ROUND_NODES: u64 = 50_000;
 /// Positions of a round, at least.
 const MIN_POSITIONS: u64 = 10;
-/// With 15 rounds, the 4th smallest and the 4th largest ratio enclose the median in 96.5% of all cases (binomial).
-const OUTSIDE: usize = 3;
 
 /// Measures two networks in searches of `nodes` nodes. `progress` receives the numbers of finished and of all rounds,
 /// and returns whether to go on.
@@ -50,18 +49,11 @@ pub fn equal_cost(
             return Err(MatchError::Stopped);
         }
     }
-    ratios.sort_by(f64::total_cmp);
-    let median = |values: &mut Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    Ok(CostRatio {
-        nanoseconds_per_node: [median(&mut costs[0]), median(&mut costs[1])],
-        ratio: ratios[ROUNDS / 2],
-        low: ratios[OUTSIDE],
-        high: ratios[ROUNDS - 1 - OUTSIDE],
-        rounds: ROUNDS,
-    })
+    let [first, second, ratio] =
+        [&costs[0], &costs[1], &ratios].map(|values| median(values).ok_or(MatchError::Stopped));
+    let Median { value, low, high } = ratio?;
+    let nanoseconds_per_node = [first?.value, second?.value];
+    Ok(CostRatio { nanoseconds_per_node, ratio: value, low, high, rounds: ROUNDS })
 }
 
 /// Processor time per node of searches of `nodes` nodes from the round's positions. Only the first search has empty

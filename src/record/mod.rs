@@ -1,6 +1,7 @@
 //! Serialisable records of runs and measures. They are all that `report` reads; `schemas/` describes their JSON.
 
 mod environment;
+mod equal_speed;
 mod file;
 mod loss;
 pub mod machine;
@@ -14,6 +15,7 @@ mod validation;
 pub use crate::data::Method;
 pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, LogisticFit, RoleMobility, ScoreBin};
 pub use environment::{Environment, StageSeconds, Timestamp};
+pub use equal_speed::{EQUAL_SPEED, EqualSpeedRecord, SpeedRatio, WidthSpeed};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
 pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;

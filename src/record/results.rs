@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    ActivityRecord, Environment, ErrorRecord, MatchResult, Method, RecordFileError, RunKey, RunRecord, SpeedRecord,
-    UpdatesRecord, ValidationRecord, read_json, write_json,
+    ActivityRecord, Environment, EqualSpeedRecord, ErrorRecord, MatchResult, Method, RecordFileError, RunKey,
+    RunRecord, SpeedRecord, UpdatesRecord, ValidationRecord, read_json, write_json,
 };
 use crate::units::Seed;
 
@@ -97,6 +97,8 @@ pub struct Results {
     pub activity: Vec<NetResult<ActivityRecord>>,
     pub error: Vec<NetResult<ErrorRecord>>,
     pub speed: Vec<NetResult<SpeedRecord>>,
+    /// Of the first seed's networks: widths of equal speed, and the speeds of the networks trained at them.
+    pub equal_speed: Vec<NetResult<EqualSpeedRecord>>,
     pub matches: Vec<MatchResult>,
 }
 
@@ -125,6 +127,7 @@ const LOSSES: &str = "validation";
 const ACTIVITY: &str = "activity.json";
 const ERROR: &str = "error.json";
 const SPEED: &str = "speed.json";
+const EQUAL_SPEED: &str = "equal_speed.json";
 const MATCH: &str = "match.json";
 
 impl Results {
@@ -151,6 +154,7 @@ impl Results {
             activity: read_or_empty(folder, ACTIVITY)?,
             error: read_or_empty(folder, ERROR)?,
             speed: read_or_empty(folder, SPEED)?,
+            equal_speed: read_or_empty(folder, EQUAL_SPEED)?,
             matches: read_or_empty(folder, MATCH)?,
         })
     }
@@ -167,6 +171,9 @@ impl Results {
         write_json(&folder.join(ACTIVITY), &self.activity)?;
         write_json(&folder.join(ERROR), &self.error)?;
         write_json(&folder.join(SPEED), &self.speed)?;
+        if !self.equal_speed.is_empty() || folder.join(EQUAL_SPEED).exists() {
+            write_json(&folder.join(EQUAL_SPEED), &self.equal_speed)?;
+        }
         write_json(&folder.join(MATCH), &self.matches)?;
         write_json(&folder.join(STUDY), &self.study)
     }

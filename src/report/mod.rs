@@ -8,6 +8,7 @@ mod comparisons;
 mod data_frames;
 mod dataset_figures;
 mod diagram;
+mod equal_speed;
 mod figures;
 mod html;
 mod markdown;
@@ -31,6 +32,7 @@ pub use comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, 
 pub use data_frames::DataFrames;
 pub use dataset_figures::dataset_figures;
 pub use diagram::{Diagram, Highlight, HighlightKind, diagrams_svg};
+pub use equal_speed::{EqualSpeed, EqualSpeedRow};
 pub use figures::Figure;
 pub use html::html;
 pub use markdown::markdown;

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
+use super::equal_speed::{EqualSpeed, EqualSpeedRow};
 use super::numbers::{self, MISSING};
 use super::published::{PublishedComparison, PublishedElo, PublishedLoss};
 use super::summary::MethodSummary;
+use crate::record::SpeedRatio;
 use crate::statistics::Estimate;
 use crate::text::grouped;
 
@@ -22,7 +24,8 @@ pub(super) struct PlainTable {
 impl PlainTable {
     /// The tables of a method's comparisons, without those that would be empty.
     pub(super) fn of(method: &MethodSummary) -> Vec<PlainTable> {
-        let (comparisons, mut tables) = (&method.comparisons, Vec::new());
+        let comparisons = &method.comparisons;
+        let mut tables: Vec<PlainTable> = method.equal_speed.iter().map(widths).collect();
         for measure in [ComparedMeasure::Loss, ComparedMeasure::Accuracy] {
             tables.extend([pairs(comparisons, measure), parts(comparisons, measure)]);
         }
@@ -124,6 +127,25 @@ fn decimals<'a>(differences: impl Iterator<Item = &'a Difference>) -> usize {
 fn with_bounds(difference: &Difference, decimals: usize) -> String {
     let number = |value| numbers::number(value, decimals, true);
     format!("{} ({} to {})", number(difference.difference), number(difference.low), number(difference.high))
+}
+
+fn widths(equal_speed: &EqualSpeed) -> PlainTable {
+    let ratio = |speed: SpeedRatio| {
+        let number = |value| numbers::number(value, 3, false);
+        format!("{} ({} to {})", number(speed.ratio), number(speed.low), number(speed.high))
+    };
+    let row = |row: &EqualSpeedRow| {
+        let trained = row.trained.map_or_else(|| MISSING.to_owned(), ratio);
+        vec![row.set.clone(), row.l1.to_string(), ratio(row.found), trained]
+    };
+    PlainTable {
+        title: format!(
+            "Widths of equal speed (evaluations per second relative to the reference's at l1 {})",
+            equal_speed.reference_l1
+        ),
+        headings: ["set", "l1", "as found", "as trained"].map(String::from).to_vec(),
+        rows: equal_speed.rows.iter().map(row).collect(),
+    }
 }
 
 fn published_losses(published: &PublishedComparison) -> PlainTable {

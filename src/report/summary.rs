@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::comparisons::Comparisons;
+use super::equal_speed::EqualSpeed;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
@@ -41,6 +42,9 @@ pub struct MethodSummary {
     pub curves: Vec<Curve>,
     /// Pairs of sets, by validation game and training seed.
     pub comparisons: Comparisons,
+    /// How the widths of a comparison at equal speed were found; absent in others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equal_speed: Option<EqualSpeed>,
     /// The same sets' published results; absent where the experiment has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<PublishedComparison>,
@@ -131,7 +135,8 @@ impl MethodSummary {
     pub(super) fn notes(&self) -> Vec<String> {
         let pairs = self.comparisons.note.clone().filter(|_| !self.comparisons.pairs.is_empty());
         let published = self.published.as_ref().map(PublishedComparison::agreement);
-        pairs.into_iter().chain(published).collect()
+        let equal_speed = self.equal_speed.as_ref().map(EqualSpeed::note);
+        equal_speed.into_iter().chain(pairs).chain(published).collect()
     }
 }
 
@@ -154,6 +159,7 @@ impl Summary {
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),
+                    equal_speed: EqualSpeed::of(results, planned),
                     published: None,
                 });
                 methods.len() - 1

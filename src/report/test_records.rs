@@ -167,8 +167,8 @@ pub(super) fn empty() -> Results {
     };
     let (runs, updates) = (Vec::new(), Vec::new());
     let (validation, activity, error) = (Vec::new(), Vec::new(), Vec::new());
-    let (speed, matches) = (Vec::new(), Vec::new());
-    Results { study, environment, runs, updates, validation, activity, error, speed, matches }
+    let (speed, equal_speed, matches) = (Vec::new(), Vec::new(), Vec::new());
+    Results { study, environment, runs, updates, validation, activity, error, speed, equal_speed, matches }
 }
 
 fn identity() -> crate::features::Identity {

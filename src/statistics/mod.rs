@@ -3,11 +3,13 @@
 
 mod distributions;
 mod estimate;
+mod median;
 mod paired;
 pub mod pentanomial;
 mod random_effects;
 
 pub use estimate::{CONFIDENCE, Estimate, student_t_quantile};
+pub use median::{Median, median};
 pub use paired::{PairedDifference, PairedSets, Scale, SeedSums};
 pub use random_effects::{Effect, random_effects_mean};
 

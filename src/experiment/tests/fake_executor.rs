@@ -5,8 +5,9 @@ use crate::data::ScoreUnit;
 use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
-    ActivityRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, MatchRecord, MoveCounts, SpeedEntry,
-    SpeedRecord, UpdatesRecord, ValidationLosses, ValidationRecord, write_json,
+    ActivityRecord, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine, MatchRecord,
+    MoveCounts, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, UpdatesRecord, ValidationLosses, ValidationRecord,
+    WidthSpeed, write_json,
 };
 use crate::train::TrainOutcome;
 
@@ -177,6 +178,26 @@ impl Executor for FakeExecutor {
         let (name, identity, network, digest) = (String::new(), identity(), None, String::new());
         let (positions, best, ft_permuted, machine) = (1, None, None, None);
         Ok(SpeedRecord { name, identity, network, digest, positions, entries, best, ft_permuted, machine })
+    }
+
+    /// As if the speed of compact were that of piece at half the width.
+    fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
+        let [network, reference] = [request.network, request.reference].map(run_name);
+        self.call(format!("equal speed {network} {reference} {}", request.is_search))?;
+        let l1 = if request.is_search { 32 } else { 64 };
+        let speed = SpeedRatio { ratio: 1.01, low: 1.0, high: 1.02 };
+        let setup = || SpeedSetup { strategy: "eager".into(), back_end: "scalar".into() };
+        Ok(EqualSpeedRecord {
+            l1,
+            speed,
+            tried: vec![WidthSpeed { l1, speed }],
+            tolerance: request.options.tolerance,
+            reference_l1: 8,
+            strategies: [setup(), setup()],
+            positions: request.options.positions,
+            rounds: request.options.rounds,
+            machine: Machine::current(),
+        })
     }
 
     fn match_setup(&self, openings: Option<&Path>, _plies: Option<u16>) -> Result<MatchSetup, StepError> {

@@ -1,0 +1,89 @@
+//! Rows at the widths of equal speed.
+
+use super::*;
+use crate::record::EQUAL_SPEED;
+
+fn text() -> String {
+    let rows = "[[runs]]\nmethod = \"pqr\"\nsets   = [\"piece\"]\n";
+    TEXT.replace(rows, "").replace("[measure.error]\n", "[measure.error]\n[equal_speed]\n[match]\nnodes = 100\n")
+}
+
+#[test]
+fn every_set_is_trained_once_more_at_its_width() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let results = folder.run(&text(), &mut executor).expect("done");
+    let labels: Vec<(&str, &str, Option<&str>)> =
+        results.study.rows.iter().map(|row| (row.set.as_str(), row.name(), row.group.as_deref())).collect();
+    let expected = [
+        ("piece", "piece", None),
+        ("compact", "compact", None),
+        ("piece, l1 8, equal speed", "piece, l1 8", Some(EQUAL_SPEED)),
+        ("compact, l1 32, equal speed", "compact, l1 32", Some(EQUAL_SPEED)),
+    ];
+    assert_eq!(labels, expected);
+    // The reference at equal speed is the reference's own run; compact is trained at both widths.
+    let count = |kind: &str| executor.calls.keys().filter(|name| name.starts_with(kind)).count();
+    assert_eq!((results.runs.len(), count("train")), (8, 4), "{:?}", executor.calls);
+    let widths: Vec<(&str, usize)> =
+        results.equal_speed.iter().map(|result| (result.key.set.as_str(), result.record.l1)).collect();
+    assert_eq!(widths, [("compact", 32), ("compact, l1 32, equal speed", 64)], "found, and timed as trained");
+    // Each comparison plays by itself.
+    let played: Vec<(&str, &str)> =
+        results.matches.iter().map(|result| (result.key.set.as_str(), result.reference.as_str())).collect();
+    let pair = ("compact", "piece");
+    let faster = ("compact, l1 32, equal speed", "piece, l1 8, equal speed");
+    assert_eq!(played, [pair, faster, pair, faster]);
+
+    let calls: u32 = executor.calls.values().sum();
+    let files = folder.files();
+    assert_eq!(folder.run(&text(), &mut executor).expect("done"), results);
+    assert_eq!((executor.calls.values().sum::<u32>(), folder.files()), (calls, files), "a rerun does nothing");
+    assert_eq!(Results::load(&folder.options().out).expect("saved"), results);
+}
+
+/// `--force` repeats every step once, not the steps of the first rows once more.
+#[test]
+fn force_repeats_every_step_once() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    folder.run(&text(), &mut executor).expect("done");
+    let once = executor.calls.clone();
+    let options = RunnerOptions { fresh: true, ..folder.options() };
+    let experiment = folder.experiment(&text()).expect("an experiment");
+    Runner::run(&experiment, &mut executor, &options, &mut RecordingMonitor::default()).expect("done");
+    for (name, count) in &executor.calls {
+        assert_eq!(*count, 2 * once[name], "{name}");
+    }
+}
+
+#[test]
+fn an_interruption_anywhere_changes_no_result() {
+    let (whole, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let whole_results = whole.run(&text(), &mut executor).expect("done");
+    let total: u32 = executor.calls.values().sum();
+    for calls in (0..total).step_by(3) {
+        let (folder, mut executor) =
+            (ExperimentFolder::new(), FakeExecutor { calls_left: Some(calls), ..FakeExecutor::default() });
+        folder.run(&text(), &mut executor).expect_err("killed");
+        executor.calls_left = None;
+        let results = folder.run(&text(), &mut executor).expect("done");
+        // Compact is trained at two widths.
+        let expected = |name: &str| if name.starts_with("train compact") { 2 } else { 1 };
+        assert!(executor.calls.iter().all(|(name, count)| *count == expected(name)), "{calls}: {:?}", executor.calls);
+        assert_eq!((&results.equal_speed, &results.study), (&whole_results.equal_speed, &whole_results.study));
+    }
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let problem = |lines: &str| {
+        let text = text().replace("[equal_speed]\n", &format!("[equal_speed]\n{lines}\n"));
+        ExperimentFolder::new().experiment(&text).expect_err(lines).to_string()
+    };
+    assert!(problem("reference = \"pieces\"").contains("no run by eval uses the set 'pieces'"));
+    assert!(problem("tolerance = 0.0").contains("between 0 and 0.5"));
+    assert!(problem("repetitions = 1").contains("at least 2"));
+    assert!(problem("[sweep]\nl1 = [8, 16]").contains("cannot stand together"));
+    let alone = text().replace(", \"compact\"", "").replace("[match]\nnodes = 100\n", "");
+    let error = ExperimentFolder::new().experiment(&alone).expect_err("one set").to_string();
+    assert!(error.contains("no set beside the reference"), "{error}");
+}

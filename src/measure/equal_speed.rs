@@ -1,0 +1,317 @@
+//! The accumulator width at which networks of one set are as fast as a network of another.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use cpu_time::ThreadTime;
+
+use super::MeasureError;
+use super::ft_permute::{POSITIONS, ft_permute_by_lines};
+use super::lines::{Line, first_lines_and_next};
+use super::speed::{TrackPosition, scores, track_positions};
+use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::features::FeatureSet;
+use crate::net::{NetFile, QuantNet};
+use crate::record::{EqualSpeedRecord, Machine, SpeedRatio, SpeedSetup, WidthSpeed};
+use crate::statistics::{Median, median};
+
+/// Options of [`equal_speed`].
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct EqualSpeedOptions {
+    /// Rounds in which both networks take turns; at least 2.
+    pub rounds: u32,
+    /// The least processor time of a turn.
+    pub duration: Duration,
+    /// Positions to read from the start of the data.
+    pub positions: u64,
+    /// How far from 1 the ratio of speeds may be to count as equal, as a share.
+    pub tolerance: f64,
+}
+
+impl Default for EqualSpeedOptions {
+    fn default() -> Self {
+        EqualSpeedOptions { rounds: 15, duration: Duration::from_millis(100), positions: 5_000, tolerance: 0.03 }
+    }
+}
+
+/// Widths are multiples of this.
+pub const WIDTH_STEP: usize = 32;
+/// Largest width that is tried.
+const MAX_WIDTH: usize = 4096;
+/// Most widths that are tried.
+const MOST_TRIES: usize = 10;
+
+/// Finds the accumulator width, a multiple of [`WIDTH_STEP`], at which networks of `network`'s set and shape evaluate as
+/// many positions per second as `reference`. A width is timed with `network`'s own neurons, repeated or left out, so that
+/// as large a share of them is active as in training. Both networks have their neurons arranged by the positions of other
+/// games, use their fastest strategy, and take turns on one thread. The search ends at the first width within the
+/// tolerance, else with the closest.
+///
+/// # Errors
+/// When a network's feature set cannot be rebuilt or the data cannot be read.
+pub fn equal_speed(
+    network: &NetFile,
+    reference: &NetFile,
+    data: &Path,
+    options: EqualSpeedOptions,
+) -> Result<EqualSpeedRecord, MeasureError> {
+    let race = Race::new(network, reference, data, options)?;
+    let mut widths = WidthSearch::new(options.tolerance);
+    let mut next = Some(nearest_width(network.net.shape.l1 as f64));
+    while let Some(l1) = next {
+        widths.add(WidthSpeed { l1, speed: race.ratio(&race.network.net.with_l1(l1))? });
+        next = widths.next();
+    }
+    Ok(race.record(widths.0))
+}
+
+/// The speed of `network` as it is, relative to `reference`; both arranged, in turns, as in [`equal_speed`].
+///
+/// # Errors
+/// As [`equal_speed`].
+pub fn relative_speed(
+    network: &NetFile,
+    reference: &NetFile,
+    data: &Path,
+    options: EqualSpeedOptions,
+) -> Result<EqualSpeedRecord, MeasureError> {
+    let race = Race::new(network, reference, data, options)?;
+    let speed = race.ratio(&race.network.net)?;
+    Ok(race.record(vec![WidthSpeed { l1: network.net.shape.l1, speed }]))
+}
+
+/// A network with its set.
+struct Contestant {
+    set: FeatureSet,
+    net: QuantNet,
+    strategy: Strategy,
+}
+
+/// Two networks and the positions that they evaluate in turns.
+struct Race {
+    network: Contestant,
+    reference: Contestant,
+    /// The reference with its neurons arranged.
+    reference_model: Model,
+    track: Vec<TrackPosition>,
+    /// Other positions, to arrange neurons by.
+    others: Vec<Line>,
+    options: EqualSpeedOptions,
+}
+
+impl Race {
+    fn new(
+        network: &NetFile,
+        reference: &NetFile,
+        data: &Path,
+        options: EqualSpeedOptions,
+    ) -> Result<Race, MeasureError> {
+        let ([lines, others], _) = first_lines_and_next(data, [options.positions, POSITIONS])?;
+        let track: Vec<TrackPosition> = lines.iter().flat_map(track_positions).collect();
+        let network = Contestant::new(network, &track, options)?;
+        let reference = Contestant::new(reference, &track, options)?;
+        let reference_model = arranged(&reference.set, &reference.net, &others)?;
+        Ok(Race { network, reference, reference_model, track, others, options })
+    }
+
+    /// Evaluations per second of a network of the set, relative to the reference.
+    fn ratio(&self, net: &QuantNet) -> Result<SpeedRatio, MeasureError> {
+        let model = arranged(&self.network.set, net, &self.others)?;
+        let mut evaluators = [
+            Evaluator::new(&self.network.set, &model, self.network.strategy, BackEnd::best())?,
+            Evaluator::new(&self.reference.set, &self.reference_model, self.reference.strategy, BackEnd::best())?,
+        ];
+        let mut ratios = Vec::new();
+        for round in 0..self.options.rounds.max(2) as usize {
+            let mut seconds = [0.0; 2];
+            // The second network finds other contents in the CPU's caches, so the order alternates.
+            for side in [round % 2, 1 - round % 2] {
+                seconds[side] = seconds_per_pass(&mut evaluators[side], &self.track, self.options.duration);
+            }
+            ratios.push(seconds[1] / seconds[0]);
+        }
+        let Median { value: ratio, low, high } = median(&ratios).unwrap_or(Median { value: 1.0, low: 1.0, high: 1.0 });
+        Ok(SpeedRatio { ratio, low, high })
+    }
+
+    fn record(&self, mut tried: Vec<WidthSpeed>) -> EqualSpeedRecord {
+        tried.sort_by_key(|tried| tried.l1);
+        let closest = tried.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let setup = |contestant: &Contestant| SpeedSetup {
+            strategy: contestant.strategy.name().into(),
+            back_end: BackEnd::best().name().into(),
+        };
+        let WidthSpeed { l1, speed } = closest.expect("a width was timed");
+        EqualSpeedRecord {
+            l1,
+            speed,
+            tried,
+            tolerance: self.options.tolerance,
+            reference_l1: self.reference.net.shape.l1,
+            strategies: [setup(&self.network), setup(&self.reference)],
+            positions: self.track.len() as u64,
+            rounds: self.options.rounds.max(2),
+            machine: Machine::current(),
+        }
+    }
+}
+
+impl Contestant {
+    /// The network with its fastest strategy.
+    fn new(file: &NetFile, track: &[TrackPosition], options: EqualSpeedOptions) -> Result<Contestant, MeasureError> {
+        const TURNS: usize = 3;
+        let set = file.origin.feature_set()?;
+        let model = Model::new(&file.net);
+        let mut best = (f64::INFINITY, Strategy::ALL[0]);
+        for strategy in Strategy::ALL {
+            let mut evaluator = Evaluator::new(&set, &model, strategy, BackEnd::best())?;
+            let turn = |_| seconds_per_pass(&mut evaluator, track, options.duration / 4);
+            let seconds = (0..TURNS).map(turn).fold(f64::INFINITY, f64::min);
+            if seconds < best.0 {
+                best = (seconds, strategy);
+            }
+        }
+        Ok(Contestant { set, net: file.net.clone(), strategy: best.1 })
+    }
+}
+
+/// The model with its neurons arranged by positions; as it is if there are none.
+fn arranged(set: &FeatureSet, net: &QuantNet, lines: &[Line]) -> Result<Model, MeasureError> {
+    Ok(match lines {
+        [] => Model::new(net),
+        _ => Model::new(&ft_permute_by_lines(set, net, lines)?),
+    })
+}
+
+/// Mean processor time of a pass over all positions, in seconds.
+fn seconds_per_pass(evaluator: &mut Evaluator<'_>, track: &[TrackPosition], duration: Duration) -> f64 {
+    let start = ThreadTime::now();
+    let mut passes = 0u32;
+    loop {
+        black_box(scores(evaluator, track));
+        passes += 1;
+        let elapsed = start.elapsed();
+        if elapsed >= duration {
+            return elapsed.as_secs_f64() / f64::from(passes);
+        }
+    }
+}
+
+/// How far a width's speed is from the reference's.
+fn distance(width: &WidthSpeed) -> f64 {
+    width.speed.ratio.ln().abs()
+}
+
+/// The multiple of [`WIDTH_STEP`] that is nearest to a width.
+fn nearest_width(width: f64) -> usize {
+    let steps = (width / WIDTH_STEP as f64).round().clamp(1.0, (MAX_WIDTH / WIDTH_STEP) as f64);
+    steps as usize * WIDTH_STEP
+}
+
+/// A search for the width at which the ratio of speeds is 1.
+struct WidthSearch(Vec<WidthSpeed>, f64);
+
+impl WidthSearch {
+    const fn new(tolerance: f64) -> WidthSearch {
+        WidthSearch(Vec::new(), tolerance)
+    }
+
+    fn add(&mut self, tried: WidthSpeed) {
+        self.0.push(tried);
+    }
+
+    /// The next width to time: where a straight line through the evaluation times of two widths, which enclose the
+    /// reference's if there are such, meets it. `None` if the search is at its end.
+    fn next(&self) -> Option<usize> {
+        let WidthSearch(tried, tolerance) = self;
+        let is_equal = |width: &WidthSpeed| (width.speed.ratio - 1.0).abs() <= *tolerance;
+        if tried.len() >= MOST_TRIES || tried.iter().any(is_equal) {
+            return None;
+        }
+        // Wider networks are slower: widths between the widest faster and the narrowest slower one remain.
+        let faster = tried.iter().filter(|width| width.speed.ratio > 1.0).max_by_key(|width| width.l1);
+        let slower = tried.iter().filter(|width| width.speed.ratio <= 1.0).min_by_key(|width| width.l1);
+        let [low, high] = [faster.map_or(0, |width| width.l1), slower.map_or(MAX_WIDTH + WIDTH_STEP, |width| width.l1)];
+        if high <= low + WIDTH_STEP {
+            return None;
+        }
+        let guess = match (faster, slower) {
+            (Some(a), Some(b)) => meets_one(a, b),
+            // With one side only: the two closest widths, or the assumption that half of the time grows with the width.
+            _ => {
+                let mut closest: Vec<&WidthSpeed> = tried.iter().collect();
+                closest.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+                match closest[..] {
+                    [a, b, ..] if a.l1 != b.l1 => meets_one(a, b),
+                    _ => {
+                        let only = closest.first()?;
+                        only.l1 as f64 * (1.0 + 2.0 * (only.speed.ratio - 1.0))
+                    }
+                }
+            }
+        };
+        let bounds = [low + WIDTH_STEP, high - WIDTH_STEP];
+        // Times are noisy: a line may lead outside or nowhere.
+        let guess = if guess.is_finite() { guess } else { f64::midpoint(low as f64, high as f64) };
+        let width = nearest_width(guess).clamp(bounds[0], bounds[1].max(bounds[0]));
+        (!tried.iter().any(|other| other.l1 == width)).then_some(width)
+    }
+}
+
+/// The width at which the line through the times of two widths meets the reference's time.
+fn meets_one(a: &WidthSpeed, b: &WidthSpeed) -> f64 {
+    let [time_a, time_b] = [1.0 / a.speed.ratio, 1.0 / b.speed.ratio];
+    a.l1 as f64 + (1.0 - time_a) * (b.l1 as f64 - a.l1 as f64) / (time_b - time_a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches with exact times, and returns the closest width and the number of widths tried.
+    fn search(start: usize, ratio: impl Fn(usize) -> f64) -> (usize, usize) {
+        let mut search = WidthSearch::new(0.03);
+        let mut next = Some(start);
+        while let Some(l1) = next {
+            assert!(l1.is_multiple_of(WIDTH_STEP) && (WIDTH_STEP..=MAX_WIDTH).contains(&l1), "{l1}");
+            assert!(search.0.iter().all(|tried| tried.l1 != l1), "{l1} again");
+            search.add(WidthSpeed { l1, speed: SpeedRatio { ratio: ratio(l1), low: 0.0, high: 9.0 } });
+            next = search.next();
+        }
+        let closest = search.0.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("tried");
+        (closest.l1, search.0.len())
+    }
+
+    #[test]
+    fn the_width_of_equal_speed_is_found() {
+        // Time = 100 + width, in the reference's 356 units.
+        for (fixed, reference) in [(100.0, 356.0), (300.0, 600.0), (0.0, 512.0), (500.0, 1500.0), (20.0, 148.0)] {
+            let ratio = |l1: usize| reference / (fixed + l1 as f64);
+            let best = (1..=128).map(|steps| 32 * steps).min_by(|a, b| {
+                let far = |l1: usize| ratio(l1).ln().abs();
+                far(*a).total_cmp(&far(*b))
+            });
+            for start in [32, 256, 1024, 4096] {
+                let (found, tries) = search(start, ratio);
+                let is_equal = (ratio(found) - 1.0).abs() <= 0.03;
+                assert!(is_equal || Some(found) == best, "{fixed} {reference} from {start}: {found}, not {best:?}");
+                assert!(tries <= 7, "{fixed} {reference} from {start}: {tries} tries");
+            }
+        }
+    }
+
+    /// Sets that are slower than the reference at any width, or faster at every width.
+    #[test]
+    fn a_search_without_a_solution_ends_at_the_limit() {
+        assert_eq!(search(256, |l1| 0.5 / (1.0 + l1 as f64 / 1000.0)).0, WIDTH_STEP);
+        assert_eq!(search(256, |l1| 9.0 / (1.0 + l1 as f64 / 1000.0)).0, MAX_WIDTH);
+    }
+
+    /// The ratio of a step function never comes within the tolerance: the search still ends.
+    #[test]
+    fn uneven_times_end_the_search() {
+        let (found, tries) = search(256, |l1| if l1 <= 352 { 1.2 } else { 0.9 });
+        assert!(found > 352 && tries <= MOST_TRIES, "{found} {tries}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The widths at which the sets of an experiment are as fast as the reference.
+
+use serde::Serialize;
+
+use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, SpeedRatio};
+
+/// The rows of a comparison at equal speed.
+#[derive(Clone, Debug, Serialize)]
+pub struct EqualSpeed {
+    /// How far from 1 a ratio may be to count as equal, as a share.
+    pub tolerance: f64,
+    pub reference_l1: usize,
+    /// Without the reference.
+    pub rows: Vec<EqualSpeedRow>,
+}
+
+/// A set at its width of equal speed. Speeds are relative to the reference's.
+#[derive(Clone, Debug, Serialize)]
+pub struct EqualSpeedRow {
+    pub set: String,
+    pub l1: usize,
+    /// When the width was found, with the neurons of the row's own network.
+    pub found: SpeedRatio,
+    /// Of the network trained at that width; `None` if it is not timed yet.
+    pub trained: Option<SpeedRatio>,
+}
+
+impl EqualSpeed {
+    /// The widths of a planned row's comparison; `None` if it is not one at equal speed.
+    pub(super) fn of(results: &Results, planned: &PlannedRow) -> Option<EqualSpeed> {
+        if planned.group.as_deref() != Some(EQUAL_SPEED) {
+            return None;
+        }
+        let of = |row: &PlannedRow, is_own: &dyn Fn(&str, &EqualSpeedRecord) -> bool| {
+            let is_of = |key: &crate::record::RunKey| key.method == row.method;
+            results.equal_speed.iter().find(|result| is_of(&result.key) && is_own(&result.key.set, &result.record))
+        };
+        let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
+        let (mut rows, mut first) = (Vec::new(), None);
+        for row in results.study.rows.iter().filter(is_compared) {
+            let is_search = |set: &str, record: &EqualSpeedRecord| format!("{set}, l1 {}", record.l1) == row.name();
+            let Some(search) = of(row, &is_search) else { continue };
+            let trained = of(row, &|set, _| set == row.set).map(|result| result.record.speed);
+            let (set, record) = (search.key.set.clone(), &search.record);
+            rows.push(EqualSpeedRow { set, l1: record.l1, found: record.speed, trained });
+            first = first.or(Some(record));
+        }
+        let EqualSpeedRecord { tolerance, reference_l1, .. } = *first?;
+        Some(EqualSpeed { tolerance, reference_l1, rows })
+    }
+
+    /// How the widths were found, and which are not within the tolerance.
+    #[must_use]
+    pub(super) fn note(&self) -> String {
+        let is_far = |row: &&EqualSpeedRow| (row.found.ratio - 1.0).abs() > self.tolerance;
+        let far: Vec<&str> = self.rows.iter().filter(is_far).map(|row| row.set.as_str()).collect();
+        let percent = 100.0 * self.tolerance;
+        let exceptions = match far.is_empty() {
+            true => String::new(),
+            false => format!(" No multiple of 32 was that close for {}: the closest was taken.", far.join(", ")),
+        };
+        format!(
+            "Equal speed: of every set the width, a multiple of 32, at which it evaluates as many positions per second as \
+             the reference at {}, within {percent}%: one thread, neurons arranged, both networks in turns, medians with \
+             95% intervals. A width is found before it is trained, with the neurons of the row's own network repeated or \
+             left out; the last column is the network trained at that width.{exceptions}",
+            self.reference_l1
+        )
+    }
+}
