@@ -1,33 +1,92 @@
-//! `fsbench report`: tables, plots and an HTML page from a results folder.
+//! `fsbench report`: tables, plots and an HTML page from results folders.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::print::terminal_width;
 use super::{Failure, Format, print_json, print_text};
 use crate::experiment::TrainedRun;
-use crate::record::Results;
+use crate::record::{Results, ResultsError};
 use crate::report::{self, Summary};
 
 /// Write tables, plots and an HTML page from an experiment's results
+///
+/// Several folders are compared as if they were one experiment: rows of one label with the same settings are one row,
+/// with the seeds of both; rows that differ get their experiment's name.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A results folder [default: the latest results in results/ or one folder below]
-    results: Option<PathBuf>,
-    /// Folder for the report's files [default: the results folder]
+    /// Results folders [default: the latest results in results/ or one folder below]
+    results: Vec<PathBuf>,
+    /// Folder for the report's files [default: the results folder; of several, their names joined by +, beside the
+    /// first]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Follow an experiment that runs: write the report again whenever there are new results, until all are there
+    #[arg(long, conflicts_with = "format")]
+    watch: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = match &arguments.results {
-        Some(folder) => folder.clone(),
-        None => Results::newest(Results::DEFAULT_FOLDER.as_ref()).map_err(Failure::request)?,
+    let folders = match &arguments.results[..] {
+        [] => vec![Results::newest(Results::DEFAULT_FOLDER.as_ref()).map_err(Failure::request)?],
+        folders => folders.to_vec(),
     };
-    let results = Results::load(&folder).map_err(Failure::request)?;
-    write_and_print(&results, arguments.out.as_ref().unwrap_or(&folder), arguments.format, None)
+    let out = arguments.out.clone().unwrap_or_else(|| default_out(&folders));
+    if arguments.watch {
+        return watch(&folders, &out);
+    }
+    let results = load(&folders).map_err(Failure::request)?;
+    write_and_print(&results, &out, arguments.format, None)
+}
+
+fn load(folders: &[PathBuf]) -> Result<Results, ResultsError> {
+    let all: Vec<Results> = folders.iter().map(|folder| Results::load(folder)).collect::<Result<_, _>>()?;
+    Results::joined(all).ok_or_else(|| ResultsError::NoResultsIn(PathBuf::new()))
+}
+
+fn default_out(folders: &[PathBuf]) -> PathBuf {
+    let [first, _, ..] = folders else { return folders.first().cloned().unwrap_or_default() };
+    let name = |folder: &PathBuf| folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    first.with_file_name(folders.iter().map(name).collect::<Vec<_>>().join("+"))
+}
+
+/// Writes the report whenever a folder's results have changed, until no training is missing.
+fn watch(folders: &[PathBuf], out: &Path) -> Result<(), Failure> {
+    const EVERY: Duration = Duration::from_secs(5);
+    let mut seen = None;
+    loop {
+        let newest = newest_change(folders);
+        if newest.is_none() || newest != seen {
+            seen = newest;
+            match load(folders) {
+                Ok(results) => {
+                    let summary = Summary::of(&results);
+                    report::write(&summary, &results, out).map_err(Failure::work)?;
+                    let rows = || summary.methods.iter().flat_map(|method| &method.rows);
+                    let done: usize = rows().map(|row| row.seeds_done).sum();
+                    let planned: usize = rows().map(|row| row.seeds_planned).sum();
+                    note!("{done} of {planned} trainings; wrote {}", out.join("report.html").display());
+                    if !summary.is_partial() {
+                        return Ok(());
+                    }
+                }
+                // The experiment may just be writing its first records.
+                Err(error) if newest.is_some() => note!("not complete yet: {error}"),
+                Err(error) => return Err(Failure::request(error)),
+            }
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// When a record of the folders last changed; `None` if they have none.
+fn newest_change(folders: &[PathBuf]) -> Option<SystemTime> {
+    let records = ["study.json", "runs.json", "validation.json", "speed.json", "match.json"];
+    let paths = folders.iter().flat_map(|folder| records.map(|record| folder.join(record)));
+    paths.filter_map(|path| path.metadata().ok()?.modified().ok()).max()
 }
 
 /// The width of the terminal, or of `report.txt` if stdout is not a terminal.

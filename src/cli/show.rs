@@ -1,4 +1,6 @@
-//! `fsbench show`: draws the active features on diagrams.
+//! `fsbench show`: draws the active features of a position, or looks into a network.
+
+mod network;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,24 +15,28 @@ use crate::features::{ExplainedFeature, FeatureSet};
 use crate::output;
 use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
-/// Draw a diagram per block with the active features and, for a move, the added and removed ones
+/// Draw the active features of a position, or look into a network
 ///
-/// Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow
+/// With a feature set and --fen: a diagram per block with the active features and, for a move, the added and removed ones.
+/// With a network: the weights of neurons along the axes of its features (--neuron, --best), or what each feature and
+/// piece of a position contributes to the score (--position). Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow
 /// leads to the second square if the feature has one. Resting the pointer on a mark shows the feature's index and
 /// values.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A TOML file, the name of a shipped set, or an inline expression
+    /// A TOML file, the name of a shipped set, or an inline expression; or a network: a file or a run's folder
     set: String,
-    /// The position
+    /// The position whose features are drawn
     #[arg(long)]
-    fen: String,
+    fen: Option<String>,
     /// A move in UCI notation; the diagrams show the position after it
-    #[arg(long = "move", id = "mv", value_name = "UCI")]
+    #[arg(long = "move", id = "mv", value_name = "UCI", requires = "fen")]
     mv: Option<String>,
-    /// The SVG file to write
+    #[command(flatten)]
+    network: network::NetworkArguments,
+    /// The file to write: SVG; for neurons SVG, PNG or an HTML page, by its ending
     #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    out: Option<PathBuf>,
     /// Replace FILE if it exists
     #[arg(long)]
     force: bool,
@@ -56,13 +62,21 @@ struct DiagramCounts {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    refuse_existing(&arguments.out, arguments.force)?;
+    if let Some(out) = &arguments.out {
+        refuse_existing(out, arguments.force)?;
+    }
+    if arguments.network.is_used() || network::is_network(&arguments.set) {
+        return network::run(arguments);
+    }
+    let missing = |what: &str| Failure::Request(anyhow::anyhow!("give {what}: see `fsbench show --help`"));
+    let fen = arguments.fen.as_ref().ok_or_else(|| missing("--fen with a position"))?;
+    let out = arguments.out.as_ref().ok_or_else(|| missing("--out with the SVG file to write"))?;
     let set = FeatureSet::resolve(&arguments.set).map_err(Failure::request)?;
-    let position = parse_fen(&arguments.fen).map_err(Failure::Request)?;
+    let position = parse_fen(fen).map_err(Failure::Request)?;
     let mv = arguments.mv.as_deref().map(|text| parse_move(&position, text)).transpose().map_err(Failure::Request)?;
     let before = position.board();
     let after = mv.map(|mv| BoardChange::of(mv, position.turn()).applied_to(before));
-    let mut document = Document { out: arguments.out.clone(), boards: Vec::new() };
+    let mut document = Document { out: out.clone(), boards: Vec::new() };
     let mut rows: Vec<Vec<Diagram>> = Vec::new();
     for (pov, perspective) in [(Perspective::White, "white"), (Perspective::Black, "black")] {
         let mut row = Vec::new();
@@ -76,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         rows.push(row);
     }
-    output::write(&arguments.out, diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
+    output::write(out, diagrams_svg(&rows).as_bytes()).map_err(Failure::work)?;
     match arguments.format {
         Format::Json => print_json(&document)?,
         Format::Text => {

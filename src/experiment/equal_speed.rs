@@ -80,15 +80,11 @@ pub(super) fn check_equal_speed(table: &Spanned<EqualSpeedMeasure>, rows: &[Comp
         return problem("tolerance must lie between 0 and 0.5, as in 0.03".into());
     }
     check_timing(measure.positions, measure.repetitions, measure.seconds).or_else(problem)?;
-    if let Some(name) = &measure.reference {
-        if let Some(row) = rows.iter().find(|row| measure.reference_row(rows, row).is_none()) {
-            let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-            let (name, method) = (name.get_ref(), row.method.name());
-            return problem(format!(
-                "no run by {method} uses the set '{name}'; the experiment has {}",
-                labels.join(", ")
-            ));
-        }
+    let without = rows.iter().find(|row| measure.reference_row(rows, row).is_none());
+    if let (Some(name), Some(row)) = (&measure.reference, without) {
+        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        let (name, method) = (name.get_ref(), row.method.name());
+        return problem(format!("no run by {method} uses the set '{name}'; the experiment has {}", labels.join(", ")));
     }
     match rows.iter().any(|row| measure.covers(rows, row)) {
         true => Ok(()),

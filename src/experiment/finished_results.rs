@@ -8,9 +8,12 @@ use serde::de::DeserializeOwned;
 
 use super::ExperimentError;
 use super::plan::{PlanStep, PlannedRun};
-use super::runner::Runner;
+use super::result_store::ResultKey;
+use super::runner::{Runner, Stage};
 use super::spec::ComparisonRow;
-use crate::record::{NetResult, RunRecord, SetResult, Timestamp, ValidationRecord, read_json, write_atomically};
+use crate::record::{
+    NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
+};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{TrainConfig, TrainOutcome};
 
@@ -67,7 +70,7 @@ impl Runner<'_> {
         }
         let Some(stored) = self.store.get::<RunRecord>("run", &key) else { return Ok(false) };
         self.note_time(stored.recorded);
-        self.results.environment.seconds.training += stored.seconds;
+        self.note_seconds(&key, Stage::Training, stored.seconds);
         // The record may have been stored under another row's label.
         self.results.runs.push(RunRecord { key: self.plan.runs[run].key.clone(), ..stored.record });
         Ok(true)
@@ -85,16 +88,22 @@ impl Runner<'_> {
         let Some(stored) = self.store.get::<ValidationRecord>("validation", &key) else { return false };
         let Ok(record) = stored.record.with_losses_of(&self.run_folder(run).join(VALIDATION)) else { return false };
         self.note_time(stored.recorded);
-        self.results.environment.seconds.measures += stored.seconds;
+        self.note_seconds(&key, Stage::Measures, stored.seconds);
         self.results.validation.push(NetResult { key: self.plan.runs[run].key.clone(), record });
         true
     }
 
     fn load_record<T: DeserializeOwned + Serialize>(&mut self, kind: &str, step: PlanStep) -> Option<T> {
-        let stored = self.store.get::<T>(kind, &self.key(step))?;
+        let key = self.key(step);
+        let stored = self.store.get::<T>(kind, &key)?;
         self.note_time(stored.recorded);
-        self.results.environment.seconds.measures += stored.seconds;
+        self.note_seconds(&key, Stage::Measures, stored.seconds);
         Some(stored.record)
+    }
+
+    /// Counts a result's time, once: rows of different labels may share a result.
+    pub(super) fn note_seconds(&mut self, key: &ResultKey, stage: Stage, seconds: f64) {
+        self.seconds.insert(key.to_string(), (stage, seconds));
     }
 
     pub(super) fn note_time(&mut self, recorded: Timestamp) {
@@ -116,8 +125,12 @@ impl Runner<'_> {
         if let Some(newest) = &self.newest {
             environment.recorded = newest.clone();
         }
-        let seconds = &mut environment.seconds;
-        seconds.total = seconds.data + seconds.training + seconds.measures + seconds.matches;
+        // In the order of the keys, so that the sums do not depend on the order of the steps.
+        let sum = |stage: Stage| self.seconds.values().filter(|(of, _)| *of == stage).map(|(_, seconds)| seconds).sum();
+        let [data, training, measures, matches] =
+            [Stage::Data, Stage::Training, Stage::Measures, Stage::Matches].map(sum);
+        let total = data + training + measures + matches;
+        environment.seconds = StageSeconds { data, training, measures, matches, total };
         write_atomically(&self.options.out.join("experiment.toml"), self.experiment.text.as_bytes())?;
         self.results.save(&self.options.out)?;
         Ok(())

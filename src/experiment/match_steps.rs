@@ -9,7 +9,7 @@ use super::ExperimentError;
 use super::executor::{MatchMonitor, MatchRequest};
 use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
 use super::result_store::ResultKey;
-use super::runner::{ExperimentMonitor, Runner};
+use super::runner::{ExperimentMonitor, Runner, Stage};
 use crate::play::MatchProgress;
 use crate::record::{MatchKind, MatchRecord, MatchResult, machine, read_json};
 use crate::train::TrainOutcome;
@@ -113,10 +113,11 @@ impl Runner<'_> {
 
     /// Adds a match's record to the results if the match is finished, and returns whether it is.
     pub(super) fn load_match(&mut self, index: usize) -> bool {
-        let Some(stored) = self.store.get::<MatchRecord>("match", &self.match_key(index)) else { return false };
+        let key = self.match_key(index);
+        let Some(stored) = self.store.get::<MatchRecord>("match", &key) else { return false };
         let PlannedMatch { run, reference, .. } = self.plan.matches[index];
         self.note_time(stored.recorded);
-        self.results.environment.seconds.matches += stored.seconds;
+        self.note_seconds(&key, Stage::Matches, stored.seconds);
         let label = |run: usize| self.plan.runs[run].key.clone();
         let (key, reference) = (label(run), label(reference).set);
         self.results.matches.push(MatchResult { key, reference, record: stored.record });

@@ -1,7 +1,7 @@
 //! Runs an experiment's steps in order, skips those whose results are stored, and keeps the results folder up to date.
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,6 +22,15 @@ use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
 use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
+
+/// A stage of an experiment, whose time is reported.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Data,
+    Training,
+    Measures,
+    Matches,
+}
 
 /// The file whose games the networks are measured on.
 fn source(inputs: &[WeightedInput]) -> &Path {
@@ -95,6 +104,8 @@ pub struct Runner<'a> {
     /// `None` without matches.
     pub(super) match_setup: Option<MatchSetup>,
     pub(super) results: Results,
+    /// Time of each result, by its key.
+    pub(super) seconds: BTreeMap<String, (Stage, f64)>,
     /// Time of the newest result.
     pub(super) newest: Option<Timestamp>,
 }
@@ -136,9 +147,21 @@ impl<'a> Runner<'a> {
         let _lock = lock(&options.work)?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
-        let (data, newest) = (HashMap::new(), None);
-        let mut runner =
-            Runner { experiment, executor, options, store, plan, inputs, data, openings, match_setup, results, newest };
+        let (data, seconds, newest) = (HashMap::new(), BTreeMap::new(), None);
+        let mut runner = Runner {
+            experiment,
+            executor,
+            options,
+            store,
+            plan,
+            inputs,
+            data,
+            openings,
+            match_setup,
+            results,
+            seconds,
+            newest,
+        };
         runner.prepare_data()?;
         if options.fresh {
             runner.delete_finished(&experiment.rows[..done])?;
@@ -162,7 +185,7 @@ impl<'a> Runner<'a> {
                 Some(stored) => stored,
                 None => self.store.put("data", &key, begun.elapsed().as_secs_f64(), ())?,
             };
-            self.results.environment.seconds.data += stored.seconds;
+            self.note_seconds(&key, Stage::Data, stored.seconds);
             self.data.insert(method, data);
         }
         Ok(())

@@ -3,8 +3,8 @@
 use crate::chess::{Board, Perspective, Square};
 
 use super::reference;
-use super::set::FeatureSet;
-use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec};
+use super::set::{Block, FeatureSet};
+use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec, Property};
 use super::syntax::value_name;
 
 /// An active feature and one binding that yields it.
@@ -45,6 +45,82 @@ impl FeatureSet {
             Some(table) => (0..table.len() as u32).find(|element| spec.index_of(*element) == Some(index))?,
         };
         Some(FeatureText { block: block.name.clone(), values: values(&spec.product, element) })
+    }
+}
+
+/// The first slots of a block are the kings'.
+const KING_SLOTS: usize = 2;
+
+/// A value of an axis: one coordinate of a feature.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AxisValue {
+    /// The axis as written: `square(P)`.
+    pub axis: String,
+    /// The value's name: `e4`.
+    pub value: String,
+    /// What the value says of a square.
+    pub place: Place,
+    /// Whether the axis reads a king's square.
+    pub of_king: bool,
+}
+
+/// The plain value of an axis, on the oriented board.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// 0–63
+    Square(u32),
+    /// 0–7
+    File(u32),
+    /// 0–7
+    Rank(u32),
+    /// An axis that names no square, file or rank: its element.
+    Other(u32),
+}
+
+impl Block {
+    /// Every feature of the block: its index in the set and its coordinates, one per axis. Within a bracketed sum, a
+    /// feature has the axes of its own summand. Reserved features have fewer.
+    pub fn coordinates(&self) -> impl Iterator<Item = (u32, Vec<AxisValue>)> + '_ {
+        let spec = self.spec();
+        (0..spec.product.size).filter_map(|element| {
+            let mut found = Vec::new();
+            coordinates(&spec.product, element, &mut found);
+            Some((spec.index_of(element)?, found))
+        })
+    }
+}
+
+fn coordinates(product: &ProductSpec, element: u32, found: &mut Vec<AxisValue>) {
+    for factor in &product.factors {
+        let element = element / factor.stride % factor.size;
+        let (place, of_king) = match &factor.kind {
+            FactorKind::Reserved => continue,
+            FactorKind::Sum(products) => {
+                let mut first = 0;
+                for product in products {
+                    if element - first < product.size {
+                        coordinates(product, element - first, found);
+                        break;
+                    }
+                    first += product.size;
+                }
+                continue;
+            }
+            FactorKind::Axis(axis) => {
+                let plain = axis.domain.as_ref().map_or(element, |domain| domain[element as usize]);
+                let place = match axis.property {
+                    Property::Square => Place::Square(plain),
+                    Property::File => Place::File(plain),
+                    Property::Rank => Place::Rank(plain),
+                    _ => Place::Other(element),
+                };
+                (place, axis.slot < KING_SLOTS)
+            }
+            FactorKind::Difference(..) | FactorKind::Count(_) => (Place::Other(element), false),
+        };
+        let text = value(factor, element);
+        let value = text.rsplit(" = ").next().unwrap_or_default().to_owned();
+        found.push(AxisValue { axis: factor.name.clone(), value, place, of_king });
     }
 }
 

@@ -30,7 +30,7 @@ pub use compiled::RowBuffer;
 pub(crate) use definition::expression_with_files;
 pub use encoder::{Delta, EncodeScratch, Encoder};
 pub use error::{Diagnostic, FeatureError};
-pub use explain::{ExplainedFeature, FeatureText};
+pub use explain::{AxisValue, ExplainedFeature, FeatureText, Place};
 pub use factor::{FactorCheck, Factors};
 pub use identity::Identity;
 pub use library::{ShippedSet, available_names, is_name, shipped_sets};

@@ -51,6 +51,20 @@ pub struct StageSeconds {
     pub total: f64,
 }
 
+impl StageSeconds {
+    /// The sum, stage by stage.
+    #[must_use]
+    pub fn plus(self, other: StageSeconds) -> StageSeconds {
+        StageSeconds {
+            data: self.data + other.data,
+            training: self.training + other.training,
+            measures: self.measures + other.measures,
+            matches: self.matches + other.matches,
+            total: self.total + other.total,
+        }
+    }
+}
+
 /// The machine, the program and the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {

@@ -3,10 +3,13 @@
 mod environment;
 mod equal_speed;
 mod file;
+mod importance;
+mod joined;
 mod loss;
 pub mod machine;
 mod matches;
 mod measures;
+mod neuron;
 mod results;
 mod run;
 mod speed;
@@ -17,6 +20,7 @@ pub use crate::pipeline::stats::{DatasetStats, Histogram, LegalMovesAtPly, Logis
 pub use environment::{Environment, StageSeconds, Timestamp};
 pub use equal_speed::{EQUAL_SPEED, EqualSpeedRecord, SpeedRatio, WidthSpeed};
 pub use file::{RecordFileError, read_json, write_atomically, write_json};
+pub use importance::{AxisImportance, BlockImportance, ImportanceRecord, Rise, RowCounts, RowGroup};
 pub use loss::{Arithmetic, Cluster, LossBreakdown, LossData, LossPair, LossRecord, NetworkLoss, SubsetLoss};
 pub use machine::Machine;
 pub use matches::{
@@ -26,6 +30,7 @@ pub use matches::{
 pub use measures::{
     ActivityRecord, BucketActivity, ErrorRecord, LayerActivity, LegalCounts, MoveCounts, UpdatesRecord,
 };
+pub use neuron::{FeatureContribution, NeuronWeights, PieceContribution, PositionRecord, WeightPanel};
 pub use results::{NetResult, PlannedRow, Published, Results, ResultsError, SetResult, Study};
 pub use run::{EpochRecord, RunKey, RunRecord};
 

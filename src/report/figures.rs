@@ -3,7 +3,7 @@
 use super::comparison_table::method_name;
 use super::pareto;
 use super::summary::{Curve, MethodSummary, Summary, SummaryRow};
-use crate::record::{MatchKind, Method};
+use crate::record::{MatchKind, Method, NeuronWeights, WeightPanel};
 use crate::statistics::Estimate;
 
 /// A figure, ready to be drawn.
@@ -31,6 +31,8 @@ pub(super) enum Chart {
     Series { x_axis: String, y_axis: String, series: Vec<Series> },
     /// A share for each square of the board, a1 first.
     BoardHeatMap { axis: String, shares: Vec<f64> },
+    /// Weights, blue below and orange above 0.
+    Weights { panels: Vec<WeightPanel>, note: String },
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,25 @@ pub(super) enum SeriesStyle {
 }
 
 impl Figure {
+    /// The weights of a neuron.
+    #[must_use]
+    pub fn neuron(network: &str, weights: &NeuronWeights) -> Figure {
+        let NeuronWeights { neuron, influence, bias, panels, left_out } = weights;
+        let left_out = match left_out {
+            0 => String::new(),
+            count => format!(" {count} panels with smaller weights are left out."),
+        };
+        Figure {
+            name: format!("neuron-{neuron}"),
+            title: format!("{network}: neuron {neuron}"),
+            comparison: None,
+            chart: Chart::Weights {
+                panels: panels.clone(),
+                note: format!("Influence {influence:.0}, bias {bias:+.2}.{left_out}"),
+            },
+        }
+    }
+
     /// All figures of a report for which there are data.
     #[must_use]
     pub fn all(summary: &Summary) -> Vec<Figure> {

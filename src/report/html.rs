@@ -24,6 +24,10 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     }
     for (index, (method, table)) in summary.methods.iter().zip(&tables).enumerate() {
         let _ = writeln!(body, "<section>\n<h2>{}</h2>", escape(&table.title));
+        if let Some((whole, sets)) = method.verdict.split_first() {
+            let items: String = sets.iter().map(|set| format!("<li>{}</li>\n", escape(set))).collect();
+            let _ = writeln!(body, "<p class=\"verdict\">{}</p>\n<ul class=\"verdict\">\n{items}</ul>", escape(whole));
+        }
         for section in Section::ALL {
             body.push_str(&section_html(table, section));
         }
@@ -97,7 +101,7 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-const STYLE: &str = "
+pub(super) const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fdfdfb; --soft: #6b6b70; --rule: #d9d9d4; --hover: #f1f1ec; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e6e3; --paper: #17181a; --soft: #a0a0a6; --rule: #3a3b3f; --hover: #222327; }

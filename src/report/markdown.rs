@@ -19,6 +19,10 @@ pub fn markdown(summary: &Summary) -> String {
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
     for (index, (method, table)) in summary.methods.iter().zip(&tables).enumerate() {
         out.push_str(&format!("## {}\n\n", escape(&table.title)));
+        method.verdict.iter().for_each(|sentence| out += &format!("- {}\n", escape(sentence)));
+        if !method.verdict.is_empty() {
+            out.push('\n');
+        }
         for section in Section::ALL {
             out.push_str(&section_markdown(table, section));
         }

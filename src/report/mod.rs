@@ -10,6 +10,7 @@ mod dataset_figures;
 mod diagram;
 mod equal_speed;
 mod figures;
+mod gallery;
 mod html;
 mod markdown;
 mod numbers;
@@ -20,10 +21,11 @@ mod published;
 mod strength;
 mod summary;
 mod text;
+mod verdict;
 mod write;
 
 #[cfg(test)]
-mod test_records;
+pub(crate) mod test_records;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +36,7 @@ pub use dataset_figures::dataset_figures;
 pub use diagram::{Diagram, Highlight, HighlightKind, diagrams_svg};
 pub use equal_speed::{EqualSpeed, EqualSpeedRow};
 pub use figures::Figure;
+pub use gallery::gallery;
 pub use html::html;
 pub use markdown::markdown;
 pub use plot::PlotError;

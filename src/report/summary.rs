@@ -9,6 +9,7 @@ use super::equal_speed::EqualSpeed;
 use super::pareto;
 use super::published::PublishedComparison;
 use super::strength::{Strength, match_conditions};
+use super::verdict::verdict;
 use crate::record::{
     Environment, LayerActivity, MatchResult, Method, NetResult, PlannedRow, Results, RunRecord, SpeedEntry, SpeedSetup,
     Study, TimeBreakdown,
@@ -42,6 +43,8 @@ pub struct MethodSummary {
     pub curves: Vec<Curve>,
     /// Pairs of sets, by validation game and training seed.
     pub comparisons: Comparisons,
+    /// What the comparison says: the whole in a sentence, then every set against the first.
+    pub verdict: Vec<String>,
     /// How the widths of a comparison at equal speed were found; absent in others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equal_speed: Option<EqualSpeed>,
@@ -159,6 +162,7 @@ impl Summary {
                     rows: Vec::new(),
                     curves: Vec::new(),
                     comparisons: Comparisons::of(results, planned),
+                    verdict: Vec::new(),
                     equal_speed: EqualSpeed::of(results, planned),
                     published: None,
                 });
@@ -171,6 +175,7 @@ impl Summary {
         pareto::mark_fronts(&mut methods);
         for summary in &mut methods {
             let published = results.study.published.as_ref();
+            summary.verdict = verdict(summary);
             summary.published = PublishedComparison::of(published, &summary.rows, &summary.comparisons);
         }
         let (study, environment) = (results.study.clone(), results.environment.clone());

@@ -29,6 +29,9 @@ pub fn text(summary: &Summary, width: usize) -> String {
     let tables: Vec<_> = summary.methods.iter().map(ComparisonTable::of).collect();
     for (method, table) in summary.methods.iter().zip(&tables) {
         line(&format!("\n{}", table.title));
+        for sentence in &method.verdict {
+            wrapped(&format!("- {sentence}"), INDENT, 2 * INDENT, width).iter().for_each(|text| line(text));
+        }
         for section in Section::ALL {
             let tables = fitting_tables(table, section, width.saturating_sub(INDENT));
             if !tables.is_empty() {

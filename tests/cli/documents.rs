@@ -143,6 +143,14 @@ fn documents_about_networks() {
     check(&workspace, "eval", &["eval", "--net", "net.safetensors", "--fen", START]);
     check(&workspace, "measure-activity", &["measure", "activity", "--net", "net.safetensors", "--data", "games.pgn"]);
     check(&workspace, "measure-loss", &["measure", "loss", "net.safetensors", "--data", "scored.pgn"]);
+    let importance = ["measure", "importance", "net.safetensors", "--data", "scored.pgn", "--keep", "kept.idx"];
+    let document = check(&workspace, "measure-importance", &importance);
+    let kept = std::fs::read_to_string(workspace.path("kept.idx")).unwrap().lines().count() as u64;
+    let rows = |count: &str| document["rows"][count].as_u64().unwrap();
+    assert_eq!(kept + rows("never_active") + rows("without_effect"), rows("total"));
+    check(&workspace, "show-network", &["show", "net.safetensors", "--best", "2", "--out", "neurons.html"]);
+    check(&workspace, "show-network", &["show", "net.safetensors", "--neuron", "3", "--at", "role(P)=pawn"]);
+    check(&workspace, "show-position", &["show", "net.safetensors", "--position", START]);
     let speed = ["--repetitions", "2", "--seconds", "0.001", "--positions", "200"];
     let arguments = [&["measure", "speed", "--net", "net.safetensors", "--data", "games.pgn"], &speed[..]].concat();
     check(&workspace, "measure-speed", &arguments);

@@ -2,6 +2,7 @@
 
 mod activity;
 mod error;
+mod importance;
 mod loss;
 mod progress;
 mod speed;
@@ -28,6 +29,7 @@ enum Command {
     Updates(updates::Arguments),
     Activity(activity::Arguments),
     Error(error::Arguments),
+    Importance(importance::Arguments),
     Loss(loss::Arguments),
     Speed(speed::Arguments),
 }
@@ -38,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Updates(arguments) => updates::run(arguments),
         Command::Activity(arguments) => activity::run(arguments),
         Command::Error(arguments) => error::run(arguments),
+        Command::Importance(arguments) => importance::run(arguments),
         Command::Loss(arguments) => loss::run(arguments),
         Command::Speed(arguments) => speed::run(arguments),
     }

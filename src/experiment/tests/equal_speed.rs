@@ -36,9 +36,16 @@ fn every_set_is_trained_once_more_at_its_width() {
 
     let calls: u32 = executor.calls.values().sum();
     let files = folder.files();
-    assert_eq!(folder.run(&text(), &mut executor).expect("done"), results);
+    let again = folder.run(&text(), &mut executor).expect("done");
     assert_eq!((executor.calls.values().sum::<u32>(), folder.files()), (calls, files), "a rerun does nothing");
-    assert_eq!(Results::load(&folder.options().out).expect("saved"), results);
+    let saved = Results::load(&folder.options().out).expect("saved");
+    for other in [again, saved] {
+        assert_eq!(
+            (&other.study, &other.runs, &other.equal_speed),
+            (&results.study, &results.runs, &results.equal_speed)
+        );
+        assert_eq!((&other.matches, &other.validation), (&results.matches, &results.validation));
+    }
 }
 
 /// `--force` repeats every step once, not the steps of the first rows once more.

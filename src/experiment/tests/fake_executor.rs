@@ -6,8 +6,8 @@ use crate::pipeline::WeightedInput;
 use crate::play::Pairs;
 use crate::record::{
     ActivityRecord, EqualSpeedRecord, ErrorRecord, LayerActivity, LossFunction, LossSums, Machine, MatchRecord,
-    MoveCounts, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, UpdatesRecord, ValidationLosses, ValidationRecord,
-    WidthSpeed, write_json,
+    MoveCounts, SpeedEntry, SpeedRatio, SpeedRecord, SpeedSetup, Timestamp, UpdatesRecord, ValidationLosses,
+    ValidationRecord, WidthSpeed, write_json,
 };
 use crate::train::TrainOutcome;
 
@@ -196,7 +196,7 @@ impl Executor for FakeExecutor {
             strategies: [setup(), setup()],
             positions: request.options.positions,
             rounds: request.options.rounds,
-            machine: Machine::current(),
+            machine: Machine { recorded: Timestamp::from_unix(0), ..Machine::current() },
         })
     }
 

@@ -1,6 +1,6 @@
 //! The loss of existing networks on samples: over all samples, by class of sample, and between networks.
 
-mod tally;
+pub(super) mod tally;
 
 use std::path::Path;
 

@@ -6,6 +6,7 @@
 mod bars;
 mod canvas;
 mod curves;
+mod weights;
 mod xy;
 
 use std::sync::OnceLock;
@@ -79,6 +80,7 @@ impl Figure {
             Chart::Scatter { .. } => xy::SCATTER_HEIGHT,
             Chart::Series { .. } => xy::SERIES_HEIGHT,
             Chart::BoardHeatMap { .. } => xy::BOARD_HEIGHT,
+            Chart::Weights { panels, .. } => weights::height(panels),
         };
         (canvas::WIDTH, height)
     }
@@ -100,6 +102,7 @@ impl Figure {
                 }
                 Chart::Series { x_axis, y_axis, series } => xy::draw_series(&canvas, x_axis, y_axis, series),
                 Chart::BoardHeatMap { axis, shares } => xy::draw_board(&canvas, axis, shares),
+                Chart::Weights { panels, note } => weights::draw(&canvas, panels, note),
             }?;
             canvas.area.present()
         };

@@ -1,0 +1,172 @@
+//! The results of several experiments as if they were one.
+
+use super::{PlannedRow, Results, RunKey};
+use crate::units::Seed;
+
+impl Results {
+    /// The rows of several experiments in one comparison, with everything that was measured of them; `None` without
+    /// experiments. Rows of one label with the same definition, data and settings are one row, with the seeds of both;
+    /// what is there twice is taken from the first.
+    /// Rows of one label that differ get their experiment's name before it.
+    #[must_use]
+    pub fn joined(all: Vec<Results>) -> Option<Results> {
+        let mut all = all.into_iter();
+        let mut joined = all.next()?;
+        for other in all {
+            joined.add(other);
+        }
+        Some(joined)
+    }
+
+    fn add(&mut self, mut other: Results) {
+        let same_setting = self.study.data == other.study.data && self.study.train == other.study.train;
+        let mut renamed: Vec<String> = Vec::new();
+        for row in std::mem::take(&mut other.study.rows) {
+            let own = self.study.rows.iter_mut().find(|own| (&own.set, own.method) == (&row.set, row.method));
+            match own {
+                Some(own) if same_setting && has_same_settings(own, &row) => {
+                    other.drop_seeds(&row, &own.seeds);
+                    own.seeds
+                        .extend(row.seeds.iter().filter(|seed| !own.seeds.contains(seed)).copied().collect::<Vec<_>>());
+                }
+                Some(_) => {
+                    if !renamed.contains(&row.set) {
+                        renamed.push(row.set.clone());
+                    }
+                    other.study.rows.push(row);
+                }
+                None => other.study.rows.push(row),
+            }
+        }
+        let names = [self.study.name.clone(), other.study.name.clone()];
+        for label in renamed {
+            self.rename(&label, &names[0]);
+            other.rename(&label, &names[1]);
+        }
+        self.study.rows.append(&mut other.study.rows);
+        self.study.name = format!("{} + {}", names[0], names[1]);
+        self.study.about = [self.study.about.as_str(), other.study.about.as_str()].join("; ");
+        if self.study.data != other.study.data {
+            self.study.data = format!("{}; {}", self.study.data, other.study.data);
+        }
+        if let (Some(own), Some(others)) = (self.study.train.as_object_mut(), other.study.train.as_object()) {
+            own.retain(|key, value| others.get(key) == Some(value));
+        }
+        match (&mut self.study.published, other.study.published) {
+            (Some(own), Some(others)) => {
+                own.source = if own.source == others.source {
+                    others.source
+                } else {
+                    format!("{}; {}", own.source, others.source)
+                };
+                own.loss.extend(others.loss);
+                own.elo.extend(others.elo);
+            }
+            (own, others) => *own = own.take().or(others),
+        }
+        self.runs.append(&mut other.runs);
+        self.updates.append(&mut other.updates);
+        self.validation.append(&mut other.validation);
+        self.activity.append(&mut other.activity);
+        self.error.append(&mut other.error);
+        self.speed.append(&mut other.speed);
+        self.equal_speed.append(&mut other.equal_speed);
+        self.matches.append(&mut other.matches);
+        let (own, others) = (&mut self.environment, other.environment);
+        own.recorded = own.recorded.clone().max(others.recorded);
+        if own.cpu != others.cpu {
+            own.cpu = format!("{}; {}", own.cpu, others.cpu);
+        }
+        own.seconds = own.seconds.plus(others.seconds);
+    }
+
+    /// Removes everything that was measured of a row's networks of some seeds, and of its set.
+    fn drop_seeds(&mut self, row: &PlannedRow, seeds: &[Seed]) {
+        let is_other = |key: &RunKey| (&key.set, key.method) != (&row.set, row.method) || !seeds.contains(&key.seed);
+        self.runs.retain(|run| is_other(&run.key));
+        self.updates.retain(|result| result.set != row.set);
+        self.validation.retain(|result| is_other(&result.key));
+        self.activity.retain(|result| is_other(&result.key));
+        self.error.retain(|result| is_other(&result.key));
+        self.speed.retain(|result| is_other(&result.key));
+        self.equal_speed.retain(|result| is_other(&result.key));
+        self.matches.retain(|result| is_other(&result.key));
+    }
+
+    /// Puts a name before a label, wherever it occurs.
+    fn rename(&mut self, label: &str, name: &str) {
+        let mut renamed = Vec::new();
+        let rows = self.study.rows.iter_mut();
+        renamed.extend(rows.map(|row| &mut row.set));
+        renamed.extend(self.runs.iter_mut().map(|run| &mut run.key.set));
+        renamed.extend(self.updates.iter_mut().map(|result| &mut result.set));
+        renamed.extend(self.validation.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.activity.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.error.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.speed.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.equal_speed.iter_mut().map(|result| &mut result.key.set));
+        renamed.extend(self.matches.iter_mut().flat_map(|result| [&mut result.key.set, &mut result.reference]));
+        for set in renamed.into_iter().filter(|set| **set == label) {
+            *set = format!("{name}: {label}");
+        }
+    }
+}
+
+/// Whether two rows of one label are trained alike, but for their seeds.
+fn has_same_settings(own: &PlannedRow, other: &PlannedRow) -> bool {
+    (&own.definition, &own.group, &own.train) == (&other.definition, &other.group, &other.train)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::test_records::results_with_matches;
+
+    fn labels(results: &Results) -> Vec<&str> {
+        results.study.rows.iter().map(|row| row.set.as_str()).collect()
+    }
+
+    #[test]
+    fn an_experiment_with_itself_is_itself() {
+        let one = results_with_matches();
+        let two = Results::joined(vec![one.clone(), one.clone()]).expect("two");
+        assert_eq!(labels(&two), labels(&one));
+        assert_eq!((two.runs, two.matches, two.speed), (one.runs, one.matches, one.speed));
+        assert!(Results::joined(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn further_seeds_and_sets_are_added() {
+        let all = results_with_matches();
+        let part = |seeds: &[u64], sets: usize| {
+            let mut part = all.clone();
+            part.study.rows.truncate(sets);
+            part.study.rows.iter_mut().for_each(|row| row.seeds = seeds.iter().map(|seed| Seed(*seed)).collect());
+            let rows = part.study.rows.clone();
+            let is_own = |key: &RunKey| {
+                rows.iter().any(|row| (&row.set, row.method) == (&key.set, key.method) && row.seeds.contains(&key.seed))
+            };
+            part.runs.retain(|run| is_own(&run.key));
+            part.matches.retain(|result| is_own(&result.key));
+            part
+        };
+        let joined = Results::joined(vec![part(&[1, 2], 2), part(&[2, 3], 4)]).expect("two");
+        assert_eq!(labels(&joined), labels(&part(&[1], 4)));
+        assert_eq!(joined.study.rows[0].seeds, [Seed(1), Seed(2), Seed(3)]);
+        assert_eq!((joined.study.rows[2].seeds.len(), joined.runs.len()), (2, 2 * 3 + 2 * 2));
+    }
+
+    #[test]
+    fn rows_that_differ_get_their_experiments_names() {
+        let one = results_with_matches();
+        let mut two = one.clone();
+        two.study.name = "slower".into();
+        two.study.train = serde_json::json!({ "l1": 128 });
+        let joined = Results::joined(vec![one.clone(), two]).expect("two");
+        assert_eq!(joined.study.rows.len(), 2 * one.study.rows.len());
+        assert_eq!((labels(&joined)[0], labels(&joined)[one.study.rows.len()]), ("sample: piece", "slower: piece"));
+        assert!(joined.matches.iter().all(|result| result.reference.ends_with(": piece")));
+        let keys: std::collections::BTreeSet<_> = joined.runs.iter().map(|run| format!("{}", run.key)).collect();
+        assert_eq!(keys.len(), 2 * one.runs.len(), "every run has its own name");
+    }
+}

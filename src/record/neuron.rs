@@ -1,0 +1,62 @@
+//! What `fsbench show` draws and prints of a network.
+
+use serde::{Deserialize, Serialize};
+
+/// The weights of one neuron of the feature transformer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NeuronWeights {
+    /// Index of the neuron, from 0.
+    pub neuron: usize,
+    /// How much the neuron's output can move the score: the spread of its weights over the features, times the sum of
+    /// the absolute weights of its output. Comparable within a network only.
+    pub influence: f64,
+    /// In units of the activation's upper bound, like the weights.
+    pub bias: f64,
+    /// Panels by block; those with the largest weights if there are too many.
+    pub panels: Vec<WeightPanel>,
+    /// Panels that are left out.
+    pub left_out: usize,
+}
+
+/// Weights in rows and columns, such as those of a piece on each square.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WeightPanel {
+    /// The block and the values of the axes that are not drawn.
+    pub title: String,
+    pub columns: usize,
+    /// From the lowest row up, as on a board; `None` where there is no feature. The mean where several features share a
+    /// cell, such as one per king square.
+    pub weights: Vec<Option<f64>>,
+}
+
+/// What the features and the pieces of a position contribute to its score. A contribution is the score minus the score
+/// without the feature or piece. Contributions do not add up to the score.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PositionRecord {
+    pub fen: String,
+    /// In centipawns, from the side to move's view, like all contributions.
+    pub score: f64,
+    pub features: Vec<FeatureContribution>,
+    /// All pieces but the kings.
+    pub pieces: Vec<PieceContribution>,
+}
+
+/// An active feature.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeatureContribution {
+    /// `white` or `black`.
+    pub perspective: String,
+    pub index: u32,
+    pub block: String,
+    pub values: String,
+    pub contribution: f64,
+}
+
+/// A piece on the board.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PieceContribution {
+    /// FEN letter.
+    pub piece: char,
+    pub square: String,
+    pub contribution: f64,
+}
