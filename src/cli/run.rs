@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::HumanDuration;
+use indicatif::{HumanBytes, HumanDuration};
 
 use super::interrupt::Graceful;
+use super::print::table;
 use super::score_unit::note_assumed;
-use super::{Failure, Format, interrupt, report};
+use super::{Failure, Format, interrupt, print_json, report};
 use crate::data::Method;
 use crate::experiment::{
-    Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, Runner, RunnerOptions, TrainedRun,
-    key_help,
+    Experiment, ExperimentError, ExperimentMonitor, FinishedWhen, LocalExecutor, RunEstimate, Runner, RunnerOptions,
+    TrainedRun, key_help,
 };
 use crate::pipeline::{self, build::input_unit};
 use crate::play::{Interval, MatchProgress, Pairs};
 use crate::record::MatchResult;
+use crate::text::grouped;
 use crate::train::EpochMetrics;
 
 /// Run an experiment: build its data, train and measure everything that it lists, and report
@@ -35,6 +37,10 @@ pub struct Arguments {
     /// The size of the experiment: one of the file's tables [scale.NAME] [default: cpu, where the file has any]
     #[arg(long, value_name = "NAME")]
     scale: Option<String>,
+    /// Say what the experiment will take, from short rehearsals of its trainings and matches, and do nothing else than
+    /// build its data
+    #[arg(long, conflicts_with = "force")]
+    plan: bool,
     /// Do only the runs and measures of this set, or of the row of this label; finished results of others are kept
     #[arg(long, value_name = "SET")]
     only: Option<String>,
@@ -65,12 +71,48 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut executor = LocalExecutor { data_cache: Some(data) };
     let mut monitor = StderrMonitor { graceful: None, trained: Vec::new(), last_games: Mutex::new(None) };
+    if arguments.plan {
+        let estimate = Runner::estimate(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
+        return match arguments.format {
+            Format::Json => print_json(&estimate),
+            Format::Text => Ok(outln!("{}", plan_text(&estimate))?),
+        };
+    }
     let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).map_err(failure)?;
     report::write_and_print(&results, &options.out, arguments.format, Some(&monitor.trained))?;
     if arguments.format == Format::Text && monitor.trained.iter().any(|run| run.link.is_some()) {
         note!("networks: {}; `fsbench runs` lists their runs", options.out.join("networks").display());
     }
     Ok(())
+}
+
+/// Rows and stages with their times, memory, disk and warnings.
+fn plan_text(estimate: &RunEstimate) -> String {
+    let time = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds)).to_string();
+    let mut out = String::new();
+    if !estimate.rows.is_empty() {
+        let rows = estimate.rows.iter().map(|row| {
+            let numbers = [row.parameters, row.training_samples, row.samples_per_second as u64];
+            let numbers = numbers.map(|number| grouped(&number.to_string()));
+            [vec![row.set.clone(), row.method.to_owned()], numbers.to_vec(), vec![time(row.seconds)]].concat()
+        });
+        let header = ["set", "method", "parameters", "training samples", "samples/s", "a training"];
+        out += &table(&header, rows);
+        out.push('\n');
+    }
+    out += &format!("{} of {} steps to do", estimate.to_do, estimate.steps);
+    for stage in &estimate.stages {
+        out += &format!("\n  {}: {} steps, about {}", stage.stage, stage.steps, time(stage.seconds));
+    }
+    out += &format!("\ntime: about {} on this machine", time(estimate.seconds));
+    if let Some(memory) = estimate.memory_bytes {
+        out += &format!("\nmemory: {} in training, and some for the process that serves samples", HumanBytes(memory));
+    }
+    out += &format!("\ndisk: {} for the runs' folders", HumanBytes(estimate.disk_bytes));
+    for warning in &estimate.warnings {
+        out += &format!("\nwarning: {warning}");
+    }
+    out
 }
 
 /// The folder of runs, beside the cache of data sets.

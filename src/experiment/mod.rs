@@ -7,6 +7,7 @@
 mod checks;
 mod equal_speed;
 mod error;
+mod estimate;
 mod executor;
 mod finished_results;
 mod kept_runs;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use equal_speed::{EqualSpeedMeasure, EqualSpeedRequest};
 pub use error::ExperimentError;
+pub use estimate::{RowEstimate, RunEstimate, StageEstimate};
 pub use executor::{
     DataRequest, Executor, MatchMonitor, MatchRequest, MatchSetup, NetRequest, PreparedData, ResolvedSet, StepError,
     TrainRequest, TrainingMonitor,

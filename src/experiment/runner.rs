@@ -137,6 +137,21 @@ impl<'a> Runner<'a> {
         monitor: &mut dyn ExperimentMonitor,
         done: usize,
     ) -> Result<Results, ExperimentError> {
+        let (mut runner, _lock) = Runner::prepared(experiment, executor, options)?;
+        if options.fresh {
+            runner.delete_finished(&experiment.rows[..done])?;
+        }
+        let pending = runner.load_finished(monitor)?;
+        runner.do_pending(&pending, monitor)?;
+        Ok(runner.results)
+    }
+
+    /// The plan, the data, and the lock of the work folder.
+    pub(super) fn prepared(
+        experiment: &'a Experiment,
+        executor: &'a mut dyn Executor,
+        options: &'a RunnerOptions,
+    ) -> Result<(Runner<'a>, File), ExperimentError> {
         let plan = Plan::new(experiment, executor)?;
         if let Some(only) = &options.only {
             plan.require_set(only)?;
@@ -144,7 +159,7 @@ impl<'a> Runner<'a> {
         let inputs = experiment.inputs()?;
         let openings = experiment.openings_path()?;
         let match_setup = match_setup(experiment, executor, openings.as_deref())?;
-        let _lock = lock(&options.work)?;
+        let lock = lock(&options.work)?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
         let (data, seconds, newest) = (HashMap::new(), BTreeMap::new(), None);
@@ -163,12 +178,7 @@ impl<'a> Runner<'a> {
             newest,
         };
         runner.prepare_data()?;
-        if options.fresh {
-            runner.delete_finished(&experiment.rows[..done])?;
-        }
-        let pending = runner.load_finished(monitor)?;
-        runner.do_pending(&pending, monitor)?;
-        Ok(runner.results)
+        Ok((runner, lock))
     }
 
     /// Opens or builds the samples of every method.

@@ -1,6 +1,7 @@
 //! Order, resumption and messages, with an executor that only counts its calls.
 
 mod equal_speed;
+mod estimate;
 mod fake_executor;
 mod key_help;
 mod matches;

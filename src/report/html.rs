@@ -42,7 +42,7 @@ pub fn html(summary: &Summary) -> Result<String, PlotError> {
     if !shared.is_empty() {
         let _ = writeln!(body, "<section>\n<h2>Cost of the feature sets</h2>\n{shared}</section>");
     }
-    body.push_str("<section>\n<h2>Columns</h2>\n<dl>\n");
+    body.push_str("<section>\n<h2>What the columns mean</h2>\n<dl>\n");
     for (heading, meaning) in meanings(&tables) {
         let _ = writeln!(body, "<dt>{heading}</dt><dd>{}</dd>", escape(meaning));
     }
@@ -68,7 +68,7 @@ fn section_html(table: &ComparisonTable, section: Section) -> String {
     if table.section(section).next().is_none() {
         return String::new();
     }
-    let mut out = format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", section.title());
+    let mut out = "<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">".to_owned();
     out.push_str("<th scope=\"col\"><button>set</button></th>");
     for column in table.section(section) {
         let meaning = escape(&column.meaning);
@@ -85,7 +85,15 @@ fn section_html(table: &ComparisonTable, section: Section) -> String {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table></div>\n");
-    out
+    match section {
+        Section::Overview | Section::Strength => format!("<h3>{}</h3>\n{out}", section.title()),
+        _ => folded(section.title(), &out),
+    }
+}
+
+/// A part of the page that opens when its heading is clicked, and for printing.
+pub(super) fn folded(title: &str, content: &str) -> String {
+    format!("<details>\n<summary>{}</summary>\n{content}</details>\n", escape(title))
 }
 
 fn plots(figures: &[Figure], comparison: Option<usize>) -> Result<String, PlotError> {
@@ -110,7 +118,10 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 s
 main { max-width: 1180px; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.3rem; margin: 2.6rem 0 .8rem; }
-h3 { font-size: 1rem; font-weight: 600; color: var(--soft); margin: 1.4rem 0 .3rem; }
+h3, summary { font-size: 1rem; font-weight: 600; color: var(--soft); margin: 1.4rem 0 .3rem; }
+summary { cursor: pointer; width: max-content; max-width: 100%; }
+.verdict { max-width: 52rem; }
+@media print { .wide { overflow: visible; } table { font-size: .7rem; } th, td { padding: .15rem .35rem; } }
 .about { font-size: 1.1rem; color: var(--soft); max-width: 46rem; margin: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -135,6 +146,7 @@ footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--rule
 
 /// Sorts a table by the column whose heading is clicked; rows without a value stay last.
 const SCRIPT: &str = "
+addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(part => part.open = true));
 for (const table of document.querySelectorAll('table')) {
   const heads = [...table.querySelectorAll('.heads th')];
   heads.forEach((head, column) => head.firstElementChild.addEventListener('click', () => {

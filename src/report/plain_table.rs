@@ -6,6 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use super::comparisons::{ComparedMeasure, Comparisons, Difference, PairComparison, PartComparison, Statement};
 use super::equal_speed::{EqualSpeed, EqualSpeedRow};
+use super::html::folded;
 use super::numbers::{self, MISSING};
 use super::published::{PublishedComparison, PublishedElo, PublishedLoss};
 use super::summary::MethodSummary;
@@ -19,6 +20,8 @@ pub(super) struct PlainTable {
     pub(super) title: String,
     pub(super) headings: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
+    /// Whether a page folds it away.
+    pub(super) is_detail: bool,
 }
 
 impl PlainTable {
@@ -82,8 +85,7 @@ impl PlainTable {
     }
 
     pub(super) fn html(&self, escape: impl Fn(&str) -> String) -> String {
-        let mut out =
-            format!("<h3>{}</h3>\n<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">", escape(&self.title));
+        let mut out = "<div class=\"wide\"><table>\n<thead>\n<tr class=\"heads\">".to_owned();
         // Writing to a string cannot fail, here and below.
         for heading in &self.headings {
             let _ = write!(out, "<th scope=\"col\"><button>{}</button></th>", escape(heading));
@@ -97,7 +99,11 @@ impl PlainTable {
             }
             out += "</tr>\n";
         }
-        out + "</tbody>\n</table></div>\n"
+        out += "</tbody>\n</table></div>\n";
+        match self.is_detail {
+            true => folded(&self.title, &out),
+            false => format!("<h3>{}</h3>\n{out}", escape(&self.title)),
+        }
     }
 }
 
@@ -145,6 +151,7 @@ fn widths(equal_speed: &EqualSpeed) -> PlainTable {
         ),
         headings: ["set", "l1", "as found", "as trained"].map(String::from).to_vec(),
         rows: equal_speed.rows.iter().map(row).collect(),
+        is_detail: false,
     }
 }
 
@@ -159,6 +166,7 @@ fn published_losses(published: &PublishedComparison) -> PlainTable {
         title: "Published and here: difference in loss, %".into(),
         headings: ["pair", "published", "here", "order"].map(String::from).to_vec(),
         rows: published.losses.iter().map(row).collect(),
+        is_detail: false,
     }
 }
 
@@ -179,6 +187,7 @@ fn published_elo(published: &PublishedComparison) -> PlainTable {
         title: "Published and here: Elo".into(),
         headings: ["set", "published", "here, equal nodes", "here, equal cost"].map(String::from).to_vec(),
         rows: published.elo.iter().map(row).collect(),
+        is_detail: false,
     }
 }
 
@@ -203,6 +212,7 @@ fn pairs(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
         title: format!("Pairs: {}", name(measure)),
         headings: ["pair", "difference", "statement", "+seeds", "+games"].map(String::from).to_vec(),
         rows: own.iter().map(row).collect(),
+        is_detail: false,
     }
 }
 
@@ -239,6 +249,7 @@ fn parts(comparisons: &Comparisons, measure: ComparedMeasure) -> PlainTable {
         title: format!("Where a set wins: {} against {against}", name(measure)),
         headings: ["positions", "samples"].into_iter().chain(sets.iter().copied()).map(String::from).collect(),
         rows: classes.iter().map(row).collect(),
+        is_detail: true,
     }
 }
 

@@ -1,0 +1,351 @@
+//! What an experiment will take: steps, time, memory and disk, from short rehearsals of its trainings and matches.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::ExperimentError;
+use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
+use super::match_settings::MatchMeasure;
+use super::plan::{PlanStep, PlannedMatch};
+use super::runner::{ExperimentMonitor, Runner, RunnerOptions};
+use super::spec::Experiment;
+use crate::engine::{BackEnd, Strategy};
+use crate::play::MatchProgress;
+use crate::record::{MatchKind, read_json};
+use crate::train::run_dir::OUTCOME;
+use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
+
+/// The cost of the steps that an experiment has not done yet.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunEstimate {
+    pub steps: usize,
+    /// Steps whose results are not stored yet.
+    pub to_do: usize,
+    pub stages: Vec<StageEstimate>,
+    pub seconds: f64,
+    /// The largest resident memory of this process in the rehearsals; `None` where the system does not tell. The
+    /// process that serves samples takes some more.
+    pub memory_bytes: Option<u64>,
+    /// Of the runs' folders.
+    pub disk_bytes: u64,
+    pub rows: Vec<RowEstimate>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct StageEstimate {
+    pub stage: &'static str,
+    pub steps: usize,
+    pub seconds: f64,
+}
+
+/// A row whose training was rehearsed.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowEstimate {
+    pub set: String,
+    pub method: &'static str,
+    pub parameters: u64,
+    /// About as many are in the training split; an epoch may have fewer.
+    pub training_samples: u64,
+    pub samples_per_second: f64,
+    /// Per training.
+    pub seconds: f64,
+}
+
+/// Batches of a rehearsal's epoch.
+const BATCHES: u64 = 24;
+/// Pairs of a rehearsed match.
+const PAIRS: u64 = 4;
+/// A measure of updates, activity or error takes about this long.
+const MEASURE_SECONDS: f64 = 2.0;
+/// With fewer training samples per parameter, a network may learn its samples by heart.
+const SAMPLES_PER_PARAMETER: f64 = 2.0;
+/// Narrower networks say little about the order of sets in the widths that engines use.
+const SMALL_WIDTH: usize = 64;
+
+/// A rehearsed training.
+struct Rehearsal {
+    run: usize,
+    outcome: TrainOutcome,
+    seconds: f64,
+    validation_seconds: f64,
+    disk_bytes: u64,
+    network: std::path::PathBuf,
+}
+
+impl Runner<'_> {
+    /// Rehearses each row's training for some batches and a match for some pairs, and extrapolates. Data that are not
+    /// built yet are built, as in the run itself.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn estimate(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<RunEstimate, ExperimentError> {
+        let (mut runner, _lock) = Runner::prepared(experiment, executor, options)?;
+        let mut pending = Vec::new();
+        for step in runner.plan.steps.clone() {
+            if options.fresh || !runner.load_step(step)? {
+                pending.push(step);
+            }
+        }
+        pending.retain(|step| runner.is_requested(*step));
+        let failed = |source| ExperimentError::WorkFolder { path: options.work.clone(), source };
+        let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir_in(&options.work).map_err(failed)?;
+        let rehearsals = runner.rehearse_trainings(&pending, folder.path(), monitor)?;
+        let seconds_per_pair = runner.rehearse_match(&rehearsals, &pending, folder.path(), monitor)?;
+        Ok(runner.extrapolate(&pending, &rehearsals, seconds_per_pair))
+    }
+
+    /// One rehearsal per row with a training to do.
+    fn rehearse_trainings(
+        &mut self,
+        pending: &[PlanStep],
+        folder: &Path,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Vec<Rehearsal>, ExperimentError> {
+        let mut rehearsals: Vec<Rehearsal> = Vec::new();
+        for step in pending {
+            let PlanStep::Train(run) = *step else { continue };
+            if rehearsals.iter().any(|rehearsal| self.is_same_row(rehearsal.run, run)) {
+                continue;
+            }
+            let name = format!("rehearsing the {}", self.plan.describe(*step));
+            monitor.step(rehearsals.len() + 1, self.experiment.rows.len(), &name, None);
+            let mut config: TrainConfig = self.config(run)?;
+            let all = config.settings.epoch_samples.unwrap_or(u64::MAX);
+            config.settings.epochs = 2;
+            config.settings.epoch_samples = Some(all.min(BATCHES * config.settings.batch_size as u64));
+            let request = TrainRequest { config: &config, folder: folder.join(run.to_string()) };
+            let begun = Instant::now();
+            let outcome = self.executor.train(&request, &mut NoMonitor(&*monitor));
+            let outcome = outcome.map_err(|source| ExperimentError::Step { step: name, source })?;
+            let Some(outcome) = outcome else { return Err(ExperimentError::Interrupted) };
+            let rate = samples_per_second(&outcome);
+            let of_epoch = config.settings.epoch_samples.unwrap_or_default().min(outcome.training_samples) as f64;
+            let last = outcome.epochs.last().map_or(0.0, |epoch| epoch.seconds);
+            rehearsals.push(Rehearsal {
+                run,
+                seconds: begun.elapsed().as_secs_f64(),
+                validation_seconds: (last - of_epoch / rate).max(0.0),
+                disk_bytes: folder_bytes(&request.folder),
+                network: request.folder.join(&outcome.network),
+                outcome,
+            });
+        }
+        Ok(rehearsals)
+    }
+
+    /// Seconds per pair of a match between the rehearsed networks, or finished ones; `None` without matches to play.
+    fn rehearse_match(
+        &mut self,
+        rehearsals: &[Rehearsal],
+        pending: &[PlanStep],
+        folder: &Path,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<Option<f64>, ExperimentError> {
+        let first = pending.iter().find_map(|step| match step {
+            PlanStep::Match(index) => Some(self.plan.matches[*index]),
+            _ => None,
+        });
+        let (Some(PlannedMatch { run, reference, .. }), Some(measure)) = (first, &self.experiment.matches) else {
+            return Ok(None);
+        };
+        let network = |run: usize| {
+            let rehearsed = rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run));
+            let finished = || {
+                let folder = self.run_folder(run);
+                read_json::<TrainOutcome>(&folder.join(OUTCOME)).map(|outcome| folder.join(outcome.network))
+            };
+            rehearsed.map_or_else(finished, |rehearsal| Ok(rehearsal.network.clone()))
+        };
+        let nodes = measure.nodes.or(measure.equal_cost);
+        let settings =
+            MatchMeasure { nodes, equal_cost: None, pairs: Some(PAIRS), half_width: None, ..measure.clone() };
+        let request = MatchRequest {
+            kind: MatchKind::EqualNodes,
+            networks: [network(run)?, network(reference)?],
+            names: ["a".to_owned(), "b".to_owned()],
+            settings: &settings,
+            openings: self.openings.clone(),
+            seed: measure.seed,
+            folder: folder.join("match"),
+        };
+        let begun = Instant::now();
+        let played = self.executor.play(&request, &NoMonitor(&*monitor));
+        let failed = |source| ExperimentError::Step { step: "rehearsing a match".into(), source };
+        match played.map_err(failed)? {
+            None => Err(ExperimentError::Interrupted),
+            Some(_) => Ok(Some(begun.elapsed().as_secs_f64() / PAIRS as f64)),
+        }
+    }
+
+    fn extrapolate(
+        &self,
+        pending: &[PlanStep],
+        rehearsals: &[Rehearsal],
+        seconds_per_pair: Option<f64>,
+    ) -> RunEstimate {
+        let of_run = |run: usize| rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run));
+        let train_seconds = |run: usize| {
+            let Some(Rehearsal { outcome, seconds, validation_seconds, .. }) = of_run(run) else { return 0.0 };
+            let settings = &self.plan.runs[run].settings;
+            let samples = settings.epoch_samples.unwrap_or(u64::MAX).min(training_split(settings, outcome)) as f64;
+            let epoch = samples / samples_per_second(outcome) + validation_seconds;
+            let rehearsed: f64 = outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
+            f64::from(settings.epochs) * epoch + (seconds - rehearsed).max(0.0)
+        };
+        let speed = self.experiment.measure.speed.clone().unwrap_or_default();
+        let speed_seconds = f64::from(speed.repetitions.unwrap_or(5))
+            * speed.seconds.unwrap_or(0.6)
+            * (Strategy::ALL.len() * (BackEnd::available().len() + 1)) as f64
+            * 5.0
+            / 3.0;
+        let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options();
+        // Some four widths, two networks.
+        let width_seconds = f64::from(equal_speed.rounds) * equal_speed.duration.as_secs_f64() * 8.0;
+        let pairs = self.experiment.matches.as_ref().map_or(0, MatchMeasure::pairs) as f64;
+        let mut stages = [("training", 0, 0.0), ("measures", 0, 0.0), ("matches", 0, 0.0)];
+        let mut add = |stage: usize, seconds: f64| {
+            stages[stage].1 += 1;
+            stages[stage].2 += seconds;
+        };
+        for step in pending {
+            match *step {
+                PlanStep::Train(run) => add(0, train_seconds(run)),
+                PlanStep::Validation(run) => add(1, of_run(run).map_or(MEASURE_SECONDS, |own| own.validation_seconds)),
+                PlanStep::Speed(_) => add(1, speed_seconds),
+                PlanStep::EqualSpeed(_) => add(1, width_seconds),
+                PlanStep::Updates(_) | PlanStep::Activity(_) | PlanStep::Error(_) => add(1, MEASURE_SECONDS),
+                PlanStep::Match(_) => add(2, pairs * seconds_per_pair.unwrap_or_default()),
+            }
+        }
+        let trainings = |rehearsal: &Rehearsal| {
+            let is_own =
+                |step: &&PlanStep| matches!(step, PlanStep::Train(run) if self.is_same_row(*run, rehearsal.run));
+            pending.iter().filter(is_own).count() as u64
+        };
+        let row = |rehearsal: &Rehearsal| RowEstimate {
+            set: self.plan.runs[rehearsal.run].key.set.clone(),
+            method: self.plan.runs[rehearsal.run].key.method.name(),
+            parameters: rehearsal.outcome.parameters,
+            training_samples: training_split(&self.plan.runs[rehearsal.run].settings, &rehearsal.outcome),
+            samples_per_second: samples_per_second(&rehearsal.outcome),
+            seconds: train_seconds(rehearsal.run),
+        };
+        let stages: Vec<StageEstimate> = stages
+            .into_iter()
+            .filter(|(_, steps, _)| *steps > 0)
+            .map(|(stage, steps, seconds)| StageEstimate { stage, steps, seconds })
+            .collect();
+        RunEstimate {
+            steps: self.plan.steps.len(),
+            to_do: pending.len(),
+            seconds: stages.iter().map(|stage| stage.seconds).sum(),
+            stages,
+            memory_bytes: peak_memory(),
+            disk_bytes: rehearsals.iter().map(|own| own.disk_bytes * trainings(own)).sum(),
+            rows: rehearsals.iter().map(row).collect(),
+            warnings: self.warnings(rehearsals),
+        }
+    }
+
+    fn warnings(&self, rehearsals: &[Rehearsal]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for Rehearsal { run, outcome, .. } in rehearsals {
+            let set = &self.plan.runs[*run].key.set;
+            let samples = training_split(&self.plan.runs[*run].settings, outcome);
+            let per_parameter = samples as f64 / outcome.parameters.max(1) as f64;
+            if per_parameter < SAMPLES_PER_PARAMETER {
+                warnings.push(format!(
+                    "{set} has {} parameters and {samples} training samples, {per_parameter:.1} per parameter: it may learn \
+                     them by heart; take more data, a factor or a smaller l1",
+                    outcome.parameters
+                ));
+            }
+        }
+        let narrow: Vec<&str> = self
+            .experiment
+            .rows
+            .iter()
+            .filter(|row| row.settings.l1 < SMALL_WIDTH)
+            .map(|row| row.label.as_str())
+            .collect();
+        if !narrow.is_empty() {
+            warnings.push(format!(
+                "l1 is below {SMALL_WIDTH} for {}: the order of sets at such a width says little about the widths that \
+                 engines use",
+                narrow.join(", ")
+            ));
+        }
+        if self.experiment.seeds.len() < 2 {
+            warnings.push("one seed: intervals will lack the variation between trainings; give two or more".into());
+        }
+        if self.experiment.equal_speed.is_some() {
+            warnings.push(
+                "the trainings at widths of equal speed are not counted: their widths are found when the first networks \
+                 are trained"
+                    .into(),
+            );
+        }
+        warnings
+    }
+
+    /// Whether two runs differ in their seed only.
+    fn is_same_row(&self, a: usize, b: usize) -> bool {
+        let [a, b] = [a, b].map(|run| &self.plan.runs[run].key);
+        (&a.set, a.method) == (&b.set, b.method)
+    }
+}
+
+/// The rate of the last epoch, which has no warming up.
+fn samples_per_second(outcome: &TrainOutcome) -> f64 {
+    outcome.epochs.iter().rev().find_map(|epoch| epoch.samples_per_second).unwrap_or(1.0)
+}
+
+/// Samples of the training split, of which a rehearsal takes a part: about as many as the validation split says.
+fn training_split(settings: &TrainSettings, outcome: &TrainOutcome) -> u64 {
+    let share = settings.validation.clamp(1e-6, 1.0);
+    let split = outcome.validation_samples as f64 * (1.0 - share) / share;
+    outcome.training_samples.max(split as u64)
+}
+
+/// Bytes of the files in a folder and in those below it.
+fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let bytes =
+        |path: &Path| if path.is_dir() { folder_bytes(path) } else { path.metadata().map_or(0, |found| found.len()) };
+    entries.flatten().map(|entry| bytes(&entry.path())).sum()
+}
+
+/// The largest resident memory of this process so far, where Linux tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(1024 * kibibytes)
+}
+
+/// Follows nothing, but may be stopped.
+struct NoMonitor<'a>(&'a dyn ExperimentMonitor);
+
+impl TrainingMonitor for NoMonitor<'_> {
+    fn epoch(&mut self, _: &EpochMetrics) {}
+
+    fn stop_requested(&self) -> bool {
+        self.0.stop_requested()
+    }
+}
+
+impl MatchMonitor for NoMonitor<'_> {
+    fn games(&self, _: &MatchProgress) {}
+
+    fn stop_requested(&self) -> bool {
+        self.0.stop_requested()
+    }
+}
