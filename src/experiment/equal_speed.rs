@@ -68,10 +68,14 @@ fn named(name: &str, l1: usize) -> String {
 }
 
 /// Checks the table's numbers, and that every method with several rows has the reference.
-pub(super) fn check_equal_speed(table: &Spanned<EqualSpeedMeasure>, rows: &[ComparisonRow]) -> Result<(), Problem> {
+pub(super) fn check_equal_speed(
+    table: &Spanned<EqualSpeedMeasure>,
+    rows: &[ComparisonRow],
+    has_sweep: bool,
+) -> Result<(), Problem> {
     let measure = table.get_ref();
     let problem = |message: String| Err(Problem::at(table, message));
-    if rows.iter().any(|row| !row.group.is_empty()) {
+    if has_sweep {
         return problem(
             "[equal_speed] and [sweep] cannot stand together: one or the other decides on the settings".into(),
         );

@@ -15,7 +15,7 @@ use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
 };
 use crate::train::run_dir::{OUTCOME, VALIDATION};
-use crate::train::{TrainConfig, TrainOutcome};
+use crate::train::{SecondMethod, TrainConfig, TrainOutcome};
 
 impl Runner<'_> {
     /// Adds a step's record to the results if the step is finished, and returns whether it is.
@@ -58,8 +58,10 @@ impl Runner<'_> {
         let Ok(outcome) = read_json::<TrainOutcome>(&self.run_folder(run).join(OUTCOME)) else { return Ok(false) };
         // Paths may differ: the folder's name contains hashes of what they lead to. An outcome without a best epoch is
         // of an older version, which kept the last epoch's network.
-        let without_paths =
-            |config: TrainConfig| TrainConfig { data: PathBuf::new(), set: String::new(), start: None, ..config };
+        let without_paths = |config: TrainConfig| {
+            let second = config.second.map(|second| SecondMethod { data: PathBuf::new(), ..second });
+            TrainConfig { data: PathBuf::new(), set: String::new(), start: None, second, ..config }
+        };
         let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run)?);
         if !is_same || outcome.best_epoch.is_none() {
             return Ok(false);

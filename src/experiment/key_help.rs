@@ -191,6 +191,11 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
                 "the rows' name in the results; must contain {set} for several sets, as in \"{set}, l1 128\"",
             ),
             ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
+            (
+                "second",
+                "none",
+                "another method, learned in the same steps, with its weight in the loss: { method = \"pqr\", weight = 0.5 }",
+            ),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
         ],
     ),

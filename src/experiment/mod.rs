@@ -44,5 +44,6 @@ pub use plan::{Plan, PlanStep, PlannedMatch, PlannedRun};
 pub use runner::{ExperimentMonitor, FinishedWhen, Runner, RunnerOptions};
 pub use scale::DEFAULT_SCALE;
 pub use spec::{
-    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure,
+    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure,
+    SpeedMeasure,
 };

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
-use super::spec::{ComparisonRow, Experiment, NetMeasure};
+use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond};
 use crate::data::{Method, content_hash};
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
-use crate::train::{TrainConfig, TrainSettings};
+use crate::train::{SecondMethod, TrainConfig, TrainSettings};
 use crate::units::Seed;
 
 /// A feature set of the experiment under a row's label.
@@ -31,6 +31,7 @@ pub struct PlannedRun {
     /// Index into [`Plan::sets`].
     pub set: usize,
     pub start: Option<StartNetwork>,
+    pub second: Option<RowSecond>,
     pub settings: TrainSettings,
 }
 
@@ -102,7 +103,8 @@ impl Plan {
             for (row, start) in experiment.rows.iter().zip(&starts) {
                 let key = RunKey { set: row.label.clone(), method: row.method, seed };
                 let set = plan.sets.iter().position(|set| set.label == key.set).unwrap_or_default();
-                plan.runs.push(PlannedRun { key, set, start: start.clone(), settings: row.settings.clone() });
+                let (start, settings) = (start.clone(), row.settings.clone());
+                plan.runs.push(PlannedRun { key, set, start, second: row.second, settings });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_equal_speeds(experiment, seed);
@@ -111,13 +113,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The methods of the runs, in the order of the rows.
+    /// The methods of the runs, in the order of the rows; second methods last.
     #[must_use]
     pub fn methods(&self) -> Vec<Method> {
         let mut methods = Vec::new();
-        for run in &self.runs {
-            if !methods.contains(&run.key.method) {
-                methods.push(run.key.method);
+        let firsts = self.runs.iter().map(|run| run.key.method);
+        let seconds = self.runs.iter().filter_map(|run| Some(run.second?.method));
+        for method in firsts.chain(seconds) {
+            if !methods.contains(&method) {
+                methods.push(method);
             }
         }
         methods
@@ -299,12 +303,19 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
 }
 
 impl PlannedRun {
-    /// The trainer's configuration of this run.
-    pub(super) fn config(&self, set: &PlannedSet, data: PathBuf) -> TrainConfig {
+    /// The trainer's configuration of this run, with the data of its method and of a second one.
+    pub(super) fn config(&self, set: &PlannedSet, data: PathBuf, second_data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
         // Without shared settings that have no effect on this run: changing one must not train it again.
         let (start, start_hash) = self.start.as_ref().map(|start| (start.path.clone(), start.hash.clone())).unzip();
-        TrainConfig { seed: self.key.seed, start, start_hash, ..config }.effective()
+        let second = self.second.map(|RowSecond { method, weight }| SecondMethod {
+            method,
+            data: second_data,
+            from_unit: None,
+            read_mode: config.read_mode,
+            weight,
+        });
+        TrainConfig { seed: self.key.seed, start, start_hash, second, ..config }.effective()
     }
 }
 

@@ -58,7 +58,7 @@ impl Runner<'_> {
         // out, which keeps the keys of results from before other units existed.
         let unit = data.map(|data| data.score_unit).filter(|unit| *unit != ScoreUnit::Centipawns);
         let from_unit = unit.filter(|_| run.key.method == Method::Eval);
-        let mut config = TrainConfig { from_unit, ..run.config(set, PathBuf::new()) };
+        let mut config = TrainConfig { from_unit, ..run.config(set, PathBuf::new(), PathBuf::new()) };
         // A file is identified by its definition, not by its path.
         if config.set.ends_with(".toml") {
             config.set = String::new();
@@ -66,7 +66,16 @@ impl Runner<'_> {
         // And the network that the run begins with by its hash.
         config.start = None;
         let resolved = &set.resolved;
-        ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
+        let second = run.second.and_then(|second| self.data.get(&second.method));
+        match second {
+            None => {
+                ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
+            }
+            Some(second) => {
+                let config = in_hashed_order(&config);
+                ResultKey::of("run", &json!([config, resolved.identity, resolved.definition, hash, second.hash]))
+            }
+        }
     }
 
     /// Hash of the first method's samples, which stands for the games.
@@ -78,7 +87,9 @@ impl Runner<'_> {
     pub(super) fn config(&self, run: usize) -> Result<TrainConfig, ExperimentError> {
         let planned = &self.plan.runs[run];
         let data = self.data_of(planned.key.method)?;
-        Ok(planned.config(&self.plan.sets[planned.set], data.path.clone()))
+        let second =
+            planned.second.map(|second| self.data_of(second.method).map(|data| data.path.clone())).transpose()?;
+        Ok(planned.config(&self.plan.sets[planned.set], data.path.clone(), second.unwrap_or_default()))
     }
 
     /// The run's folder: `WORK/METHOD-SET-seedN-KEY`. It has no label, so that experiments with equal runs share them.

@@ -87,9 +87,26 @@ pub struct ComparisonRow {
     pub method: Method,
     /// The network that the row's runs begin with, as written; `None` = random weights.
     pub start: Option<Spanned<String>>,
+    /// A second method, learned in the same steps.
+    pub second: Option<RowSecond>,
     pub settings: TrainSettings,
     /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<toml::Table>,
+}
+
+/// The second method of a row: each step minimises the loss of the first + weight · that of the second.
+#[derive(Copy, Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowSecond {
+    pub method: Method,
+    pub weight: f64,
+}
+
+impl ComparisonRow {
+    /// The methods of the row's runs.
+    pub(super) fn methods(&self) -> Vec<Method> {
+        std::iter::once(self.method).chain(self.second.map(|second| second.method)).collect()
+    }
 }
 
 /// `[dataset]`: which positions of the games become samples, by method.
@@ -191,7 +208,8 @@ impl Experiment {
     /// need.
     #[must_use]
     pub fn dataset_options(&self, method: Method) -> BuildOptions {
-        let mut needs = self.rows.iter().filter(|row| row.method == method).map(|row| row.settings.eval_loss.needs());
+        let rows = self.rows.iter().filter(|row| row.methods().contains(&method));
+        let mut needs = rows.map(|row| row.settings.eval_loss.needs());
         let first = needs.next().unwrap_or_default();
         let common = if needs.all(|other| other == first) { first } else { Needs::Any };
         let needs = if method == Method::Eval { common } else { Needs::default() };

@@ -325,7 +325,7 @@ fn settings_reach_the_configuration() {
     let plan = Plan::new(&experiment, &FakeExecutor::default()).expect("a plan");
     let config = |method: Method| {
         let run = plan.runs.iter().find(|run| run.key.method == method).expect("a run");
-        run.config(&plan.sets[run.set], "data.fsd".into())
+        run.config(&plan.sets[run.set], "data.fsd".into(), PathBuf::new())
     };
     let data = config(Method::Pqr).data;
     let (eval, pqr) = (config(Method::Eval).settings, config(Method::Pqr).settings);
@@ -362,7 +362,7 @@ fn configurations_are_hashed_in_their_first_order() {
     let text = TEXT.replace("decay ", "threads = 3\nsplit_seed = 5\ndecay ");
     let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
     let plan = Plan::new(&experiment, &FakeExecutor::default()).expect("a plan");
-    let config = plan.runs[0].config(&plan.sets[0], PathBuf::new());
+    let config = plan.runs[0].config(&plan.sets[0], PathBuf::new(), PathBuf::new());
     let expected = concat!(
         r#"{"set":"piece","data":"","source":"built","factor":true,"method":"eval","seed":1,"l1":8,"hidden":[4],"#,
         r#""design":{"activation":"crelu","hidden_activation":"crelu","skip":false,"psqt":false,"buckets":1,"#,

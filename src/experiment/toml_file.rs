@@ -11,7 +11,9 @@ use super::checks::{Problem, check_data, check_dataset, check_measures, check_na
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::scale::apply_scale;
-use super::spec::{ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, SetMeasure, SpeedMeasure};
+use super::spec::{
+    ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure, SpeedMeasure,
+};
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{Method, ScoreUnit};
 use crate::record::{Published, Results};
@@ -79,6 +81,8 @@ struct RunsTable {
     label: Option<Spanned<String>>,
     /// The network that the rows' runs begin with: a file, or the folder of a run.
     start: Option<Spanned<String>>,
+    /// A second method, learned in the same steps.
+    second: Option<Spanned<RowSecond>>,
     /// Settings that override the shared ones.
     #[serde(default)]
     train: Option<Spanned<toml::Table>>,
@@ -143,7 +147,7 @@ impl Experiment {
             check_matches(matches, &rows, parsed.seeds.get_ref()).map_err(error_at)?;
         }
         if let Some(equal_speed) = &parsed.equal_speed {
-            check_equal_speed(equal_speed, &rows).map_err(error_at)?;
+            check_equal_speed(equal_speed, &rows, parsed.sweep.is_some()).map_err(error_at)?;
         }
         if let Some(published) = &parsed.published {
             check_published(published, &rows).map_err(error_at)?;
@@ -197,6 +201,7 @@ fn expand_rows(
     let mut methods = Vec::new();
     for (point, table) in points.iter().flat_map(|point| tables.get_ref().iter().map(move |table| (point, table))) {
         methods.push(table.method_at(point).map_err(|message| Problem { byte, message })?);
+        methods.extend(table.second.as_ref().map(|second| second.get_ref().method));
     }
     let checked = shared.get_ref().validate(&methods, |_| true);
     checked.map_err(|error| Problem::at(shared, error.to_string()))?;
@@ -205,11 +210,27 @@ fn expand_rows(
             table.add_rows(point, shared.get_ref(), byte, &mut rows)?;
         }
     }
+    compare_lone_rows(&mut rows);
     if rows.is_empty() {
         let message = "no runs; write [[runs]] with method = \"eval\" and sets = [\"piece\"]";
         return Err(Problem::at(tables, message.into()));
     }
     Ok(rows)
+}
+
+/// Where every group of a sweep has one row, there is nothing to compare in a group: the swept settings themselves are
+/// compared.
+fn compare_lone_rows(rows: &mut [ComparisonRow]) {
+    let has_others = |row: &ComparisonRow| {
+        rows.iter().filter(|other| (other.method, &other.group) == (row.method, &row.group)).count() > 1
+    };
+    if rows.iter().any(has_others) {
+        return;
+    }
+    for row in rows {
+        row.name.clone_from(&row.label);
+        row.group.clear();
+    }
 }
 
 /// In the label of several sets, stands for the set's name.
@@ -237,9 +258,11 @@ impl RunsTable {
         let problem = |message| Problem { byte, message };
         let method = self.method_at(point).map_err(problem)?;
         let overrides = point.overrides(self.train.as_ref().map(Spanned::get_ref)).map_err(problem)?;
+        let second = self.checked_second(method)?;
+        let methods: Vec<Method> = std::iter::once(method).chain(second.map(|second| second.method)).collect();
         let settings = match &overrides {
             None => shared.clone(),
-            Some(overrides) => with_overrides(shared, overrides, method).map_err(problem)?,
+            Some(overrides) => with_overrides(shared, overrides, &methods).map_err(problem)?,
         };
         let group = point.describe();
         for set in &self.sets {
@@ -248,9 +271,23 @@ impl RunsTable {
             self.check_label(&label, set, method, rows)?;
             let (set, settings, overrides, group) = (set.clone(), settings.clone(), overrides.clone(), group.clone());
             let start = self.start.clone();
-            rows.push(ComparisonRow { label, name, group, set, method, start, settings, overrides });
+            rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, overrides });
         }
         Ok(())
+    }
+
+    /// The second method, which must be another than the first.
+    fn checked_second(&self, method: Method) -> Result<Option<RowSecond>, Problem> {
+        let Some(written) = &self.second else { return Ok(None) };
+        let second = *written.get_ref();
+        let message = match () {
+            () if second.method == method => format!("the second method must be another than {}", method.name()),
+            () if !(second.weight.is_finite() && second.weight > 0.0) => {
+                format!("the weight of the second method must be above 0, not {}", second.weight)
+            }
+            () => return Ok(Some(second)),
+        };
+        Err(Problem::at(written, message))
     }
 
     /// The label of the row of `set`.
@@ -296,14 +333,18 @@ impl RunsTable {
     }
 }
 
-/// The shared settings with the overrides of a `[[runs]]` table, checked for its method.
-fn with_overrides(shared: &TrainSettings, overrides: &toml::Table, method: Method) -> Result<TrainSettings, String> {
+/// The shared settings with the overrides of a `[[runs]]` table, checked for its methods.
+fn with_overrides(
+    shared: &TrainSettings,
+    overrides: &toml::Table,
+    methods: &[Method],
+) -> Result<TrainSettings, String> {
     let mut merged = toml::Table::try_from(shared).map_err(|error| error.to_string())?;
     merge(&mut merged, overrides);
     let settings: TrainSettings = merged.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     // Keys in a configuration have dots, as in `recipe.warm_up`.
     let is_overridden = |key: &str| overrides.contains_key(key.split('.').next().unwrap_or(key));
-    settings.validate(&[method], is_overridden).map(|()| settings).map_err(|error| error.to_string())
+    settings.validate(methods, is_overridden).map(|()| settings).map_err(|error| error.to_string())
 }
 
 /// Merges tables key by key; any other value replaces the old one.

@@ -168,8 +168,14 @@ fn documents_about_trainings_and_experiments() {
     let data = ["--data", "games.pgn"];
     let networks = ["--net", "one/network.safetensors", "--checkpoint", "one/checkpoint.safetensors"];
     check(&workspace, "measure-error", &[&["measure", "error"], &networks[..], &data].concat());
+    let plan = check(&workspace, "run-plan", &["run", "proj/small.toml", "--out", "results", "--plan"]);
+    assert_eq!(plan["to_do"], plan["steps"]);
     check(&workspace, "run", &["run", "proj/small.toml", "--out", "results"]);
     check(&workspace, "report", &["report", "results"]);
+    let joined = check(&workspace, "report", &["report", "results", "results", "--out", "joined"]);
+    assert!(workspace.path("joined/report.html").is_file());
+    let rows = |document: &Value| document["methods"][0]["rows"].as_array().unwrap().len();
+    assert_eq!(rows(&joined), rows(&check(&workspace, "report", &["report", "results"])));
     check(&workspace, "runs", &["runs"]);
     // The records in the results folder are JSON too.
     for name in ["runs", "updates", "activity", "error", "speed", "study", "environment"] {

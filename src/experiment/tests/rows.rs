@@ -142,6 +142,42 @@ fn a_sweep_trains_every_row_at_every_grid_point() {
     assert!(timed.iter().all(|set| set.starts_with("compact, hidden 4")), "{timed:?}");
 }
 
+/// A second method has data of its own, and changes the run.
+#[test]
+fn rows_can_learn_by_two_methods() {
+    let rows = "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n\
+                label = \"both\"\nsecond = { method = \"pqr\", weight = 0.5 }\n";
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let experiment = folder.experiment(&with_rows(rows)).expect("an experiment");
+    let plan = Plan::new(&experiment, &executor).expect("a plan");
+    assert_eq!(plan.methods(), [Method::Eval, Method::Pqr]);
+    let config = plan.runs[1].config(&plan.sets[1], "eval.fsd".into(), "pqr.fsd".into());
+    let second = config.second.expect("two methods");
+    assert_eq!((second.method, second.weight, second.data), (Method::Pqr, 0.5, PathBuf::from("pqr.fsd")));
+    assert!(plan.runs[0].config(&plan.sets[0], "eval.fsd".into(), "pqr.fsd".into()).second.is_none());
+    let results = folder.run(&with_rows(rows), &mut executor).expect("done");
+    let trained: u32 =
+        executor.calls.iter().filter(|(name, _)| name.starts_with("train")).map(|(_, count)| count).sum();
+    assert_eq!((trained, results.runs.len()), (2 * results.study.rows[0].seeds.len() as u32, trained as usize));
+
+    let refused = |second: &str| {
+        let rows = rows.replace("{ method = \"pqr\", weight = 0.5 }", second);
+        folder.experiment(&with_rows(&rows)).expect_err(second).to_string()
+    };
+    assert!(refused("{ method = \"eval\", weight = 0.5 }").contains("must be another than eval"));
+    assert!(refused("{ method = \"pqr\", weight = 0.0 }").contains("must be above 0"));
+}
+
+/// A sweep of one set compares the settings.
+#[test]
+fn a_sweep_of_one_set_is_one_comparison() {
+    let text = with_sweep("l1 = [8, 16]").replace(", \"compact\"", "");
+    let experiment = ExperimentFolder::new().experiment(&text).expect("an experiment");
+    let rows: Vec<(&str, &str, &str)> =
+        experiment.rows.iter().map(|row| (row.label.as_str(), row.name.as_str(), row.group.as_str())).collect();
+    assert_eq!(rows, [("piece, l1 8", "piece, l1 8", ""), ("piece, l1 16", "piece, l1 16", "")]);
+}
+
 #[test]
 fn a_sweep_over_methods_replaces_the_rows_method() {
     let rows = "[[runs]]\nsets = [\"piece\"]\n";
