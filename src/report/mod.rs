@@ -25,7 +25,9 @@ mod verdict;
 mod write;
 
 #[cfg(test)]
-pub(crate) mod test_records;
+mod joined_tests;
+#[cfg(test)]
+mod test_records;
 #[cfg(test)]
 mod tests;
 

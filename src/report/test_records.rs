@@ -76,7 +76,7 @@ pub(super) fn results_of_sweep() -> Results {
 }
 
 /// The same as [`results`] with matches of every set against the first: of all seeds by eval, of none by pqr.
-pub(crate) fn results_with_matches() -> Results {
+pub(super) fn results_with_matches() -> Results {
     let mut results = results();
     for facts in &SETS[1..] {
         for seed in [Seed(1), Seed(2), Seed(3)] {

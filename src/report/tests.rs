@@ -289,21 +289,27 @@ fn folders_without_results_are_named() {
     assert!(broken.contains("runs.json: line 1, column 3"), "{broken}");
 }
 
-/// The committed report is what `fsbench report results/quickstart` makes of the committed records. PNG and Parquet
-/// files are not compared: their bytes may differ between versions of a library.
+/// The committed reports are what `fsbench report results/NAME` makes of the committed records. PNG and Parquet files are
+/// not compared: their bytes may differ between versions of a library.
 #[test]
-fn the_committed_report_is_up_to_date() {
-    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results/quickstart");
-    let results = Results::load(&committed).expect("results");
-    let made = folder();
-    let written = write(&Summary::of(&results), &results, made.path()).expect("written");
-    for path in written {
-        let name = path.strip_prefix(made.path()).expect("inside");
-        if name.extension().is_some_and(|ending| ending == "png" || ending == "parquet") {
-            continue;
+fn the_committed_reports_are_up_to_date() {
+    let folder_of_all = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+    let entries = std::fs::read_dir(folder_of_all).expect("results").map(|entry| entry.expect("listed").path());
+    let committed: Vec<_> = entries.filter(|path| path.join("study.json").is_file()).collect();
+    assert!(committed.iter().any(|path| path.ends_with("quickstart")), "{committed:?}");
+    for committed in committed {
+        let results = Results::load(&committed).expect("results");
+        let made = folder();
+        let written = write(&Summary::of(&results), &results, made.path()).expect("written");
+        for path in written {
+            let name = path.strip_prefix(made.path()).expect("inside");
+            if name.extension().is_some_and(|ending| ending == "png" || ending == "parquet") {
+                continue;
+            }
+            let old = std::fs::read(committed.join(name)).unwrap_or_default();
+            let is_same = old == std::fs::read(&path).expect("written");
+            let (name, folder) = (name.display(), committed.display());
+            assert!(is_same, "{name} is out of date: run `fsbench report {folder}`");
         }
-        let old = std::fs::read(committed.join(name)).unwrap_or_default();
-        let is_same = old == std::fs::read(&path).expect("written");
-        assert!(is_same, "{} is out of date: run `fsbench report results/quickstart`", name.display());
     }
 }
