@@ -21,7 +21,8 @@ pub struct Arguments {
     /// first]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Follow an experiment that runs: write the report again whenever there are new results, until all are there
+    /// Follow an experiment that runs: write the report again whenever there are new results, until no
+    /// training is missing
     #[arg(long, conflicts_with = "format")]
     watch: bool,
     /// Output format

@@ -17,11 +17,13 @@ use crate::report::{Diagram, Highlight, HighlightKind, diagrams_svg};
 
 /// Draw the active features of a position, or look into a network
 ///
-/// With a feature set and --fen: a diagram per block with the active features and, for a move, the added and removed ones.
-/// With a network: the weights of neurons along the axes of its features (--neuron, --best), or what each feature and
-/// piece of a position contributes to the score (--position). Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an arrow
-/// leads to the second square if the feature has one. Resting the pointer on a mark shows the feature's index and
+/// With a feature set and --fen: a diagram per block with the active features and, for a move, the added and removed
+/// ones. Each perspective has a row of diagrams, White's first. A feature is marked on the square of its piece; an
+/// arrow leads to the second square if the feature has one. Resting the pointer on a mark shows the feature's index and
 /// values.
+///
+/// With a network: the weights of neurons along the axes of its features (--neuron, --best), or what each feature and
+/// piece of a position contributes to the score (--position).
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A TOML file, the name of a shipped set, or an inline expression; or a network: a file or a run's folder

@@ -33,10 +33,10 @@ pub(super) fn check_name(name: &Spanned<String>) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(super) fn check_data(files: &[Spanned<String>]) -> Result<(), Problem> {
-    match files {
-        [] => Err(Problem { byte: 0, message: "data lists no file".into() }),
-        _ => Ok(()),
+pub(super) fn check_data(written: &Spanned<Vec<Spanned<String>>>) -> Result<(), Problem> {
+    match written.get_ref().is_empty() {
+        true => Err(Problem::at(written, "data lists no file".into())),
+        false => Ok(()),
     }
 }
 
@@ -78,9 +78,8 @@ pub(super) fn check_measures(
             .map_err(|message| Problem::at(measure, message))?;
     }
     if let Some(speed) = &measures.speed {
-        let SpeedMeasure { sets, methods, seeds, .. } = speed.get_ref();
-        let SpeedMeasure { positions, repetitions, seconds: turn, .. } = speed.get_ref();
-        check_timing(*positions, *repetitions, *turn)
+        let SpeedMeasure { sets, methods, seeds, positions, repetitions, seconds } = speed.get_ref();
+        check_timing(*positions, *repetitions, *seconds)
             .and_then(|()| check_selection(sets, methods, seeds, rows, all_seeds))
             .map_err(|message| Problem::at(speed, message))?;
     }

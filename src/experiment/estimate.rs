@@ -1,6 +1,6 @@
 //! What an experiment will take: steps, time, memory and disk, from short rehearsals of its trainings and matches.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -9,12 +9,11 @@ use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
 use super::match_settings::MatchMeasure;
 use super::plan::{PlanStep, PlannedMatch};
-use super::runner::{ExperimentMonitor, Runner, RunnerOptions};
+use super::runner::{ExperimentMonitor, Runner, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;
-use crate::record::{MatchKind, read_json};
-use crate::train::run_dir::OUTCOME;
+use crate::record::MatchKind;
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
@@ -72,7 +71,7 @@ struct Rehearsal {
     seconds: f64,
     validation_seconds: f64,
     disk_bytes: u64,
-    network: std::path::PathBuf,
+    network: PathBuf,
 }
 
 impl Runner<'_> {
@@ -158,11 +157,7 @@ impl Runner<'_> {
         };
         let network = |run: usize| {
             let rehearsed = rehearsals.iter().find(|rehearsal| self.is_same_row(rehearsal.run, run));
-            let finished = || {
-                let folder = self.run_folder(run);
-                read_json::<TrainOutcome>(&folder.join(OUTCOME)).map(|outcome| folder.join(outcome.network))
-            };
-            rehearsed.map_or_else(finished, |rehearsal| Ok(rehearsal.network.clone()))
+            rehearsed.map_or_else(|| self.network(run), |rehearsal| Ok(rehearsal.network.clone()))
         };
         let nodes = measure.nodes.or(measure.equal_cost);
         let settings =
@@ -200,31 +195,28 @@ impl Runner<'_> {
             let rehearsed: f64 = outcome.epochs.iter().map(|epoch| epoch.seconds).sum();
             f64::from(settings.epochs) * epoch + (seconds - rehearsed).max(0.0)
         };
-        let speed = self.experiment.measure.speed.clone().unwrap_or_default();
-        let speed_seconds = f64::from(speed.repetitions.unwrap_or(5))
-            * speed.seconds.unwrap_or(0.6)
-            * (Strategy::ALL.len() * (BackEnd::available().len() + 1)) as f64
-            * 5.0
-            / 3.0;
+        let speed = self.experiment.measure.speed.clone().unwrap_or_default().options();
+        // Each repetition times the whole evaluation and, for a third as long each, two parts of it.
+        let timings = Strategy::ALL.len() * (BackEnd::available().len() + 1);
+        let speed_seconds = f64::from(speed.repetitions) * speed.duration.as_secs_f64() * timings as f64 * 5.0 / 3.0;
         let equal_speed = self.experiment.equal_speed.clone().unwrap_or_default().options();
         // Some four widths, two networks.
         let width_seconds = f64::from(equal_speed.rounds) * equal_speed.duration.as_secs_f64() * 8.0;
         let pairs = self.experiment.matches.as_ref().map_or(0, MatchMeasure::pairs) as f64;
-        let mut stages = [("training", 0, 0.0), ("measures", 0, 0.0), ("matches", 0, 0.0)];
-        let mut add = |stage: usize, seconds: f64| {
-            stages[stage].1 += 1;
-            stages[stage].2 += seconds;
+        let step_seconds = |step: PlanStep| match step {
+            PlanStep::Train(run) => train_seconds(run),
+            PlanStep::Validation(run) => of_run(run).map_or(MEASURE_SECONDS, |own| own.validation_seconds),
+            PlanStep::Speed(_) => speed_seconds,
+            PlanStep::EqualSpeed(_) => width_seconds,
+            PlanStep::Updates(_) | PlanStep::Activity(_) | PlanStep::Error(_) => MEASURE_SECONDS,
+            PlanStep::Match(_) => pairs * seconds_per_pair.unwrap_or_default(),
         };
-        for step in pending {
-            match *step {
-                PlanStep::Train(run) => add(0, train_seconds(run)),
-                PlanStep::Validation(run) => add(1, of_run(run).map_or(MEASURE_SECONDS, |own| own.validation_seconds)),
-                PlanStep::Speed(_) => add(1, speed_seconds),
-                PlanStep::EqualSpeed(_) => add(1, width_seconds),
-                PlanStep::Updates(_) | PlanStep::Activity(_) | PlanStep::Error(_) => add(1, MEASURE_SECONDS),
-                PlanStep::Match(_) => add(2, pairs * seconds_per_pair.unwrap_or_default()),
-            }
-        }
+        let stage = |(stage, name): (Stage, &'static str)| {
+            let own: Vec<PlanStep> = pending.iter().copied().filter(|step| Stage::of(*step) == stage).collect();
+            StageEstimate { stage: name, steps: own.len(), seconds: own.iter().map(|step| step_seconds(*step)).sum() }
+        };
+        let stages = [(Stage::Training, "training"), (Stage::Measures, "measures"), (Stage::Matches, "matches")];
+        let stages: Vec<StageEstimate> = stages.into_iter().map(stage).filter(|stage| stage.steps > 0).collect();
         let trainings = |rehearsal: &Rehearsal| {
             let is_own =
                 |step: &&PlanStep| matches!(step, PlanStep::Train(run) if self.is_same_row(*run, rehearsal.run));
@@ -238,11 +230,6 @@ impl Runner<'_> {
             samples_per_second: samples_per_second(&rehearsal.outcome),
             seconds: train_seconds(rehearsal.run),
         };
-        let stages: Vec<StageEstimate> = stages
-            .into_iter()
-            .filter(|(_, steps, _)| *steps > 0)
-            .map(|(stage, steps, seconds)| StageEstimate { stage, steps, seconds })
-            .collect();
         RunEstimate {
             steps: self.plan.steps.len(),
             to_do: pending.len(),
@@ -263,8 +250,8 @@ impl Runner<'_> {
             let per_parameter = samples as f64 / outcome.parameters.max(1) as f64;
             if per_parameter < SAMPLES_PER_PARAMETER {
                 warnings.push(format!(
-                    "{set} has {} parameters and {samples} training samples, {per_parameter:.1} per parameter: it may learn \
-                     them by heart; take more data, a factor or a smaller l1",
+                    "{set} has {} parameters and {samples} training samples, {per_parameter:.1} per parameter: it may \
+                     learn them by heart; take more data, a factor or a smaller l1",
                     outcome.parameters
                 ));
             }

@@ -1,7 +1,6 @@
 //! Executes an experiment's steps in this process, with this program's own data sets, trainer and measures.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::equal_speed::EqualSpeedRequest;
 use super::executor::{
@@ -11,7 +10,7 @@ use super::executor::{
 use super::local_match;
 use super::spec::SpeedMeasure;
 use crate::features::FeatureSet;
-use crate::measure::{self, ErrorOptions, SpeedOptions};
+use crate::measure::{self, ErrorOptions};
 use crate::net::{NetFile, load_float};
 use crate::pipeline;
 use crate::record::{
@@ -79,13 +78,7 @@ impl Executor for LocalExecutor {
 
     fn speed(&mut self, request: &NetRequest, timing: &SpeedMeasure) -> Result<SpeedRecord, StepError> {
         let network = NetFile::load(&request.network)?;
-        let default = SpeedOptions::default();
-        let options = SpeedOptions {
-            repetitions: timing.repetitions.unwrap_or(default.repetitions),
-            duration: timing.seconds.map_or(default.duration, Duration::from_secs_f64),
-            positions: timing.positions.unwrap_or(default.positions),
-        };
-        let mut record = measure::speed(&network, &request.data, options, &mut |_| {})?.0;
+        let mut record = measure::speed(&network, &request.data, timing.options(), &mut |_| {})?.0;
         record.network = Some(short_name(&request.network));
         Ok(record)
     }

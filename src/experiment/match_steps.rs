@@ -44,7 +44,7 @@ impl Runner<'_> {
     }
 
     /// The quantised network of a finished run.
-    fn network(&self, run: usize) -> Result<PathBuf, ExperimentError> {
+    pub(super) fn network(&self, run: usize) -> Result<PathBuf, ExperimentError> {
         let folder = self.run_folder(run);
         let outcome: TrainOutcome = read_json(&folder.join(OUTCOME))?;
         Ok(folder.join(outcome.network))

@@ -203,17 +203,20 @@ impl Plan {
         self.steps.extend(steps.into_iter().filter_map(|(is_covered, step)| is_covered.then_some(step)));
     }
 
+    /// The run of a row with a seed, if the plan has it already.
+    fn run_of_row(&self, row: &ComparisonRow, seed: Seed) -> Option<usize> {
+        let key = RunKey { set: row.label.clone(), method: row.method, seed };
+        self.runs.iter().position(|run| run.key == key)
+    }
+
     /// Adds the speeds relative to the reference, of the first seed's networks, whose runs are in the plan already.
     fn add_equal_speeds(&mut self, experiment: &Experiment, seed: Seed) {
         let is_first = experiment.seeds.first() == Some(&seed);
         let Some(measure) = experiment.equal_speed.as_ref().filter(|_| is_first) else { return };
         for row in &experiment.rows {
             let reference = measure.reference_row(&experiment.rows, row).filter(|other| other.label != row.label);
-            let run_of = |row: &ComparisonRow| {
-                let key = RunKey { set: row.label.clone(), method: row.method, seed };
-                self.runs.iter().position(|run| run.key == key)
-            };
-            let (Some(run), Some(reference)) = (run_of(row), reference.and_then(run_of)) else { continue };
+            let reference = reference.and_then(|row| self.run_of_row(row, seed));
+            let (Some(run), Some(reference)) = (self.run_of_row(row, seed), reference) else { continue };
             self.steps.push(PlanStep::EqualSpeed(self.equal_speeds.len()));
             let is_search = measure.covers(&experiment.rows, row);
             self.equal_speeds.push(PlannedEqualSpeed { run, reference, is_search });
@@ -226,11 +229,8 @@ impl Plan {
         let kinds = [(measure.nodes, MatchKind::EqualNodes), (measure.equal_cost, MatchKind::EqualCost)];
         for row in &experiment.rows {
             let Some(opponent) = measure.opponent(row, &experiment.rows) else { continue };
-            let run_of = |row: &ComparisonRow| {
-                let key = RunKey { set: row.label.clone(), method: row.method, seed };
-                self.runs.iter().position(|run| run.key == key)
-            };
-            let (Some(run), Some(reference)) = (run_of(row), run_of(opponent)) else { continue };
+            let runs = [row, opponent].map(|row| self.run_of_row(row, seed));
+            let [Some(run), Some(reference)] = runs else { continue };
             for (_, kind) in kinds.iter().filter(|(nodes, _)| nodes.is_some()) {
                 self.steps.push(PlanStep::Match(self.matches.len()));
                 self.matches.push(PlannedMatch { run, reference, kind: *kind });
@@ -319,6 +319,18 @@ impl PlannedRun {
     }
 }
 
+/// The settings that a row overrides, and its second method, as results record them.
+fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
+    let mut overrides = serde_json::to_value(row.overrides.as_ref()).ok()?;
+    if let Some(second) = row.second {
+        if overrides.is_null() {
+            overrides = serde_json::json!({});
+        }
+        overrides["second"] = serde_json::to_value(second).ok()?;
+    }
+    Some(overrides).filter(|overrides| !overrides.is_null())
+}
+
 /// The plan as results record it, for the report.
 pub(super) fn study(experiment: &Experiment) -> Study {
     let row = |row: &ComparisonRow| PlannedRow {
@@ -327,7 +339,7 @@ pub(super) fn study(experiment: &Experiment) -> Study {
         seeds: experiment.seeds.clone(),
         definition: Some(row.set.get_ref().clone()).filter(|written| *written != row.name),
         group: Some(row.group.clone()).filter(|group| !group.is_empty()),
-        train: row.overrides.as_ref().and_then(|overrides| serde_json::to_value(overrides).ok()),
+        train: recorded_overrides(row),
     };
     let mut train = serde_json::to_value(&experiment.train).unwrap_or_default();
     train.as_object_mut().into_iter().for_each(|settings| settings.retain(|_, value| !value.is_null()));

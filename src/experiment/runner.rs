@@ -16,7 +16,7 @@ use super::network_links::{self, TrainedRun};
 use super::plan::{Plan, PlanStep, PlannedEqualSpeed, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
-use crate::data::{InputPath, Method};
+use crate::data::Method;
 use crate::pipeline::WeightedInput;
 use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
@@ -24,7 +24,7 @@ use crate::train::run_dir::{OUTCOME, VALIDATION};
 use crate::train::{EpochMetrics, TrainOutcome};
 
 /// A stage of an experiment, whose time is reported.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Data,
     Training,
@@ -32,12 +32,19 @@ pub(super) enum Stage {
     Matches,
 }
 
-/// The file whose games the networks are measured on.
-fn source(inputs: &[WeightedInput]) -> &Path {
-    match inputs.first().map(|input| &input.origin) {
-        Some(InputPath::File(path)) => path,
-        _ => Path::new(""),
+impl Stage {
+    pub(super) const fn of(step: PlanStep) -> Stage {
+        match step {
+            PlanStep::Train(_) => Stage::Training,
+            PlanStep::Match(_) => Stage::Matches,
+            _ => Stage::Measures,
+        }
     }
+}
+
+/// The file whose games the networks are measured on.
+fn source(inputs: &[WeightedInput]) -> PathBuf {
+    inputs.first().map(|input| input.origin.path()).unwrap_or_default()
 }
 
 /// How to run an experiment.
@@ -265,7 +272,7 @@ impl<'a> Runner<'a> {
             PlanStep::Updates(set) => {
                 let games = self.experiment.measure.updates.as_ref().and_then(|measure| measure.games);
                 let request = &self.plan.sets[set].request;
-                let record = self.executor.updates(request, source(&self.inputs), games).map_err(failed)?;
+                let record = self.executor.updates(request, &source(&self.inputs), games).map_err(failed)?;
                 self.store.put("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
@@ -288,11 +295,10 @@ impl<'a> Runner<'a> {
             }
             PlanStep::EqualSpeed(index) => {
                 let PlannedEqualSpeed { run, reference, is_search } = self.plan.equal_speeds[index];
-                let [network, reference] = [self.net_request(run, None)?, self.net_request(reference, None)?];
                 let request = EqualSpeedRequest {
-                    network: &network.network,
-                    reference: &reference.network,
-                    data: &network.data,
+                    network: &self.network(run)?,
+                    reference: &self.network(reference)?,
+                    data: &source(&self.inputs),
                     is_search,
                     options: self.experiment.equal_speed.clone().unwrap_or_default().options(),
                 };
@@ -357,7 +363,7 @@ impl<'a> Runner<'a> {
         Ok(NetRequest {
             network: folder.join(outcome.network),
             weights: folder.join(outcome.weights),
-            data: source(&self.inputs).to_path_buf(),
+            data: source(&self.inputs),
             games,
         })
     }
@@ -381,19 +387,11 @@ impl TrainingMonitor for MonitorAdapter<'_> {
 
 /// Number and total time of the steps done so far: trainings, matches and measures.
 #[derive(Default)]
-struct StepTimes([(u32, Duration); 3]);
+struct StepTimes(BTreeMap<Stage, (u32, Duration)>);
 
 impl StepTimes {
-    const fn kind(step: PlanStep) -> usize {
-        match step {
-            PlanStep::Train(_) => 0,
-            PlanStep::Match(_) => 1,
-            _ => 2,
-        }
-    }
-
     fn add(&mut self, step: PlanStep, time: Duration) {
-        let (steps, total) = &mut self.0[StepTimes::kind(step)];
+        let (steps, total) = self.0.entry(Stage::of(step)).or_default();
         *steps += 1;
         *total += time;
     }
@@ -401,8 +399,8 @@ impl StepTimes {
     /// Time that `steps` will take; `None` if no step of one of their kinds is done yet.
     fn estimate(&self, steps: &[PlanStep]) -> Option<Duration> {
         let mean = |step: &PlanStep| {
-            let (done, total) = self.0[StepTimes::kind(*step)];
-            (done > 0).then(|| total / done)
+            let (done, total) = *self.0.get(&Stage::of(*step))?;
+            Some(total / done)
         };
         steps.iter().map(mean).sum()
     }

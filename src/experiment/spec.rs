@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -12,6 +13,7 @@ use super::equal_speed::EqualSpeedMeasure;
 use super::match_settings::MatchMeasure;
 use crate::data::{Method, Needs, ScoreUnit};
 use crate::features::{FeatureError, expression_with_files, is_name};
+use crate::measure::SpeedOptions;
 use crate::pipeline::BuildOptions;
 use crate::pipeline::build::{Filter, PerGame};
 use crate::pipeline::{WeightedInput, split_weight};
@@ -197,6 +199,18 @@ pub struct SpeedMeasure {
     pub seconds: Option<f64>,
 }
 
+impl SpeedMeasure {
+    #[must_use]
+    pub fn options(&self) -> SpeedOptions {
+        let default = SpeedOptions::default();
+        SpeedOptions {
+            repetitions: self.repetitions.unwrap_or(default.repetitions),
+            duration: self.seconds.map_or(default.duration, Duration::from_secs_f64),
+            positions: self.positions.unwrap_or(default.positions),
+        }
+    }
+}
+
 impl Experiment {
     /// Where a value is written in the file.
     #[must_use]
@@ -223,17 +237,17 @@ impl Experiment {
     /// When a file exists in none of these folders or a weight is out of range.
     pub fn inputs(&self) -> Result<Vec<WeightedInput>, ExperimentError> {
         let input = |written: &Spanned<String>| {
-            let whole = self.existing(written);
-            let (name, weight) = match (&whole, split_weight(written.get_ref())) {
-                (Ok(_), _) => {
-                    return whole.map(|path| WeightedInput { unit: self.from_unit, ..WeightedInput::file(&path) });
+            let (path, weight) = match self.existing(written) {
+                Ok(path) => (path, 1.0),
+                // What is no file's name may end in a weight.
+                Err(_) => {
+                    let at = self.location_of(written);
+                    let split = split_weight(written.get_ref());
+                    let (name, weight) =
+                        split.map_err(|error| ExperimentError::Spec { at, message: error.to_string() })?;
+                    (self.existing(&Spanned::new(written.span(), name.to_owned()))?, weight)
                 }
-                (Err(_), split) => split.map_err(|error| ExperimentError::Spec {
-                    at: self.location_of(written),
-                    message: error.to_string(),
-                })?,
             };
-            let path = self.existing(&Spanned::new(written.span(), name.to_owned()))?;
             Ok(WeightedInput { weight, unit: self.from_unit, ..WeightedInput::file(&path) })
         };
         self.data.iter().map(input).collect()
@@ -248,8 +262,8 @@ impl Experiment {
             .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
     }
 
-    /// The path of the network that a row's runs begin with, found as the files of [`Experiment::inputs`]; of a run's folder, its
-    /// best network.
+    /// The path of the network that a row's runs begin with, found as the files of [`Experiment::inputs`]; of a run's
+    /// folder, its best network.
     ///
     /// # Errors
     /// When there is no such network in either folder.
@@ -266,8 +280,8 @@ impl Experiment {
         }
     }
 
-    /// The path of the book of `[match]`, found as the files of [`Experiment::inputs`]; `None` for the openings that come with
-    /// fsbench.
+    /// The path of the book of `[match]`, found as the files of [`Experiment::inputs`]; `None` for the openings that come
+    /// with fsbench.
     ///
     /// # Errors
     /// When the book exists in neither folder.

@@ -28,7 +28,7 @@ struct TomlFile {
     #[serde(default)]
     about: String,
     /// One file stands here as a list of one.
-    data: Vec<Spanned<String>>,
+    data: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     from_unit: Option<Spanned<String>>,
     #[serde(default = "default_dataset")]
@@ -155,9 +155,12 @@ impl Experiment {
         let MeasureTables { updates, activity, error, speed } = parsed.measure;
         Ok(Experiment {
             file: file.to_path_buf(),
-            name: scale.into_iter().fold(parsed.name.into_inner(), |name, scale| format!("{name}-{scale}")),
+            name: match scale {
+                None => parsed.name.into_inner(),
+                Some(scale) => format!("{}-{scale}", parsed.name.get_ref()),
+            },
             about: parsed.about,
-            data: parsed.data,
+            data: parsed.data.into_inner(),
             from_unit,
             dataset: parsed.dataset.into_inner(),
             published: parsed.published.map(Spanned::into_inner),

@@ -4,7 +4,7 @@ use crate::chess::{Board, Perspective, Square};
 
 use super::reference;
 use super::set::{Block, FeatureSet};
-use super::spec::{AxisSpec, BlockSpec, FactorKind, FactorSpec, ProductSpec, Property};
+use super::spec::{AxisSpec, BlockSpec, ENEMY_KING, FactorKind, FactorSpec, OWN_KING, ProductSpec, Property};
 use super::syntax::value_name;
 
 /// An active feature and one binding that yields it.
@@ -47,9 +47,6 @@ impl FeatureSet {
         Some(FeatureText { block: block.name.clone(), values: values(&spec.product, element) })
     }
 }
-
-/// The first slots of a block are the kings'.
-const KING_SLOTS: usize = 2;
 
 /// A value of an axis: one coordinate of a feature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -96,31 +93,24 @@ fn coordinates(product: &ProductSpec, element: u32, found: &mut Vec<AxisValue>) 
         let (place, of_king) = match &factor.kind {
             FactorKind::Reserved => continue,
             FactorKind::Sum(products) => {
-                let mut first = 0;
-                for product in products {
-                    if element - first < product.size {
-                        coordinates(product, element - first, found);
-                        break;
-                    }
-                    first += product.size;
+                if let Some((product, element)) = summand(products, element) {
+                    coordinates(product, element, found);
                 }
                 continue;
             }
             FactorKind::Axis(axis) => {
-                let plain = axis.domain.as_ref().map_or(element, |domain| domain[element as usize]);
+                let plain = plain_value(axis, element);
                 let place = match axis.property {
                     Property::Square => Place::Square(plain),
                     Property::File => Place::File(plain),
                     Property::Rank => Place::Rank(plain),
                     _ => Place::Other(element),
                 };
-                (place, axis.slot < KING_SLOTS)
+                (place, [OWN_KING, ENEMY_KING].contains(&axis.slot))
             }
             FactorKind::Difference(..) | FactorKind::Count(_) => (Place::Other(element), false),
         };
-        let text = value(factor, element);
-        let value = text.rsplit(" = ").next().unwrap_or_default().to_owned();
-        found.push(AxisValue { axis: factor.name.clone(), value, place, of_king });
+        found.push(AxisValue { axis: factor.name.clone(), value: value_text(factor, element), place, of_king });
     }
 }
 
@@ -146,25 +136,35 @@ fn values(product: &ProductSpec, element: u32) -> String {
 
 fn value(factor: &FactorSpec, element: u32) -> String {
     match &factor.kind {
-        FactorKind::Axis(axis) => format!("{} = {}", factor.name, axis_value(axis, element)),
-        FactorKind::Difference(left, _) => {
-            format!("{} = {}", factor.name, i64::from(element) - i64::from(left.size()) + 1)
-        }
-        FactorKind::Reserved | FactorKind::Count(_) => format!("{} = {element}", factor.name),
+        FactorKind::Sum(_) => value_text(factor, element),
+        _ => format!("{} = {}", factor.name, value_text(factor, element)),
+    }
+}
+
+/// An element of a factor without the factor's name; of a sum, the values of its summand.
+fn value_text(factor: &FactorSpec, element: u32) -> String {
+    match &factor.kind {
+        FactorKind::Axis(axis) => value_name(&axis.property.kind(), plain_value(axis, element)),
+        FactorKind::Difference(left, _) => (i64::from(element) - i64::from(left.size()) + 1).to_string(),
+        FactorKind::Reserved | FactorKind::Count(_) => element.to_string(),
         FactorKind::Sum(products) => {
-            let mut offset = 0;
-            for product in products {
-                if element - offset < product.size {
-                    return values(product, element - offset);
-                }
-                offset += product.size;
-            }
-            String::new()
+            summand(products, element).map_or_else(String::new, |(product, element)| values(product, element))
         }
     }
 }
 
-fn axis_value(axis: &AxisSpec, element: u32) -> String {
-    let plain = axis.domain.as_ref().map_or(element, |domain| domain[element as usize]);
-    value_name(&axis.property.kind(), plain)
+/// The product that an element of a sum belongs to, and its element there.
+fn summand(products: &[ProductSpec], mut element: u32) -> Option<(&ProductSpec, u32)> {
+    for product in products {
+        if element < product.size {
+            return Some((product, element));
+        }
+        element -= product.size;
+    }
+    None
+}
+
+/// The property's own value, before the domain renumbered it.
+fn plain_value(axis: &AxisSpec, element: u32) -> u32 {
+    axis.domain.as_ref().map_or(element, |domain| domain[element as usize])
 }

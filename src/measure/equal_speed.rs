@@ -63,7 +63,7 @@ pub fn equal_speed(
         widths.add(WidthSpeed { l1, speed: race.ratio(&race.network.net.with_l1(l1))? });
         next = widths.next();
     }
-    Ok(race.record(widths.0))
+    Ok(race.record(widths.tried))
 }
 
 /// The speed of `network` as it is, relative to `reference`; both arranged, in turns, as in [`equal_speed`].
@@ -210,21 +210,24 @@ fn nearest_width(width: f64) -> usize {
 }
 
 /// A search for the width at which the ratio of speeds is 1.
-struct WidthSearch(Vec<WidthSpeed>, f64);
+struct WidthSearch {
+    tried: Vec<WidthSpeed>,
+    tolerance: f64,
+}
 
 impl WidthSearch {
     const fn new(tolerance: f64) -> WidthSearch {
-        WidthSearch(Vec::new(), tolerance)
+        WidthSearch { tried: Vec::new(), tolerance }
     }
 
     fn add(&mut self, tried: WidthSpeed) {
-        self.0.push(tried);
+        self.tried.push(tried);
     }
 
     /// The next width to time: where a straight line through the evaluation times of two widths, which enclose the
     /// reference's if there are such, meets it. `None` if the search is at its end.
     fn next(&self) -> Option<usize> {
-        let WidthSearch(tried, tolerance) = self;
+        let WidthSearch { tried, tolerance } = self;
         let is_equal = |width: &WidthSpeed| (width.speed.ratio - 1.0).abs() <= *tolerance;
         if tried.len() >= MOST_TRIES || tried.iter().any(is_equal) {
             return None;
@@ -275,12 +278,12 @@ mod tests {
         let mut next = Some(start);
         while let Some(l1) = next {
             assert!(l1.is_multiple_of(WIDTH_STEP) && (WIDTH_STEP..=MAX_WIDTH).contains(&l1), "{l1}");
-            assert!(search.0.iter().all(|tried| tried.l1 != l1), "{l1} again");
+            assert!(search.tried.iter().all(|tried| tried.l1 != l1), "{l1} again");
             search.add(WidthSpeed { l1, speed: SpeedRatio { ratio: ratio(l1), low: 0.0, high: 9.0 } });
             next = search.next();
         }
-        let closest = search.0.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("tried");
-        (closest.l1, search.0.len())
+        let closest = search.tried.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("tried");
+        (closest.l1, search.tried.len())
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::MeasureError;
 use super::loss::LossOptions;
-use super::loss::tally::{Mean, Tally};
+use super::tally::{Mean, Tally};
 use crate::chess::{Board, Color, Perspective};
 use crate::data::formats::{SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, ScoreUnit};

@@ -21,6 +21,7 @@ mod lines;
 mod loss;
 mod neuron;
 mod speed;
+mod tally;
 mod updates;
 mod validation;
 

@@ -201,12 +201,13 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
     let set = file.origin.feature_set()?;
     let (board, turn) = (position.board(), position.turn());
     let net = &file.net;
-    let score = Active::of(&set, board).score(net, turn);
+    let active = Active::of(&set, board);
+    let score = active.score(net, turn);
     let mut features = Vec::new();
-    for (pov, perspective) in [(Perspective::White, "white"), (Perspective::Black, "black")] {
-        for index in Active::of(&set, board).0[usize::from(pov == Perspective::Black)].clone() {
-            let mut without = Active::of(&set, board);
-            without.0[usize::from(pov == Perspective::Black)].retain(|other| *other != index);
+    for (side, perspective) in ["white", "black"].into_iter().enumerate() {
+        for &index in &active.features[side] {
+            let mut without = active.clone();
+            without.features[side].retain(|other| *other != index);
             let text = set.describe(index);
             let (block, values) = text.map(|text| (text.block, text.values)).unwrap_or_default();
             let contribution = score - without.score(net, turn);
@@ -226,8 +227,14 @@ pub fn contributions(file: &NetFile, position: &impl Position, fen: &str) -> Res
     Ok(PositionRecord { fen: fen.to_owned(), score, features, pieces })
 }
 
-/// The active features of both perspectives, White's first.
-struct Active([Vec<u32>; 2], usize);
+/// What a network sees of a position.
+#[derive(Clone)]
+struct Active {
+    /// The active features of both perspectives, White's first.
+    features: [Vec<u32>; 2],
+    /// Pieces on the board.
+    pieces: usize,
+}
 
 impl Active {
     fn of(set: &FeatureSet, board: &Board) -> Active {
@@ -236,12 +243,12 @@ impl Active {
             set.encoder().encode(board, pov, &mut active);
             active
         };
-        Active([Perspective::White, Perspective::Black].map(encode), board.occupied().count())
+        Active { features: Perspective::ALL.map(encode), pieces: board.occupied().count() }
     }
 
     /// In centipawns, from the side to move's view.
     fn score(&self, net: &QuantNet, turn: Color) -> f64 {
-        let Active([white, black], pieces) = self;
+        let Active { features: [white, black], pieces } = self;
         let (stm, nstm) = if turn.is_white() { (white, black) } else { (black, white) };
         let raw = forward_integer(net, net.shape.buckets.of(*pieces), stm, nstm).sum();
         f64::from(net.scheme.internal_score(raw)) * 100.0 / f64::from(net.scheme.pawn_value)

@@ -3,13 +3,11 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::loss::checked;
 use super::progress::MeasureProgress;
-use super::{Data, Failure, Format, FormatHints, failure, table};
+use super::{Failure, Format, FormatHints, ScoredData, failure, note_skipped_samples, table};
 use crate::cli::net::load;
-use crate::cli::score_unit::note_assumed;
 use crate::cli::{print_json, refuse_existing};
-use crate::data::ScoreUnit;
-use crate::data::formats::{self, score_unit};
 use crate::measure::{DEFAULT_SAMPLES, ImportanceOptions, LossOptions, importance};
 use crate::output;
 use crate::record::{AxisImportance, ImportanceRecord, Rise, RowGroup};
@@ -17,11 +15,11 @@ use crate::train::EvalLoss;
 
 /// Measure what the blocks, the values of axes and the rows of a network's features are worth
 ///
-/// The rise of the loss when all rows of a group are replaced by their mean row: the network then sees that a feature of
-/// the group is active, but not which. Also counts the rows that are never active in the data, and those whose removal
-/// changes no position's score by more than --tolerance; --keep writes the others as a list for the `select` key of a
-/// definition. The loss is that of `measure loss`; 95% intervals take games as independent, or samples if the format has
-/// no games.
+/// The rise of the loss when all rows of a group are replaced by their mean row: the network then sees that a feature
+/// of the group is active, but not which. Also counts the rows that are never active in the data, and those whose
+/// removal changes no position's score by more than --tolerance; --keep writes the others as a list for the `select`
+/// key of a definition. The loss is that of `measure loss`; 95% intervals take games as independent, or samples if the
+/// format has no games.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// A network file, run folder, checkpoint or Stockfish .nnue file; with --bullet, a raw bullet file
@@ -29,14 +27,7 @@ pub struct Arguments {
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
-    data: Data,
-    /// Format of the data [default: detected by content and name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
-    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else
-    /// cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
+    data: ScoredData,
     /// Use about N samples, evenly spread over the data
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
     positions: u64,
@@ -63,9 +54,7 @@ pub struct Arguments {
 const LISTED: usize = 12;
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(problem) = arguments.loss.problem() {
-        return Err(Failure::Request(anyhow::anyhow!(problem)));
-    }
+    let loss = checked(arguments.loss)?;
     if !(arguments.tolerance.is_finite() && arguments.tolerance >= 0.0) {
         return Err(Failure::Request(anyhow::anyhow!("--tolerance must be 0 or more centipawns")));
     }
@@ -73,13 +62,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         refuse_existing(keep, arguments.force)?;
     }
     let data = arguments.data.path()?;
-    note_assumed(&data, score_unit(&data, arguments.from, arguments.from_unit).map_err(Failure::request)?);
     let file = load(&arguments.net, &arguments.hints)?.file;
     let options = ImportanceOptions {
         loss: LossOptions {
-            loss: arguments.loss,
-            format: arguments.from,
-            unit: arguments.from_unit,
+            loss,
+            format: arguments.data.from,
+            unit: arguments.data.from_unit,
             limit: Some(arguments.positions),
         },
         epsilon: arguments.tolerance,
@@ -88,9 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut show = |done, all| progress.show(Some((done, all)), "groups of rows");
     let found = importance(&file, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
-    if found.skipped.total() > 0 {
-        note!("note: skipped {} broken samples", found.skipped.total());
-    }
+    note_skipped_samples(&found.skipped);
     if let Some(keep) = &arguments.keep {
         let lines: String = found.kept.iter().map(|row| format!("{row}\n")).collect();
         output::write(keep, lines.as_bytes()).map_err(Failure::work)?;

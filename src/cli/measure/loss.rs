@@ -6,12 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::progress::MeasureProgress;
-use super::{Data, Failure, Format, FormatHints, failure, table};
+use super::{Failure, Format, FormatHints, ScoredData, failure, note_skipped_samples, table};
 use crate::cli::net::load_unquantised;
 use crate::cli::print_json;
-use crate::cli::score_unit::note_assumed;
-use crate::data::ScoreUnit;
-use crate::data::formats::{self, score_unit};
 use crate::measure::{LossOptions, LossProgress, loss};
 use crate::record::{Cluster, LossPair, LossRecord, SubsetLoss};
 use crate::train::{EvalLoss, LossForm};
@@ -24,8 +21,8 @@ use crate::train::{EvalLoss, LossForm};
 /// best.safetensors) uses its float output. The 95% intervals take games as independent, or samples if the format has
 /// no games. --format json: data{path, format, score_unit, samples, without_target, games}, loss{…},
 /// clusters (game or sample), networks[{network, arithmetic, name, identity, loss, interval, by{pieces, ply, material,
-/// score, king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss, interval}]
-/// in `by`.
+/// score, king, kings}}] and pairs[{first, second, difference, interval, by{…}}], with lists [{part, samples, loss,
+/// interval}] in `by`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Network files, run folders, checkpoints or Stockfish .nnue files; with --bullet, also raw bullet files
@@ -34,14 +31,7 @@ pub struct Arguments {
     #[command(flatten)]
     hints: FormatHints,
     #[command(flatten)]
-    data: Data,
-    /// Format of the data [default: detected by content and name]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    from: Option<formats::Format>,
-    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else
-    /// cp]
-    #[arg(long, value_name = "UNIT")]
-    from_unit: Option<ScoreUnit>,
+    data: ScoredData,
     /// Read only the first N samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     positions: Option<u64>,
@@ -52,26 +42,23 @@ pub struct Arguments {
     format: Format,
 }
 
-impl Arguments {
-    fn eval_loss(&self) -> Result<EvalLoss, Failure> {
-        let (loss, effective) = (self.loss, self.loss.effective());
-        let options = [
-            ("--lambda", loss.lambda != effective.lambda),
-            ("--power", loss.power != effective.power),
-            ("--score-scale", loss.score_scale != effective.score_scale),
-            ("--output-scale", loss.output_scale != effective.output_scale),
-            ("--epsilon", loss.epsilon != effective.epsilon),
-        ];
-        let without_effect = options.into_iter().find_map(|(name, has_none)| has_none.then_some(name));
-        let problem = match (loss.lambda_end, without_effect) {
-            (Some(_), _) => Some("--lambda-end has no effect: a measurement has no epochs; remove it".into()),
-            (None, Some(name)) => {
-                Some(format!("{name} has no effect on the loss {}; remove it", value_name(&loss.form)))
-            }
-            (None, None) => loss.problem(),
-        };
-        problem.map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
-    }
+/// The loss of the command line, without options that have no effect on a measurement.
+pub(super) fn checked(loss: EvalLoss) -> Result<EvalLoss, Failure> {
+    let effective = loss.effective();
+    let options = [
+        ("--lambda", loss.lambda != effective.lambda),
+        ("--power", loss.power != effective.power),
+        ("--score-scale", loss.score_scale != effective.score_scale),
+        ("--output-scale", loss.output_scale != effective.output_scale),
+        ("--epsilon", loss.epsilon != effective.epsilon),
+    ];
+    let without_effect = options.into_iter().find_map(|(name, has_none)| has_none.then_some(name));
+    let problem = match (loss.lambda_end, without_effect) {
+        (Some(_), _) => Some("--lambda-end has no effect: a measurement has no epochs; remove it".into()),
+        (None, Some(name)) => Some(format!("{name} has no effect on the loss {}; remove it", value_name(&loss.form))),
+        (None, None) => loss.problem(),
+    };
+    problem.map_or(Ok(loss), |problem| Err(Failure::Request(anyhow::anyhow!(problem))))
 }
 
 /// The word of the command line for a loss.
@@ -81,11 +68,10 @@ fn value_name(form: &LossForm) -> String {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = arguments.data.path()?;
-    note_assumed(&data, score_unit(&data, arguments.from, arguments.from_unit).map_err(Failure::request)?);
     let options = LossOptions {
-        loss: arguments.eval_loss()?,
-        format: arguments.from,
-        unit: arguments.from_unit,
+        loss: checked(arguments.loss)?,
+        format: arguments.data.from,
+        unit: arguments.data.from_unit,
         limit: arguments.positions,
     };
     let mut progress = MeasureProgress::new();
@@ -101,10 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let (record, skipped) = loss(&networks, &data, &options, &mut show).map_err(failure)?;
     drop(progress);
-    if skipped.total() > 0 {
-        note!("note: skipped {} broken samples", skipped.total());
-        skipped.examples.iter().for_each(|example| note!("note: {example}"));
-    }
+    note_skipped_samples(&skipped);
     match arguments.format {
         Format::Text => Ok(outln!("{}", text(&record))?),
         Format::Json => print_json(&record),

@@ -8,11 +8,16 @@ mod progress;
 mod speed;
 mod updates;
 
+use std::path::PathBuf;
+
 use super::net::{FormatHints, NetArgument};
 use super::print::{percent, table};
 use super::sample::Data;
+use super::score_unit::note_assumed;
 use super::threads::Threads;
 use super::{Failure, Format, print_json};
+use crate::data::ScoreUnit;
+use crate::data::formats::{self, SkippedSamples, score_unit};
 use crate::measure::{MeasureError, ReadSummary};
 
 /// Measure feature sets and networks on games
@@ -61,10 +66,36 @@ pub(super) fn note_skipped(summary: &ReadSummary) {
         note!("note: skipped {} broken games", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
     }
-    let skipped = &summary.skipped_samples;
+    note_skipped_samples(&summary.skipped_samples);
+}
+
+fn note_skipped_samples(skipped: &SkippedSamples) {
     if skipped.total() > 0 {
         note!("note: skipped {} broken samples", skipped.total());
         skipped.examples.iter().for_each(|example| note!("note: {example}"));
+    }
+}
+
+/// Samples with scores, and the unit of these.
+#[derive(Debug, clap::Args)]
+struct ScoredData {
+    #[command(flatten)]
+    data: Data,
+    /// Format of the data [default: detected by content and name]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<formats::Format>,
+    /// Unit of the scores, if the file does not store it: cp, or internal:PAWN [default: internal:208 for binpack, else
+    /// cp]
+    #[arg(long, value_name = "UNIT")]
+    from_unit: Option<ScoreUnit>,
+}
+
+impl ScoredData {
+    /// The data file. Notes on stderr if the unit of its scores is assumed.
+    fn path(&self) -> Result<PathBuf, Failure> {
+        let data = self.data.path()?;
+        note_assumed(&data, score_unit(&data, self.from, self.from_unit).map_err(Failure::request)?);
+        Ok(data)
     }
 }
 

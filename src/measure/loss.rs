@@ -1,13 +1,11 @@
 //! The loss of existing networks on samples: over all samples, by class of sample, and between networks.
 
-pub(super) mod tally;
-
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use self::tally::{Mean, Tally};
 use super::MeasureError;
+use super::tally::{Mean, Tally};
 use crate::chess::{Board, Color, Perspective};
 use crate::data::formats::{Format, SampleReader, SkippedSamples, UnitConversion, convert_score};
 use crate::data::{GameResult, Record, SampleContext, ScoreUnit};

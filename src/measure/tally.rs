@@ -7,27 +7,27 @@ use crate::statistics::{CONFIDENCE, student_t_quantile};
 /// Sums of several networks' losses: per class (class 0 is all samples) and cluster, the number of samples and the sum
 /// of each network. Clusters are merged into [`Cluster::MAX_GROUPS`] groups, which are independent if the clusters are
 /// (random groups; Wolter, Introduction to Variance Estimation, chapter 2).
-pub(in super::super) struct Tally {
+pub(super) struct Tally {
     networks: usize,
     /// [class][group][1 + networks]
     sums: Vec<f64>,
 }
 
 /// A mean with the half-width of its 95% interval.
-pub(in super::super) struct Mean {
+pub(super) struct Mean {
     pub samples: u64,
     pub mean: f64,
     pub interval: Option<f64>,
 }
 
 impl Tally {
-    pub(in super::super) fn new(networks: usize) -> Tally {
+    pub(super) fn new(networks: usize) -> Tally {
         let classes = 1 + BREAKDOWNS.iter().map(|breakdown| breakdown.classes.len()).sum::<usize>();
         Tally { networks, sums: vec![0.0; classes * Cluster::MAX_GROUPS * (1 + networks)] }
     }
 
     /// The classes of a sample, starting with class 0.
-    pub(in super::super) fn classes(sample: &SampleContext<'_>) -> impl Iterator<Item = usize> {
+    pub(super) fn classes(sample: &SampleContext<'_>) -> impl Iterator<Item = usize> {
         let mut first = 1;
         let classes = BREAKDOWNS.iter().zip(sample.classes()).filter_map(move |(breakdown, class)| {
             let class = class.map(|class| first + class);
@@ -38,7 +38,7 @@ impl Tally {
     }
 
     /// Adds a sample to one of its classes: its cluster's number and each network's loss.
-    pub(in super::super) fn add(&mut self, cluster: u64, class: usize, losses: &[f64]) {
+    pub(super) fn add(&mut self, cluster: u64, class: usize, losses: &[f64]) {
         let group = (cluster % Cluster::MAX_GROUPS as u64) as usize;
         let width = 1 + self.networks;
         let sums = &mut self.sums[(class * Cluster::MAX_GROUPS + group) * width..][..width];
@@ -47,12 +47,12 @@ impl Tally {
     }
 
     /// The mean over all samples of `value`, a linear function of the networks' losses.
-    pub(in super::super) fn mean(&self, value: impl Fn(&[f64]) -> f64) -> Mean {
+    pub(super) fn mean(&self, value: impl Fn(&[f64]) -> f64) -> Mean {
         self.mean_of_class(0, value)
     }
 
     /// [`Tally::mean`] by class.
-    pub(in super::super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> LossBreakdown {
+    pub(super) fn by_class(&self, value: impl Fn(&[f64]) -> f64) -> LossBreakdown {
         let mut first = 1;
         let [pieces, ply, material, score, king, kings] = BREAKDOWNS.each_ref().map(|breakdown| {
             let classes = breakdown.classes.iter().enumerate();
