@@ -3,7 +3,7 @@
 
 use toml::Spanned;
 
-use super::spec::{ComparisonRow, Dataset, NetMeasure, SetMeasure, SpeedMeasure};
+use super::spec::{ComparisonRow, Dataset, DatasetOptions, NetMeasure, SetMeasure, SpeedMeasure};
 use super::toml_file::MeasureTables;
 use crate::data::Method;
 use crate::record::Published;
@@ -53,9 +53,18 @@ pub(super) fn check_seeds(written: &Spanned<Vec<Seed>>) -> Result<(), Problem> {
 
 pub(super) fn check_dataset(written: &Spanned<Dataset>) -> Result<(), Problem> {
     let Dataset { eval, pqr } = written.get_ref();
-    match [eval, pqr].iter().any(|options| options.per_game == Some(0)) {
-        true => Err(Problem::at(written, "per_game must be at least 1 (leave it out for all samples)".into())),
-        false => Ok(()),
+    [eval, pqr].into_iter().try_for_each(check_dataset_options).map_err(|message| Problem::at(written, message))
+}
+
+pub(super) fn check_dataset_options(options: &DatasetOptions) -> Result<(), String> {
+    match options {
+        DatasetOptions { per_game: Some(0), .. } => {
+            Err("per_game must be at least 1 (leave it out for all samples)".into())
+        }
+        DatasetOptions { min_moves_quantile: Some(quantile), .. } if !(0.0..1.0).contains(quantile) => {
+            Err(format!("min_moves_quantile must lie between 0 and 1, 1 excluded, not {quantile}"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -67,7 +67,7 @@ fn named(name: &str, l1: usize) -> String {
     format!("{name}, l1 {l1}")
 }
 
-/// Checks the table's numbers, and that every method with several rows has the reference.
+/// Checks the table's numbers, that every method with several rows has the reference, and that no row's width is fixed.
 pub(super) fn check_equal_speed(
     table: &Spanned<EqualSpeedMeasure>,
     rows: &[ComparisonRow],
@@ -79,6 +79,10 @@ pub(super) fn check_equal_speed(
         return problem(
             "[equal_speed] and [sweep] cannot stand together: one or the other decides on the settings".into(),
         );
+    }
+    if let Some(start) = rows.iter().find_map(|row| Some(row.start.as_ref()?.written())) {
+        let message = "[equal_speed] and start cannot stand together: a network's neurons have one width".to_owned();
+        return Err(Problem::at(start, message));
     }
     if !measure.tolerance.is_none_or(|tolerance| tolerance > 0.0 && tolerance <= 0.5) {
         return problem("tolerance must lie between 0 and 0.5, as in 0.03".into());

@@ -116,7 +116,7 @@ impl Runner<'_> {
             }
             let name = format!("rehearsing the {}", self.plan.describe(*step));
             monitor.step(rehearsals.len() + 1, self.experiment.rows.len(), &name, None);
-            let mut config: TrainConfig = self.config(run)?;
+            let mut config: TrainConfig = self.config(run);
             let all = config.settings.epoch_samples.unwrap_or(u64::MAX);
             config.settings.epochs = 2;
             config.settings.epoch_samples = Some(all.min(BATCHES * config.settings.batch_size as u64));

@@ -62,7 +62,7 @@ impl Runner<'_> {
             let second = config.second.map(|second| SecondMethod { data: PathBuf::new(), ..second });
             TrainConfig { data: PathBuf::new(), set: String::new(), start: None, second, ..config }
         };
-        let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run)?);
+        let is_same = without_paths(outcome.config.clone()) == without_paths(self.config(run));
         if !is_same || outcome.best_epoch.is_none() {
             return Ok(false);
         }

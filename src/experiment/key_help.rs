@@ -174,6 +174,11 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         &[
             ("min_ply", "20 (pqr: 0)", "the first ply whose position is used"),
             ("min_moves", "0 (pqr: 2)", "smallest number of legal moves of a position"),
+            (
+                "min_moves_quantile",
+                "none",
+                "leaves out positions with fewer legal moves than this quantile of all positions at the same ply, as 0.25",
+            ),
             ("per_game", "all", "largest number of samples per game"),
             ("filter", "\"none\"", "\"none\" or \"quiet\""),
             ("seed", "0", "seed of the choice of samples"),
@@ -192,10 +197,16 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
             ),
             ("start", "random weights", "network to begin with, on the set or a coarser one: a file or a run's folder"),
             (
+                "start_row",
+                "none",
+                "an earlier row: each seed's run begins with that row's network; {set} stands for the set's name",
+            ),
+            (
                 "second",
                 "none",
                 "another method, learned in the same steps, with its weight in the loss: { method = \"pqr\", weight = 0.5 }",
             ),
+            ("dataset", "", "keys of [dataset.METHOD] for these rows' samples, as in { min_ply = 30 }"),
             ("train", "", "settings of these rows that override the shared ones, as in { l1 = 128 }"),
         ],
     ),
@@ -243,6 +254,11 @@ const WRITTEN_TABLES: &[WrittenTable] = &[
         "Elo of every network against the reference set's network of its method and seed; nodes, equal_cost or both",
         &[
             ("reference", "each method's first", "label or name of the set that the others play"),
+            (
+                "reference_method",
+                "the row's own",
+                "method of the reference: networks of all methods play those of this one",
+            ),
             ("sets", "all", "names or labels"),
             ("methods", "all", "play only networks of these methods"),
             ("seeds", "all", "play only networks of these training seeds"),

@@ -16,6 +16,8 @@ use crate::units::Seed;
 pub struct MatchMeasure {
     /// Label or name of the set that the others play; `None` = each method's first.
     pub reference: Option<Spanned<String>>,
+    /// Method of the reference; `None` = that of the row that plays it.
+    pub reference_method: Option<Method>,
     pub sets: Option<Vec<String>>,
     pub methods: Option<Vec<Method>>,
     pub seeds: Option<Vec<Seed>>,
@@ -44,6 +46,7 @@ impl Default for MatchMeasure {
     fn default() -> MatchMeasure {
         MatchMeasure {
             reference: None,
+            reference_method: None,
             sets: None,
             methods: None,
             seeds: None,
@@ -78,7 +81,8 @@ impl MatchMeasure {
     pub(super) fn opponent<'a>(&self, row: &ComparisonRow, rows: &'a [ComparisonRow]) -> Option<&'a ComparisonRow> {
         let is_covered = self.covers_method(row.method)
             && self.sets.as_ref().is_none_or(|sets| sets.iter().any(|name| row.is_called(name)));
-        self.reference_row(rows, row).filter(|reference| is_covered && reference.label != row.label)
+        let is_other = |other: &ComparisonRow| (&other.label, other.method) != (&row.label, row.method);
+        self.reference_row(rows, row).filter(|reference| is_covered && is_other(reference))
     }
 
     fn covers_method(&self, method: Method) -> bool {
@@ -89,10 +93,11 @@ impl MatchMeasure {
         self.seeds.as_ref().is_none_or(|seeds| seeds.contains(&seed))
     }
 
-    /// The row that `row` plays: of the same method and, unless the reference is one row's whole label, of the same
+    /// The row that `row` plays: of the same method, unless another is given, and, unless the reference is one row's whole label, of the same
     /// group. `None` if no such row is called `reference`.
     fn reference_row<'a>(&self, rows: &'a [ComparisonRow], row: &ComparisonRow) -> Option<&'a ComparisonRow> {
-        let of_method = rows.iter().filter(|other| other.method == row.method);
+        let method = self.reference_method.unwrap_or(row.method);
+        let of_method = rows.iter().filter(move |other| other.method == method);
         let mut of_group = of_method.clone().filter(|other| other.group == row.group);
         match &self.reference {
             None => of_group.next(),
@@ -165,7 +170,7 @@ fn check_reference(measure: &MatchMeasure, rows: &[ComparisonRow]) -> Result<(),
     match without {
         Some(row) => problem(format!(
             "no run by {} uses the set '{name}': name the methods that play in `methods`",
-            row.method.name()
+            measure.reference_method.unwrap_or(row.method).name()
         )),
         None => Ok(()),
     }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::ExperimentError;
 use super::executor::{Executor, ResolvedSet};
-use super::spec::{ComparisonRow, Experiment, NetMeasure, RowSecond};
+use super::spec::{ComparisonRow, DatasetOptions, Experiment, NetMeasure, RowSecond, RowStart};
 use crate::data::{Method, content_hash};
+use crate::pipeline::BuildOptions;
 use crate::record::{MatchKind, PlannedRow, RunKey, Study};
 use crate::train::{SecondMethod, TrainConfig, TrainSettings};
 use crate::units::Seed;
@@ -30,17 +31,21 @@ pub struct PlannedRun {
     pub key: RunKey,
     /// Index into [`Plan::sets`].
     pub set: usize,
-    pub start: Option<StartNetwork>,
+    /// Index into [`Plan::datasets`], as `second_data`.
+    pub data: usize,
+    pub second_data: Option<usize>,
+    pub start: Option<PlannedStart>,
     pub second: Option<RowSecond>,
     pub settings: TrainSettings,
 }
 
 /// The network that a run begins with.
 #[derive(Clone, Debug)]
-pub struct StartNetwork {
-    pub path: PathBuf,
-    /// Hash of the file's contents.
-    pub hash: String,
+pub enum PlannedStart {
+    /// A file, with the hash of its contents.
+    Network { path: PathBuf, hash: String },
+    /// The best network of an earlier run: an index into [`Plan::runs`].
+    Run(usize),
 }
 
 /// A match of the experiment: a run's network against that of the reference set, of the same method and seed.
@@ -80,6 +85,8 @@ pub enum PlanStep {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub sets: Vec<PlannedSet>,
+    /// The samples of all runs, those of second methods last.
+    pub datasets: Vec<BuildOptions>,
     pub runs: Vec<PlannedRun>,
     pub matches: Vec<PlannedMatch>,
     pub equal_speeds: Vec<PlannedEqualSpeed>,
@@ -94,37 +101,27 @@ impl Plan {
     /// When a set cannot be resolved or `[measure]` names a set without runs.
     pub fn new(experiment: &Experiment, executor: &dyn Executor) -> Result<Plan, ExperimentError> {
         let sets = resolve_sets(experiment, executor)?;
-        let mut plan =
-            Plan { sets, runs: Vec::new(), matches: Vec::new(), equal_speeds: Vec::new(), steps: Vec::new() };
+        let (datasets, matches, equal_speeds) = (datasets(experiment), Vec::new(), Vec::new());
+        let mut plan = Plan { sets, datasets, runs: Vec::new(), matches, equal_speeds, steps: Vec::new() };
         plan.add_updates(experiment);
-        let starts: Vec<Option<StartNetwork>> =
-            experiment.rows.iter().map(|row| start_network(experiment, row)).collect::<Result<_, _>>()?;
         for &seed in &experiment.seeds {
-            for (row, start) in experiment.rows.iter().zip(&starts) {
+            for row in &experiment.rows {
                 let key = RunKey { set: row.label.clone(), method: row.method, seed };
                 let set = plan.sets.iter().position(|set| set.label == key.set).unwrap_or_default();
-                let (start, settings) = (start.clone(), row.settings.clone());
-                plan.runs.push(PlannedRun { key, set, start, second: row.second, settings });
+                let samples = |method| {
+                    let options = experiment.dataset_options(row, method);
+                    plan.datasets.iter().position(|other| *other == options)
+                };
+                let data = samples(row.method).unwrap_or_default();
+                let second_data = row.second.and_then(|second| samples(second.method));
+                let (start, settings) = (plan.start(experiment, row, seed)?, row.settings.clone());
+                plan.runs.push(PlannedRun { key, set, data, second_data, start, second: row.second, settings });
                 plan.add_run_steps(experiment, plan.runs.len() - 1);
             }
             plan.add_equal_speeds(experiment, seed);
             plan.add_matches(experiment, seed);
         }
         Ok(plan)
-    }
-
-    /// The methods of the runs, in the order of the rows; second methods last.
-    #[must_use]
-    pub fn methods(&self) -> Vec<Method> {
-        let mut methods = Vec::new();
-        let firsts = self.runs.iter().map(|run| run.key.method);
-        let seconds = self.runs.iter().filter_map(|run| Some(run.second?.method));
-        for method in firsts.chain(seconds) {
-            if !methods.contains(&method) {
-                methods.push(method);
-            }
-        }
-        methods
     }
 
     /// The run of a step; of updates, the first of their set.
@@ -205,8 +202,34 @@ impl Plan {
 
     /// The run of a row with a seed, if the plan has it already.
     fn run_of_row(&self, row: &ComparisonRow, seed: Seed) -> Option<usize> {
-        let key = RunKey { set: row.label.clone(), method: row.method, seed };
-        self.runs.iter().position(|run| run.key == key)
+        self.run_with(&RunKey { set: row.label.clone(), method: row.method, seed })
+    }
+
+    fn run_with(&self, key: &RunKey) -> Option<usize> {
+        self.runs.iter().position(|run| run.key == *key)
+    }
+
+    /// What the run of a row with a seed begins with. The rows before it are in the plan already.
+    fn start(
+        &self,
+        experiment: &Experiment,
+        row: &ComparisonRow,
+        seed: Seed,
+    ) -> Result<Option<PlannedStart>, ExperimentError> {
+        match &row.start {
+            None => Ok(None),
+            Some(RowStart::Row { label, method, .. }) => {
+                Ok(self.run_with(&RunKey { set: label.clone(), method: *method, seed }).map(PlannedStart::Run))
+            }
+            Some(RowStart::Network(written)) => {
+                let path = experiment.start_path(written)?;
+                let at = || experiment.location_of(written);
+                let failed =
+                    |error: crate::data::DataError| ExperimentError::Spec { at: at(), message: error.to_string() };
+                let hash = content_hash(&path).map_err(failed)?;
+                Ok(Some(PlannedStart::Network { path, hash }))
+            }
+        }
     }
 
     /// Adds the speeds relative to the reference, of the first seed's networks, whose runs are in the plan already.
@@ -264,14 +287,6 @@ impl PlannedSet {
     }
 }
 
-fn start_network(experiment: &Experiment, row: &ComparisonRow) -> Result<Option<StartNetwork>, ExperimentError> {
-    let (Some(written), Some(path)) = (&row.start, experiment.start_path(row)?) else { return Ok(None) };
-    match content_hash(&path) {
-        Ok(hash) => Ok(Some(StartNetwork { path, hash })),
-        Err(error) => Err(ExperimentError::Spec { at: experiment.location_of(written), message: error.to_string() }),
-    }
-}
-
 /// Whether a measure covers a run; `None` covers all.
 fn covers(key: &RunKey, methods: Option<&Vec<Method>>, seeds: Option<&Vec<Seed>>) -> bool {
     methods.is_none_or(|methods| methods.contains(&key.method)) && seeds.is_none_or(|seeds| seeds.contains(&key.seed))
@@ -303,11 +318,11 @@ fn resolve_sets(experiment: &Experiment, executor: &dyn Executor) -> Result<Vec<
 }
 
 impl PlannedRun {
-    /// The trainer's configuration of this run, with the data of its method and of a second one.
+    /// The trainer's configuration of this run, with the data of its method and of a second one. What the run begins with
+    /// is left to the caller.
     pub(super) fn config(&self, set: &PlannedSet, data: PathBuf, second_data: PathBuf) -> TrainConfig {
         let config = TrainConfig::new(set.request.clone(), data, self.key.method, self.settings.clone());
         // Without shared settings that have no effect on this run: changing one must not train it again.
-        let (start, start_hash) = self.start.as_ref().map(|start| (start.path.clone(), start.hash.clone())).unzip();
         let second = self.second.map(|RowSecond { method, weight }| SecondMethod {
             method,
             data: second_data,
@@ -315,20 +330,38 @@ impl PlannedRun {
             read_mode: config.read_mode,
             weight,
         });
-        TrainConfig { seed: self.key.seed, start, start_hash, second, ..config }.effective()
+        TrainConfig { seed: self.key.seed, second, ..config }.effective()
     }
 }
 
-/// The settings that a row overrides, and its second method, as results record them.
-fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
-    let mut overrides = serde_json::to_value(row.overrides.as_ref()).ok()?;
-    if let Some(second) = row.second {
-        if overrides.is_null() {
-            overrides = serde_json::json!({});
+/// The samples of all rows, in the order of the rows; those of second methods last.
+fn datasets(experiment: &Experiment) -> Vec<BuildOptions> {
+    let mut datasets = Vec::new();
+    let firsts = experiment.rows.iter().map(|row| (row, row.method));
+    let seconds = experiment.rows.iter().filter_map(|row| Some((row, row.second?.method)));
+    for (row, method) in firsts.chain(seconds) {
+        let options = experiment.dataset_options(row, method);
+        if !datasets.contains(&options) {
+            datasets.push(options);
         }
-        overrides["second"] = serde_json::to_value(second).ok()?;
     }
-    Some(overrides).filter(|overrides| !overrides.is_null())
+    datasets
+}
+
+/// The settings that a row overrides, its samples, its second method and what it begins with, as results record them.
+fn recorded_overrides(row: &ComparisonRow) -> Option<serde_json::Value> {
+    let written = serde_json::to_value(row.overrides.as_ref()).ok()?;
+    let mut overrides = written.as_object().cloned().unwrap_or_default();
+    if row.dataset != DatasetOptions::default() {
+        overrides.insert(PlannedRow::DATASET.into(), serde_json::to_value(row.dataset).ok()?);
+    }
+    if let Some(second) = row.second {
+        overrides.insert("second".into(), serde_json::to_value(second).ok()?);
+    }
+    if let Some(start) = &row.start {
+        overrides.insert("start".into(), start.written().get_ref().clone().into());
+    }
+    (written.is_object() || !overrides.is_empty()).then_some(overrides.into())
 }
 
 /// The plan as results record it, for the report.

@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::ExperimentError;
-use super::executor::PreparedData;
-use super::plan::{PlanStep, PlannedEqualSpeed, PlannedRun};
+use super::plan::{PlanStep, PlannedEqualSpeed, PlannedRun, PlannedStart};
 use super::result_store::ResultKey;
 use super::runner::Runner;
 use super::spec::NetMeasure;
-use crate::data::{Method, ScoreUnit};
+use crate::data::{Method, ScoreUnit, content_hash};
 use crate::record::{RunKey, machine, to_file_name_char};
-use crate::train::TrainConfig;
+use crate::train::{TrainConfig, run_dir};
 
 impl Runner<'_> {
     pub(super) fn key(&self, step: PlanStep) -> ResultKey {
@@ -52,7 +50,7 @@ impl Runner<'_> {
 
     pub(super) fn run_key(&self, run: &PlannedRun) -> ResultKey {
         let set = &self.plan.sets[run.set];
-        let data = self.data.get(&run.key.method);
+        let data = self.data.get(run.data);
         let hash = data.map(|data| data.hash.as_str());
         // The unit belongs to the key because the same numbers are other scores in another unit. Centipawns are left
         // out, which keeps the keys of results from before other units existed.
@@ -63,10 +61,14 @@ impl Runner<'_> {
         if config.set.ends_with(".toml") {
             config.set = String::new();
         }
-        // And the network that the run begins with by its hash.
-        config.start = None;
+        config.start_hash = match &run.start {
+            None => None,
+            Some(PlannedStart::Network { hash, .. }) => Some(hash.clone()),
+            // Known before the other run is trained.
+            Some(PlannedStart::Run(other)) => Some(self.run_key(&self.plan.runs[*other]).to_string()),
+        };
         let resolved = &set.resolved;
-        let second = run.second.and_then(|second| self.data.get(&second.method));
+        let second = run.second_data.and_then(|second| self.data.get(second));
         match second {
             None => {
                 ResultKey::of("run", &json!([in_hashed_order(&config), resolved.identity, resolved.definition, hash]))
@@ -78,18 +80,27 @@ impl Runner<'_> {
         }
     }
 
-    /// Hash of the first method's samples, which stands for the games.
+    /// Hash of the first row's samples, which stands for the games.
     fn data_hash(&self) -> Option<&str> {
-        let first = self.plan.methods().into_iter().next()?;
-        self.data.get(&first).map(|data| data.hash.as_str())
+        self.data.first().map(|data| data.hash.as_str())
     }
 
-    pub(super) fn config(&self, run: usize) -> Result<TrainConfig, ExperimentError> {
+    /// The trainer's configuration of a run. `start` is empty if the other run that it begins with is not done.
+    pub(super) fn config(&self, run: usize) -> TrainConfig {
         let planned = &self.plan.runs[run];
-        let data = self.data_of(planned.key.method)?;
-        let second =
-            planned.second.map(|second| self.data_of(second.method).map(|data| data.path.clone())).transpose()?;
-        Ok(planned.config(&self.plan.sets[planned.set], data.path.clone(), second.unwrap_or_default()))
+        let path = |data: usize| self.data.get(data).map(|data| data.path.clone()).unwrap_or_default();
+        let (data, second) = (path(planned.data), planned.second_data.map(path).unwrap_or_default());
+        let config = planned.config(&self.plan.sets[planned.set], data, second);
+        let (start, start_hash) = match &planned.start {
+            None => (None, None),
+            Some(PlannedStart::Network { path, hash }) => (Some(path.clone()), Some(hash.clone())),
+            Some(PlannedStart::Run(other)) => {
+                let path = run_dir::weights(&self.run_folder(*other), false).ok();
+                let hash = path.as_deref().and_then(|path| content_hash(path).ok());
+                (path, hash)
+            }
+        };
+        TrainConfig { start, start_hash, ..config }
     }
 
     /// The run's folder: `WORK/METHOD-SET-seedN-KEY`. It has no label, so that experiments with equal runs share them.
@@ -98,13 +109,6 @@ impl Runner<'_> {
         let set: String = self.plan.sets[run.set].written.chars().take(40).map(to_file_name_char).collect();
         let RunKey { method, seed, .. } = &run.key;
         self.options.work.join(format!("{}-{set}-seed{}-{}", method.name(), seed.0, self.run_key(run)))
-    }
-
-    fn data_of(&self, method: Method) -> Result<&PreparedData, ExperimentError> {
-        self.data.get(&method).ok_or_else(|| ExperimentError::Step {
-            step: "the data".into(),
-            source: format!("no samples for the method {method:?}").into(),
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs an experiment's steps in order, skips those whose results are stored, and keeps the results folder up to date.
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,10 +13,9 @@ use super::equal_speed::EqualSpeedRequest;
 use super::executor::{DataRequest, Executor, MatchSetup, NetRequest, PreparedData, TrainRequest, TrainingMonitor};
 use super::kept_runs::UsedRuns;
 use super::network_links::{self, TrainedRun};
-use super::plan::{Plan, PlanStep, PlannedEqualSpeed, study};
+use super::plan::{Plan, PlanStep, PlannedEqualSpeed, PlannedStart, study};
 use super::result_store::{ResultKey, ResultStore};
 use super::spec::Experiment;
-use crate::data::Method;
 use crate::pipeline::WeightedInput;
 use crate::play::MatchProgress;
 use crate::record::{Environment, Machine, MatchResult, Results, StageSeconds, Timestamp, machine, read_json};
@@ -105,7 +104,8 @@ pub struct Runner<'a> {
     pub(super) plan: Plan,
     /// The data; measures read the first file.
     inputs: Vec<WeightedInput>,
-    pub(super) data: HashMap<Method, PreparedData>,
+    /// The samples, as [`Plan::datasets`] lists them.
+    pub(super) data: Vec<PreparedData>,
     /// The book of the matches; `None` = the openings that come with fsbench.
     pub(super) openings: Option<PathBuf>,
     /// `None` without matches.
@@ -169,7 +169,7 @@ impl<'a> Runner<'a> {
         let lock = lock(&options.work)?;
         let results = empty_results(experiment, &plan);
         let store = ResultStore::new(&options.work.join("finished"));
-        let (data, seconds, newest) = (HashMap::new(), BTreeMap::new(), None);
+        let (data, seconds, newest) = (Vec::new(), BTreeMap::new(), None);
         let mut runner = Runner {
             experiment,
             executor,
@@ -188,10 +188,10 @@ impl<'a> Runner<'a> {
         Ok((runner, lock))
     }
 
-    /// Opens or builds the samples of every method.
+    /// Opens or builds the samples of all runs.
     fn prepare_data(&mut self) -> Result<(), ExperimentError> {
-        for method in self.plan.methods() {
-            let request = DataRequest { inputs: self.inputs.clone(), options: self.experiment.dataset_options(method) };
+        for options in self.plan.datasets.clone() {
+            let request = DataRequest { inputs: self.inputs.clone(), options };
             let begun = Instant::now();
             let data = self
                 .executor
@@ -203,7 +203,7 @@ impl<'a> Runner<'a> {
                 None => self.store.put("data", &key, begun.elapsed().as_secs_f64(), ())?,
             };
             self.note_seconds(&key, Stage::Data, stored.seconds);
-            self.data.insert(method, data);
+            self.data.push(data);
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl<'a> Runner<'a> {
                 self.store.put("updates", &key, seconds(), record)?;
             }
             PlanStep::Validation(run) => {
-                let (config, folder) = (self.config(run)?, self.run_folder(run));
+                let (config, folder) = (self.config(run), self.run_folder(run));
                 let request = TrainRequest { config: &config, folder };
                 let record = self.executor.validation(&request).map_err(failed)?;
                 // The losses come first: a record without them is not finished.
@@ -317,8 +317,13 @@ impl<'a> Runner<'a> {
 
     fn train(&mut self, run: usize, monitor: &mut dyn ExperimentMonitor) -> Result<(), ExperimentError> {
         let step = PlanStep::Train(run);
-        let (config, folder) = (self.config(run)?, self.run_folder(run));
+        let (config, folder) = (self.config(run), self.run_folder(run));
         let name = self.plan.describe(step);
+        if let (Some(PlannedStart::Run(other)), None) = (&self.plan.runs[run].start, &config.start) {
+            let other = self.plan.describe(PlanStep::Train(*other));
+            let source = format!("it begins with the network of the {other}, which is not done").into();
+            return Err(ExperimentError::Step { step: name, source });
+        }
         monitor.resumable_begins();
         let mut adapter = MonitorAdapter { monitor: &mut *monitor, epochs: config.settings.epochs };
         let outcome = self.executor.train(&TrainRequest { config: &config, folder: folder.clone() }, &mut adapter);

@@ -87,13 +87,32 @@ pub struct ComparisonRow {
     /// The set as written: a name, a path or an expression.
     pub set: Spanned<String>,
     pub method: Method,
-    /// The network that the row's runs begin with, as written; `None` = random weights.
-    pub start: Option<Spanned<String>>,
+    /// What the row's runs begin with; `None` = random weights.
+    pub start: Option<RowStart>,
     /// A second method, learned in the same steps.
     pub second: Option<RowSecond>,
     pub settings: TrainSettings,
+    /// Which positions the samples of the row's (first) method have, where it differs from the method's others.
+    pub dataset: DatasetOptions,
     /// The settings that the row overrides, the swept ones among them.
     pub overrides: Option<toml::Table>,
+}
+
+/// The network that a row's runs begin with.
+#[derive(Clone, Debug)]
+pub enum RowStart {
+    /// A file or the folder of a run, as written.
+    Network(Spanned<String>),
+    /// The network of an earlier row, of the same seed.
+    Row { written: Spanned<String>, label: String, method: Method },
+}
+
+impl RowStart {
+    pub(super) const fn written(&self) -> &Spanned<String> {
+        match self {
+            RowStart::Network(written) | RowStart::Row { written, .. } => written,
+        }
+    }
 }
 
 /// The second method of a row: each step minimises the loss of the first + weight · that of the second.
@@ -106,49 +125,75 @@ pub struct RowSecond {
 
 impl ComparisonRow {
     /// The methods of the row's runs.
-    pub(super) fn methods(&self) -> Vec<Method> {
-        std::iter::once(self.method).chain(self.second.map(|second| second.method)).collect()
+    fn methods(&self) -> impl Iterator<Item = Method> {
+        std::iter::once(self.method).chain(self.second.map(|second| second.method))
     }
 }
 
 /// `[dataset]`: which positions of the games become samples, by method.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dataset {
     pub eval: DatasetOptions,
     pub pqr: DatasetOptions,
 }
 
-/// `[dataset.eval]` or `[dataset.pqr]`. A missing key has the method's default.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// `[dataset.eval]` or `[dataset.pqr]`, or the `dataset` of `[[runs]]`. A missing key has the method's default; in
+/// `[[runs]]`, the value of the method's table.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatasetOptions {
     /// The first ply whose position is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ply: Option<u16>,
     /// Smallest number of legal moves of a position.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_moves: Option<u16>,
+    /// Leaves out positions with fewer legal moves than this quantile of all positions at the same ply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_moves_quantile: Option<f64>,
     /// Largest number of samples per game, drawn by `seed`; `None` = all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_game: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
 }
 
 impl Dataset {
-    /// The method's build options, with the experiment's overrides.
-    #[must_use]
-    pub fn options(&self, method: Method) -> BuildOptions {
-        let written = match method {
+    const fn of(&self, method: Method) -> DatasetOptions {
+        match method {
             Method::Eval => self.eval,
             Method::Pqr => self.pqr,
-        };
+        }
+    }
+}
+
+impl DatasetOptions {
+    /// These options, and those of `base` where these have none.
+    fn or(self, base: DatasetOptions) -> DatasetOptions {
+        DatasetOptions {
+            min_ply: self.min_ply.or(base.min_ply),
+            min_moves: self.min_moves.or(base.min_moves),
+            min_moves_quantile: self.min_moves_quantile.or(base.min_moves_quantile),
+            per_game: self.per_game.or(base.per_game),
+            filter: self.filter.or(base.filter),
+            seed: self.seed.or(base.seed),
+        }
+    }
+
+    /// The method's build options with these overrides.
+    fn build_options(self, method: Method) -> BuildOptions {
         let default = BuildOptions::new(method);
         BuildOptions {
             method,
-            seed: written.seed.unwrap_or(default.seed),
-            per_game: written.per_game.map_or(default.per_game, PerGame::AtMost),
-            min_ply: written.min_ply.unwrap_or(default.min_ply),
-            filter: written.filter.unwrap_or(default.filter),
-            min_moves: written.min_moves.unwrap_or(default.min_moves),
+            seed: self.seed.unwrap_or(default.seed),
+            per_game: self.per_game.map_or(default.per_game, PerGame::AtMost),
+            min_ply: self.min_ply.unwrap_or(default.min_ply),
+            filter: self.filter.unwrap_or(default.filter),
+            min_moves: self.min_moves.unwrap_or(default.min_moves),
+            min_moves_quantile: self.min_moves_quantile.or(default.min_moves_quantile),
             ..default
         }
     }
@@ -218,16 +263,21 @@ impl Experiment {
         Location::of_byte(&self.file, &self.text, value.span().start)
     }
 
-    /// The build options of a method's data set: the experiment's options, and the scores or results that the rows' λ
-    /// need.
+    /// The build options of a row's samples for one of its methods: the method's options, the row's, and the scores or
+    /// results that λ needs in all rows of the same samples.
     #[must_use]
-    pub fn dataset_options(&self, method: Method) -> BuildOptions {
-        let rows = self.rows.iter().filter(|row| row.methods().contains(&method));
-        let mut needs = rows.map(|row| row.settings.eval_loss.needs());
+    pub fn dataset_options(&self, row: &ComparisonRow, method: Method) -> BuildOptions {
+        let of = |row: &ComparisonRow| match row.method == method {
+            true => row.dataset.or(self.dataset.of(method)),
+            false => self.dataset.of(method),
+        };
+        let own = of(row);
+        let same = self.rows.iter().filter(|other| other.methods().any(|other| other == method) && of(other) == own);
+        let mut needs = same.map(|row| row.settings.eval_loss.needs());
         let first = needs.next().unwrap_or_default();
         let common = if needs.all(|other| other == first) { first } else { Needs::Any };
         let needs = if method == Method::Eval { common } else { Needs::default() };
-        BuildOptions { needs, ..self.dataset.options(method) }
+        BuildOptions { needs, ..own.build_options(method) }
     }
 
     /// The data files, each relative to the experiment's folder, the current folder or `$FSBENCH_DATA`, the first
@@ -262,20 +312,19 @@ impl Experiment {
             .ok_or_else(|| ExperimentError::NoFile { at: self.location_of(file), path: written.to_path_buf() })
     }
 
-    /// The path of the network that a row's runs begin with, found as the files of [`Experiment::inputs`]; of a run's
-    /// folder, its best network.
+    /// The path of a network to begin with, found as the files of [`Experiment::inputs`]; of a run's folder, its best
+    /// network.
     ///
     /// # Errors
     /// When there is no such network in either folder.
-    pub fn start_path(&self, row: &ComparisonRow) -> Result<Option<PathBuf>, ExperimentError> {
-        let Some(written) = &row.start else { return Ok(None) };
+    pub fn start_path(&self, written: &Spanned<String>) -> Result<PathBuf, ExperimentError> {
         let path = Path::new(written.get_ref());
         let beside = self.folder().join(path);
         match [beside.as_path(), path].into_iter().find(|path| path.is_dir()) {
-            None => self.existing(written).map(Some),
+            None => self.existing(written),
             Some(folder) => {
                 let missing = |_| ExperimentError::NoFile { at: self.location_of(written), path: folder.to_path_buf() };
-                run_dir::weights(folder, false).map(Some).map_err(missing)
+                run_dir::weights(folder, false).map_err(missing)
             }
         }
     }

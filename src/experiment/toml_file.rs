@@ -7,12 +7,15 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::ExperimentError;
-use super::checks::{Problem, check_data, check_dataset, check_measures, check_name, check_published, check_seeds};
+use super::checks::{
+    Problem, check_data, check_dataset, check_dataset_options, check_measures, check_name, check_published, check_seeds,
+};
 use super::equal_speed::{EqualSpeedMeasure, check_equal_speed};
 use super::match_settings::{MatchMeasure, check_matches};
 use super::scale::apply_scale;
 use super::spec::{
-    ComparisonRow, Dataset, Experiment, Location, Measures, NetMeasure, RowSecond, SetMeasure, SpeedMeasure,
+    ComparisonRow, Dataset, DatasetOptions, Experiment, Location, Measures, NetMeasure, RowSecond, RowStart,
+    SetMeasure, SpeedMeasure,
 };
 use super::sweep::{MOST_RUNS, Sweep, SweepPoint};
 use crate::data::{Method, ScoreUnit};
@@ -81,8 +84,13 @@ struct RunsTable {
     label: Option<Spanned<String>>,
     /// The network that the rows' runs begin with: a file, or the folder of a run.
     start: Option<Spanned<String>>,
+    /// The earlier row whose network the rows' runs begin with; `{set}` stands for the set's name.
+    start_row: Option<Spanned<String>>,
     /// A second method, learned in the same steps.
     second: Option<Spanned<RowSecond>>,
+    /// Which positions the rows' samples have, over the method's table.
+    #[serde(default)]
+    dataset: Option<Spanned<DatasetOptions>>,
     /// Settings that override the shared ones.
     #[serde(default)]
     train: Option<Spanned<toml::Table>>,
@@ -262,6 +270,13 @@ impl RunsTable {
         let method = self.method_at(point).map_err(problem)?;
         let overrides = point.overrides(self.train.as_ref().map(Spanned::get_ref)).map_err(problem)?;
         let second = self.checked_second(method)?;
+        let dataset = match &self.dataset {
+            None => DatasetOptions::default(),
+            Some(written) => {
+                check_dataset_options(written.get_ref()).map_err(|message| Problem::at(written, message))?;
+                *written.get_ref()
+            }
+        };
         let methods: Vec<Method> = std::iter::once(method).chain(second.map(|second| second.method)).collect();
         let settings = match &overrides {
             None => shared.clone(),
@@ -272,11 +287,37 @@ impl RunsTable {
             let name = self.label(set)?;
             let label = if group.is_empty() { name.clone() } else { format!("{name}, {group}") };
             self.check_label(&label, set, method, rows)?;
+            let start = self.start(set, &group, rows)?;
             let (set, settings, overrides, group) = (set.clone(), settings.clone(), overrides.clone(), group.clone());
-            let start = self.start.clone();
-            rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, overrides });
+            rows.push(ComparisonRow { label, name, group, set, method, start, second, settings, dataset, overrides });
         }
         Ok(())
+    }
+
+    /// What the runs of `set`'s row in `group` begin with; `rows` are those before it.
+    fn start(&self, set: &Spanned<String>, group: &str, rows: &[ComparisonRow]) -> Result<Option<RowStart>, Problem> {
+        let Some(written) = &self.start_row else { return Ok(self.start.clone().map(RowStart::Network)) };
+        if self.start.is_some() {
+            return Err(Problem::at(written, "start and start_row cannot stand together: a run begins once".into()));
+        }
+        let name = written.get_ref().replace(SET_PLACEHOLDER, set.get_ref());
+        let is_called = |row: &&ComparisonRow| row.is_called(&name);
+        let found = rows.iter().filter(is_called).find(|row| row.group == group);
+        match found.or_else(|| rows.iter().filter(is_called).find(|row| row.group.is_empty())) {
+            Some(row) => Ok(Some(RowStart::Row {
+                written: Spanned::new(written.span(), name),
+                label: row.label.clone(),
+                method: row.method,
+            })),
+            None => {
+                let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+                let message = match labels[..] {
+                    [] => format!("start_row: no row stands before this one, so none is called '{name}'"),
+                    _ => format!("start_row: no earlier row is called '{name}'; there are {}", labels.join(", ")),
+                };
+                Err(Problem::at(written, message))
+            }
+        }
     }
 
     /// The second method, which must be another than the first.

@@ -61,6 +61,16 @@ pub struct PlannedRow {
 }
 
 impl PlannedRow {
+    /// The key in `train` of samples that differ from the method's others.
+    pub const DATASET: &str = "dataset";
+
+    /// Whether two rows of a method have the same samples.
+    #[must_use]
+    pub fn has_samples_of(&self, other: &PlannedRow) -> bool {
+        let dataset = |row: &PlannedRow| row.train.as_ref().and_then(|train| train.get(Self::DATASET)).cloned();
+        dataset(self) == dataset(other)
+    }
+
     /// The label without the swept settings.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,6 +1,6 @@
 //! The figures of `dataset stats`.
 
-use super::figures::{Chart, Figure, Series, SeriesStyle, exact};
+use super::figures::{Chart, Figure, Series, SeriesStyle, SetColors, exact};
 use crate::record::{DatasetStats, Histogram};
 use crate::statistics::Estimate;
 
@@ -26,7 +26,7 @@ pub fn dataset_figures(stats: &DatasetStats) -> Vec<Figure> {
 }
 
 fn figure(name: &str, title: &str, chart: Chart) -> Figure {
-    Figure { name: name.into(), title: title.into(), comparison: None, chart }
+    Figure { name: name.into(), title: title.into(), comparison: None, colors: SetColors::default(), chart }
 }
 
 fn columns(name: &str, title: &str, axis: &str, counts: &Histogram, width: f64) -> Figure {

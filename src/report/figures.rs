@@ -14,6 +14,29 @@ pub struct Figure {
     /// Index of the comparison in the summary that is shown.
     pub(super) comparison: Option<usize>,
     pub(super) chart: Chart,
+    pub(super) colors: SetColors,
+}
+
+/// The sets of a report in order: a set has the same colour in all of its figures.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SetColors(Vec<String>);
+
+impl SetColors {
+    fn of(summary: &Summary) -> SetColors {
+        let mut colors = SetColors::default();
+        for row in summary.methods.iter().flat_map(|method| &method.rows) {
+            if colors.index_of(&row.name).is_none() {
+                colors.0.push(row.name.clone());
+            }
+        }
+        colors
+    }
+
+    /// The place of a set, whose name may be followed by a comma and settings; `None` for other names.
+    pub(super) fn index_of(&self, name: &str) -> Option<usize> {
+        let is_own = |set: &String| name.strip_prefix(set.as_str()).is_some_and(|rest| rest.starts_with(", "));
+        self.0.iter().position(|set| set == name).or_else(|| self.0.iter().position(is_own))
+    }
 }
 
 /// The kind of plot, with its data.
@@ -76,6 +99,7 @@ impl Figure {
             name: format!("neuron-{neuron}"),
             title: format!("{network}: neuron {neuron}"),
             comparison: None,
+            colors: SetColors::default(),
             chart: Chart::Weights {
                 panels: panels.clone(),
                 note: format!("Influence {influence:.0}, bias {bias:+.2}.{left_out}"),
@@ -103,6 +127,8 @@ impl Figure {
         figures.extend([Method::Eval, Method::Pqr].into_iter().filter_map(|method| pareto::figure(summary, method)));
         figures.extend(rows_per_move(summary));
         figures.extend(refreshes(summary));
+        let colors = SetColors::of(summary);
+        figures.iter_mut().for_each(|figure| figure.colors = colors.clone());
         figures
     }
 
@@ -133,7 +159,7 @@ fn method_figure(kind: &str, title: &str, summary: &MethodSummary, chart: Chart)
         name += &format!("-{}", group.replace(", ", "-").chars().map(in_file_name).collect::<String>());
         title += &format!(", {group}");
     }
-    Figure { name, title, comparison: None, chart }
+    Figure { name, title, comparison: None, colors: SetColors::default(), chart }
 }
 
 fn loss(summary: &MethodSummary) -> Option<Figure> {
@@ -237,7 +263,13 @@ fn rows_per_move(summary: &Summary) -> Option<Figure> {
         vec!["updates", "updates with a refresh cache", "everything recomputed"],
         distinct_sets(summary).into_iter().filter_map(group).collect(),
     )?;
-    Some(Figure { name: "rows".into(), title: "Accumulator rows per move".into(), comparison: None, chart })
+    Some(Figure {
+        name: "rows".into(),
+        title: "Accumulator rows per move".into(),
+        comparison: None,
+        colors: SetColors::default(),
+        chart,
+    })
 }
 
 fn refreshes(summary: &Summary) -> Option<Figure> {
@@ -247,7 +279,13 @@ fn refreshes(summary: &Summary) -> Option<Figure> {
         vec!["refreshes"],
         distinct_sets(summary).into_iter().filter_map(group).collect(),
     )?;
-    Some(Figure { name: "refreshes".into(), title: "Refreshes".into(), comparison: None, chart })
+    Some(Figure {
+        name: "refreshes".into(),
+        title: "Refreshes".into(),
+        comparison: None,
+        colors: SetColors::default(),
+        chart,
+    })
 }
 
 /// A bar chart, unless there are no groups.
@@ -269,4 +307,37 @@ fn distinct_sets(summary: &Summary) -> Vec<&SummaryRow> {
 /// A value without an interval.
 pub(super) fn exact(mean: f64) -> Estimate {
     Estimate { mean, interval: None, count: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::test_records;
+
+    #[test]
+    fn a_set_has_one_colour_with_and_without_settings() {
+        let colors = SetColors(vec!["h".into(), "h-v".into(), "piece, l1 128".into()]);
+        assert_eq!(colors.index_of("h-v"), Some(1));
+        assert_eq!(colors.index_of("h-v, l1 320"), Some(1));
+        assert_eq!(colors.index_of("h, equal nodes"), Some(0));
+        assert_eq!(colors.index_of("piece, l1 128"), Some(2));
+        assert_eq!(colors.index_of("h-v-d"), None, "another set");
+    }
+
+    /// The second method's plots lack the first one's sets; the others keep their colours.
+    #[test]
+    fn figures_share_colours_and_show_values_under_the_pointer() {
+        let results = test_records::results();
+        let summary = Summary::of(&results);
+        let figures = Figure::all(&summary);
+        let named = |name: &str| figures.iter().find(|figure| figure.name() == name).expect("a figure");
+        let sets: Vec<&str> = summary.methods[0].rows.iter().map(|row| row.name.as_str()).collect();
+        let places = |figure: &Figure| sets.iter().map(|set| figure.colors.index_of(set)).collect::<Vec<_>>();
+        assert_eq!(places(named("loss-eval")), places(named("loss-pqr")));
+        assert_eq!(places(named("loss-eval")), (0..sets.len()).map(Some).collect::<Vec<_>>());
+        for figure in ["loss-eval", "learning-eval"] {
+            let svg = named(figure).inline_svg().expect("drawn");
+            assert!(svg.contains(&format!("<title>{}", sets[0])) && svg.ends_with("</svg>\n"), "{figure}: {svg}");
+        }
+    }
 }

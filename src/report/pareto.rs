@@ -1,7 +1,7 @@
 //! The Pareto front: the networks that no other network beats in both loss and speed.
 
 use super::comparison_table::method_name;
-use super::figures::{Chart, Figure, Series, SeriesStyle};
+use super::figures::{Chart, Figure, Series, SeriesStyle, SetColors};
 use super::summary::{MethodSummary, Summary, SummaryRow};
 use crate::record::Method;
 use crate::statistics::Estimate;
@@ -67,6 +67,7 @@ pub(super) fn figure(summary: &Summary, method: Method) -> Option<Figure> {
         name: format!("front-{}", method_name(method)),
         title: format!("Loss by speed over the sweep ({})", method_name(method)),
         comparison: None,
+        colors: SetColors::default(),
         chart: Chart::Series { x_axis, y_axis, series },
     })
 }

@@ -180,7 +180,9 @@ fn published_elo(published: &PublishedComparison) -> PlainTable {
     };
     let row = |elo: &PublishedElo| {
         let [value, interval] = elo.published;
-        let there = Estimate { mean: value, interval: Some(interval), count: 1 };
+        // An interval of 0 stands for an unpublished one.
+        let interval = Some(interval).filter(|half| *half > 0.0);
+        let there = Estimate { mean: value, interval, count: 1 };
         vec![elo.set.clone(), of(Some(there)), of(elo.equal_nodes), of(elo.equal_cost)]
     };
     PlainTable {

@@ -106,6 +106,9 @@ impl PublishedComparison {
     /// How many pairs agree, in a sentence; pairs that differ by at least [`CLEAR`] percent once more.
     #[must_use]
     pub fn agreement(&self) -> String {
+        if self.losses.is_empty() {
+            return format!("Published: {}.", self.source);
+        }
         let count = |smallest: f64| {
             let own: Vec<&PublishedLoss> = self.losses.iter().filter(|pair| pair.published.abs() >= smallest).collect();
             let of = |agreement| own.iter().filter(|pair| pair.agreement == agreement).count();
@@ -123,6 +126,32 @@ impl PublishedComparison {
             count(0.0),
             count(CLEAR)
         )
+    }
+}
+
+impl PublishedComparison {
+    /// Whether the published order of losses was found again, for the report's verdict; `None` without losses.
+    pub(super) fn replication(&self) -> Option<String> {
+        let of = |agreement| self.losses.iter().filter(|pair| pair.agreement == agreement).count();
+        let others: Vec<String> = self
+            .losses
+            .iter()
+            .filter(|pair| pair.agreement == Agreement::OtherOrder)
+            .map(|pair| format!("{} and {}", pair.set, pair.against))
+            .collect();
+        let against = match others.len() {
+            0 => "none has the other order".to_owned(),
+            1..=4 => format!("{} the other order ({})", others.len(), others.join("; ")),
+            count => format!("{count} the other order"),
+        };
+        (!self.losses.is_empty()).then(|| {
+            format!(
+                "Of {} pairs with published losses, {} have the published order here, {} are not distinguished, {against}.",
+                self.losses.len(),
+                of(Agreement::SameOrder),
+                of(Agreement::NotDistinguished),
+            )
+        })
     }
 }
 
@@ -195,6 +224,13 @@ mod tests {
         let expected =
             ["2 pairs: 1 in the same order, 0 not distinguished here, 1 in the other order", "1 pairs: 1 in"];
         assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+        assert_eq!(
+            found.replication().as_deref(),
+            Some(
+                "Of 2 pairs with published losses, 1 have the published order here, 0 are not distinguished, 1 the other \
+                 order (king-piece and piece)."
+            )
+        );
         assert!(PublishedComparison::of(None, rows, &comparisons).is_none());
     }
 }

@@ -175,8 +175,8 @@ impl Summary {
         pareto::mark_fronts(&mut methods);
         for summary in &mut methods {
             let published = results.study.published.as_ref();
-            summary.verdict = verdict(summary);
             summary.published = PublishedComparison::of(published, &summary.rows, &summary.comparisons);
+            summary.verdict = verdict(summary);
         }
         let (study, environment) = (results.study.clone(), results.environment.clone());
         Summary { study, environment, methods, match_conditions: match_conditions(results) }
@@ -275,9 +275,11 @@ fn nets_of<'a, T>(all: &'a [NetResult<T>], planned: &'a PlannedRow) -> impl Iter
     all.iter().filter(|result| result.key.set == planned.set && result.key.method == planned.method)
 }
 
-/// Loss minus the reference's loss with the same seed, over the seeds that both have.
+/// Loss minus the reference's loss with the same seed, over the seeds that both have; `None` if their samples differ.
 fn difference(results: &Results, runs: &[&RunRecord], planned: &PlannedRow, reference: &str) -> Option<Estimate> {
-    if planned.set == reference {
+    let is_other = |row: &&PlannedRow| (row.set.as_str(), row.method) == (reference, planned.method);
+    let other = results.study.rows.iter().find(is_other)?;
+    if planned.set == reference || !planned.has_samples_of(other) {
         return None;
     }
     let others = runs_of(results, reference, planned.method);

@@ -3,7 +3,7 @@
 use super::comparisons::{ComparedMeasure, Difference, Statement};
 use super::numbers;
 use super::summary::{MethodSummary, SummaryRow};
-use crate::record::EQUAL_SPEED;
+use crate::record::{EQUAL_SPEED, MatchKind};
 use crate::statistics::Estimate;
 
 /// Speeds that differ by less count as equal; timings are not more exact than that.
@@ -28,10 +28,24 @@ pub(super) fn verdict(method: &MethodSummary) -> Vec<String> {
         others.iter().map(|row| Evidence::of(method, reference, row, at_equal_speed)).collect();
     let sentences: Vec<String> =
         evidence.iter().filter_map(|evidence| evidence.sentence(&reference.name, at_equal_speed)).collect();
-    if sentences.is_empty() {
-        return sentences;
-    }
-    summary(&evidence, &reference.name).into_iter().chain(sentences).collect()
+    let against = method.match_reference.as_ref().filter(|_| plays_another(method, reference));
+    let elo = |row: &SummaryRow| {
+        let kinds = [MatchKind::EqualCost, MatchKind::EqualNodes].into_iter();
+        let strength = row.strength.as_ref()?;
+        let words = kinds.filter_map(|kind| Some(elo_words(strength.elo(kind)?, kind.name()))).next()?;
+        Some(format!("Against {}, {} is {words}.", against?, row.name))
+    };
+    let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
+    let replication = method.published.as_ref().and_then(|published| published.replication());
+    let whole = [summary(&evidence, &reference.name), price_of_loss(&evidence, &reference.name), replication];
+    let whole: Vec<String> = whole.into_iter().flatten().collect();
+    let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());
+    whole.into_iter().chain(sentences).chain(strengths).collect()
+}
+
+/// Whether the sets have played another one than the first, which their losses are compared with.
+fn plays_another(method: &MethodSummary, reference: &SummaryRow) -> bool {
+    method.match_reference.as_ref().is_some_and(|name| *name != reference.set)
 }
 
 impl<'a> Evidence<'a> {
@@ -47,7 +61,8 @@ impl<'a> Evidence<'a> {
         };
         let pair = method.comparisons.pairs.iter().find(is_pair);
         let speed = row.speed.zip(reference.speed).map(|(own, other)| own.mean / other.mean);
-        let strength = row.strength.as_ref();
+        // Elo against the set that the loss is compared with; another one has a sentence of its own.
+        let strength = row.strength.as_ref().filter(|_| !plays_another(method, reference));
         Evidence {
             set: &row.name,
             loss: pair.map(|pair| pair.difference).or_else(|| by_seed(reference, row)),
@@ -145,6 +160,24 @@ fn summary(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
     })
 }
 
+/// What the sets with a lower loss than the reference's are worth at equal cost; `None` for fewer than two of them.
+fn price_of_loss(evidence: &[Evidence<'_>], reference: &str) -> Option<String> {
+    let is_better =
+        |evidence: &&Evidence<'_>| evidence.loss.as_ref().is_some_and(|loss| loss.statement == Statement::Better);
+    let elo: Vec<Estimate> = evidence.iter().filter(is_better).filter_map(|evidence| evidence.elo_equal_cost).collect();
+    let of = |wanted: Option<bool>| elo.iter().filter(|elo| sign(**elo) == wanted).count();
+    let [stronger, weaker, open] = [Some(true), Some(false), None].map(of);
+    let lesson =
+        if stronger == 0 && weaker > open { ": a lower loss does not pay for a slower evaluation" } else { "" };
+    (elo.len() > 1).then(|| {
+        format!(
+            "{} sets have a lower loss than {reference}; at equal cost {stronger} of them are stronger, {weaker} weaker \
+             and {open} not distinguished{lesson}.",
+            elo.len()
+        )
+    })
+}
+
 /// Whether an estimate is above 0; `None` if its interval holds 0 or it has none.
 fn sign(estimate: Estimate) -> Option<bool> {
     let Estimate { mean, interval, .. } = estimate;
@@ -230,6 +263,23 @@ mod tests {
         assert!(summary(&open, "piece").expect("open").contains("not distinguished from it: piece-move"));
         let strong = [evidence(&loss, 0.69, elo(20.0, 15.0))];
         assert!(summary(&strong, "piece").expect("a choice").contains("choose piece-move: 20 ± 15 Elo stronger"));
+    }
+
+    #[test]
+    fn what_a_lower_loss_is_worth_is_said() {
+        let (better, worse) = (difference(-0.4, -0.2), difference(0.1, 0.3));
+        let weaker = || evidence(&better, 0.7, elo(-24.0, 15.0));
+        let of = |all: &[Evidence<'_>]| price_of_loss(all, "piece");
+        assert_eq!(
+            of(&[weaker(), weaker(), evidence(&worse, 0.7, elo(-50.0, 15.0))]).as_deref(),
+            Some(
+                "2 sets have a lower loss than piece; at equal cost 0 of them are stronger, 2 weaker and 0 not \
+                 distinguished: a lower loss does not pay for a slower evaluation."
+            )
+        );
+        let mixed = of(&[weaker(), evidence(&better, 0.7, elo(20.0, 15.0)), evidence(&better, 0.7, elo(1.0, 15.0))]);
+        assert!(mixed.expect("three sets").ends_with("1 of them are stronger, 1 weaker and 1 not distinguished."));
+        assert_eq!(of(&[weaker()]), None, "one set has a sentence of its own");
     }
 
     #[test]

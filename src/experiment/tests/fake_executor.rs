@@ -15,6 +15,8 @@ use crate::train::TrainOutcome;
 #[derive(Default)]
 pub struct FakeExecutor {
     pub calls: BTreeMap<String, u32>,
+    /// The folder of the run that each training begins with, without its key.
+    pub starts: BTreeMap<String, String>,
     /// Fails after this many calls, like a process that is killed.
     pub calls_left: Option<u32>,
     /// Whether every path is a set. All paths are then the same set.
@@ -72,7 +74,12 @@ impl Executor for FakeExecutor {
         monitor: &mut dyn TrainingMonitor,
     ) -> Result<Option<TrainOutcome>, StepError> {
         let config = request.config;
-        self.call(format!("train {} {:?} {}", config.set, config.method, config.seed.0))?;
+        let name = format!("train {} {:?} {}", config.set, config.method, config.seed.0);
+        self.call(name.clone())?;
+        if let Some(start) = &config.start {
+            let folder = run_name(start);
+            self.starts.insert(name, folder.rsplit_once('-').map_or("", |(name, _)| name).to_owned());
+        }
         let metrics = EpochMetrics {
             epoch: 1,
             step: 10,
@@ -110,6 +117,10 @@ impl Executor for FakeExecutor {
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
         write_json(&request.folder.join("outcome.json"), &outcome)?;
+        std::fs::write(
+            request.folder.join("best.safetensors"),
+            format!("{} {}", config.seed.0, config.settings.epochs),
+        )?;
         Ok(Some(outcome))
     }
 

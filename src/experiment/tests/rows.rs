@@ -150,7 +150,7 @@ fn rows_can_learn_by_two_methods() {
     let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
     let experiment = folder.experiment(&with_rows(rows)).expect("an experiment");
     let plan = Plan::new(&experiment, &executor).expect("a plan");
-    assert_eq!(plan.methods(), [Method::Eval, Method::Pqr]);
+    assert_eq!(plan.datasets.iter().map(|samples| samples.method).collect::<Vec<_>>(), [Method::Eval, Method::Pqr]);
     let config = plan.runs[1].config(&plan.sets[1], "eval.fsd".into(), "pqr.fsd".into());
     let second = config.second.expect("two methods");
     assert_eq!((second.method, second.weight, second.data), (Method::Pqr, 0.5, PathBuf::from("pqr.fsd")));
@@ -204,6 +204,60 @@ fn impossible_sweeps_are_refused_at_once() {
     let grid = format!("l1 = [{list}]\nbatch_size = [{list}]\nepochs = [{list}]");
     refused(&grid, "4000000 trainings; the limit is 10000");
     refused("l1 = [8, 16]\n[sweep.eval_loss]\nlambda = [1.5]", "λ must lie between 0 and 1");
+}
+
+/// Rows of one method can have different samples; the method's own stand first.
+#[test]
+fn rows_can_have_samples_of_their_own() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let rows = |quantile: &str| {
+        with_rows(&format!(
+            "[dataset.eval]\nmin_ply = 12\n[[runs]]\nmethod = \"eval\"\nsets = [\"piece\"]\n[[runs]]\nmethod = \"eval\"\n\
+             sets = [\"piece\"]\nlabel = \"many moves\"\ndataset = {{ min_moves_quantile = {quantile} }}\n"
+        ))
+    };
+    let plan = Plan::new(&folder.experiment(&rows("0.5")).expect("an experiment"), &executor).expect("a plan");
+    let samples: Vec<_> = plan.datasets.iter().map(|samples| (samples.min_ply, samples.min_moves_quantile)).collect();
+    assert_eq!(samples, [(12, None), (12, Some(0.5))]);
+    assert_eq!(plan.runs.iter().map(|run| run.data).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    let results = folder.run(&rows("0.5"), &mut executor).expect("done");
+    assert_eq!(executor.calls["train piece Eval 1"], 2, "two runs");
+    let [plain, own] = &results.study.rows[..] else { panic!("two rows") };
+    assert!(plain.has_samples_of(plain) && !plain.has_samples_of(own));
+    let error = folder.run(&rows("1.0"), &mut executor).expect_err("too large").to_string();
+    assert!(error.contains("min_moves_quantile must lie between 0 and 1"), "{error}");
+}
+
+/// A row's runs begin with those of an earlier row, seed by seed, and are trained again when these are.
+#[test]
+fn rows_can_begin_with_an_earlier_row() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let rows = |epochs: u32, start: &str| {
+        with_rows(&format!(
+            "[[runs]]\nmethod = \"eval\"\nsets = [\"piece\", \"compact\"]\ntrain = {{ epochs = {epochs} }}\n\
+             [[runs]]\nmethod = \"pqr\"\nlabel = \"tuned {{set}}\"\nsets = [\"piece\", \"compact\"]\n\
+             start_row = \"{start}\"\n"
+        ))
+    };
+    let error = folder.run(&rows(2, "tuned {set}"), &mut executor).expect_err("no earlier row").to_string();
+    assert!(error.contains("no earlier row is called 'tuned piece'; there are piece, compact"), "{error}");
+    assert!(executor.calls.is_empty());
+    folder.run(&rows(2, "{set}"), &mut executor).expect("done");
+    assert_eq!(executor.starts["train piece Pqr 2"], "eval-piece-seed2");
+    assert_eq!(executor.starts["train compact Pqr 1"], "eval-compact-seed1");
+    let trainings = |executor: &FakeExecutor| -> u32 {
+        executor.calls.iter().filter(|(name, _)| name.contains("Pqr") && name.contains("train")).map(|(_, n)| n).sum()
+    };
+    assert_eq!(trainings(&executor), 4);
+    folder.run(&rows(2, "{set}"), &mut executor).expect("done");
+    assert_eq!(trainings(&executor), 4, "nothing has changed");
+    folder.run(&rows(3, "{set}"), &mut executor).expect("done");
+    assert_eq!(trainings(&executor), 8, "the networks to begin with have changed");
+    let options = RunnerOptions { only: Some("tuned piece".into()), ..folder.options() };
+    let experiment = folder.experiment(&rows(4, "{set}")).expect("read");
+    let error = Runner::run(&experiment, &mut executor, &options, &mut RecordingMonitor::default());
+    let error = error.expect_err("the row to begin with is not trained").to_string();
+    assert!(error.contains("begins with the network of the training piece"), "{error}");
 }
 
 /// Runs that begin with a network are other runs than those with random weights, and depend on the file's content only.

@@ -7,6 +7,7 @@ use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Canvas, DrawError, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, color, faint};
+use crate::report::numbers;
 use crate::statistics::Estimate;
 
 const DOT_ROW: u32 = 34;
@@ -30,7 +31,7 @@ type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoor
 
 /// A chart with a numeric x axis and one row of height 1 per name. The first row is on top.
 fn chart<'a, DB: DrawingBackend>(
-    canvas: &'a Canvas<DB>,
+    canvas: &'a Canvas<'_, DB>,
     axis: &str,
     names: &[&str],
     range: (f64, f64),
@@ -56,24 +57,32 @@ fn chart<'a, DB: DrawingBackend>(
 }
 
 /// Draws one dot with its interval per set.
-pub(super) fn draw_dots<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, dots: &[(String, Estimate)]) -> Drawn<DB> {
+pub(super) fn draw_dots<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    axis: &str,
+    dots: &[(String, Estimate)],
+) -> Drawn<DB> {
     let names: Vec<&str> = dots.iter().map(|(name, _)| name.as_str()).collect();
     let range = padded(dots.iter().map(|(_, estimate)| estimate.bounds()));
     let mut chart = chart(canvas, axis, &names, range, TOP_MARGIN)?;
-    for (index, (_, estimate)) in dots.iter().enumerate() {
+    let decimals = numbers::decimals(&dots.iter().map(|(_, estimate)| *estimate).collect::<Vec<_>>());
+    for (index, (name, estimate)) in dots.iter().enumerate() {
+        let color = canvas.color_of(name, index);
         let y = dots.len() as f64 - index as f64 - 0.5;
         let guide = vec![(range.0, y), (range.1, y)];
         chart.draw_series([PathElement::new(guide, canvas.stroke(faint(), 1.0))])?;
         let (low, high) = estimate.bounds();
-        whisker(canvas, &mut chart, (low, high), y, 0.16, color(index))?;
-        chart.draw_series([Circle::new((estimate.mean, y), canvas.px(6), color(index).filled())])?;
+        whisker(canvas, &mut chart, (low, high), y, 0.16, color)?;
+        chart.draw_series([Circle::new((estimate.mean, y), canvas.px(6), color.filled())])?;
+        let text = format!("{name}: {}", numbers::estimate(*estimate, decimals, false));
+        canvas.point_out(chart.backend_coord(&(estimate.mean, y)), 11, text);
     }
     Ok(())
 }
 
 /// Draws one group of bars per set, each bar with its interval or its number.
 pub(super) fn draw_bars<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     axis: &str,
     bar_names: &[&'static str],
     groups: &[(String, Vec<Estimate>)],
@@ -85,20 +94,24 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
     let top = if has_legend { TOP_MARGIN + LEGEND } else { TOP_MARGIN };
     let mut chart = chart(canvas, axis, &names, range, top)?;
     if has_legend {
-        canvas.legend(bar_names, canvas.px(14), canvas.px((TOP_MARGIN + LEGEND / 2) as i32))?;
+        let names: Vec<_> = bar_names.iter().enumerate().map(|(index, name)| (*name, color(index))).collect();
+        canvas.legend(&names, canvas.px(14), canvas.px((TOP_MARGIN + LEGEND / 2) as i32))?;
     }
     let group = f64::from(bar_names.len() as u32 * BAR + GROUP_GAP);
     let (bar, gap) = (f64::from(BAR) / group, f64::from(GROUP_GAP) / group / 2.0);
-    for (index, (_, estimates)) in groups.iter().enumerate() {
+    let decimals = numbers::decimals(&groups.iter().flat_map(|(_, bars)| bars).copied().collect::<Vec<_>>());
+    for (index, (name, estimates)) in groups.iter().enumerate() {
         for (bar_index, estimate) in estimates.iter().enumerate() {
             let top = groups.len() as f64 - index as f64 - gap - bar_index as f64 * bar;
             let corners = [(0.0, top), (estimate.mean, top - bar * 0.9)];
             chart.draw_series([Rectangle::new(corners, color(bar_index).filled())])?;
+            let text = format!("{name}, {}: {}", bar_names[bar_index], numbers::estimate(*estimate, decimals, false));
+            canvas.point_out_between(chart.backend_coord(&corners[0]), chart.backend_coord(&corners[1]), text);
             if estimate.interval.is_some() {
                 whisker(canvas, &mut chart, estimate.bounds(), top - bar * 0.45, bar * 0.28, INK)?;
             } else {
                 let (x, y) = chart.backend_coord(&(estimate.mean, top - bar * 0.45));
-                let text = crate::report::numbers::number(estimate.mean, 1, false);
+                let text = numbers::number(estimate.mean, 1, false);
                 canvas.label(&text, (x + canvas.px(4), y), TEXT_SIZE - 3, HPos::Left)?;
             }
         }
@@ -108,7 +121,7 @@ pub(super) fn draw_bars<DB: DrawingBackend>(
 
 /// Draws a horizontal interval with caps at its ends.
 fn whisker<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     chart: &mut Chart<'_, DB>,
     (low, high): (f64, f64),
     y: f64,

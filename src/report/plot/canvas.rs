@@ -1,4 +1,6 @@
-//! The canvas that all plots share: size, colours, text.
+//! The canvas that all plots share: size, colours, text, and the values that a page shows under the pointer.
+
+use std::cell::RefCell;
 
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
@@ -8,6 +10,8 @@ use plotters::prelude::{
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle, WHITE};
+
+use crate::report::figures::SetColors;
 
 /// Width of every plot in layout units (pixels of an SVG).
 pub(super) const WIDTH: u32 = 860;
@@ -34,13 +38,23 @@ const PALETTE: [RGBColor; 7] = [
 pub(super) type DrawError<DB> = DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>;
 pub(super) type Drawn<DB> = Result<(), DrawError<DB>>;
 
-/// A drawing area, and its pixels per layout unit.
-pub(super) struct Canvas<DB: DrawingBackend> {
+/// A drawing area, its pixels per layout unit, and the report's colours.
+pub(super) struct Canvas<'a, DB: DrawingBackend> {
     pub(super) area: DrawingArea<DB, Shift>,
     pub(super) scale: f64,
+    pub(super) colors: &'a SetColors,
+    /// What the pointer shows, and where.
+    pub(super) values: RefCell<Vec<PointedValue>>,
 }
 
-/// The colour of the n-th set or series.
+/// A text to show while the pointer rests on a rectangle.
+pub(super) struct PointedValue {
+    /// Left, top, right and bottom, in pixels.
+    pub(super) pixels: [i32; 4],
+    pub(super) text: String,
+}
+
+/// The n-th colour of the palette, for series that are no sets.
 pub(super) fn color(index: usize) -> RGBColor {
     PALETTE[index % PALETTE.len()]
 }
@@ -50,7 +64,24 @@ pub(super) fn faint() -> RGBAColor {
     INK.mix(0.13)
 }
 
-impl<DB: DrawingBackend> Canvas<DB> {
+impl<DB: DrawingBackend> Canvas<'_, DB> {
+    /// The colour of the set called `name`, the n-th of this plot.
+    pub(super) fn color_of(&self, name: &str, index: usize) -> RGBColor {
+        color(self.colors.index_of(name).unwrap_or(index))
+    }
+
+    /// Notes a text to show within `units` of a pixel.
+    pub(super) fn point_out(&self, (x, y): (i32, i32), units: i32, text: String) {
+        let reach = self.px(units);
+        self.values.borrow_mut().push(PointedValue { pixels: [x - reach, y - reach, x + reach, y + reach], text });
+    }
+
+    /// Notes a text to show between two pixels.
+    pub(super) fn point_out_between(&self, a: (i32, i32), b: (i32, i32), text: String) {
+        let pixels = [a.0.min(b.0), a.1.min(b.1), a.0.max(b.0), a.1.max(b.1)];
+        self.values.borrow_mut().push(PointedValue { pixels, text });
+    }
+
     /// Converts layout units to pixels.
     pub(super) fn px(&self, units: i32) -> i32 {
         (f64::from(units) * self.scale).round() as i32
@@ -113,12 +144,12 @@ impl<DB: DrawingBackend> Canvas<DB> {
     }
 
     /// Draws the legend, coloured squares with names, from pixel (x, y) to the right.
-    pub(super) fn legend(&self, names: &[&str], x: i32, y: i32) -> Drawn<DB> {
+    pub(super) fn legend(&self, names: &[(&str, RGBColor)], x: i32, y: i32) -> Drawn<DB> {
         let mut left = x;
-        for (index, name) in names.iter().enumerate() {
+        for (name, color) in names {
             let side = self.px(11);
             let square = [(left, y - side / 2), (left + side, y + side - side / 2)];
-            self.area.draw(&Rectangle::new(square, color(index).filled()))?;
+            self.area.draw(&Rectangle::new(square, color.filled()))?;
             left += side + self.px(6);
             self.label(name, (left, y), TEXT_SIZE, HPos::Left)?;
             left += self.width_of(name, TEXT_SIZE) + self.px(22);

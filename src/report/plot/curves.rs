@@ -6,8 +6,9 @@ use plotters::style::Color;
 use plotters::style::text_anchor::HPos;
 
 use super::bars::padded;
-use super::canvas::{Canvas, Drawn, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
+use super::canvas::{Canvas, Drawn, TEXT_SIZE, TITLE_HEIGHT, WIDTH};
 use super::xy::LABEL_HEIGHT;
+use crate::report::numbers;
 use crate::report::summary::Curve;
 use crate::statistics::Estimate;
 
@@ -16,7 +17,7 @@ const X_LABELS: i32 = 52;
 const Y_LABELS: i32 = 92;
 
 /// Draws the mean validation loss by epoch with the 95% band over the seeds. Each line's name is at its right end.
-pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, curves: &[Curve]) -> Drawn<DB> {
+pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &str, curves: &[Curve]) -> Drawn<DB> {
     let widest = curves.iter().map(|curve| canvas.width_of(&curve.set, TEXT_SIZE)).max().unwrap_or_default();
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let last = points().map(|point| point.epoch).max().unwrap_or(1).max(2);
@@ -36,24 +37,32 @@ pub(super) fn draw_curves<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, c
         .y_desc(format!("{axis} (mean and 95% band over seeds)"));
     canvas.style_mesh(&mut mesh).draw()?;
     let mut ends = Vec::new();
+    let all: Vec<Estimate> = points().map(|point| point.validation_loss).collect();
+    let decimals = numbers::decimals(&all);
     for (index, curve) in curves.iter().enumerate() {
+        let color = canvas.color_of(&curve.set, index);
         let points_of = |value: &dyn Fn(Estimate) -> f64| {
             curve.points.iter().map(|p| (f64::from(p.epoch), value(p.validation_loss))).collect::<Vec<_>>()
         };
         let (lower, upper) = (points_of(&|estimate| estimate.bounds().0), points_of(&|estimate| estimate.bounds().1));
         let band: Vec<_> = lower.into_iter().chain(upper.into_iter().rev()).collect();
-        chart.draw_series([Polygon::new(band, color(index).mix(0.16))])?;
+        chart.draw_series([Polygon::new(band, color.mix(0.16))])?;
         let line = points_of(&|estimate| estimate.mean);
-        chart.draw_series(line.iter().map(|point| Circle::new(*point, canvas.px(3), color(index).filled())))?;
-        ends.extend(line.last().map(|end| (index, chart.backend_coord(end))));
-        chart.draw_series([PathElement::new(line, canvas.stroke(color(index), 2.0))])?;
+        chart.draw_series(line.iter().map(|point| Circle::new(*point, canvas.px(3), color.filled())))?;
+        for (at, point) in line.iter().zip(&curve.points) {
+            let loss = numbers::estimate(point.validation_loss, decimals, false);
+            let text = format!("{}, epoch {}: {loss}", curve.set, point.epoch);
+            canvas.point_out(chart.backend_coord(at), 8, text);
+        }
+        ends.extend(line.last().map(|end| (index, color, chart.backend_coord(end))));
+        chart.draw_series([PathElement::new(line, canvas.stroke(color, 2.0))])?;
     }
     let left = canvas.px(WIDTH as i32) - widest - canvas.px(50);
     let bottom = canvas.px(HEIGHT as i32 - X_LABELS);
-    let label_heights = spread(ends.iter().map(|(_, (_, y))| *y).collect(), canvas.px(LABEL_HEIGHT), bottom);
-    for ((index, end), y) in ends.into_iter().zip(label_heights) {
-        let stroke = canvas.stroke(color(index), 1.0);
-        canvas.line([end, (left + canvas.px(20), y)], canvas.stroke(color(index).mix(0.45), 1.0))?;
+    let label_heights = spread(ends.iter().map(|(_, _, (_, y))| *y).collect(), canvas.px(LABEL_HEIGHT), bottom);
+    for ((index, color, end), y) in ends.into_iter().zip(label_heights) {
+        let stroke = canvas.stroke(color, 1.0);
+        canvas.line([end, (left + canvas.px(20), y)], canvas.stroke(color.mix(0.45), 1.0))?;
         canvas.line([(left + canvas.px(20), y), (left + canvas.px(30), y)], stroke)?;
         canvas.label(&curves[index].set, (left + canvas.px(35), y), TEXT_SIZE, HPos::Left)?;
     }

@@ -9,6 +9,7 @@ mod curves;
 mod weights;
 mod xy;
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBackend};
@@ -16,7 +17,7 @@ use plotters::style::{FontStyle, register_font};
 use thiserror::Error;
 
 use super::figures::{Chart, Figure};
-use canvas::Canvas;
+use canvas::{Canvas, PointedValue};
 
 /// A figure that could not be drawn.
 #[derive(Clone, Debug, Error)]
@@ -61,13 +62,15 @@ impl Figure {
         let file = tempfile::Builder::new().suffix(".png").tempfile().map_err(failed)?;
         let (width, height) = self.size();
         let size = ((f64::from(width) * PNG_SCALE) as u32, (f64::from(height) * PNG_SCALE) as u32);
-        self.draw(BitMapBackend::new(file.path(), size), PNG_SCALE, true)?;
+        let _values = self.draw(BitMapBackend::new(file.path(), size), PNG_SCALE, true)?;
         std::fs::read(file.path()).map_err(failed)
     }
 
     fn draw_svg(&self, on_white: bool) -> Result<String, PlotError> {
         let mut svg = String::new();
-        self.draw(SVGBackend::with_string(&mut svg, self.size()), 1.0, on_white)?;
+        let values = self.draw(SVGBackend::with_string(&mut svg, self.size()), 1.0, on_white)?;
+        let end = svg.rfind("</svg>").unwrap_or(svg.len());
+        svg.insert_str(end, &values.iter().map(invisible_rect).collect::<String>());
         Ok(svg)
     }
 
@@ -85,9 +88,16 @@ impl Figure {
         (canvas::WIDTH, height)
     }
 
-    fn draw<DB: DrawingBackend>(&self, backend: DB, scale: f64, on_white: bool) -> Result<(), PlotError> {
+    /// Draws the figure, and returns what the pointer is to show.
+    fn draw<DB: DrawingBackend>(
+        &self,
+        backend: DB,
+        scale: f64,
+        on_white: bool,
+    ) -> Result<Vec<PointedValue>, PlotError> {
         register_fonts().map_err(|message| self.error(message))?;
-        let canvas = Canvas { area: backend.into_drawing_area(), scale };
+        let (area, values) = (backend.into_drawing_area(), RefCell::default());
+        let canvas = Canvas { area, scale, colors: &self.colors, values };
         let draw = || {
             if on_white {
                 canvas.fill_white()?;
@@ -106,12 +116,22 @@ impl Figure {
             }?;
             canvas.area.present()
         };
-        draw().map_err(|error| self.error(error.to_string()))
+        draw().map_err(|error| self.error(error.to_string()))?;
+        Ok(canvas.values.take())
     }
 
     fn error(&self, message: String) -> PlotError {
         PlotError { figure: self.name.clone(), message }
     }
+}
+
+/// A rectangle that only the pointer finds, with its text.
+fn invisible_rect(PointedValue { pixels: [left, top, right, bottom], text }: &PointedValue) -> String {
+    let (width, height, text) = (right - left, bottom - top, super::html::escape(text));
+    format!(
+        "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill-opacity=\"0\"><title>{text}</title>\
+         </rect>\n"
+    )
 }
 
 /// Registers the built-in font with plotters, once per process.

@@ -40,7 +40,7 @@ pub(super) fn height(panels: &[WeightPanel]) -> u32 {
 }
 
 /// Draws all panels with one colour scale.
-pub(super) fn draw<DB: DrawingBackend>(canvas: &Canvas<DB>, panels: &[WeightPanel], note: &str) -> Drawn<DB> {
+pub(super) fn draw<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, panels: &[WeightPanel], note: &str) -> Drawn<DB> {
     let largest =
         panels.iter().flat_map(|panel| panel.weights.iter().flatten()).fold(0.0, |max: f64, w| max.max(w.abs()));
     let mut top = TITLE_HEIGHT;
@@ -55,7 +55,7 @@ pub(super) fn draw<DB: DrawingBackend>(canvas: &Canvas<DB>, panels: &[WeightPane
 }
 
 fn draw_panel<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     panel: &WeightPanel,
     (left, top): (i32, i32),
     largest: f64,

@@ -11,7 +11,8 @@ use plotters::style::{Color, RGBColor};
 
 use super::bars::padded;
 use super::canvas::{Canvas, Drawn, INK, TEXT_SIZE, TITLE_HEIGHT, WIDTH, color};
-use crate::report::figures::{AxisScale, Series, SeriesStyle};
+use crate::report::figures::{AxisScale, Series, SeriesStyle, exact};
+use crate::report::numbers;
 use crate::statistics::Estimate;
 
 pub(super) const SERIES_HEIGHT: u32 = 460;
@@ -30,7 +31,7 @@ const TICKS: [f64; 32] = [
 
 /// Draws series on top of each other. The y axis begins at zero.
 pub(super) fn draw_series<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     x_axis: &str,
     y_axis: &str,
     series: &[Series],
@@ -58,10 +59,14 @@ pub(super) fn draw_series<DB: DrawingBackend>(
         .y_desc(y_axis);
     canvas.style_mesh(&mut mesh).draw()?;
     for (index, one) in series.iter().enumerate() {
-        draw_one_series(canvas, &mut chart, one, color(index), top)?;
+        draw_one_series(canvas, &mut chart, one, canvas.color_of(&one.name, index), top)?;
     }
     if has_legend {
-        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+        let names: Vec<_> = series
+            .iter()
+            .enumerate()
+            .map(|(index, one)| (one.name.as_str(), canvas.color_of(&one.name, index)))
+            .collect();
         canvas.legend(&names, canvas.px(14), canvas.px(TITLE_HEIGHT + LEGEND / 2))?;
     }
     Ok(())
@@ -69,7 +74,7 @@ pub(super) fn draw_series<DB: DrawingBackend>(
 
 /// Draws one series in its style; intervals end at `top`.
 fn draw_one_series<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     chart: &mut ChartContext<'_, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
     one: &Series,
     color: RGBColor,
@@ -100,6 +105,20 @@ fn draw_one_series<DB: DrawingBackend>(
             chart.draw_series(line().into_iter().map(|at| Circle::new(at, canvas.px(3), color.filled())))?;
         }
     }
+    // A line or band repeats what dots or columns say.
+    let decimals = numbers::decimals(&one.points.iter().map(|(_, y)| *y).collect::<Vec<_>>());
+    for (x, y) in &one.points {
+        let name = if one.name.is_empty() { String::new() } else { format!("{}, ", one.name) };
+        let text = format!("{name}{}: {}", tick_label(x), numbers::estimate(*y, decimals, false));
+        match one.style {
+            SeriesStyle::Columns { width } => {
+                let [low, high] = [(x - width / 2.0, 0.0), (x + width / 2.0, y.mean)];
+                canvas.point_out_between(chart.backend_coord(&low), chart.backend_coord(&high), text);
+            }
+            SeriesStyle::Dots => canvas.point_out(chart.backend_coord(&(*x, y.mean)), 8, text),
+            SeriesStyle::Line | SeriesStyle::Band => {}
+        }
+    }
     Ok(())
 }
 
@@ -108,9 +127,14 @@ fn tick_label(tick: &f64) -> String {
     ((tick * 1e6).round() / 1e6).to_string()
 }
 
+/// A number with about four significant digits.
+fn short(value: f64) -> String {
+    numbers::number(value, numbers::decimals(&[exact(value)]), false)
+}
+
 /// Draws named points with intervals in y.
 pub(super) fn draw_scatter<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     (x_axis, x_scale): (&str, AxisScale),
     y_axis: &str,
     points: &[(String, f64, Estimate)],
@@ -149,16 +173,20 @@ pub(super) fn draw_scatter<DB: DrawingBackend>(
 
 /// Draws the points, their intervals and their names.
 fn draw_points<DB: DrawingBackend, X: Ranged<ValueType = f64>>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     chart: &mut ChartContext<'_, DB, Cartesian2d<X, RangedCoordf64>>,
     points: &[(String, f64, Estimate)],
 ) -> Drawn<DB> {
     let mut occupied = Vec::new();
-    for (index, (_, x, y)) in points.iter().enumerate() {
+    let decimals = numbers::decimals(&points.iter().map(|(_, _, y)| *y).collect::<Vec<_>>());
+    for (index, (name, x, y)) in points.iter().enumerate() {
         let (low, high) = y.bounds();
-        let whisker = PathElement::new(vec![(*x, low), (*x, high)], canvas.stroke(color(index), 2.0));
+        let color = canvas.color_of(name, index);
+        let whisker = PathElement::new(vec![(*x, low), (*x, high)], canvas.stroke(color, 2.0));
         chart.draw_series([whisker])?;
-        chart.draw_series([Circle::new((*x, y.mean), canvas.px(6), color(index).filled())])?;
+        chart.draw_series([Circle::new((*x, y.mean), canvas.px(6), color.filled())])?;
+        let text = format!("{name}, {}: {}", short(*x), numbers::estimate(*y, decimals, false));
+        canvas.point_out(chart.backend_coord(&(*x, y.mean)), 11, text);
         let (pixel, top) = chart.backend_coord(&(*x, high));
         let (_, bottom) = chart.backend_coord(&(*x, low));
         let (_, middle) = chart.backend_coord(&(*x, y.mean));
@@ -191,7 +219,7 @@ impl Rect {
 
 /// The first unoccupied rectangle for a dot's label: right or left of the dot, then increasingly higher or lower.
 fn free_label_rect<DB: DrawingBackend>(
-    canvas: &Canvas<DB>,
+    canvas: &Canvas<'_, DB>,
     name: &str,
     (x, y): (i32, i32),
     occupied: &[Rect],
@@ -220,7 +248,7 @@ const SQUARE: i32 = 72;
 pub(super) const BOARD_HEIGHT: u32 = (TITLE_HEIGHT + 8 * SQUARE + 64) as u32;
 
 /// Draws a board with each square's share in percent; larger shares are darker. a1 is at the lower left.
-pub(super) fn draw_board<DB: DrawingBackend>(canvas: &Canvas<DB>, axis: &str, shares: &[f64]) -> Drawn<DB> {
+pub(super) fn draw_board<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, axis: &str, shares: &[f64]) -> Drawn<DB> {
     let largest = shares.iter().copied().fold(0.0, f64::max);
     let (left, top) = ((WIDTH as i32 - 8 * SQUARE) / 2, TITLE_HEIGHT);
     let at = |file: i32, rank: i32| (canvas.px(left + file * SQUARE), canvas.px(top + (7 - rank) * SQUARE));
