@@ -14,7 +14,7 @@ use rand::RngExt;
 use shakmaty::Position;
 
 /// Definitions for the parts of the language that shipped sets do not use.
-const DEFINITIONS: [&str; 27] = [
+const DEFINITIONS: [&str; 33] = [
     "square(K) * role(P) * color(P) * square(P) for P in pieces",
     "square(K) * (role(P, pawn..queen) * color(P) + role(P, king)) * square(P) for P in pieces",
     "square(K) * (reserved(1) + role(P, pawn..queen) * color(P) * square(P)) for P in pieces",
@@ -44,6 +44,12 @@ const DEFINITIONS: [&str; 27] = [
     "square(P) * count(7 for Q in pieces if file(Q) == file(P) and role(Q) == pawn) for P in pieces if role(P) == rook",
     "square(P) * count(3 for A in pieces, N in next(A, north) if file(N) == file(P) and role(N) != king) for P in pieces",
     "file(P) * count(3 for A in pieces, M in moves(A) if square(M) - square(P) == 8) for P in pieces",
+    "color(T) * role(T) * reach(P, T, queen) for P in pieces, T in targets(P) if color(P) == own",
+    "reach(P, T, pawn) for P in pieces, T in attacks(P)",
+    "file(K) * (reach(P, Q, rook) + reserved(3) + color(Q) * reach(P, Q, pawn)) for P in pieces, Q in pieces",
+    "pair(square(P), square(Q)) for P in pieces, Q in pieces if role(P) == pawn and role(Q) == pawn",
+    "color(P) * pair(role(P) * file(P), role(Q) * file(Q)) for P in pieces, Q in next(P, north)",
+    "(pair(file(K), file(P)) * reach(P, K, queen) + pair(rank(K), rank(E))) for P in pieces",
 ];
 
 fn all_sets() -> Vec<FeatureSet> {

@@ -32,7 +32,10 @@ pub struct Model {
     biases: AlignedVec<i16>,
     /// The dense layers of every bucket.
     pub(super) stacks: Vec<Vec<DenseLayer>>,
+    /// The largest activation.
     pub(super) one: u8,
+    /// The largest neuron of an accumulator, and the shift of a product of two.
+    pub(super) clip: u8,
     pub(super) product_shift: u32,
     pub(super) rescale_shift: u32,
     /// The output bucket by number of pieces.
@@ -165,7 +168,8 @@ impl Model {
             biases,
             stacks: net.stacks.iter().map(stack).collect(),
             one: scheme.crelu(i32::MAX),
-            product_shift: scheme.product_shift(),
+            clip: scheme.clip(i32::MAX),
+            product_shift: scheme.accumulator().shift,
             rescale_shift: scheme.rescale_shift(),
             small_square: fits.then_some(square),
             buckets: (0..=64).map(|pieces| shape.buckets.of(pieces) as u8).collect(),

@@ -7,7 +7,7 @@ use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512;
-use super::compiled::{PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition};
+use super::compiled::{PairGroup, PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition};
 use super::set::Block;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
@@ -26,9 +26,12 @@ use super::set::Block;
 pub struct Encoder {
     blocks: Vec<Block>,
     needs: PlacementNeeds,
-    /// Whether some block is under a selection.
-    has_selection: bool,
-    /// Whether every block is a piece table and none is under a selection.
+    /// Whether some block's rows are turned into indices by a table, as under a selection.
+    is_renumbered: bool,
+    /// Blocks of pairs that are encoded together, and the number of each block's group.
+    groups: Vec<PairGroup>,
+    group_of: Vec<Option<usize>>,
+    /// Whether every block is a piece table and none is renumbered.
     all_piece_tables: bool,
     /// Present where all blocks are piece tables that the CPU can encode for all pieces of a board at once.
     #[cfg(target_arch = "x86_64")]
@@ -79,11 +82,14 @@ pub struct EncodeScratch {
 
 impl Encoder {
     pub(super) fn new(blocks: Vec<Block>) -> Encoder {
-        let all_piece_tables =
-            blocks.iter().all(|block| block.spec().renumbering.is_none() && block.compiled.is_piece_table());
+        let all_piece_tables = blocks.iter().all(|block| !block.is_renumbered() && block.compiled.is_piece_table());
+        let candidates = blocks.iter().map(|block| (!block.merges).then_some((&block.compiled, block.offset)));
+        let (groups, group_of) = PairGroup::all(candidates);
         Encoder {
+            groups,
+            group_of,
             needs: blocks.iter().fold(PlacementNeeds::default(), |needs, block| needs.and(block.compiled.needs())),
-            has_selection: blocks.iter().any(|block| block.spec().renumbering.is_some()),
+            is_renumbered: blocks.iter().any(Block::is_renumbered),
             all_piece_tables,
             #[cfg(target_arch = "x86_64")]
             avx512: Avx512::detect()
@@ -98,7 +104,8 @@ impl Encoder {
 
     /// Bytes of the encoder's tables.
     pub fn table_bytes(&self) -> usize {
-        self.blocks.iter().map(|block| block.compiled.table_bytes()).sum()
+        let blocks: usize = self.blocks.iter().map(Block::table_bytes).sum();
+        blocks + self.groups.iter().map(PairGroup::bytes).sum::<usize>()
     }
 
     /// Clears `out` and writes the active features of a board to it as `pov` sees them, block by block. A board without
@@ -113,7 +120,10 @@ impl Encoder {
         let placement = Placement::packed(board, self.needs);
         for pov in Perspective::ALL {
             out[pov].clear();
-            self.append(&placement, pov, &mut out[pov]);
+            self.append_ungrouped(&placement, pov, &mut out[pov]);
+        }
+        for group in &self.groups {
+            group.append(&placement, &Perspective::ALL, &mut [&mut out.white, &mut out.black]);
         }
     }
 
@@ -153,8 +163,17 @@ impl Encoder {
     }
 
     fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
-        for block in &self.blocks {
-            block.append(placement, pov, out);
+        self.append_ungrouped(placement, pov, out);
+        for group in &self.groups {
+            group.append(placement, &[pov], &mut [&mut *out]);
+        }
+    }
+
+    fn append_ungrouped(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
+        for (block, group) in self.blocks.iter().zip(&self.group_of) {
+            if group.is_none() {
+                block.append(placement, pov, out);
+            }
         }
     }
 
@@ -181,8 +200,9 @@ impl Encoder {
         let mv = Transition::new(before, change, after);
         if !self.follow_pieces(change, mv.kings_staying(), out) {
             for pov in Perspective::ALL {
-                self.follow(&mv.seen_by(pov), &mut out[pov]);
+                self.follow_blocks(&mv.seen_by(pov), &mut out[pov]);
             }
+            self.follow_groups(&mv, &Perspective::ALL, &mut [&mut out.white, &mut out.black]);
         }
     }
 
@@ -193,14 +213,22 @@ impl Encoder {
         if self.follow_pieces(change, mv.kings_staying(), out) {
             return;
         }
+        let mut is_followed = [false; 2];
         for pov in Perspective::ALL {
             let (mv, out) = (mv.seen_by(pov), &mut out[pov]);
             if self.blocks.iter().all(|block| block.compiled.refreshes(&mv)) {
                 out.clear();
                 out.refresh = true;
             } else {
-                self.follow(&mv, out);
+                self.follow_blocks(&mv, out);
+                is_followed[pov.index()] = true;
             }
+        }
+        match is_followed {
+            [true, true] => self.follow_groups(&mv, &Perspective::ALL, &mut [&mut out.white, &mut out.black]),
+            [true, false] => self.follow_groups(&mv, &[Perspective::White], &mut [&mut out.white]),
+            [false, true] => self.follow_groups(&mv, &[Perspective::Black], &mut [&mut out.black]),
+            [false, false] => {}
         }
     }
 
@@ -210,8 +238,26 @@ impl Encoder {
         let boards = Transition::between(before, after).seen_by(pov);
         out.clear();
         let Delta { added, removed, .. } = out;
+        for (number, group) in self.groups.iter().enumerate() {
+            let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(number));
+            if own.all(|block| blocks.contains(&block)) {
+                let from = [removed.len(), added.len()];
+                group.both([before, after], pov, [&mut *removed, &mut *added]);
+                RowChanges { removed, added, offset: 0 }.cancel(from);
+            }
+        }
         for block in blocks {
+            let is_done = |group: usize| {
+                let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(group));
+                own.all(|block| blocks.contains(&block))
+            };
+            if self.group_of[*block].is_some_and(is_done) {
+                continue;
+            }
             let block = &self.blocks[*block];
+            if block.diff_merged(&boards, [&mut *removed, &mut *added]) {
+                continue;
+            }
             let from = [removed.len(), added.len()];
             let mut rows = RowChanges { removed, added, offset: block.first_element() };
             block.compiled.diff_boards(&boards, &mut rows);
@@ -242,23 +288,52 @@ impl Encoder {
     }
 
     fn follow(&self, mv: &Transition<'_>, out: &mut Delta) {
+        self.follow_blocks(mv, out);
+        self.follow_groups(mv, &[mv.perspective()], &mut [out]);
+    }
+
+    /// Adds the changes of grouped blocks to those of all others, for each perspective with a delta.
+    fn follow_groups(&self, mv: &Transition<'_>, povs: &[Perspective], out: &mut [&mut Delta]) {
+        if self.groups.is_empty() && !self.is_renumbered {
+            return;
+        }
+        let (boards, change) = (mv.boards(), mv.change());
+        for group in &self.groups {
+            let may_cancel = group.find_changes(boards, change, povs);
+            for (pov, Delta { added, removed, .. }) in povs.iter().zip(out.iter_mut()) {
+                let from = [removed.len(), added.len()];
+                group.append_changes(boards, *pov, [&mut *removed, &mut *added]);
+                if may_cancel {
+                    RowChanges { removed, added, offset: 0 }.cancel(from);
+                }
+            }
+        }
+        // Tables may change the order, and blocks under one selection share a range of indices.
+        for Delta { added, removed, .. } in out {
+            removed.sort_unstable();
+            added.sort_unstable();
+        }
+    }
+
+    fn follow_blocks(&self, mv: &Transition<'_>, out: &mut Delta) {
         out.clear();
         let Delta { added, removed, refresh } = out;
         let mut boards = None;
-        for block in &self.blocks {
+        for (block, group) in self.blocks.iter().zip(&self.group_of) {
             *refresh |= block.compiled.refreshes(mv);
+            if group.is_some() {
+                continue;
+            }
+            if block.diff_merged(mv, [&mut *removed, &mut *added]) {
+                continue;
+            }
             let from = [removed.len(), added.len()];
-            let offset = if self.has_selection { block.first_element() } else { block.offset };
+            let offset = if self.is_renumbered { block.first_element() } else { block.offset };
             block.compiled.delta(mv, &mut boards, &mut RowChanges { removed, added, offset });
-            if self.has_selection {
+            if self.is_renumbered {
                 block.select(removed, from[0]);
                 block.select(added, from[1]);
             }
-        }
-        if self.has_selection {
-            // Blocks under one selection share a range of indices.
-            removed.sort_unstable();
-            added.sort_unstable();
         }
     }
 }

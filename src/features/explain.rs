@@ -4,7 +4,7 @@ use crate::chess::{Board, Perspective, Square};
 
 use super::reference;
 use super::set::{Block, FeatureSet};
-use super::spec::{AxisSpec, BlockSpec, ENEMY_KING, FactorKind, FactorSpec, OWN_KING, ProductSpec, Property};
+use super::spec::{AxisSpec, BlockSpec, ENEMY_KING, FactorKind, FactorSpec, OWN_KING, PairSpec, ProductSpec, Property};
 use super::syntax::value_name;
 
 /// An active feature and one binding that yields it.
@@ -108,7 +108,9 @@ fn coordinates(product: &ProductSpec, element: u32, found: &mut Vec<AxisValue>) 
                 };
                 (place, [OWN_KING, ENEMY_KING].contains(&axis.slot))
             }
-            FactorKind::Difference(..) | FactorKind::Count(_) => (Place::Other(element), false),
+            FactorKind::Difference(..) | FactorKind::Count(_) | FactorKind::Reach(_) | FactorKind::Pair(_) => {
+                (Place::Other(element), false)
+            }
         };
         found.push(AxisValue { axis: factor.name.clone(), value: value_text(factor, element), place, of_king });
     }
@@ -147,6 +149,19 @@ fn value_text(factor: &FactorSpec, element: u32) -> String {
         FactorKind::Axis(axis) => value_name(&axis.property.kind(), plain_value(axis, element)),
         FactorKind::Difference(left, _) => (i64::from(element) - i64::from(left.size()) + 1).to_string(),
         FactorKind::Reserved | FactorKind::Count(_) => element.to_string(),
+        FactorKind::Reach(reach) => {
+            let square = |square: u32| value_name(&Property::Square.kind(), square);
+            let ends =
+                |color| reach.ends(element, color).map(|[from, to]| format!("{} to {}", square(from), square(to)));
+            match (ends(0), ends(1)) {
+                (Some(own), Some(their)) if own != their => format!("{own}, their {their}"),
+                (ends, _) => ends.unwrap_or_default(),
+            }
+        }
+        FactorKind::Pair(pair) => {
+            let [high, low] = PairSpec::elements(element);
+            format!("{} and {}", values(&pair.sides[0], low), values(&pair.sides[1], high))
+        }
         FactorKind::Sum(products) => {
             summand(products, element).map_or_else(String::new, |(product, element)| values(product, element))
         }

@@ -211,6 +211,33 @@ fn factor(board: &ReferenceBoard, factor: &FactorSpec, entities: &mut [Entity]) 
         }
         FactorKind::Reserved => Vec::new(),
         FactorKind::Count(spec) => vec![count(board, spec, entities)],
+        FactorKind::Reach(spec) => {
+            let (attacker, target) = (entities[spec.attacker], entities[spec.target]);
+            if attacker.role != spec.role || (spec.role == 0 && [0, 7].contains(&(attacker.square / 8))) {
+                return Vec::new();
+            }
+            let empty = ReferenceBoard { squares: [None; 64] };
+            let attacked = |square: u32| {
+                // A pawn on an end rank is none.
+                let is_none = spec.role == 0 && [0, 7].contains(&(square / 8));
+                let mut squares = empty.attacks(Entity { square, ..attacker });
+                squares.retain(|_| !is_none);
+                squares.sort_unstable();
+                squares
+            };
+            let before: usize = (0..attacker.square).map(|square| attacked(square).len()).sum();
+            let own = attacked(attacker.square);
+            own.iter().position(|square| *square == target.square).map(|at| (before + at) as u32).into_iter().collect()
+        }
+        FactorKind::Pair(spec) => {
+            let [a, b] = spec.sides.each_ref().map(|side| {
+                let mut elements = Vec::new();
+                evaluate(board, side, entities, &mut elements);
+                elements
+            });
+            let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (*a.max(b), *a.min(b))));
+            pairs.filter(|(high, low)| high != low).map(|(high, low)| (0..high).sum::<u32>() + low).collect()
+        }
         FactorKind::Sum(products) => {
             let mut elements = Vec::new();
             let mut offset = 0;

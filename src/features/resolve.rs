@@ -8,7 +8,7 @@ use crate::chess::Orientation;
 
 use super::spec::{
     AxisSpec, BinderSpec, BlockSpec, Bucket, ConditionSpec, CountSpec, ENEMY_KING, FactorKind, FactorSpec, GuardSpec,
-    Multiplicity, OWN_KING, ProductSpec, Property, SourceSpec, TermSpec, VariableKind,
+    Multiplicity, OWN_KING, PairSpec, ProductSpec, Property, ReachSpec, SourceSpec, TermSpec, VariableKind,
 };
 use super::syntax::{
     Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, SourceExpr, Span, SyntaxError,
@@ -72,7 +72,8 @@ fn first_count(product: &Product) -> Option<Span> {
     product.factors.iter().find_map(|factor| match factor {
         Factor::Count(count) => Some(count.span.clone()),
         Factor::Sum(products, _) => products.iter().find_map(first_count),
-        Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => None,
+        Factor::Pair(sides, _) => sides.iter().find_map(first_count),
+        Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) | Factor::Reach(_) => None,
     })
 }
 
@@ -98,7 +99,8 @@ fn binders_of_product(product: &Product, collect: &mut impl FnMut(&[Binder])) {
         match factor {
             Factor::Count(count) => binders_of_count(count, collect),
             Factor::Sum(products, _) => products.iter().for_each(|product| binders_of_product(product, collect)),
-            Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) => {}
+            Factor::Pair(sides, _) => sides.iter().for_each(|side| binders_of_product(side, collect)),
+            Factor::Axis(_) | Factor::Difference(..) | Factor::Reserved(..) | Factor::Reach(_) => {}
         }
     }
 }
@@ -216,6 +218,12 @@ impl<'a> Resolver<'a> {
             }
             Factor::Reserved(size, _) => (FactorKind::Reserved, *size),
             Factor::Count(count) => (FactorKind::Count(self.count(count)?), count.max + 1),
+            Factor::Reach(reach) => {
+                let (attacker, target) = (self.piece(&reach.attacker)?, self.slot(&reach.target)?);
+                let spec = ReachSpec { attacker, target, role: reach.role };
+                (FactorKind::Reach(spec), ReachSpec::size(reach.role))
+            }
+            Factor::Pair(sides, span) => self.pair(sides, span)?,
         };
         Ok(FactorSpec { name: factor_text(factor), kind, size, stride: 0 })
     }
@@ -226,6 +234,39 @@ impl<'a> Resolver<'a> {
         let (condition, guards) = self.conditions(count.condition.as_ref())?;
         self.scope.truncate(outer);
         Ok(CountSpec { max: count.max, binders, condition, guards })
+    }
+
+    fn pair(&mut self, sides: &[Product; 2], span: &Span) -> Resolved<(FactorKind, u32)> {
+        for side in sides {
+            let reads_one = |factor: &Factor| {
+                let first = side.factors.first();
+                matches!((factor, first), (Factor::Axis(axis), Some(Factor::Axis(first)))
+                    if axis.variable.letter == first.variable.letter)
+            };
+            if !side.factors.iter().all(reads_one) {
+                let message = "each side of a pair is a product of axes of one variable";
+                return Err(SyntaxError::new(message, side.span.clone())
+                    .with_help("for example `pair(square(P) * role(P), square(Q) * role(Q))`"));
+            }
+        }
+        let [first, second] = [self.product(&sides[0])?, self.product(&sides[1])?];
+        if first.size != second.size {
+            let message =
+                format!("the sides of a pair have {} and {} values; they must be equal", first.size, second.size);
+            return Err(SyntaxError::new(message, span.clone()));
+        }
+        if first.size < 2 {
+            return Err(SyntaxError::new("a pair needs sides with at least two values", span.clone()));
+        }
+        let size = within(Some(PairSpec::size(first.size)).filter(|size| *size <= MAX_FEATURES), span)?;
+        let pair = PairSpec { sides: [first, second] };
+        match pair.slots() {
+            [a, b] if a == b => {
+                let message = "both sides of a pair read the same variable; a pair needs two";
+                Err(SyntaxError::new(message, span.clone()))
+            }
+            _ => Ok((FactorKind::Pair(pair), size)),
+        }
     }
 
     fn difference(&self, left: &Axis, right: &Axis, span: &Span) -> Resolved<(FactorKind, u32)> {

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use crate::chess::{Board, Perspective};
 
-use super::compiled::{CompiledBlock, Placement};
+use super::compiled::{CompiledBlock, Placement, RowChanges, Transition, dedup_from, lowered, merges};
 use super::definition::{self, Definition};
 use super::encoder::Encoder;
 use super::error::{FeatureError, SourceText};
 use super::explain::{self, ExplainedFeature};
 use super::identity::Identity;
 use super::reference;
-use super::spec::{BlockSpec, DROPPED, FactorSpec};
+use super::spec::{BlockSpec, DROPPED, FactorSpec, Multiplicity};
+use super::syntax::SyntaxError;
 
 /// One summand of a set, with a context of its own.
 #[derive(Debug)]
@@ -23,14 +24,21 @@ pub struct Block {
     pub size: u32,
     /// The block's indices, ascending, where a selection interleaves them with those of other blocks.
     scattered: Option<Box<[u32]>>,
+    /// As resolved; the compiled block may have another form.
+    spec: BlockSpec,
     pub(super) compiled: CompiledBlock,
+    /// Whether bindings with different rows of the compiled block may yield one feature.
+    pub(super) merges: bool,
 }
 
 impl Block {
     fn new(spec: &BlockSpec) -> Result<Block, FeatureError> {
-        let compiled = CompiledBlock::new(spec).map_err(|error| {
+        let failed = |error: SyntaxError| {
             SourceText::new(spec.name.as_str(), spec.canonical.as_str()).error(error.message, error.span, None)
-        })?;
+        };
+        let lowered = lowered(spec).map_err(failed)?;
+        let compiled = CompiledBlock::new(lowered.as_ref().unwrap_or(spec)).map_err(failed)?;
+        let merges = lowered.is_some() && merges(&compiled);
         let indices = spec.selected().map(|selected| {
             let mut indices: Vec<u32> = selected.collect();
             indices.sort_unstable();
@@ -42,7 +50,7 @@ impl Block {
         };
         let has_gaps = |indices: &Vec<u32>| indices.last().is_some_and(|last| last - offset >= size);
         let scattered = indices.filter(has_gaps).map(Vec::into_boxed_slice);
-        Ok(Block { name: spec.name.clone(), offset, size, scattered, compiled })
+        Ok(Block { name: spec.name.clone(), offset, size, scattered, spec: spec.clone(), compiled, merges })
     }
 
     /// The block's indices; `None` where a selection interleaves them with those of other blocks.
@@ -66,7 +74,18 @@ impl Block {
     }
 
     pub fn spec(&self) -> &BlockSpec {
-        self.compiled.spec()
+        &self.spec
+    }
+
+    /// Bytes of the compiled block's tables.
+    pub(super) fn table_bytes(&self) -> usize {
+        let renumbering = self.compiled.spec().renumbering.as_ref().map_or(0, |table| table.len());
+        self.compiled.table_bytes() + renumbering * size_of::<u32>()
+    }
+
+    /// Whether the compiled block's rows are turned into features by a table.
+    pub(super) fn is_renumbered(&self) -> bool {
+        self.compiled.spec().renumbering.is_some()
     }
 
     /// The top-level factors of the block's product, from the slowest stride to the fastest. A sum in brackets is one
@@ -97,16 +116,34 @@ impl Block {
         let from = out.len();
         self.compiled.encode(placement, pov, self.first_element(), out);
         self.select(out, from);
+        if self.merges && self.spec.multiplicity == Multiplicity::Set {
+            out[from..].sort_unstable();
+            dedup_from(out, from);
+        }
     }
 
-    /// The number of the product's first element: 0 under a selection, which gives indices later.
+    /// The change between two boards by encoding both, for blocks that merge rows; false for others.
+    pub(super) fn diff_merged(&self, mv: &Transition<'_>, changes: [&mut Vec<u32>; 2]) -> bool {
+        if !self.merges {
+            return false;
+        }
+        let [removed, added] = changes;
+        let from = [removed.len(), added.len()];
+        for (board, out) in mv.boards().into_iter().zip([&mut *removed, &mut *added]) {
+            self.append(&Placement::of(board, self.compiled.needs()), mv.perspective(), out);
+        }
+        RowChanges { removed, added, offset: 0 }.cancel(from);
+        true
+    }
+
+    /// The number of the compiled block's first row: 0 where a table gives indices later.
     pub(super) fn first_element(&self) -> u32 {
-        if self.spec().renumbering.is_some() { 0 } else { self.offset }
+        if self.is_renumbered() { 0 } else { self.offset }
     }
 
-    /// Turns the block's elements in `rows[from..]` into indices by the selection, if there is one.
+    /// Turns the compiled block's rows in `rows[from..]` into indices by its table, if it has one.
     pub(super) fn select(&self, rows: &mut Vec<u32>, from: usize) {
-        let Some(renumbering) = &self.spec().renumbering else { return };
+        let Some(renumbering) = &self.compiled.spec().renumbering else { return };
         let mut end = from;
         for at in from..rows.len() {
             let index = renumbering[rows[at] as usize];

@@ -1,7 +1,8 @@
 //! A definition with every name resolved: variables are slots, bucket tables are looked up, sizes are known.
-//! `condition` has the part behind `if`, and counts.
+//! `condition` has the part behind `if`, and counts; `joint` the axes of two variables.
 
 mod condition;
+mod joint;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use super::error::ExpressionText;
 use super::syntax::{AxisKind, Direction};
 
 pub use condition::{ConditionSpec, CountSpec, GuardSpec, TermSpec};
+pub use joint::{PairSpec, ReachSpec};
 
 /// Slots of the own king and of the enemy king; a block's own variables follow in binding order.
 pub const OWN_KING: usize = 0;
@@ -140,6 +142,8 @@ pub enum FactorKind {
     Sum(Vec<ProductSpec>),
     Reserved,
     Count(CountSpec),
+    Reach(ReachSpec),
+    Pair(PairSpec),
 }
 
 /// A property of a variable, renumbered by a domain.
@@ -246,15 +250,19 @@ impl ProductSpec {
             FactorKind::Axis(axis) => axis.slot == slot,
             FactorKind::Difference(left, right) => left.slot == slot || right.slot == slot,
             FactorKind::Sum(products) => products.iter().any(|product| product.reads(slot)),
+            FactorKind::Reach(reach) => reach.slots().contains(&slot),
+            FactorKind::Pair(pair) => pair.slots().contains(&slot),
             FactorKind::Reserved | FactorKind::Count(_) => false,
         })
     }
 
-    /// Number of differences at any depth.
+    /// Number of differences and other factors of two variables at any depth.
     pub fn differences(&self) -> usize {
         let in_factor = |factor: &FactorSpec| match &factor.kind {
             FactorKind::Difference(..) => 1,
             FactorKind::Sum(products) => products.iter().map(ProductSpec::differences).sum(),
+            // They cost a search about as much.
+            FactorKind::Reach(_) | FactorKind::Pair(_) => 1,
             FactorKind::Axis(_) | FactorKind::Reserved | FactorKind::Count(_) => 0,
         };
         self.factors.iter().map(in_factor).sum()
@@ -267,7 +275,11 @@ impl ProductSpec {
             match &factor.kind {
                 FactorKind::Count(count) => counts.push(count),
                 FactorKind::Sum(products) => counts.extend(products.iter().flat_map(ProductSpec::counts)),
-                FactorKind::Axis(_) | FactorKind::Difference(..) | FactorKind::Reserved => {}
+                FactorKind::Axis(_)
+                | FactorKind::Difference(..)
+                | FactorKind::Reserved
+                | FactorKind::Reach(_)
+                | FactorKind::Pair(_) => {}
             }
         }
         counts
@@ -282,7 +294,8 @@ impl ProductSpec {
                     right.property.bucket(out);
                 }
                 FactorKind::Sum(products) => products.iter().for_each(|product| product.buckets(out)),
-                FactorKind::Reserved => {}
+                FactorKind::Reserved | FactorKind::Reach(_) => {}
+                FactorKind::Pair(pair) => pair.sides.iter().for_each(|side| side.buckets(out)),
                 FactorKind::Count(count) => count.buckets(out),
             }
         }

@@ -138,13 +138,16 @@ impl FloatNet {
 
 /// The float output of a bucket for the active features of both perspectives. Indices are below `shape.features`, and
 /// repeated features count repeatedly. The output times the scheme's `nnue2score` is the score in internal units.
-/// Products of two clipped values are scaled by [`Scheme::product_scale`], as in the integer network.
+/// Products of two clipped values are scaled by [`Scheme::product_scale`] and [`Scheme::accumulator_product_scale`], as in
+/// the integer network.
 #[must_use]
 pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm: &[u32]) -> f32 {
-    let (l1, scale) = (net.shape.l1, scheme.product_scale() as f32);
+    let l1 = net.shape.l1;
+    let [of_accumulators, scale] =
+        [scheme.accumulator_product_scale(), scheme.product_scale()].map(|scale| scale as f32);
     let sides = [accumulate(net, stm), accumulate(net, nstm)];
     let mut values: Vec<f32> =
-        sides.iter().flat_map(|side| activate(net.shape.activation, &side[..l1], scale)).collect();
+        sides.iter().flat_map(|side| activate(net.shape.activation, &side[..l1], of_accumulators)).collect();
     let mut skip = 0.0;
     let stack = &net.stacks[bucket];
     for (index, layer) in stack.iter().enumerate() {

@@ -99,13 +99,13 @@ impl QuantNet {
 
     /// The inputs of the first dense layer from one accumulator.
     fn activate_accumulator(&self, sums: &[i32]) -> Vec<u8> {
-        let clipped: Vec<u8> = sums.iter().map(|sum| self.scheme.crelu(i32::from(*sum as i16))).collect();
+        let clipped: Vec<u8> = sums.iter().map(|sum| self.scheme.clip(i32::from(*sum as i16))).collect();
         let (first, second) = match self.shape.activation {
             Activation::Relu | Activation::Crelu | Activation::Dual => return clipped,
             Activation::Screlu => (&clipped[..], &clipped[..]),
             Activation::Pairwise => clipped.split_at(clipped.len() / 2),
         };
-        first.iter().zip(second).map(|(a, b)| self.scheme.product(*a, *b)).collect()
+        first.iter().zip(second).map(|(a, b)| self.scheme.accumulator_product(*a, *b)).collect()
     }
 
     /// The activations of a hidden layer's sums.

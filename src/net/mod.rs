@@ -25,7 +25,7 @@ pub use float::{Dense, FloatNet, forward};
 pub use integer::{QuantDense, QuantNet, RawScore, forward_integer};
 pub use load::{StoredPrecision, load_quantised};
 pub use quantise::{on_grid, quantise};
-pub use scheme::{Limits, Scheme, WeightType};
+pub use scheme::{AccumulatorScales, Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{Activation, NetError, Shape};
 ///
 /// | number | integer | scale |
 /// |---|---|---|
-/// | feature transformer weights, biases | i16 | `one` |
+/// | feature transformer weights, biases | i16 | `one`, or the accumulator's own |
 /// | hidden weights | i8 | `hidden` |
 /// | hidden biases | i32 | `one · hidden` |
 /// | output weights | `weights` | raw / `one` |
@@ -39,6 +39,22 @@ pub struct Scheme {
     /// The integer type of the dense weights.
     #[serde(default, skip_serializing_if = "WeightType::is_i8")]
     pub weights: WeightType,
+    /// The arithmetic of accumulators; `None` = that of all activations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accumulator: Option<AccumulatorScales>,
+}
+
+/// The arithmetic of accumulators whose neurons are multiplied: finer than that of the activations, which their products
+/// are.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AccumulatorScales {
+    /// The scale of the feature transformer's weights and biases.
+    pub scale: i32,
+    /// Neurons are clipped to `0..=clip`.
+    pub clip: i32,
+    /// The right shift from a product of two clipped neurons to an activation.
+    pub shift: u32,
 }
 
 /// The integer type of dense weights.
@@ -87,20 +103,30 @@ impl Scheme {
             divisor: Some(16),
             pawn_value: 100,
             weights,
+            accumulator: None,
         }
+    }
+
+    /// The arithmetic of Stockfish 18's large network: accumulators of eight bits.
+    #[must_use]
+    pub fn stockfish_18() -> Scheme {
+        let accumulator = AccumulatorScales { scale: 256, clip: 255, shift: 9 };
+        Scheme { name: "stockfish-18".into(), accumulator: Some(accumulator), ..Scheme::stockfish() }
     }
 
     /// The arithmetic of bullet's networks without hidden layers: QA 255, QB 64, scale 400.
     #[must_use]
     pub fn simple() -> Scheme {
         let weights = WeightType::I16;
-        Scheme { name: "simple".into(), one: 255, hidden: 64, nnue2score: 400, divisor: None, pawn_value: 100, weights }
+        let (divisor, accumulator) = (None, None);
+        let name = "simple".into();
+        Scheme { name, one: 255, hidden: 64, nnue2score: 400, divisor, pawn_value: 100, weights, accumulator }
     }
 
     /// The known schemes.
     #[must_use]
-    pub fn all() -> [Scheme; 2] {
-        [Scheme::stockfish(), Scheme::simple()]
+    pub fn all() -> [Scheme; 3] {
+        [Scheme::stockfish(), Scheme::stockfish_18(), Scheme::simple()]
     }
 
     /// The known scheme of a name.
@@ -122,6 +148,17 @@ impl Scheme {
         if !(1..=1 << 15).contains(&self.hidden) || !self.hidden.unsigned_abs().is_power_of_two() {
             return invalid(format!("the scale of hidden weights is a power of two up to 32768, not {}", self.hidden));
         }
+        if let Some(AccumulatorScales { scale, clip, shift }) = self.accumulator {
+            let products = (clip.saturating_mul(clip)).checked_shr(shift);
+            let fits = products.is_some_and(|product| product <= self.one) && self.weights.is_i8();
+            if !(1..=1 << 15).contains(&scale) || !(1..=255).contains(&clip) || shift > 15 || !fits {
+                return invalid(format!(
+                    "accumulators of scale {scale}, clipped at {clip} and multiplied with shift {shift} give no \
+                     activations up to {}",
+                    self.one
+                ));
+            }
+        }
         match scales.iter().find(|scale| !(1..=1 << 15).contains(*scale)) {
             Some(scale) => invalid(format!("scales are 1 to 32768, not {scale}")),
             None => Ok(()),
@@ -136,6 +173,9 @@ impl Scheme {
         match self.weights {
             WeightType::I8 if relu => {
                 unsupported("clips activations at 1, so it does not support relu; use crelu or scheme `simple`")
+            }
+            WeightType::I8 if self.accumulator.is_some() && !shape.activation.multiplies() => {
+                unsupported("multiplies neurons, so it needs the activation pairwise or screlu")
             }
             WeightType::I16 if !shape.hidden.is_empty() => {
                 unsupported("does not support hidden layers; use scheme `stockfish` for this network")
@@ -178,10 +218,17 @@ impl Scheme {
         }
     }
 
-    /// The scale of the feature transformer's weights and biases, and of all activations.
+    /// The arithmetic of accumulators.
+    #[must_use]
+    pub fn accumulator(&self) -> AccumulatorScales {
+        let plain = AccumulatorScales { scale: self.one, clip: self.one, shift: self.product_shift() };
+        self.accumulator.unwrap_or(plain)
+    }
+
+    /// The scale of the feature transformer's weights and biases.
     #[must_use]
     pub fn feature_transformer_scale(&self) -> f64 {
-        f64::from(self.one)
+        f64::from(self.accumulator().scale)
     }
 
     #[must_use]
@@ -244,6 +291,28 @@ impl Scheme {
             WeightType::I8 => f64::from(self.one) / f64::from(1u32 << self.product_shift()),
             WeightType::I16 => 1.0,
         }
+    }
+
+    /// [`Scheme::product_scale`] of two neurons of an accumulator: 128/127 for Stockfish 18's.
+    #[must_use]
+    pub fn accumulator_product_scale(&self) -> f64 {
+        let AccumulatorScales { scale, shift, .. } = self.accumulator();
+        match self.weights {
+            WeightType::I8 => f64::from(scale) * f64::from(scale) / f64::from(1u32 << shift) / f64::from(self.one),
+            WeightType::I16 => 1.0,
+        }
+    }
+
+    /// A neuron of an accumulator, clipped.
+    #[must_use]
+    pub fn clip(&self, neuron: i32) -> u8 {
+        neuron.clamp(0, self.accumulator().clip) as u8
+    }
+
+    /// The activation of two clipped neurons.
+    #[must_use]
+    pub fn accumulator_product(&self, a: u8, b: u8) -> u8 {
+        ((u32::from(a) * u32::from(b)) >> self.accumulator().shift) as u8
     }
 
     /// The product of two activations, rounded down.
@@ -312,6 +381,21 @@ mod tests {
         close(scheme.product_scale(), 127.0 / 128.0);
         let other = Scheme { pawn_value: 208, ..scheme };
         assert_eq!((other.centipawns(208), other.centipawns(-1)), (100, 0));
+    }
+
+    #[test]
+    fn stockfish_18_has_finer_accumulators() {
+        let scheme = Scheme::stockfish_18();
+        assert!(scheme.validate().is_ok());
+        assert_eq!((scheme.feature_transformer_scale(), scheme.hidden_bias_scale()), (256.0, 8128.0));
+        assert_eq!([-1, 200, 256].map(|neuron| scheme.clip(neuron)), [0, 200, 255]);
+        assert_eq!([(255, 255), (255, 1), (16, 32)].map(|(a, b)| scheme.accumulator_product(a, b)), [127, 0, 1]);
+        assert!((scheme.accumulator_product_scale() - 128.0 / 127.0).abs() < 1e-12);
+        assert!(scheme.admits(&Shape::plain(1, 2, vec![3])).is_err(), "crelu");
+        let too_large = AccumulatorScales { scale: 256, clip: 255, shift: 8 };
+        assert!(Scheme { accumulator: Some(too_large), ..scheme }.validate().is_err());
+        let plain = Scheme::stockfish();
+        assert_eq!(plain.accumulator_product_scale(), plain.product_scale());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::comparisons::{ComparedMeasure, Difference, Statement};
 use super::numbers;
+use super::published::PublishedComparison;
 use super::summary::{MethodSummary, SummaryRow};
 use crate::record::{EQUAL_SPEED, MatchKind};
 use crate::statistics::Estimate;
@@ -36,7 +37,7 @@ pub(super) fn verdict(method: &MethodSummary) -> Vec<String> {
         Some(format!("Against {}, {} is {words}.", against?, row.name))
     };
     let strengths: Vec<String> = method.rows.iter().filter_map(elo).collect();
-    let replication = method.published.as_ref().and_then(|published| published.replication());
+    let replication = method.published.as_ref().and_then(PublishedComparison::replication);
     let whole = [summary(&evidence, &reference.name), price_of_loss(&evidence, &reference.name), replication];
     let whole: Vec<String> = whole.into_iter().flatten().collect();
     let whole = Some(whole.join(" ")).filter(|whole| !sentences.is_empty() && !whole.is_empty());

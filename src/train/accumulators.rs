@@ -10,7 +10,7 @@ use crate::net::{Activation, FloatNet, Scheme, Shape};
 /// The accumulators of some positions, clipped to the activation's range.
 pub struct Accumulators<'a> {
     shape: &'a Shape,
-    /// [`Scheme::product_scale`]
+    /// [`Scheme::accumulator_product_scale`]
     scale: f32,
     /// [positions, 2, row], side to move first. PSQT columns are not clipped.
     clipped: FrozenBuffer,
@@ -29,7 +29,7 @@ impl<'a> Accumulators<'a> {
         features: [ActiveFeatures<'_>; 2],
         positions: &[u32],
     ) -> Result<Accumulators<'a>, TchError> {
-        let (shape, scale) = (&net.shape, scheme.product_scale() as f32);
+        let (shape, scale) = (&net.shape, scheme.accumulator_product_scale() as f32);
         let (l1, row) = (shape.l1, shape.row_len());
         let mut clipped = FloatBuffer::zeros(positions.len(), 2 * row)?;
         let active = positions.iter().flat_map(|position| features.map(|side| side.of(*position as usize)));
@@ -98,7 +98,7 @@ impl<'a> Accumulators<'a> {
 #[must_use]
 pub fn saturation(activation: Activation, scheme: &Scheme) -> f32 {
     match activation {
-        Activation::Screlu | Activation::Pairwise => scheme.product_scale() as f32,
+        Activation::Screlu | Activation::Pairwise => scheme.accumulator_product_scale() as f32,
         Activation::Relu | Activation::Crelu | Activation::Dual => 1.0,
     }
 }

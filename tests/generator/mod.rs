@@ -221,8 +221,35 @@ impl<'a, R: Rng> Writer<'a, R> {
             }
             4..=6 => self.difference(),
             7 if self.limits.counts => self.count(),
+            8 => self.reach(max_size),
+            9 => self.pair(max_size),
             _ => self.axis(),
         }
+    }
+
+    /// A reach, where there is a piece and room for the values of both variables.
+    fn reach(&mut self, max_size: u64) -> (String, u64) {
+        let (attacker, target) = (self.variable(), self.variable());
+        let role = pick(self.rng, &["pawn", "knight", "bishop", "rook", "queen", "king"]);
+        let combinations = if role == "pawn" { 2 * 64 * 64 } else { 64 * 64 };
+        if !attacker.piece || combinations > max_size {
+            return self.axis();
+        }
+        (format!("reach({}, {}, {role})", attacker.letter, target.letter), combinations)
+    }
+
+    /// A pair of the same axes of two variables.
+    fn pair(&mut self, max_size: u64) -> (String, u64) {
+        let (left, right) = (self.variable(), self.variable());
+        let of_pieces = left.piece && right.piece;
+        let sides =
+            ["file(V)", "square(V)", "rank(V, 2..4, 8) * file(V, c..d)", "role(V) * color(V)", "role(V, king, pawn)"];
+        let (side, size) = [(0, 8), (1, 64), (2, 8), (3, 12), (4, 2)][self.below(if of_pieces { 5 } else { 3 })];
+        if left.letter == right.letter || size * size > max_size {
+            return self.axis();
+        }
+        let side = |letter: char| sides[side].replace('V', &letter.to_string());
+        (format!("pair({}, {})", side(left.letter), side(right.letter)), size * size)
     }
 
     fn variable(&mut self) -> Variable {

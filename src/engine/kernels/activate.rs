@@ -14,8 +14,8 @@ pub fn accumulator<V: Vector>(
     output: &mut [u8],
     masks: &mut [u16],
 ) {
-    let one = V::splat16(proof, i16::from(model.one));
-    let one8 = V::splat16(proof, i16::from_ne_bytes([model.one; 2]));
+    let clip = V::splat16(proof, i16::from(model.clip));
+    let clip8 = V::splat16(proof, i16::from_ne_bytes([model.clip; 2]));
     let shift = model.product_shift;
     let width = output.len();
     let (first, second) = match model.shape.activation {
@@ -28,10 +28,10 @@ pub fn accumulator<V: Vector>(
     for ((first, second), (output, mask)) in inputs.zip(outputs) {
         let (low, high) = (V::load(proof, first), V::load(proof, &first[V::WORDS..]));
         let bytes = if multiplies {
-            let factors = (V::load(proof, second).clip16(one), V::load(proof, &second[V::WORDS..]).clip16(one));
-            low.clip16(one).product16(factors.0, shift).pack(high.clip16(one).product16(factors.1, shift))
+            let factors = (V::load(proof, second).clip16(clip), V::load(proof, &second[V::WORDS..]).clip16(clip));
+            low.clip16(clip).product16(factors.0, shift).pack(high.clip16(clip).product16(factors.1, shift))
         } else {
-            low.pack(high).min8(one8)
+            low.pack(high).min8(clip8)
         };
         bytes.store(output);
         *mask = bytes.nonzero32() as u16;

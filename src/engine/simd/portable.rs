@@ -105,7 +105,8 @@ unsafe impl Vector for Portable {
 
     #[inline(always)]
     fn product16(self, other: Portable, shift: u32) -> Portable {
-        Portable(std::array::from_fn(|n| self.0[n].wrapping_mul(other.0[n]) >> shift))
+        // Products of bytes need all sixteen bits.
+        Portable(std::array::from_fn(|n| (self.0[n].wrapping_mul(other.0[n]).cast_unsigned() >> shift).cast_signed()))
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use crate::features::spec::{
 
 use super::budget::{self, Budget, Steps};
 use super::count_bounds::CountBounds;
-use super::decode::{Constraints, Decoder, Difference};
+use super::decode::{Constraints, Decoder, Difference, Joint};
 use super::domain::Domain;
 use super::partial_board::{KING, PartialBoard};
 use super::sources::source_squares;
@@ -120,12 +120,17 @@ impl<'a> BindingSearch<'a> {
 
     /// [`BindingSearch::constraints`] with the steps taken.
     pub fn constraints_and_steps(&self, index: u32) -> (Option<Constraints<'a>>, Steps) {
-        let mut constraints =
-            Constraints { domains: self.domains.clone(), differences: Vec::new(), counts: Vec::new() };
+        let mut constraints = Constraints {
+            domains: self.domains.clone(),
+            differences: Vec::new(),
+            joints: Vec::new(),
+            counts: Vec::new(),
+        };
         if !(self.possible && self.decoder.decode(index, &mut constraints)) {
             return (None, DECODING);
         }
-        let steps = DECODING + DIFFERENCE * constraints.differences.len() as Steps;
+        let pairs = constraints.differences.len() + constraints.joints.len();
+        let steps = DECODING + DIFFERENCE * pairs as Steps;
         let possible = constraints.narrow() && !constraints.domains.iter().any(Domain::is_empty);
         (possible.then_some(constraints), steps)
     }
@@ -180,6 +185,7 @@ impl<'a> BindingSearch<'a> {
                 || self.read[*slot]
                 || constraints.domains[*slot] != self.domains[*slot]
                 || constraints.differences.iter().any(in_difference)
+                || constraints.joints.iter().any(|joint| joint.slots().contains(slot))
         };
         let slots = [OWN_KING, ENEMY_KING].into_iter().chain(self.block.binders.iter().map(|binder| binder.slot));
         let mut open: Vec<usize> = slots.filter(is_relevant).collect();
@@ -209,19 +215,22 @@ impl<'a> BindingSearch<'a> {
             (bounds.slots.is_empty() && bound.is_empty() || newly_bound(&bounds.slots)).then_some((bounds, *value))
         };
         let counts = constraints.counts.iter().filter_map(ready).collect();
-        Checks { conditions: conditions.collect(), differences: differences.collect(), counts }
+        let joints = constraints.joints.iter().filter(|joint| newly_bound(&joint.slots())).copied().collect();
+        Checks { conditions: conditions.collect(), differences: differences.collect(), joints, counts }
     }
 }
 
 struct Checks<'s, 'a> {
     conditions: Vec<&'a ConditionSpec>,
     differences: Vec<Difference<'a>>,
+    joints: Vec<Joint<'a>>,
     counts: Vec<(&'s CountBounds<'a>, u32)>,
 }
 
 impl Checks<'_, '_> {
     fn hold(&self, search: &BindingSearch<'_>, entities: &[Entity]) -> bool {
         self.differences.iter().all(|difference| difference.holds(entities))
+            && self.joints.iter().all(|joint| joint.holds(entities))
             && self.conditions.iter().all(|condition| condition.holds(&|slot| entities[slot]))
             && self.counts.iter().all(|(bounds, value)| bounds.admits(search.block, &search.pieces, entities, *value))
     }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::features::spec::{AxisSpec, BlockSpec, CountSpec, Entity, FactorKind, ProductSpec, Property};
+use crate::features::spec::{
+    AxisSpec, BlockSpec, CountSpec, Entity, FactorKind, PairSpec, ProductSpec, Property, ReachSpec,
+};
 
 use super::domain::Domain;
 
@@ -20,6 +22,10 @@ enum FactorDecoder<'a> {
         by_element: HashMap<u32, Domain>,
     },
     Difference(Difference<'a>),
+    /// With the attacker's and the target's values.
+    Reach(&'a ReachSpec, [Domain; 2]),
+    /// With each side's values by element.
+    Pair(&'a PairSpec, [HashMap<u32, Domain>; 2]),
     Count(&'a CountSpec),
     Sum(Vec<Decoder<'a>>),
     Reserved,
@@ -40,17 +46,50 @@ impl Difference<'_> {
     }
 }
 
+/// The constraint that a factor of two variables has an element.
+#[derive(Clone, Copy)]
+pub enum Joint<'a> {
+    Reach(&'a ReachSpec, u32),
+    Pair(&'a PairSpec, u32),
+}
+
+impl Joint<'_> {
+    pub fn slots(self) -> [usize; 2] {
+        match self {
+            Joint::Reach(reach, _) => reach.slots(),
+            Joint::Pair(pair, _) => pair.slots(),
+        }
+    }
+
+    pub fn holds(self, entities: &[Entity]) -> bool {
+        let [first, second] = self.slots().map(|slot| entities[slot]);
+        match self {
+            Joint::Reach(reach, element) => reach.element(first, second) == Some(element),
+            Joint::Pair(pair, element) => pair.element([first, second]) == Some(element),
+        }
+    }
+}
+
 /// The constraints of an index on a binding.
 #[derive(Clone)]
 pub struct Constraints<'a> {
     /// By slot.
     pub domains: Vec<Domain>,
     pub differences: Vec<Difference<'a>>,
+    pub joints: Vec<Joint<'a>>,
     /// Each count's clamped value.
     pub counts: Vec<(&'a CountSpec, u32)>,
 }
 
 impl Constraints<'_> {
+    /// Restricts two variables; false when one has no value left.
+    fn restrict(&mut self, slots: [usize; 2], to: &[Domain; 2]) -> bool {
+        slots.iter().zip(to).all(|(slot, domain)| {
+            self.domains[*slot] = self.domains[*slot].and(domain);
+            !self.domains[*slot].is_empty()
+        })
+    }
+
     /// Removes from both sides of each difference the values that no value of the other side completes; false when a
     /// side becomes empty.
     #[must_use]
@@ -91,6 +130,11 @@ impl<'a> Decoder<'a> {
                 FactorDecoder::Difference(Difference { left: side(left), right: side(right), is })
             }
             FactorKind::Count(count) => FactorDecoder::Count(count),
+            FactorKind::Reach(reach) => FactorDecoder::Reach(reach, reach.slots().map(|slot| domains[slot])),
+            FactorKind::Pair(pair) => {
+                let slots = pair.slots();
+                FactorDecoder::Pair(pair, [0, 1].map(|side| by_side_element(&pair.sides[side], &domains[slots[side]])))
+            }
             FactorKind::Sum(products) => {
                 FactorDecoder::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
             }
@@ -124,6 +168,27 @@ impl<'a> FactorDecoder<'a> {
                 constraints.differences.push(Difference { is: first.is + element as i32, ..*first });
                 true
             }
+            FactorDecoder::Reach(reach, known) => {
+                let mut found = [Domain::default(); 2];
+                for color in 0..2 {
+                    let Some([from, to]) = reach.ends(element, color) else { continue };
+                    let attacker = Entity { square: from, role: reach.role, color };
+                    if known[0].contains(attacker) {
+                        found[0].insert(attacker);
+                        found[1] = found[1].or(&known[1].filtered(|target| target.square == to));
+                    }
+                }
+                constraints.joints.push(Joint::Reach(reach, element));
+                constraints.restrict(reach.slots(), &found)
+            }
+            FactorDecoder::Pair(pair, by_element) => {
+                let ends = PairSpec::elements(element);
+                let either = |side: &HashMap<u32, Domain>| {
+                    ends.iter().filter_map(|end| side.get(end)).fold(Domain::default(), |all, one| all.or(one))
+                };
+                constraints.joints.push(Joint::Pair(pair, element));
+                constraints.restrict(pair.slots(), &by_element.each_ref().map(either))
+            }
             FactorDecoder::Count(count) => {
                 constraints.counts.push((count, element));
                 true
@@ -141,6 +206,16 @@ impl<'a> FactorDecoder<'a> {
             FactorDecoder::Reserved => false,
         }
     }
+}
+
+fn by_side_element(side: &ProductSpec, domain: &Domain) -> HashMap<u32, Domain> {
+    let mut map: HashMap<u32, Domain> = HashMap::new();
+    for entity in domain.entities() {
+        if let Some(element) = PairSpec::side_element(side, entity) {
+            map.entry(element).or_default().insert(entity);
+        }
+    }
+    map
 }
 
 fn by_element(axis: &AxisSpec, domain: &Domain) -> HashMap<u32, Domain> {

@@ -51,6 +51,11 @@ impl Domain {
     }
 
     #[must_use]
+    pub fn or(&self, other: &Domain) -> Domain {
+        Domain(std::array::from_fn(|code| self.0[code] | other.0[code]))
+    }
+
+    #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(Entity) -> bool) -> Domain {
         let mut filtered = Domain::default();
         self.entities().filter(|entity| keep(*entity)).for_each(|entity| filtered.insert(entity));

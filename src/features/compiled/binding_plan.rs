@@ -256,6 +256,11 @@ impl BinderPlan {
         self.residual.is_empty() || all_hold(&self.residual, bindings)
     }
 
+    /// Whether a condition over this and one earlier variable has such an earlier slot.
+    pub fn reads_earlier(&self, is_such: impl Fn(usize) -> bool) -> bool {
+        self.pairs.iter().any(|pair| is_such(pair.earlier))
+    }
+
     pub fn has_residual(&self) -> bool {
         !self.residual.is_empty()
     }

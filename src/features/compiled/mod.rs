@@ -1,9 +1,9 @@
 //! Compiled blocks. An index is a sum of one part per variable, so a block becomes one small table per variable and
 //! term of its product; bindings are found on bitboards.
 //!
-//! [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
-//! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`] and
-//! [`avx512`] are faster strategies for simple blocks. Each is tested against [`super::reference`] (`tests.rs`).
+//! [`lowering`] replaces axes of two variables, [`tables`] multiplies products out, [`binding_plan`] turns binders and conditions into bitboards, [`encode`] finds
+//! active features, [`delta`] the change that a move makes, [`context`] the need for a refresh. [`piece_table`],
+//! [`pair_group`] and [`avx512`] are faster strategies for simple blocks. Each is tested against [`super::reference`] (`tests.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -15,7 +15,9 @@ mod encode;
 #[path = "../../../tests/generator/mod.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "shared with tests/generated.rs")]
 mod generator;
+mod lowering;
 mod oriented_board;
+mod pair_group;
 mod piece_table;
 mod row_classes;
 mod tables;
@@ -32,8 +34,10 @@ use super::syntax::SyntaxError;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
 pub use context::ContextTable;
-pub use delta::{RowChanges, Transition};
+pub use delta::{RowChanges, Transition, dedup_from};
+pub use lowering::{lowered, merges};
 pub use oriented_board::{Placement, PlacementNeeds};
+pub use pair_group::PairGroup;
 pub use piece_table::{PieceList, RowBuffer};
 
 use binding_plan::{BinderPlan, CountPlan, GuardPlan, SortedConditions};

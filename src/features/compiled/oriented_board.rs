@@ -107,6 +107,12 @@ impl Placement {
         &self.pieces[..self.count]
     }
 
+    /// The squares that the piece on a square attacks, on the board as it stands. Only where the needs say so.
+    #[inline]
+    pub fn attacks_from(&self, square: usize) -> u64 {
+        self.attacks[square & 63]
+    }
+
     /// The board as `pov` sees it; `mask` is the orientation's (0, 7, 56 or 63).
     pub fn oriented(&self, pov: Perspective, mask: u32) -> OrientedBoard<'_> {
         let attacks = self.needs.attacks.then_some(&self.attacks);

@@ -221,7 +221,8 @@ fn summands(kind: &FactorKind, stride: u32, limit: usize) -> Option<Vec<TermDraf
             single(vec![minuend, Contribution { slot: right.slot, stride, value }], Vec::new())
         }
         FactorKind::Count(count) => single(Vec::new(), vec![(stride, count.clone())]),
-        FactorKind::Reserved => Some(Vec::new()),
+        // Lowering leaves none.
+        FactorKind::Reserved | FactorKind::Reach(_) | FactorKind::Pair(_) => Some(Vec::new()),
         FactorKind::Sum(products) => {
             let mut all: Vec<TermDraft> = Vec::new();
             let mut offset = 0;

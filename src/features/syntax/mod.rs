@@ -102,6 +102,19 @@ pub enum Factor {
     Sum(Vec<Product>, Span),
     Reserved(u32, Span),
     Count(Box<Count>),
+    Reach(Reach),
+    /// Unordered pairs of elements of two products.
+    Pair(Box<[Product; 2]>, Span),
+}
+
+/// `reach(P, T, bishop)`: the squares that a piece attacks on an empty board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    pub attacker: Variable,
+    pub target: Variable,
+    /// 0–5 from pawn to king.
+    pub role: u32,
+    pub span: Span,
 }
 
 /// The property that an axis reads.

@@ -4,8 +4,8 @@ mod condition;
 
 use super::lexer::{Token, tokens};
 use super::{
-    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, ProductBlock, SourceExpr, Span,
-    SyntaxError, Variable,
+    Axis, AxisKind, Binder, BlockExpr, Count, Direction, Factor, Letter, Product, ProductBlock, Reach, SourceExpr,
+    Span, SyntaxError, Variable,
 };
 
 type Parsed<T> = Result<T, SyntaxError>;
@@ -217,10 +217,12 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(Factor::Reserved(size, start..self.end()))
             }
+            Token::Word("reach") => self.reach(start).map(Factor::Reach),
+            Token::Word("pair") => self.nested(|parser| parser.pair(start)),
             Token::Word("count") => self.nested(|parser| parser.count(start)).map(|count| Factor::Count(Box::new(count))),
             Token::Word(_) if self.second() == Token::Symbol("(") => self.axis().map(Factor::Axis),
             _ => Err(self
-                .expected("an axis, `count(…)`, `reserved(…)` or `(`")
+                .expected("an axis, `reach(…)`, `pair(…)`, `count(…)`, `reserved(…)` or `(`")
                 .with_help("axes are square, file, rank, diagonal, antidiagonal, role, color and bucket; a named set cannot be a factor")),
         }
     }
@@ -246,6 +248,30 @@ impl<'a> Parser<'a> {
             return Err(self.expected("`*`, `+`, `-` or `)`"));
         }
         Ok(Factor::Sum(products, start..self.end()))
+    }
+
+    /// `reach(P, T, ROLE)`
+    fn reach(&mut self, start: usize) -> Parsed<Reach> {
+        self.advance();
+        self.expect("(")?;
+        let attacker = self.variable()?;
+        self.expect(",")?;
+        let target = self.variable()?;
+        self.expect(",")?;
+        let role = self.domain_value(&AxisKind::Role)?;
+        self.expect(")")?;
+        Ok(Reach { attacker, target, role, span: start..self.end() })
+    }
+
+    /// `pair(product, product)`
+    fn pair(&mut self, start: usize) -> Parsed<Factor> {
+        self.advance();
+        self.expect("(")?;
+        let first = self.product()?;
+        self.expect(",")?;
+        let second = self.product()?;
+        self.expect(")")?;
+        Ok(Factor::Pair(Box::new([first, second]), start..self.end()))
     }
 
     fn count(&mut self, start: usize) -> Parsed<Count> {
@@ -279,7 +305,8 @@ impl<'a> Parser<'a> {
             return self.bucket(start.start);
         }
         let Some((_, kind)) = AxisKind::NAMED.iter().find(|(name, _)| *name == word) else {
-            let known = AxisKind::NAMED.iter().map(|(name, _)| *name).chain(["bucket", "count", "reserved"]);
+            let known =
+                AxisKind::NAMED.iter().map(|(name, _)| *name).chain(["bucket", "reach", "pair", "count", "reserved"]);
             return Err(SyntaxError::new(format!("there is no axis `{word}`"), start).suggesting(word, known));
         };
         self.advance();

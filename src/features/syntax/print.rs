@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, SourceExpr, Term, Variable,
+    Axis, AxisKind, Binder, Condition, Count, Factor, Letter, Product, ProductBlock, Reach, SourceExpr, Term, Variable,
 };
 
 /// The block in canonical spelling. `letter` renames all variables but `K` and `E`.
@@ -91,6 +91,17 @@ impl Printer<'_> {
             }
             Factor::Reserved(size, _) => write!(f, "reserved({size})"),
             Factor::Count(count) => self.count(count, f),
+            Factor::Reach(Reach { attacker, target, role, .. }) => {
+                let role = value_name(&AxisKind::Role, *role);
+                write!(f, "reach({}, {}, {role})", self.name(attacker), self.name(target))
+            }
+            Factor::Pair(sides, _) => {
+                f.write_str("pair(")?;
+                self.product(&sides[0], f)?;
+                f.write_str(", ")?;
+                self.product(&sides[1], f)?;
+                f.write_str(")")
+            }
         }
     }
 

@@ -19,6 +19,29 @@ pub enum Architecture {
     Sf16_1,
     /// Stockfish 16.1's network for positions with a large material difference.
     Sf16_1Small,
+    /// Stockfish 18's network for most positions. Its small network is of Stockfish 16.1's architecture.
+    Sf18,
+    /// The network of the small build of Stockfish 18 for browsers.
+    Sf18Lite,
+}
+
+/// How a file stores the feature transformer's weights and PSQT values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are: weights i16, PSQT i32.
+    Plain,
+    /// Each array compressed.
+    Compressed,
+    /// The weights by ranges of features, those of threats as i8; the PSQT values of all features compressed.
+    ByRange(&'static [WeightRange]),
+}
+
+/// The weights of the next `features` features.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightRange {
+    pub features: u32,
+    /// i8 as they are, rather than i16 compressed.
+    pub is_narrow: bool,
 }
 
 struct ArchitectureData {
@@ -35,7 +58,7 @@ struct ArchitectureData {
     skip: bool,
     /// Whether there are 8 output buckets with PSQT outputs, rather than one without.
     buckets: bool,
-    compressed: bool,
+    encoding: Encoding,
     /// Internal score units per pawn when that version prints scores.
     pawn_value: i32,
 }
@@ -43,6 +66,13 @@ struct ArchitectureData {
 const HALF_KP: (&str, u32, u32) = ("half-kp", 41_024, 0x5D69_D5B8);
 const HALF_KA_V2: (&str, u32, u32) = ("half-ka-v2", 45_056, 0x5F23_4CB8);
 const HALF_KA_V2_HM: (&str, u32, u32) = ("half-ka-v2-hm", 22_528, 0x7F23_4CB8);
+
+const THREATS_V10: u32 = 79_856;
+
+static RANGES_V10: [WeightRange; 2] = [
+    WeightRange { features: THREATS_V10, is_narrow: true },
+    WeightRange { features: HALF_KA_V2_HM.1, is_narrow: false },
+];
 
 /// A table row.
 const fn row(
@@ -53,7 +83,7 @@ const fn row(
     pawn_value: i32,
 ) -> ArchitectureData {
     let (activation, hidden_activation) = (Activation::Crelu, Activation::Crelu);
-    let (skip, buckets, compressed) = (false, true, false);
+    let (skip, buckets, encoding) = (false, true, Encoding::Plain);
     let version = 0x7AF3_2F20;
     ArchitectureData {
         name,
@@ -67,7 +97,7 @@ const fn row(
         hidden_activation,
         skip,
         buckets,
-        compressed,
+        encoding,
         pawn_value,
     }
 }
@@ -77,26 +107,33 @@ const fn row_since_15(
     name: &'static str,
     l1: usize,
     hidden_activation: Activation,
-    compressed: bool,
+    encoding: Encoding,
     pawn: i32,
 ) -> ArchitectureData {
     let row = row(name, HALF_KA_V2_HM, l1, [15, 32], pawn);
-    ArchitectureData { activation: Activation::Pairwise, hidden_activation, skip: true, compressed, ..row }
+    ArchitectureData { activation: Activation::Pairwise, hidden_activation, skip: true, encoding, ..row }
 }
 
-static ROWS: [ArchitectureData; 8] = [
+static ROWS: [ArchitectureData; 10] = [
     ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
-    row_since_15("stockfish-15", 1024, Activation::Crelu, false, 208),
-    row_since_15("stockfish-15.1", 1024, Activation::Dual, false, 361),
-    row_since_15("stockfish-16", 1536, Activation::Dual, true, 328),
-    row_since_15("stockfish-16.1", 2560, Activation::Dual, true, 356),
-    row_since_15("stockfish-16.1-small", 128, Activation::Dual, true, 356),
+    row_since_15("stockfish-15", 1024, Activation::Crelu, Encoding::Plain, 208),
+    row_since_15("stockfish-15.1", 1024, Activation::Dual, Encoding::Plain, 361),
+    row_since_15("stockfish-16", 1536, Activation::Dual, Encoding::Compressed, 328),
+    row_since_15("stockfish-16.1", 2560, Activation::Dual, Encoding::Compressed, 356),
+    row_since_15("stockfish-16.1-small", 128, Activation::Dual, Encoding::Compressed, 356),
+    ArchitectureData {
+        set: "sfnnv10",
+        features: THREATS_V10 + HALF_KA_V2_HM.1,
+        feature_hash: 0x8F23_4CB8,
+        ..row_since_15("stockfish-18", 1024, Activation::Dual, Encoding::ByRange(&RANGES_V10), 356)
+    },
+    row_since_15("stockfish-18-lite", 256, Activation::Dual, Encoding::Compressed, 356),
 ];
 
 impl Architecture {
-    pub const ALL: [Architecture; 8] = [
+    pub const ALL: [Architecture; 10] = [
         Architecture::Sf12,
         Architecture::Sf14,
         Architecture::Sf14_1,
@@ -105,6 +142,8 @@ impl Architecture {
         Architecture::Sf16,
         Architecture::Sf16_1,
         Architecture::Sf16_1Small,
+        Architecture::Sf18,
+        Architecture::Sf18Lite,
     ];
 
     fn row(self) -> &'static ArchitectureData {
@@ -128,10 +167,10 @@ impl Architecture {
         self.row().set
     }
 
-    /// Whether the feature transformer is LEB128-compressed.
+    /// How the feature transformer is stored.
     #[must_use]
-    pub fn compressed(self) -> bool {
-        self.row().compressed
+    pub fn encoding(self) -> &'static Encoding {
+        &self.row().encoding
     }
 
     #[must_use]
@@ -150,7 +189,8 @@ impl Architecture {
     /// The scheme, with the pawn value of that version.
     #[must_use]
     pub fn scheme(self) -> Scheme {
-        Scheme { pawn_value: self.row().pawn_value, ..Scheme::stockfish() }
+        let scheme = if self == Architecture::Sf18 { Scheme::stockfish_18() } else { Scheme::stockfish() };
+        Scheme { pawn_value: self.row().pawn_value, ..scheme }
     }
 
     #[must_use]

@@ -1,4 +1,4 @@
-//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1.
+//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1 and 18.
 //!
 //! Little-endian throughout (Stockfish, `nnue/evaluate_nnue.cpp` and the layers' headers):
 //!
@@ -17,7 +17,8 @@
 //! | outputs·⌈inputs⌉ | and weights, i8, output by output, each row padded with zeros to a multiple of 32 |
 //!
 //! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in
-//! bytes as u32, then that many bytes of signed LEB128.
+//! bytes as u32, then that many bytes of signed LEB128. Stockfish 18 compresses biases, the weights of HalfKAv2_hm and the
+//! PSQT values; the weights of threats, which come first, are i8 and not compressed.
 
 mod architecture;
 mod error;
@@ -28,6 +29,7 @@ mod tests;
 mod write;
 
 pub use architecture::Architecture;
+use architecture::{Encoding, WeightRange};
 pub use error::NnueError;
 
 use std::fs::File;
@@ -122,12 +124,16 @@ impl Nnue {
     /// # Errors
     /// When no architecture has the network's features, shape and scales; lists the architectures.
     pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
-        let scales = |scheme: &Scheme| (scheme.one, scheme.hidden, scheme.nnue2score, scheme.divisor, scheme.weights);
+        let scales = |scheme: &Scheme| {
+            let Scheme { one, hidden, nnue2score, divisor, weights, accumulator, .. } = scheme;
+            (*one, *hidden, *nnue2score, *divisor, *weights, *accumulator)
+        };
         for architecture in Architecture::ALL {
             let fits = architecture.shape() == file.net.shape
                 && scales(&architecture.scheme()) == scales(&file.net.scheme)
                 && *architecture.feature_set()?.identity() == file.origin.identity;
             if fits {
+                architecture.check_narrow(&file.net)?;
                 return Ok(Nnue { architecture, description: description.into(), net: file.net });
             }
         }
@@ -137,6 +143,28 @@ impl Nnue {
 }
 
 impl Architecture {
+    /// # Errors
+    /// When a weight does not fit the i8 that the file has for its feature.
+    fn check_narrow(self, net: &QuantNet) -> Result<(), NetError> {
+        let Encoding::ByRange(ranges) = self.encoding() else { return Ok(()) };
+        let mut first = 0;
+        for WeightRange { features, is_narrow } in *ranges {
+            let (start, end) = (first as usize * net.shape.l1, (first + features) as usize * net.shape.l1);
+            let is_too_large = |weight: &i16| *is_narrow && i8::try_from(*weight).is_err();
+            if let Some(at) = net.ft_weights[start..end].iter().position(is_too_large) {
+                let (feature, neuron) = (first as usize + at / net.shape.l1, at % net.shape.l1);
+                return Err(NetError::Range {
+                    place: format!("ft: the integer weight of neuron {neuron}, feature {feature}"),
+                    value: f64::from(net.ft_weights[start + at]),
+                    limit: f64::from(i8::MAX),
+                    scheme: net.scheme.name.clone(),
+                });
+            }
+            first += features;
+        }
+        Ok(())
+    }
+
     /// The shipped definition of its features.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Reads a network from bytes. Nothing is allocated before its bytes are known to exist.
 
+use super::architecture::{Encoding, WeightRange};
 use super::{Architecture, Nnue, NnueError, PADDING, leb128};
 use crate::net::{QuantDense, QuantNet, Shape};
 
@@ -91,17 +92,29 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
     let (rows, buckets) = (shape.features as usize, shape.buckets.count);
     let psqt = if shape.psqt { rows * buckets } else { 0 };
     let (biases, weights, sums) = ("the feature transformer's biases", "the feature transformer's weights", "PSQT");
-    let (ft_biases, ft_weights, psqt_weights) = match first.compressed() {
-        true => (
+    let (ft_biases, ft_weights, psqt_weights) = match first.encoding() {
+        Encoding::Compressed => (
             reader.compressed(shape.l1, biases, 16, |value| value as i16)?,
             reader.compressed(rows * shape.l1, weights, 16, |value| value as i16)?,
             reader.compressed(psqt, sums, 32, |value| value)?,
         ),
-        false => (
+        Encoding::Plain => (
             reader.numbers(shape.l1, biases, i16::from_le_bytes)?,
             reader.numbers(rows * shape.l1, weights, i16::from_le_bytes)?,
             reader.numbers(psqt, sums, i32::from_le_bytes)?,
         ),
+        Encoding::ByRange(ranges) => {
+            let own = reader.compressed(shape.l1, biases, 16, |value| value as i16)?;
+            let mut all = Vec::new();
+            for WeightRange { features, is_narrow } in *ranges {
+                let count = *features as usize * shape.l1;
+                all.extend(match is_narrow {
+                    true => reader.numbers(count, weights, |[byte]: [u8; 1]| i16::from(byte as i8))?,
+                    false => reader.compressed(count, weights, 16, |value| value as i16)?,
+                });
+            }
+            (own, all, reader.compressed(psqt, sums, 32, |value| value)?)
+        }
     };
     let mut padded = Vec::with_capacity(buckets);
     for _ in 0..buckets {

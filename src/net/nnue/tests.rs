@@ -42,14 +42,18 @@ fn hashes_are_those_of_the_published_networks() {
     check(Architecture::Sf14, 0x3C10_3E72, 0x5F23_48B8);
     check(Architecture::Sf15, 0x1C10_2EF2, 0x7F23_44B8);
     check(Architecture::Sf15_1, 0x1C10_2EF2, 0x7F23_44B8);
+    // From nn-c288c895ea92, nn-37f18f62d772 and nn-9067e33176e8 of Stockfish 18.
+    check(Architecture::Sf18, 0xEC10_2EF2, 0x8F23_44B8);
+    check(Architecture::Sf16_1Small, 0x1C10_3C92, 0x7F23_4DB8);
+    check(Architecture::Sf18Lite, 0x1C10_3EB2, 0x7F23_4EB8);
     assert!("stockfish-11".parse::<Architecture>().is_err());
 }
 
 #[test]
 fn every_architecture_round_trips() {
     for architecture in Architecture::ALL {
-        // The widest is slow, and its layers are those of the small one.
-        if architecture == Architecture::Sf16_1 {
+        // The largest are slow; their layers are those of the small ones.
+        if [Architecture::Sf16_1, Architecture::Sf18].contains(&architecture) {
             continue;
         }
         let nnue = random(architecture, 1);

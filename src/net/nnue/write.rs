@@ -1,5 +1,6 @@
 //! Writes a network to bytes.
 
+use super::architecture::{Encoding, WeightRange};
 use super::{Nnue, PADDING, leb128};
 use crate::net::QuantDense;
 
@@ -11,13 +12,31 @@ pub fn bytes(nnue: &Nnue) -> Vec<u8> {
     }
     out.extend(description);
     out.extend(architecture.transformer_hash().to_le_bytes());
-    if architecture.compressed() {
-        compress(net.ft_biases.iter().copied().map(i32::from), &mut out);
-        compress(net.ft_weights.iter().copied().map(i32::from), &mut out);
-        compress(net.psqt_weights.iter().copied(), &mut out);
-    } else {
-        out.extend(net.ft_biases.iter().chain(&net.ft_weights).flat_map(|number| number.to_le_bytes()));
-        out.extend(net.psqt_weights.iter().flat_map(|number| number.to_le_bytes()));
+    let widened = |numbers: &[i16]| numbers.iter().copied().map(i32::from).collect::<Vec<_>>();
+    match architecture.encoding() {
+        Encoding::Plain => {
+            out.extend(net.ft_biases.iter().chain(&net.ft_weights).flat_map(|number| number.to_le_bytes()));
+            out.extend(net.psqt_weights.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        Encoding::Compressed => {
+            compress(&widened(&net.ft_biases), &mut out);
+            compress(&widened(&net.ft_weights), &mut out);
+            compress(&net.psqt_weights, &mut out);
+        }
+        Encoding::ByRange(ranges) => {
+            compress(&widened(&net.ft_biases), &mut out);
+            let mut rest = &net.ft_weights[..];
+            for WeightRange { features, is_narrow } in *ranges {
+                let (own, after) = rest.split_at(*features as usize * net.shape.l1);
+                rest = after;
+                match is_narrow {
+                    // `Nnue::from_file` has checked them.
+                    true => out.extend(own.iter().map(|weight| *weight as u8)),
+                    false => compress(&widened(own), &mut out),
+                }
+            }
+            compress(&net.psqt_weights, &mut out);
+        }
     }
     for stack in &net.stacks {
         out.extend(architecture.layers_hash().to_le_bytes());
@@ -35,11 +54,11 @@ fn dense(layer: &QuantDense, out: &mut Vec<u8>) {
     }
 }
 
-fn compress(numbers: impl Iterator<Item = i32>, out: &mut Vec<u8>) {
+fn compress(numbers: &[i32], out: &mut Vec<u8>) {
     out.extend(leb128::MAGIC);
     let start = out.len();
     out.extend([0; 4]);
-    numbers.for_each(|number| leb128::write(number, out));
+    numbers.iter().for_each(|number| leb128::write(*number, out));
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }

@@ -245,7 +245,7 @@ impl DeviceModel {
         }
         let activated = |side: &Tensor| -> Result<Tensor, TchError> {
             let neurons = side.f_narrow(1, 0, l1)?.f_add(&self.parameters[1].value)?;
-            activate(shape.activation, &neurons, scheme.product_scale())
+            activate(shape.activation, &neurons, scheme.accumulator_product_scale())
         };
         let mut activations = Tensor::f_cat(&[activated(&sides[0])?, activated(&sides[1])?], 1)?;
         let mut psqt = match shape.psqt {

@@ -31,7 +31,8 @@ fn elements(product: &ProductSpec, entities: &[Entity], counts: &mut usize) -> V
                 let value = left.property.of(entities[left.slot]) - right.property.of(entities[right.slot]);
                 vec![((value + left.size() as i32 - 1) as u32, Vec::new())]
             }
-            FactorKind::Reserved => Vec::new(),
+            // Tested where they are lowered.
+            FactorKind::Reserved | FactorKind::Reach(_) | FactorKind::Pair(_) => Vec::new(),
             FactorKind::Count(_) => {
                 *counts += 1;
                 vec![(0, vec![*counts - 1])]

@@ -79,6 +79,19 @@ impl<'a> Transition<'a> {
         }
     }
 
+    /// The boards before and after.
+    pub const fn boards(&self) -> [&'a Board; 2] {
+        [self.before, self.after]
+    }
+
+    pub const fn perspective(&self) -> Perspective {
+        self.pov
+    }
+
+    pub const fn change(&self) -> &'a BoardChange {
+        self.change
+    }
+
     /// Squares of White's and Black's king, if both stay.
     #[inline(always)]
     pub fn kings_staying(&self) -> Option<[u32; 2]> {

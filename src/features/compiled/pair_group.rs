@@ -1,0 +1,383 @@
+//! Groups of blocks that bind a piece and one that it attacks, or any two pieces, and read nothing else: threats, pairs of
+//! pawns. The pairs of a board are found once for all blocks of a group and both perspectives; a table by both codes and
+//! both squares then gives their indices.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use shakmaty::attacks;
+
+use crate::chess::{Board, BoardChange, Orientation, Perspective, PieceCode, Square};
+use crate::features::spec::{DROPPED, SourceSpec, VariableKind};
+
+use super::encode::Kings;
+use super::oriented_board::{Binding, Placement, squares};
+use super::{CompiledBlock, PlacementNeeds};
+
+/// What the second variable ranges over.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum PairSource {
+    /// The pieces that the first one attacks.
+    Targets,
+    Pieces,
+}
+
+/// Blocks of one orientation and one source, as one table.
+#[derive(Debug)]
+pub struct PairGroup {
+    orientation: Orientation,
+    source: PairSource,
+    /// By code of the first and code of the second piece, as the perspective sees them.
+    kinds: Box<[PairKind; 256]>,
+    /// By both oriented squares: the index beyond a kind's base, [`NO_PAIR`] where there is none. Kinds may share one.
+    tables: Vec<Box<[u16; 4096]>>,
+    /// Whether no two pairs of states have one index, so that pairs with a changed piece change their index.
+    is_distinct: bool,
+    /// The codes of first and of second pieces that matter to either perspective: bit by code.
+    codes: [u16; 2],
+}
+
+#[derive(Copy, Clone, Debug)]
+struct PairKind {
+    base: u32,
+    table: u16,
+}
+
+/// The pairs of two codes in one block.
+struct KindOfBlock {
+    /// Code of the first piece · 16 + code of the second.
+    kind: usize,
+    base: u32,
+    table: Box<[u16; 4096]>,
+}
+
+const NO_PAIR: u16 = u16::MAX;
+/// The table without pairs.
+const EMPTY: PairKind = PairKind { base: 0, table: 0 };
+
+/// What pairs need of a placement.
+const NEEDS: PlacementNeeds = PlacementNeeds { bitboards: true, attacks: true };
+
+/// Pairs of pieces of a board as it stands: the state of the first (code · 64 + square), 10 bits, above that of the
+/// second.
+type Pairs = Vec<u32>;
+
+const fn pair(first: u32, second: u32) -> u32 {
+    first << 10 | second
+}
+
+thread_local! {
+    static SCRATCH: RefCell<[Pairs; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+}
+
+impl PairGroup {
+    /// The groups of a set's blocks, and the number of the group of each block that is in one. `blocks`: each candidate
+    /// with the index of its first row.
+    pub fn all<'a>(
+        blocks: impl Iterator<Item = Option<(&'a CompiledBlock, u32)>>,
+    ) -> (Vec<PairGroup>, Vec<Option<usize>>) {
+        let mut groups: Vec<PairGroup> = Vec::new();
+        let mut group_of = Vec::new();
+        for candidate in blocks {
+            let kinds = candidate.and_then(|(block, offset)| Some((block, block.pair_kinds(offset)?)));
+            let Some((block, (source, kinds))) = kinds else {
+                group_of.push(None);
+                continue;
+            };
+            let fits = |group: &PairGroup| {
+                (group.orientation, group.source) == (block.orientation, source)
+                    && kinds.iter().all(|own| group.kinds[own.kind].table == EMPTY.table)
+            };
+            let at = groups.iter().position(fits).unwrap_or(groups.len());
+            if at == groups.len() {
+                groups.push(PairGroup::new(block.orientation, source));
+            }
+            kinds.into_iter().for_each(|own| groups[at].add(own));
+            group_of.push(Some(at));
+        }
+        groups.iter_mut().for_each(|group| group.is_distinct = group.has_distinct_indices());
+        (groups, group_of)
+    }
+
+    fn new(orientation: Orientation, source: PairSource) -> PairGroup {
+        let tables = vec![Box::new([NO_PAIR; 4096])];
+        PairGroup { orientation, source, kinds: Box::new([EMPTY; 256]), tables, is_distinct: true, codes: [0; 2] }
+    }
+
+    fn add(&mut self, KindOfBlock { kind, base, table }: KindOfBlock) {
+        let known = self.tables.iter().position(|other| *other == table);
+        let number = known.unwrap_or(self.tables.len());
+        if number == self.tables.len() {
+            self.tables.push(table);
+        }
+        self.kinds[kind] = PairKind { base, table: number as u16 };
+        // The other perspective sees the colours exchanged.
+        for (codes, code) in self.codes.iter_mut().zip([kind >> 4, kind & 15]) {
+            *codes |= 1 << code | 1 << (code ^ 8);
+        }
+    }
+
+    fn has_distinct_indices(&self) -> bool {
+        let of_kind = |kind: &PairKind| {
+            let base = kind.base;
+            let known = self.tables[usize::from(kind.table)].iter().filter(|beyond| **beyond != NO_PAIR);
+            known.map(move |beyond| base + u32::from(*beyond)).collect::<Vec<_>>()
+        };
+        let mut indices: Vec<u32> = self.kinds.iter().flat_map(of_kind).collect();
+        indices.sort_unstable();
+        indices.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// Bytes of the tables.
+    pub fn bytes(&self) -> usize {
+        self.tables.len() * size_of::<[u16; 4096]>() + size_of::<[PairKind; 256]>()
+    }
+
+    /// Appends the active features of a placement, for each perspective with a list.
+    pub fn append(&self, placement: &Placement, povs: &[Perspective], out: &mut [&mut Vec<u32>]) {
+        SCRATCH.with_borrow_mut(|[pairs, _]| {
+            self.pairs_of(placement, pairs);
+            for (pov, out) in povs.iter().zip(out) {
+                let (Some(king), Some(_)) = (placement.king(*pov), placement.king(pov.other())) else { continue };
+                self.push(pairs, *pov, self.orientation.mask(Square::new(king), *pov), out);
+            }
+        });
+    }
+
+    /// Appends the features of pairs as a perspective sees them.
+    fn push(&self, pairs: &[u32], pov: Perspective, mask: u32, out: &mut Vec<u32>) {
+        let state = (pov.index() as u32) << 9 | mask;
+        let exchange = pair(state, state);
+        let from = out.len();
+        out.resize(from + pairs.len(), 0);
+        let mut count = from;
+        for seen in pairs.iter().map(|pair| pair ^ exchange) {
+            let kind = &self.kinds[(seen >> 12 & 0xf0 | seen >> 6 & 15) as usize];
+            let table = &self.tables[usize::from(kind.table)];
+            let beyond = table[(seen >> 4 & 0xfc0 | seen & 63) as usize];
+            out[count] = kind.base + u32::from(beyond);
+            count += usize::from(beyond != NO_PAIR);
+        }
+        out.truncate(count);
+    }
+
+    fn pairs_of(&self, placement: &Placement, pairs: &mut Pairs) {
+        pairs.clear();
+        let mut code_at = [0u8; 64];
+        let mut victims = 0u64;
+        for state in placement.pieces() {
+            let (code, square) = (state >> 6 & 15, state & 63);
+            code_at[usize::from(square)] = code as u8;
+            victims |= u64::from(self.codes[1] >> code & 1) << square;
+        }
+        for state in placement.pieces() {
+            let (code, square) = (state >> 6 & 15, usize::from(state & 63));
+            if self.codes[0] >> code & 1 == 0 {
+                continue;
+            }
+            let seconds = match self.source {
+                PairSource::Targets => placement.attacks_from(square) & victims,
+                PairSource::Pieces => victims,
+            };
+            let first = u32::from(*state) << 10;
+            pairs.extend(squares(seconds).map(|to| first | u32::from(code_at[to as usize]) << 6 | to));
+        }
+    }
+
+    /// Finds the pairs that a move takes away and those that it brings, for [`PairGroup::append_changes`] by the same
+    /// thread. Returns whether both may hold the same pair for a perspective, as where its king's move mirrors the board.
+    pub fn find_changes(&self, boards: [&Board; 2], change: &BoardChange, povs: &[Perspective]) -> bool {
+        SCRATCH.with_borrow_mut(|changes| {
+            changes.iter_mut().for_each(Vec::clear);
+            let masks = |pov: &Perspective| boards.map(|board| self.mask(board, *pov));
+            let is_local = povs.iter().map(masks).all(|[before, after]| before.is_some() && before == after);
+            match is_local {
+                true => self.changed_pairs(boards, change, changes),
+                false => {
+                    for (board, pairs) in boards.into_iter().zip(changes.iter_mut()) {
+                        self.pairs_of(&Placement::of(board, NEEDS), pairs);
+                    }
+                }
+            }
+        });
+        let [removed, added] = change.states();
+        let is_put_back = |state: &u16| *state != BoardChange::NO_PIECE && added.contains(state);
+        let is_mirrored = |pov: &Perspective| self.mask(boards[0], *pov) != self.mask(boards[1], *pov);
+        let is_boardless = |pov: &Perspective| self.mask(boards[0], *pov).is_none();
+        !self.is_distinct
+            || povs.iter().any(|pov| is_mirrored(pov) || is_boardless(pov))
+            || removed.iter().any(is_put_back)
+    }
+
+    /// Appends the features of the pairs found last, as a perspective sees them before and after the move.
+    pub fn append_changes(&self, boards: [&Board; 2], pov: Perspective, out: [&mut Vec<u32>; 2]) {
+        SCRATCH.with_borrow(|changes| {
+            for ((board, pairs), out) in boards.into_iter().zip(changes).zip(out) {
+                if let Some(mask) = self.mask(board, pov) {
+                    self.push(pairs, pov, mask, out);
+                }
+            }
+        });
+    }
+
+    /// The mask that orients a board; `None` without both kings.
+    fn mask(&self, board: &Board, pov: Perspective) -> Option<u32> {
+        let (own, _) = (board.king_of(pov.own())?, board.king_of(pov.other().own())?);
+        Some(self.orientation.mask(own, pov))
+    }
+
+    /// Appends all features of two boards.
+    pub fn both(&self, boards: [&Board; 2], pov: Perspective, out: [&mut Vec<u32>; 2]) {
+        for (board, out) in boards.into_iter().zip(out) {
+            self.append(&Placement::of(board, NEEDS), &[pov], &mut [out]);
+        }
+    }
+
+    /// The pairs that a move takes away and those that it brings.
+    fn changed_pairs(&self, boards: [&Board; 2], change: &BoardChange, out: &mut [Pairs; 2]) {
+        let states = change.states();
+        let changed_states = states.into_iter().flatten().filter(|state| *state != BoardChange::NO_PIECE);
+        let changed = changed_states.fold(0u64, |all, state| all | 1 << (state & 63));
+        let is_relevant = |state: &u16| {
+            let code = state >> 6 & 15;
+            *state != BoardChange::NO_PIECE && (self.codes[0] | self.codes[1]) >> code & 1 != 0
+        };
+        match self.source {
+            PairSource::Targets => self.changed_targets(boards, changed, states, out),
+            PairSource::Pieces => {
+                for ((board, states), out) in boards.into_iter().zip(states).zip(out) {
+                    let others = self.of_codes(board, self.codes[0] | self.codes[1]);
+                    for state in states.into_iter().filter(is_relevant) {
+                        for to in squares(others) {
+                            let other = state_at(board, to);
+                            out.push(pair(u32::from(state), other));
+                            // Two changed pieces meet once in either order.
+                            if changed >> to & 1 == 0 {
+                                out.push(pair(other, u32::from(state)));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`PairGroup::changed_pairs`] of attackers and what they attack: of the pieces that move, and of those that attack
+    /// a changed square.
+    fn changed_targets(&self, boards: [&Board; 2], changed: u64, states: [[u16; 2]; 2], out: &mut [Pairs; 2]) {
+        let occupied = boards.map(|board| board.occupied().0);
+        let victims = boards.map(|board| self.of_codes(board, self.codes[1]));
+        for side in 0..2 {
+            let moved = states[side].into_iter().filter(|state| *state != BoardChange::NO_PIECE);
+            for state in moved.filter(|state| self.codes[0] >> (state >> 6 & 15) & 1 != 0) {
+                let reached = attacks_of(u32::from(state), occupied[side]) & victims[side];
+                let targets = squares(reached).map(|to| pair(u32::from(state), state_at(boards[side], to)));
+                out[side].extend(targets);
+            }
+        }
+        let attackers = squares(changed).fold(0, |all, square| all | attackers_of(boards[0], square, occupied[0]));
+        for from in squares(attackers & !changed) {
+            let state = state_at(boards[0], from);
+            if self.codes[0] >> (state >> 6 & 15) & 1 == 0 {
+                continue;
+            }
+            let reached = [0, 1].map(|side| attacks_of(state, occupied[side]) & victims[side]);
+            for side in 0..2 {
+                let targets = squares(reached[side] & (!reached[1 - side] | changed));
+                out[side].extend(targets.map(|to| pair(state, state_at(boards[side], to))));
+            }
+        }
+    }
+
+    /// The squares of the pieces whose codes have a bit in `codes`.
+    fn of_codes(&self, board: &Board, codes: u16) -> u64 {
+        let roles = shakmaty::Role::ALL.into_iter().enumerate();
+        // Codes of both colours are alike: see `add`.
+        roles.filter(|(role, _)| codes >> role & 1 != 0).fold(0, |all, (_, role)| all | board.by_role(role).0)
+    }
+}
+
+/// The state of the piece on an occupied square, as White sees it.
+fn state_at(board: &Board, square: u32) -> u32 {
+    let piece = board.piece_at(Square::new(square));
+    piece.map_or(0, |piece| (PieceCode::of(piece).index() as u32) << 6 | square)
+}
+
+fn attacks_of(state: u32, occupied: u64) -> u64 {
+    let (square, occupied) = (Square::new(state & 63), shakmaty::Bitboard(occupied));
+    let attacked = match state >> 6 & 7 {
+        0 => attacks::pawn_attacks(shakmaty::Color::from_white(state < 512), square),
+        1 => attacks::knight_attacks(square),
+        2 => attacks::bishop_attacks(square, occupied),
+        3 => attacks::rook_attacks(square, occupied),
+        4 => attacks::queen_attacks(square, occupied),
+        _ => attacks::king_attacks(square),
+    };
+    attacked.0
+}
+
+/// The pieces of both sides that attack a square.
+fn attackers_of(board: &Board, square: u32, occupied: u64) -> u64 {
+    let to = Square::new(square);
+    let occupied = shakmaty::Bitboard(occupied);
+    shakmaty::Color::ALL.into_iter().fold(0, |all, color| all | board.attacks_to(to, color, occupied).0)
+}
+
+impl CompiledBlock {
+    /// The block as kinds of a group. `None` if it binds or reads anything else, or if bindings share rows.
+    fn pair_kinds(&self, offset: u32) -> Option<(PairSource, Vec<KindOfBlock>)> {
+        let ([first, second], [term]) = (&self.binders[..], &self.terms[..]) else { return None };
+        let source = match second.source {
+            SourceSpec::Targets(of) if of == first.slot => PairSource::Targets,
+            SourceSpec::Pieces => PairSource::Pieces,
+            _ => return None,
+        };
+        let base = term.king_independent_base?;
+        let is_simple = first.source == SourceSpec::Pieces
+            && first.is_unconditional()
+            && second.kind == VariableKind::Piece
+            && !second.has_residual()
+            && !second.reads_earlier(|slot| slot != first.slot)
+            && term.counts.is_empty()
+            && self.guards.is_empty()
+            && !self.shares_rows();
+        if !is_simple {
+            return None;
+        }
+        let index = |row: u32| match &self.spec.renumbering {
+            None => Some(offset + row),
+            Some(table) => Some(table[row as usize]).filter(|index| *index != DROPPED).map(|i| self.spec.offset + i),
+        };
+        let mut found: HashMap<usize, Vec<(usize, u32)>> = HashMap::new();
+        let mut bindings = self.bindings(&Kings::default());
+        for (code, allowed_squares) in &term.masks[first.slot] {
+            for square in squares(*allowed_squares) {
+                bindings[first.slot] = Binding { code: *code, square };
+                let mut buffer = None;
+                let allowed = second.allowed_by_pairs(&bindings, &mut buffer);
+                let row = base + term.tables[first.slot][code << 6 | square as usize];
+                for (other, in_mask) in &term.masks[second.slot] {
+                    for to in squares(in_mask & allowed.map_or(!0, |allowed| allowed[*other])) {
+                        if let Some(index) = index(row + term.tables[second.slot][other << 6 | to as usize]) {
+                            let kind = found.entry(code << 4 | other).or_default();
+                            kind.push(((square << 6 | to) as usize, index));
+                        }
+                    }
+                }
+            }
+        }
+        let mut kinds = Vec::new();
+        for (kind, pairs) in found {
+            let base = pairs.iter().map(|(_, index)| *index).min()?;
+            let mut table = Box::new([NO_PAIR; 4096]);
+            for (at, index) in pairs {
+                // Indices that lie further apart do not fit.
+                table[at] = u16::try_from(index - base).ok().filter(|beyond| *beyond != NO_PAIR)?;
+            }
+            kinds.push(KindOfBlock { kind, base, table });
+        }
+        // The order of a hash map is random.
+        kinds.sort_unstable_by_key(|own| own.kind);
+        Some((source, kinds))
+    }
+}
