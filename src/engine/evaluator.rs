@@ -44,7 +44,7 @@ impl Evaluation {
     /// From the raw outputs of all buckets; `bucket` is the position's.
     #[must_use]
     pub fn from_raw(raw: &[RawScore], bucket: usize, scheme: &Scheme) -> Evaluation {
-        let score_internal = scheme.internal_score(raw[bucket].sum());
+        let score_internal = scheme.score(raw[bucket]);
         let score = |raw: &RawScore| BucketScore {
             psqt: scheme.internal_score(raw.psqt),
             positional: scheme.internal_score(raw.positional),
@@ -211,8 +211,8 @@ impl<'a> Evaluator<'a> {
 
     /// The score with `turn` to move, in internal units.
     pub fn score(&mut self, turn: Color) -> i32 {
-        let raw = self.raw(turn);
-        self.model.scheme().internal_score(raw)
+        let raw = self.forward(self.bucket(), turn, NoObserver);
+        self.model.scheme().score(raw)
     }
 
     /// The scores of all buckets with `turn` to move.

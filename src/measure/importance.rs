@@ -314,7 +314,7 @@ impl Samples {
                 set.encoder().encode(board, pov.other(), &mut active[1]);
                 let bucket = net.shape.buckets.of(board.occupied().count());
                 let score = |stm: &[u32], nstm: &[u32]| {
-                    f64::from(net.scheme.internal_score(forward_integer(net, bucket, stm, nstm).sum())) * centipawns
+                    f64::from(net.scheme.score(forward_integer(net, bucket, stm, nstm))) * centipawns
                 };
                 let whole = score(&active[0], &active[1]);
                 for (side, at) in (0..2).flat_map(|side| (0..active[side].len()).map(move |at| (side, at))) {

@@ -250,8 +250,8 @@ impl Active {
     fn score(&self, net: &QuantNet, turn: Color) -> f64 {
         let Active { features: [white, black], pieces } = self;
         let (stm, nstm) = if turn.is_white() { (white, black) } else { (black, white) };
-        let raw = forward_integer(net, net.shape.buckets.of(*pieces), stm, nstm).sum();
-        f64::from(net.scheme.internal_score(raw)) * 100.0 / f64::from(net.scheme.pawn_value)
+        let raw = forward_integer(net, net.shape.buckets.of(*pieces), stm, nstm);
+        f64::from(net.scheme.score(raw)) * 100.0 / f64::from(net.scheme.pawn_value)
     }
 }
 

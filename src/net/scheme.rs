@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, NetError, Shape};
+use super::{Activation, NetError, RawScore, Shape};
 
 /// The scales of an integer arithmetic. Activations are integers in `0..=one`; the other scales follow:
 ///
@@ -42,6 +42,9 @@ pub struct Scheme {
     /// The arithmetic of accumulators; `None` = that of all activations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accumulator: Option<AccumulatorScales>,
+    /// Whether the two parts of a raw output become scores each before they are added, which truncates twice.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncates_parts: bool,
 }
 
 /// The arithmetic of accumulators whose neurons are multiplied: finer than that of the activations, which their products
@@ -104,6 +107,7 @@ impl Scheme {
             pawn_value: 100,
             weights,
             accumulator: None,
+            truncates_parts: false,
         }
     }
 
@@ -111,7 +115,8 @@ impl Scheme {
     #[must_use]
     pub fn stockfish_18() -> Scheme {
         let accumulator = AccumulatorScales { scale: 256, clip: 255, shift: 9 };
-        Scheme { name: "stockfish-18".into(), accumulator: Some(accumulator), ..Scheme::stockfish() }
+        let truncates_parts = true;
+        Scheme { name: "stockfish-18".into(), accumulator: Some(accumulator), truncates_parts, ..Scheme::stockfish() }
     }
 
     /// The arithmetic of bullet's networks without hidden layers: QA 255, QB 64, scale 400.
@@ -119,8 +124,18 @@ impl Scheme {
     pub fn simple() -> Scheme {
         let weights = WeightType::I16;
         let (divisor, accumulator) = (None, None);
-        let name = "simple".into();
-        Scheme { name, one: 255, hidden: 64, nnue2score: 400, divisor, pawn_value: 100, weights, accumulator }
+        let (name, truncates_parts) = ("simple".into(), false);
+        Scheme {
+            name,
+            one: 255,
+            hidden: 64,
+            nnue2score: 400,
+            divisor,
+            pawn_value: 100,
+            weights,
+            accumulator,
+            truncates_parts,
+        }
     }
 
     /// The known schemes.
@@ -343,6 +358,15 @@ impl Scheme {
         }
     }
 
+    /// The score of a raw output in internal units.
+    #[must_use]
+    pub fn score(&self, raw: RawScore) -> i32 {
+        match self.truncates_parts {
+            true => self.internal_score(raw.psqt).wrapping_add(self.internal_score(raw.positional)),
+            false => self.internal_score(raw.sum()),
+        }
+    }
+
     /// Centipawns per float output of 1.0.
     #[must_use]
     pub fn float_centipawns(&self) -> f64 {
@@ -392,6 +416,10 @@ mod tests {
         assert_eq!([(255, 255), (255, 1), (16, 32)].map(|(a, b)| scheme.accumulator_product(a, b)), [127, 0, 1]);
         assert!((scheme.accumulator_product_scale() - 128.0 / 127.0).abs() < 1e-12);
         assert!(scheme.admits(&Shape::plain(1, 2, vec![3])).is_err(), "crelu");
+        let raw = RawScore { psqt: 31, positional: -15 };
+        assert_eq!((scheme.score(raw), Scheme::stockfish().score(raw)), (1, 1));
+        let raw = RawScore { psqt: 15, positional: 15 };
+        assert_eq!((scheme.score(raw), Scheme::stockfish().score(raw)), (0, 1));
         let too_large = AccumulatorScales { scale: 256, clip: 255, shift: 8 };
         assert!(Scheme { accumulator: Some(too_large), ..scheme }.validate().is_err());
         let plain = Scheme::stockfish();

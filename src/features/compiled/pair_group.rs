@@ -33,6 +33,11 @@ pub struct PairGroup {
     tables: Vec<Box<[u16; 4096]>>,
     /// Whether no two pairs of states have one index, so that pairs with a changed piece change their index.
     is_distinct: bool,
+    /// Whether a pair is looked up in one order only, because the tables have the index of its other order there too.
+    is_unordered: bool,
+    /// By code and square of the first piece, as White sees them: squares of second pieces with which there may be an
+    /// index for some perspective.
+    partners: Box<[[u64; 64]; 16]>,
     /// The codes of first and of second pieces that matter to either perspective: bit by code.
     codes: [u16; 2],
 }
@@ -95,13 +100,22 @@ impl PairGroup {
             kinds.into_iter().for_each(|own| groups[at].add(own));
             group_of.push(Some(at));
         }
-        groups.iter_mut().for_each(|group| group.is_distinct = group.has_distinct_indices());
+        groups.iter_mut().for_each(PairGroup::finish);
         (groups, group_of)
     }
 
     fn new(orientation: Orientation, source: PairSource) -> PairGroup {
         let tables = vec![Box::new([NO_PAIR; 4096])];
-        PairGroup { orientation, source, kinds: Box::new([EMPTY; 256]), tables, is_distinct: true, codes: [0; 2] }
+        PairGroup {
+            orientation,
+            source,
+            kinds: Box::new([EMPTY; 256]),
+            tables,
+            is_distinct: true,
+            is_unordered: false,
+            partners: Box::new([[0; 64]; 16]),
+            codes: [0; 2],
+        }
     }
 
     fn add(&mut self, KindOfBlock { kind, base, table }: KindOfBlock) {
@@ -114,6 +128,76 @@ impl PairGroup {
         // The other perspective sees the colours exchanged.
         for (codes, code) in self.codes.iter_mut().zip([kind >> 4, kind & 15]) {
             *codes |= 1 << code | 1 << (code ^ 8);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.is_distinct = self.has_distinct_indices();
+        if self.source == PairSource::Pieces {
+            self.join_orders();
+        }
+        self.find_partners();
+    }
+
+    /// The index of two oriented states, first · 1024 + second.
+    fn index(&self, pair: u32) -> Option<u32> {
+        let kind = &self.kinds[kind_of(pair)];
+        let beyond = self.tables[usize::from(kind.table)][squares_of(pair)];
+        (beyond != NO_PAIR).then(|| kind.base + u32::from(beyond))
+    }
+
+    /// Gives both orders of a pair the index of the one that has any, unless both have.
+    fn join_orders(&mut self) {
+        let swapped = |at: usize| (at & 63) << 6 | at >> 6;
+        let mut joined = Vec::new();
+        for kind in (0..256).filter(|kind| self.codes[0] >> (kind >> 4) & 1 != 0) {
+            let reverse = (kind & 15) << 4 | kind >> 4;
+            let [own, other] = [kind, reverse].map(|kind| self.kinds[kind]);
+            let [table, of_other] = [own, other].map(|kind| &self.tables[usize::from(kind.table)]);
+            let base = match (own.table == EMPTY.table, other.table == EMPTY.table) {
+                (true, true) => continue,
+                (true, false) => other.base,
+                (false, true) => own.base,
+                (false, false) => own.base.min(other.base),
+            };
+            let mut both = Box::new([NO_PAIR; 4096]);
+            for at in 0..4096 {
+                both[at] = match (table[at], of_other[swapped(at)]) {
+                    (NO_PAIR, NO_PAIR) => continue,
+                    (beyond, NO_PAIR) => own.base - base + u32::from(beyond),
+                    (NO_PAIR, beyond) => other.base - base + u32::from(beyond),
+                    _ => return,
+                }
+                .try_into()
+                .unwrap_or(NO_PAIR);
+                if both[at] == NO_PAIR {
+                    return;
+                }
+            }
+            joined.push(KindOfBlock { kind, base, table: both });
+        }
+        self.kinds.fill(EMPTY);
+        self.tables.truncate(1);
+        joined.into_iter().for_each(|own| self.add(own));
+        self.is_unordered = true;
+    }
+
+    fn find_partners(&mut self) {
+        // As all orientations see the states; colours are exchanged for Black.
+        let exchanges = [0, 7, 56, 63, 512, 512 | 7, 512 | 56, 512 | 63].map(|state| pair(state, state));
+        for kind in 0..256u32 {
+            if self.kinds[kind as usize].table == EMPTY.table {
+                continue;
+            }
+            for squares in 0..4096u32 {
+                let seen = (kind >> 4) << 16 | (squares >> 6) << 10 | (kind & 15) << 6 | squares & 63;
+                if self.index(seen).is_some() {
+                    for exchange in exchanges {
+                        let pair = seen ^ exchange;
+                        self.partners[(pair >> 16 & 15) as usize][(pair >> 10 & 63) as usize] |= 1 << (pair & 63);
+                    }
+                }
+            }
         }
     }
 
@@ -152,9 +236,8 @@ impl PairGroup {
         out.resize(from + pairs.len(), 0);
         let mut count = from;
         for seen in pairs.iter().map(|pair| pair ^ exchange) {
-            let kind = &self.kinds[(seen >> 12 & 0xf0 | seen >> 6 & 15) as usize];
-            let table = &self.tables[usize::from(kind.table)];
-            let beyond = table[(seen >> 4 & 0xfc0 | seen & 63) as usize];
+            let kind = &self.kinds[kind_of(seen)];
+            let beyond = self.tables[usize::from(kind.table)][squares_of(seen)];
             out[count] = kind.base + u32::from(beyond);
             count += usize::from(beyond != NO_PAIR);
         }
@@ -177,7 +260,7 @@ impl PairGroup {
             }
             let seconds = match self.source {
                 PairSource::Targets => placement.attacks_from(square) & victims,
-                PairSource::Pieces => victims,
+                PairSource::Pieces => victims & self.partners_of(u32::from(*state)),
             };
             let first = u32::from(*state) << 10;
             pairs.extend(squares(seconds).map(|to| first | u32::from(code_at[to as usize]) << 6 | to));
@@ -248,18 +331,30 @@ impl PairGroup {
                 for ((board, states), out) in boards.into_iter().zip(states).zip(out) {
                     let others = self.of_codes(board, self.codes[0] | self.codes[1]);
                     for state in states.into_iter().filter(is_relevant) {
+                        let (square, state) = (u32::from(state & 63), u32::from(state));
                         for to in squares(others) {
                             let other = state_at(board, to);
-                            out.push(pair(u32::from(state), other));
+                            let is_changed = changed >> to & 1 != 0;
+                            if !self.is_unordered || !is_changed || square < to {
+                                out.push(pair(state, other));
+                            }
                             // Two changed pieces meet once in either order.
-                            if changed >> to & 1 == 0 {
-                                out.push(pair(other, u32::from(state)));
+                            if !self.is_unordered && !is_changed {
+                                out.push(pair(other, state));
                             }
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Squares of second pieces with which the state, as White sees it, may have an index: beyond its own square where
+    /// pairs are looked up in one order.
+    #[inline(always)]
+    fn partners_of(&self, state: u32) -> u64 {
+        let partners = self.partners[(state >> 6 & 15) as usize][(state & 63) as usize];
+        partners & if self.is_unordered { !0 << (state & 63) } else { !0 }
     }
 
     /// [`PairGroup::changed_pairs`] of attackers and what they attack: of the pieces that move, and of those that attack
@@ -295,6 +390,18 @@ impl PairGroup {
         // Codes of both colours are alike: see `add`.
         roles.filter(|(role, _)| codes >> role & 1 != 0).fold(0, |all, (_, role)| all | board.by_role(role).0)
     }
+}
+
+/// Where [`PairGroup::kinds`] has a pair's codes.
+#[inline(always)]
+const fn kind_of(pair: u32) -> usize {
+    (pair >> 12 & 0xf0 | pair >> 6 & 15) as usize
+}
+
+/// Where a table has a pair's squares.
+#[inline(always)]
+const fn squares_of(pair: u32) -> usize {
+    (pair >> 4 & 0xfc0 | pair & 63) as usize
 }
 
 /// The state of the piece on an occupied square, as White sees it.

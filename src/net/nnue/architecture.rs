@@ -19,8 +19,10 @@ pub enum Architecture {
     Sf16_1,
     /// Stockfish 16.1's network for positions with a large material difference.
     Sf16_1Small,
-    /// Stockfish 18's network for most positions. Its small network is of Stockfish 16.1's architecture.
+    /// Stockfish 18's network for most positions.
     Sf18,
+    /// Stockfish 18's network for positions with a large material difference: that of 16.1 but for the sum of its parts.
+    Sf18Small,
     /// The network of the small build of Stockfish 18 for browsers.
     Sf18Lite,
 }
@@ -114,7 +116,7 @@ const fn row_since_15(
     ArchitectureData { activation: Activation::Pairwise, hidden_activation, skip: true, encoding, ..row }
 }
 
-static ROWS: [ArchitectureData; 10] = [
+static ROWS: [ArchitectureData; 11] = [
     ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
@@ -129,11 +131,12 @@ static ROWS: [ArchitectureData; 10] = [
         feature_hash: 0x8F23_4CB8,
         ..row_since_15("stockfish-18", 1024, Activation::Dual, Encoding::ByRange(&RANGES_V10), 356)
     },
+    row_since_15("stockfish-18-small", 128, Activation::Dual, Encoding::Compressed, 356),
     row_since_15("stockfish-18-lite", 256, Activation::Dual, Encoding::Compressed, 356),
 ];
 
 impl Architecture {
-    pub const ALL: [Architecture; 10] = [
+    pub const ALL: [Architecture; 11] = [
         Architecture::Sf12,
         Architecture::Sf14,
         Architecture::Sf14_1,
@@ -143,6 +146,7 @@ impl Architecture {
         Architecture::Sf16_1,
         Architecture::Sf16_1Small,
         Architecture::Sf18,
+        Architecture::Sf18Small,
         Architecture::Sf18Lite,
     ];
 
@@ -189,7 +193,11 @@ impl Architecture {
     /// The scheme, with the pawn value of that version.
     #[must_use]
     pub fn scheme(self) -> Scheme {
-        let scheme = if self == Architecture::Sf18 { Scheme::stockfish_18() } else { Scheme::stockfish() };
+        let scheme = match self {
+            Architecture::Sf18 => Scheme::stockfish_18(),
+            Architecture::Sf18Small | Architecture::Sf18Lite => Scheme { truncates_parts: true, ..Scheme::stockfish() },
+            _ => Scheme::stockfish(),
+        };
         Scheme { pawn_value: self.row().pawn_value, ..scheme }
     }
 

@@ -67,7 +67,8 @@ pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
 }
 
 impl Nnue {
-    /// Loads a file. Files of Stockfish 15 and 15.1 have the same header. Without `wanted`, a file is taken for 15.1 if
+    /// Loads a file. The small networks of Stockfish 16.1 and 18 have the same header; without `wanted`, a file is taken
+    /// for 16.1's. So have files of Stockfish 15 and 15.1. Without `wanted`, a file is taken for 15.1 if
     /// a weight of the second layer that 15 does not use is not zero.
     ///
     /// # Errors
@@ -125,8 +126,8 @@ impl Nnue {
     /// When no architecture has the network's features, shape and scales; lists the architectures.
     pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
         let scales = |scheme: &Scheme| {
-            let Scheme { one, hidden, nnue2score, divisor, weights, accumulator, .. } = scheme;
-            (*one, *hidden, *nnue2score, *divisor, *weights, *accumulator)
+            let Scheme { one, hidden, nnue2score, divisor, weights, accumulator, truncates_parts, .. } = scheme;
+            (*one, *hidden, *nnue2score, *divisor, *weights, *accumulator, *truncates_parts)
         };
         for architecture in Architecture::ALL {
             let fits = architecture.shape() == file.net.shape
