@@ -26,6 +26,9 @@ pub struct PublishedLoss {
     /// The published difference in percent of the second set's loss.
     pub published: f64,
     pub here: Difference,
+    /// The difference of the mean training losses, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training: Option<f64>,
     pub agreement: Agreement,
 }
 
@@ -72,11 +75,13 @@ impl Agreement {
 }
 
 impl PublishedComparison {
-    /// Compares a method's sets; `None` if nothing of theirs was published.
+    /// Compares a method's sets; `None` if nothing of theirs was published. `training_loss`: the mean of a set's measured
+    /// epochs.
     pub(super) fn of(
         published: Option<&Published>,
         rows: &[SummaryRow],
         comparisons: &Comparisons,
+        training_loss: &dyn Fn(&str) -> Option<f64>,
     ) -> Option<PublishedComparison> {
         let published = published?;
         let loss = |set: &str| published.loss.get(set).map(|[mean, _]| *mean);
@@ -84,7 +89,9 @@ impl PublishedComparison {
             let difference = 100.0 * (loss(&pair.set)? / loss(&pair.against)? - 1.0);
             let agreement = Agreement::of(difference, &pair.difference);
             let (set, against) = (pair.set.clone(), pair.against.clone());
-            Some(PublishedLoss { set, against, published: difference, here: pair.difference, agreement })
+            let losses = training_loss(&set).zip(training_loss(&against));
+            let training = losses.map(|(own, other)| 100.0 * (own / other - 1.0));
+            Some(PublishedLoss { set, against, published: difference, here: pair.difference, training, agreement })
         };
         let of_loss = comparisons.pairs.iter().filter(|pair| pair.difference.measure == ComparedMeasure::Loss);
         let losses: Vec<PublishedLoss> = of_loss.filter_map(pair).collect();
@@ -146,10 +153,32 @@ impl PublishedComparison {
         };
         (!self.losses.is_empty()).then(|| {
             format!(
-                "Of {} pairs with published losses, {} have the published order here, {} are not distinguished, {against}.",
+                "Of {} pairs with published losses, {} have the published order here, {} are not distinguished, \
+                 {against}.{}",
                 self.losses.len(),
                 of(Agreement::SameOrder),
                 of(Agreement::NotDistinguished),
+                self.order_in_training().unwrap_or_default()
+            )
+        })
+    }
+
+    /// Whether pairs that lack the published order have it in their training losses: then the sets differ in how well they
+    /// do on games that they have not learned from, which more data would change.
+    fn order_in_training(&self) -> Option<String> {
+        let is_clear = |pair: &&PublishedLoss| pair.published.abs() >= CLEAR;
+        let clear: Vec<&PublishedLoss> = self.losses.iter().filter(is_clear).collect();
+        let is_found = |pair: &&PublishedLoss| pair.agreement == Agreement::SameOrder;
+        let in_training: Option<Vec<bool>> =
+            clear.iter().map(|pair| Some((pair.training? > 0.0) == (pair.published > 0.0))).collect();
+        let found = clear.iter().copied().filter(is_found).count();
+        let in_training = in_training?.into_iter().filter(|same| *same).count();
+        (in_training > found).then(|| {
+            format!(
+                " Of the {} whose published losses differ by {CLEAR}% and more, {found} have it by validation loss and \
+                 {in_training} by training loss: the others fit the data in the published order, but learn too much of \
+                 these games alone.",
+                clear.len()
             )
         })
     }
@@ -214,7 +243,9 @@ mod tests {
             loss: loss.into_iter().map(|(set, loss)| (set.to_owned(), [loss, 0.0])).collect(),
             elo: std::collections::BTreeMap::new(),
         };
-        let found = PublishedComparison::of(Some(&published), rows, &comparisons).expect("two pairs");
+        let training =
+            |set: &str| Some(if set == "compact" { 0.02 } else { 0.01 } + if set == "piece" { 0.002 } else { 0.0 });
+        let found = PublishedComparison::of(Some(&published), rows, &comparisons, &training).expect("two pairs");
         let of = |index: usize| (found.losses[index].published.round(), found.losses[index].agreement);
         assert_eq!(
             (found.losses.len(), of(0), of(1)),
@@ -231,6 +262,13 @@ mod tests {
                  order (king-piece and piece)."
             )
         );
-        assert!(PublishedComparison::of(None, rows, &comparisons).is_none());
+        assert!(PublishedComparison::of(None, rows, &comparisons, &training).is_none());
+        let open = |pair: &PublishedLoss| PublishedLoss { agreement: Agreement::NotDistinguished, ..pair.clone() };
+        let losses = found.losses.iter().map(open).collect();
+        let text = PublishedComparison { losses, ..found }.replication().expect("pairs");
+        assert!(
+            text.contains("Of the 1 whose published losses differ by 5% and more, 0 have it by validation"),
+            "{text}"
+        );
     }
 }

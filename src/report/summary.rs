@@ -175,7 +175,14 @@ impl Summary {
         pareto::mark_fronts(&mut methods);
         for summary in &mut methods {
             let published = results.study.published.as_ref();
-            summary.published = PublishedComparison::of(published, &summary.rows, &summary.comparisons);
+            let row_called = |name: &str| summary.rows.iter().find(|row| row.name == name);
+            let training_loss = |name: &str| {
+                let runs = runs_of(results, &row_called(name)?.set, summary.method);
+                let losses: Option<Vec<f64>> = runs.iter().map(|run| Some(run.measured_epoch()?.train_loss)).collect();
+                Some(Estimate::over(&losses?)?.mean)
+            };
+            let found = PublishedComparison::of(published, &summary.rows, &summary.comparisons, &training_loss);
+            summary.published = found;
             summary.verdict = verdict(summary);
         }
         let (study, environment) = (results.study.clone(), results.environment.clone());
