@@ -376,7 +376,10 @@ impl PairGroup {
             if self.codes[0] >> (state >> 6 & 15) & 1 == 0 {
                 continue;
             }
-            let reached = [0, 1].map(|side| attacks_of(state, occupied[side]) & victims[side]);
+            let before = attacks_of(state, occupied[0]);
+            // Only bishops, rooks and queens are blocked.
+            let after = if (2..5).contains(&(state >> 6 & 7)) { attacks_of(state, occupied[1]) } else { before };
+            let reached = [before & victims[0], after & victims[1]];
             for side in 0..2 {
                 let targets = squares(reached[side] & (!reached[1 - side] | changed));
                 out[side].extend(targets.map(|to| pair(state, state_at(boards[side], to))));
@@ -425,9 +428,15 @@ fn attacks_of(state: u32, occupied: u64) -> u64 {
 
 /// The pieces of both sides that attack a square.
 fn attackers_of(board: &Board, square: u32, occupied: u64) -> u64 {
-    let to = Square::new(square);
-    let occupied = shakmaty::Bitboard(occupied);
-    shakmaty::Color::ALL.into_iter().fold(0, |all, color| all | board.attacks_to(to, color, occupied).0)
+    let (to, occupied) = (Square::new(square), shakmaty::Bitboard(occupied));
+    let pawns = |color: shakmaty::Color| attacks::pawn_attacks(color.other(), to) & board.by_color(color);
+    let pawns = (pawns(shakmaty::Color::White) | pawns(shakmaty::Color::Black)) & board.pawns();
+    let attackers = (attacks::rook_attacks(to, occupied) & board.rooks_and_queens())
+        | (attacks::bishop_attacks(to, occupied) & board.bishops_and_queens())
+        | (attacks::knight_attacks(to) & board.knights())
+        | (attacks::king_attacks(to) & board.kings())
+        | pawns;
+    attackers.0
 }
 
 impl CompiledBlock {
