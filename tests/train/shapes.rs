@@ -90,7 +90,7 @@ fn the_simple_scheme_is_trained_and_exported() {
     assert!(error.is_request() && error.to_string().contains("does not support hidden layers"), "{error}");
     let config = with(&config, |settings| settings.scheme = Some("fancy".into()));
     let error = workspace.run(&config, "fancy", false, &mut Silent).expect_err("no such scheme").to_string();
-    assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, simple");
+    assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, simple");
 }
 
 /// A quantised network is as good a start as its checkpoint, up to rounding.
