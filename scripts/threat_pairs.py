@@ -22,8 +22,6 @@ VICTIMS = {
     "rook": ["pawn", "knight", "bishop", "rook"],
     "queen": ROLES,
 }
-# Squares of every role's reach.
-REACH = {"pawn": 84, "knight": 336, "bishop": 560, "rook": 896, "queen": 1456}
 
 
 def definition(attacker, victim):
@@ -47,7 +45,7 @@ def measure(arguments, attacker, victim):
     return {
         "attacker": attacker,
         "victim": victim,
-        "features": 4 * REACH[attacker],
+        "features": record["num_features"],
         "positions": record["positions"],
         "active": record["active_mean"],
         "added": mean["added"],

@@ -238,20 +238,19 @@ impl Encoder {
         let boards = Transition::between(before, after).seen_by(pov);
         out.clear();
         let Delta { added, removed, .. } = out;
+        let is_asked_for = |group: usize| {
+            let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(group));
+            own.all(|block| blocks.contains(&block))
+        };
         for (number, group) in self.groups.iter().enumerate() {
-            let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(number));
-            if own.all(|block| blocks.contains(&block)) {
+            if is_asked_for(number) {
                 let from = [removed.len(), added.len()];
                 group.both([before, after], pov, [&mut *removed, &mut *added]);
                 RowChanges { removed, added, offset: 0 }.cancel(from);
             }
         }
         for block in blocks {
-            let is_done = |group: usize| {
-                let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(group));
-                own.all(|block| blocks.contains(&block))
-            };
-            if self.group_of[*block].is_some_and(is_done) {
+            if self.group_of[*block].is_some_and(is_asked_for) {
                 continue;
             }
             let block = &self.blocks[*block];

@@ -121,9 +121,10 @@ impl<'a> Decoder<'a> {
 
     fn product(product: &'a ProductSpec, domains: &[Domain]) -> Decoder<'a> {
         let factor = |kind: &'a FactorKind| match kind {
-            FactorKind::Axis(axis) => {
-                FactorDecoder::Axis { slot: axis.slot, by_element: by_element(axis, &domains[axis.slot]) }
-            }
+            FactorKind::Axis(axis) => FactorDecoder::Axis {
+                slot: axis.slot,
+                by_element: by_element(&domains[axis.slot], |entity| axis.index(entity)),
+            },
             FactorKind::Difference(left, right) => {
                 let is = 1 - left.size() as i32;
                 let side = |axis: &'a AxisSpec| (&axis.property, axis.slot);
@@ -133,7 +134,12 @@ impl<'a> Decoder<'a> {
             FactorKind::Reach(reach) => FactorDecoder::Reach(reach, reach.slots().map(|slot| domains[slot])),
             FactorKind::Pair(pair) => {
                 let slots = pair.slots();
-                FactorDecoder::Pair(pair, [0, 1].map(|side| by_side_element(&pair.sides[side], &domains[slots[side]])))
+                FactorDecoder::Pair(
+                    pair,
+                    [0, 1].map(|side| {
+                        by_element(&domains[slots[side]], |entity| PairSpec::side_element(&pair.sides[side], entity))
+                    }),
+                )
             }
             FactorKind::Sum(products) => {
                 FactorDecoder::Sum(products.iter().map(|product| Decoder::product(product, domains)).collect())
@@ -208,20 +214,11 @@ impl<'a> FactorDecoder<'a> {
     }
 }
 
-fn by_side_element(side: &ProductSpec, domain: &Domain) -> HashMap<u32, Domain> {
+/// A domain's values by their element, without those that have none.
+fn by_element(domain: &Domain, element: impl Fn(Entity) -> Option<u32>) -> HashMap<u32, Domain> {
     let mut map: HashMap<u32, Domain> = HashMap::new();
     for entity in domain.entities() {
-        if let Some(element) = PairSpec::side_element(side, entity) {
-            map.entry(element).or_default().insert(entity);
-        }
-    }
-    map
-}
-
-fn by_element(axis: &AxisSpec, domain: &Domain) -> HashMap<u32, Domain> {
-    let mut map: HashMap<u32, Domain> = HashMap::new();
-    for entity in domain.entities() {
-        if let Some(element) = axis.index(entity) {
+        if let Some(element) = element(entity) {
             map.entry(element).or_default().insert(entity);
         }
     }

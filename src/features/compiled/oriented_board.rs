@@ -227,17 +227,7 @@ impl OrientedBoard<'_> {
     }
 
     fn compute_attacks(&self, piece: Binding) -> u64 {
-        let square = Square::new(piece.square);
-        let occupied = Bitboard(self.occupied());
-        let attacked = match piece.code & 7 {
-            0 => attacks::pawn_attacks(Color::from_white(piece.code < 8), square),
-            1 => attacks::knight_attacks(square),
-            2 => attacks::bishop_attacks(square, occupied),
-            3 => attacks::rook_attacks(square, occupied),
-            4 => attacks::queen_attacks(square, occupied),
-            _ => attacks::king_attacks(square),
-        };
-        attacked.0
+        attacks_of(piece, self.occupied())
     }
 
     /// Squares that the piece could move to if it were its turn, ignoring checks and pins.
@@ -362,6 +352,21 @@ impl OrientedBoard<'_> {
         let their = bit << 8 | (bit << 16 & SEVENTH_RANK);
         (own & self.codes[0]) | (their & self.codes[8])
     }
+}
+
+/// The squares that a piece attacks between these occupied ones, those of its own side included.
+#[inline]
+pub fn attacks_of(piece: Binding, occupied: u64) -> u64 {
+    let (square, occupied) = (Square::new(piece.square), Bitboard(occupied));
+    let attacked = match piece.code & 7 {
+        0 => attacks::pawn_attacks(Color::from_white(piece.code < 8), square),
+        1 => attacks::knight_attacks(square),
+        2 => attacks::bishop_attacks(square, occupied),
+        3 => attacks::rook_attacks(square, occupied),
+        4 => attacks::queen_attacks(square, occupied),
+        _ => attacks::king_attacks(square),
+    };
+    attacked.0
 }
 
 /// The squares from a square to the edge, by direction.

@@ -11,7 +11,7 @@ use crate::chess::{Board, BoardChange, Orientation, Perspective, PieceCode, Squa
 use crate::features::spec::{DROPPED, SourceSpec, VariableKind};
 
 use super::encode::Kings;
-use super::oriented_board::{Binding, Placement, squares};
+use super::oriented_board::{Binding, Placement, attacks_of, squares};
 use super::{CompiledBlock, PlacementNeeds};
 
 /// What the second variable ranges over.
@@ -36,7 +36,7 @@ pub struct PairGroup {
     /// Whether a pair is looked up in one order only, because the tables have the index of its other order there too.
     is_unordered: bool,
     /// By code and square of the first piece, as White sees them: squares of second pieces with which there may be an
-    /// index for some perspective.
+    /// index for some perspective. Only where the source is all pieces.
     partners: Box<[[u64; 64]; 16]>,
     /// The codes of first and of second pieces that matter to either perspective: bit by code.
     codes: [u16; 2],
@@ -135,8 +135,8 @@ impl PairGroup {
         self.is_distinct = self.has_distinct_indices();
         if self.source == PairSource::Pieces {
             self.join_orders();
+            self.find_partners();
         }
-        self.find_partners();
     }
 
     /// The index of two oriented states, first · 1024 + second.
@@ -286,9 +286,9 @@ impl PairGroup {
         let [removed, added] = change.states();
         let is_put_back = |state: &u16| *state != BoardChange::NO_PIECE && added.contains(state);
         let is_mirrored = |pov: &Perspective| self.mask(boards[0], *pov) != self.mask(boards[1], *pov);
-        let is_boardless = |pov: &Perspective| self.mask(boards[0], *pov).is_none();
+        let lacks_kings = |pov: &Perspective| self.mask(boards[0], *pov).is_none();
         !self.is_distinct
-            || povs.iter().any(|pov| is_mirrored(pov) || is_boardless(pov))
+            || povs.iter().any(|pov| is_mirrored(pov) || lacks_kings(pov))
             || removed.iter().any(is_put_back)
     }
 
@@ -365,7 +365,7 @@ impl PairGroup {
         for side in 0..2 {
             let moved = states[side].into_iter().filter(|state| *state != BoardChange::NO_PIECE);
             for state in moved.filter(|state| self.codes[0] >> (state >> 6 & 15) & 1 != 0) {
-                let reached = attacks_of(u32::from(state), occupied[side]) & victims[side];
+                let reached = attacks_from(u32::from(state), occupied[side]) & victims[side];
                 let targets = squares(reached).map(|to| pair(u32::from(state), state_at(boards[side], to)));
                 out[side].extend(targets);
             }
@@ -376,9 +376,9 @@ impl PairGroup {
             if self.codes[0] >> (state >> 6 & 15) & 1 == 0 {
                 continue;
             }
-            let before = attacks_of(state, occupied[0]);
+            let before = attacks_from(state, occupied[0]);
             // Only bishops, rooks and queens are blocked.
-            let after = if (2..5).contains(&(state >> 6 & 7)) { attacks_of(state, occupied[1]) } else { before };
+            let after = if (2..5).contains(&(state >> 6 & 7)) { attacks_from(state, occupied[1]) } else { before };
             let reached = [before & victims[0], after & victims[1]];
             for side in 0..2 {
                 let targets = squares(reached[side] & (!reached[1 - side] | changed));
@@ -413,17 +413,8 @@ fn state_at(board: &Board, square: u32) -> u32 {
     piece.map_or(0, |piece| (PieceCode::of(piece).index() as u32) << 6 | square)
 }
 
-fn attacks_of(state: u32, occupied: u64) -> u64 {
-    let (square, occupied) = (Square::new(state & 63), shakmaty::Bitboard(occupied));
-    let attacked = match state >> 6 & 7 {
-        0 => attacks::pawn_attacks(shakmaty::Color::from_white(state < 512), square),
-        1 => attacks::knight_attacks(square),
-        2 => attacks::bishop_attacks(square, occupied),
-        3 => attacks::rook_attacks(square, occupied),
-        4 => attacks::queen_attacks(square, occupied),
-        _ => attacks::king_attacks(square),
-    };
-    attacked.0
+fn attacks_from(state: u32, occupied: u64) -> u64 {
+    attacks_of(Binding { code: (state >> 6) as usize, square: state & 63 }, occupied)
 }
 
 /// The pieces of both sides that attack a square.

@@ -67,9 +67,9 @@ pub fn is_nnue(path: &Path) -> Result<bool, NetError> {
 }
 
 impl Nnue {
-    /// Loads a file. The small networks of Stockfish 16.1 and 18 have the same header; without `wanted`, a file is taken
-    /// for 16.1's. So have files of Stockfish 15 and 15.1. Without `wanted`, a file is taken for 15.1 if
-    /// a weight of the second layer that 15 does not use is not zero.
+    /// Loads a file. Some architectures have the same header: those of Stockfish 15 and 15.1, and the small ones of 16.1
+    /// and 18. Without `wanted`, a file is taken for 15.1 if a weight of the second layer that 15 does not use is not
+    /// zero, and a small one for 16.1's.
     ///
     /// # Errors
     /// When the file cannot be read, is too short or too long, is of an unknown architecture or not of `wanted`, or
