@@ -121,21 +121,21 @@ fn lower_reach(reach: &ReachSpec) -> (Vec<FactorSpec>, Vec<u32>) {
 /// Whether two bindings of one position may have different rows that the renumbering makes equal. Never says no wrongly.
 pub fn merges(block: &CompiledBlock) -> bool {
     let Some(renumbering) = &block.spec.renumbering else { return false };
-    let mut row_of: HashMap<u32, u32> = HashMap::new();
-    let mut is_new = |row: u32| match renumbering[row as usize] {
-        DROPPED => true,
-        index => *row_of.entry(index).or_insert(row) == row,
-    };
+    let mut is_new = alone(renumbering);
     if block.terms.iter().all(|term| possible_rows(term).is_some_and(|rows| rows.into_iter().all(&mut is_new))) {
         return false;
     }
-    row_of = HashMap::new();
-    let mut is_new = |row: u32| match renumbering[row as usize] {
+    let mut is_new = alone(renumbering);
+    block.multiplicity == Multiplicity::Bag || !block.terms.iter().all(|term| each_pair_row(block, term, &mut is_new))
+}
+
+/// A question to ask of row after row: whether none before it, but for itself, had its index.
+fn alone(renumbering: &[u32]) -> impl FnMut(u32) -> bool + '_ {
+    let mut row_of: HashMap<u32, u32> = HashMap::new();
+    move |row| match renumbering[row as usize] {
         DROPPED => true,
         index => *row_of.entry(index).or_insert(row) == row,
-    };
-    block.multiplicity == Multiplicity::Set && !block.terms.iter().all(|term| each_pair_row(block, term, &mut is_new))
-        || block.multiplicity == Multiplicity::Bag
+    }
 }
 
 /// The sums of one entry per variable; `None` if there are counts or too many sums.

@@ -73,7 +73,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
     /// Notes a text to show within `units` of a pixel.
     pub(super) fn point_out(&self, (x, y): (i32, i32), units: i32, text: String) {
         let reach = self.px(units);
-        self.values.borrow_mut().push(PointedValue { pixels: [x - reach, y - reach, x + reach, y + reach], text });
+        self.point_out_between((x - reach, y - reach), (x + reach, y + reach), text);
     }
 
     /// Notes a text to show between two pixels.
