@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::checks::{Problem, check_timing};
-use super::spec::{ComparisonRow, Experiment};
-use crate::measure::EqualSpeedOptions;
+use super::spec::{ComparisonRow, Experiment, Measures};
+use crate::data::Method;
+use crate::measure::{EqualSpeedOptions, corrected_width};
 use crate::record::{EQUAL_SPEED, EqualSpeedRecord, NetResult};
 
 /// The keys of `[equal_speed]`.
@@ -67,6 +68,11 @@ fn named(name: &str, l1: usize) -> String {
     format!("{name}, l1 {l1}")
 }
 
+/// The label of a row at equal speed.
+fn label(name: &str) -> String {
+    format!("{name}, {EQUAL_SPEED}")
+}
+
 /// Checks the table's numbers, that every method with several rows has the reference, and that no row's width is fixed.
 pub(super) fn check_equal_speed(
     table: &Spanned<EqualSpeedMeasure>,
@@ -101,19 +107,30 @@ pub(super) fn check_equal_speed(
 }
 
 impl Experiment {
-    /// The experiment with further rows: each method's reference, and its other rows at the widths that were found.
-    /// `None` if there are none to add, or a width is not found yet.
-    pub(super) fn at_equal_speed(&self, found: &[NetResult<EqualSpeedRecord>]) -> Option<Experiment> {
+    /// The experiment with further rows: each method's reference, and its other rows at the widths that were found;
+    /// where `trained` has the speed of a network trained at that width, at the width that is best by it. `None` if there
+    /// are no rows to add, or a width is not found yet.
+    pub(super) fn at_equal_speed(
+        &self,
+        found: &[NetResult<EqualSpeedRecord>],
+        trained: &[NetResult<EqualSpeedRecord>],
+    ) -> Option<Experiment> {
+        fn record<'a>(
+            results: &'a [NetResult<EqualSpeedRecord>],
+            label: &str,
+            method: Method,
+        ) -> Option<&'a EqualSpeedRecord> {
+            let own = results.iter().find(|result| (result.key.set.as_str(), result.key.method) == (label, method));
+            own.map(|own| &own.record)
+        }
         let measure = self.equal_speed.as_ref()?;
         let width = |row: &ComparisonRow| {
-            let is_own = |result: &&NetResult<EqualSpeedRecord>| {
-                (&result.key.set, result.key.method) == (&row.label, row.method)
-            };
-            if measure.covers(&self.rows, row) {
-                found.iter().find(is_own).map(|own| own.record.l1)
-            } else {
-                Some(row.settings.l1)
+            if !measure.covers(&self.rows, row) {
+                return Some(row.settings.l1);
             }
+            let found = record(found, &row.label, row.method)?;
+            let trained = record(trained, &label(&named(&row.name, found.l1)), row.method);
+            Some(trained.map_or(found.l1, |trained| corrected_width(found, trained.speed.ratio)))
         };
         let at = |row: &ComparisonRow| {
             let l1 = width(row)?;
@@ -123,7 +140,7 @@ impl Experiment {
             let mut settings = row.settings.clone();
             settings.l1 = l1;
             Some(ComparisonRow {
-                label: format!("{name}, {EQUAL_SPEED}"),
+                label: label(&name),
                 name,
                 group: EQUAL_SPEED.into(),
                 overrides: Some(overrides),
@@ -137,6 +154,12 @@ impl Experiment {
         };
         let rows: Vec<ComparisonRow> = self.rows.iter().filter(is_compared).map(at).collect::<Option<_>>()?;
         (!rows.is_empty()).then(|| Experiment { rows: self.rows.iter().cloned().chain(rows).collect(), ..self.clone() })
+    }
+
+    /// The experiment with the trainings of the first seed only, and no measure but the speed at the widths found.
+    pub(super) fn equal_speed_trial(&self) -> Experiment {
+        let seeds = self.seeds.iter().take(1).copied().collect();
+        Experiment { seeds, measure: Measures::default(), matches: None, ..self.clone() }
     }
 }
 

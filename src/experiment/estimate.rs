@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::ExperimentError;
 use super::executor::{Executor, MatchMonitor, MatchRequest, TrainRequest, TrainingMonitor};
 use super::match_settings::MatchMeasure;
-use super::plan::{PlanStep, PlannedMatch};
-use super::runner::{ExperimentMonitor, Runner, RunnerOptions, Stage};
+use super::plan::{PlanStep, PlannedEqualSpeed, PlannedMatch};
+use super::runner::{ExperimentMonitor, Purpose, Runner, RunnerOptions, Stage};
 use super::spec::Experiment;
 use crate::engine::{BackEnd, Strategy};
 use crate::play::MatchProgress;
-use crate::record::MatchKind;
+use crate::record::{EQUAL_SPEED, MatchKind};
 use crate::train::{EpochMetrics, TrainConfig, TrainOutcome, TrainSettings};
 
 /// The cost of the steps that an experiment has not done yet.
@@ -86,7 +86,9 @@ impl Runner<'_> {
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<RunEstimate, ExperimentError> {
-        let (mut runner, _lock) = Runner::prepared(experiment, executor, options)?;
+        let at_equal_speed = Runner::found_rows(experiment, executor, options)?;
+        let experiment = at_equal_speed.as_ref().unwrap_or(experiment);
+        let (mut runner, _lock) = Runner::prepared(experiment, Purpose::Trial, executor, options)?;
         let mut pending = Vec::new();
         for step in runner.plan.steps.clone() {
             if options.fresh || !runner.load_step(step)? {
@@ -99,6 +101,44 @@ impl Runner<'_> {
         let rehearsals = runner.rehearse_trainings(&pending, folder.path(), monitor)?;
         let seconds_per_pair = runner.rehearse_match(&rehearsals, &pending, folder.path(), monitor)?;
         Ok(runner.extrapolate(&pending, &rehearsals, seconds_per_pair))
+    }
+
+    /// The experiment with its rows at equal speed, if their widths are found already.
+    fn found_rows(
+        experiment: &Experiment,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
+    ) -> Result<Option<Experiment>, ExperimentError> {
+        if experiment.equal_speed.is_none() || options.fresh {
+            return Ok(None);
+        }
+        let (mut runner, _lock) = Runner::prepared(experiment, Purpose::Trial, executor, options)?;
+        for step in runner.plan.steps.clone() {
+            if matches!(step, PlanStep::EqualSpeed(_)) {
+                runner.load_step(step)?;
+            }
+        }
+        Ok(experiment.at_equal_speed(&runner.results.equal_speed, &[]))
+    }
+
+    /// The trainings at widths of equal speed that are not found yet, as if they took as long as those at the rows' own
+    /// widths: one of each seed, and one for the second look.
+    fn trainings_at_equal_speed(
+        &self,
+        pending: &[PlanStep],
+        train_seconds: impl Fn(usize) -> f64,
+    ) -> Option<StageEstimate> {
+        let searches = pending.iter().filter_map(|step| match step {
+            PlanStep::EqualSpeed(index) => Some(self.plan.equal_speeds[*index]).filter(|planned| planned.is_search),
+            _ => None,
+        });
+        let trainings = self.experiment.seeds.len() + 1;
+        let seconds: Vec<f64> = searches.map(|search| train_seconds(search.run) * trainings as f64).collect();
+        (!seconds.is_empty()).then(|| StageEstimate {
+            stage: "training at equal speed",
+            steps: trainings * seconds.len(),
+            seconds: seconds.iter().sum(),
+        })
     }
 
     /// One rehearsal per row with a training to do.
@@ -216,7 +256,8 @@ impl Runner<'_> {
             StageEstimate { stage: name, steps: own.len(), seconds: own.iter().map(|step| step_seconds(*step)).sum() }
         };
         let stages = [(Stage::Training, "training"), (Stage::Measures, "measures"), (Stage::Matches, "matches")];
-        let stages: Vec<StageEstimate> = stages.into_iter().map(stage).filter(|stage| stage.steps > 0).collect();
+        let mut stages: Vec<StageEstimate> = stages.into_iter().map(stage).filter(|stage| stage.steps > 0).collect();
+        stages.extend(self.trainings_at_equal_speed(pending, train_seconds));
         let trainings = |rehearsal: &Rehearsal| {
             let is_own =
                 |step: &&PlanStep| matches!(step, PlanStep::Train(run) if self.is_same_row(*run, rehearsal.run));
@@ -273,10 +314,12 @@ impl Runner<'_> {
         if self.experiment.seeds.len() < 2 {
             warnings.push("one seed: intervals will lack the variation between trainings; give two or more".into());
         }
-        if self.experiment.equal_speed.is_some() {
+        let is_search = |planned: &PlannedEqualSpeed| planned.is_search;
+        let is_found = self.experiment.rows.iter().any(|row| row.group == EQUAL_SPEED);
+        if !is_found && self.plan.equal_speeds.iter().any(is_search) {
             warnings.push(
-                "the trainings at widths of equal speed are not counted: their widths are found when the first networks \
-                 are trained"
+                "the widths of equal speed are found when the first networks are trained: trainings at them are counted as \
+                 if they took as long as at the rows' own widths, their measures and matches not at all"
                     .into(),
             );
         }

@@ -7,10 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ExperimentError;
-use super::plan::{PlanStep, PlannedRun};
+use super::plan::PlanStep;
 use super::result_store::ResultKey;
-use super::runner::{Runner, Stage};
-use super::spec::ComparisonRow;
+use super::runner::{Purpose, Runner, Stage};
 use crate::record::{
     NetResult, RunRecord, SetResult, StageSeconds, Timestamp, ValidationRecord, read_json, write_atomically,
 };
@@ -112,8 +111,11 @@ impl Runner<'_> {
         self.newest = self.newest.take().max(Some(recorded));
     }
 
-    /// Writes the results folder: the experiment's text, and every record in the plan's order.
+    /// Writes the results folder, but for trials: the experiment's text, and every record in the plan's order.
     pub(super) fn save(&mut self) -> Result<(), ExperimentError> {
+        if self.purpose == Purpose::Trial {
+            return Ok(());
+        }
         let order: HashMap<_, _> =
             self.plan.runs.iter().enumerate().map(|(index, run)| (run.key.clone(), index)).collect();
         self.results.runs.sort_by_key(|run| order.get(&run.key).copied());
@@ -138,25 +140,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Deletes the finished results of the requested steps, but for those of some rows.
-    pub(super) fn delete_finished(&self, kept: &[ComparisonRow]) -> Result<(), ExperimentError> {
-        // Rows of another label may have the same run.
-        let is_kept_run =
-            |run: &PlannedRun| kept.iter().any(|row| (&row.label, row.method) == (&run.key.set, run.key.method));
-        let kept_keys: HashSet<String> =
-            self.plan.runs.iter().filter(|run| is_kept_run(run)).map(|run| self.run_key(run).to_string()).collect();
-        let is_kept = |step: PlanStep| match step {
-            PlanStep::Updates(_) => !kept.is_empty(),
-            step => kept_keys.contains(&self.run_key(&self.plan.runs[self.plan.run_of(step)]).to_string()),
-        };
+    /// Deletes the finished results of the requested steps, but for those with keys in `kept`.
+    pub(super) fn delete_finished(&self, kept: &HashSet<ResultKey>) -> Result<(), ExperimentError> {
         // A match's key covers the networks' files, so all keys come before any file is removed.
-        let keys: Vec<_> = self
-            .plan
-            .steps
-            .iter()
-            .filter(|step| self.is_requested(**step) && !is_kept(**step))
-            .map(|&step| (step, self.key(step)))
-            .collect();
+        let requested = self.plan.steps.iter().filter(|step| self.is_requested(**step));
+        let keys: Vec<_> =
+            requested.map(|&step| (step, self.key(step))).filter(|(_, key)| !kept.contains(key)).collect();
         for (step, key) in keys {
             let kind = match step {
                 PlanStep::Updates(_) => "updates",

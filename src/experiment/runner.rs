@@ -1,7 +1,7 @@
 //! Runs an experiment's steps in order, skips those whose results are stored, and keeps the results folder up to date.
 //! `result_keys.rs` says what a result depends on, `finished_results.rs` collects finished results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -95,9 +95,28 @@ pub trait ExperimentMonitor: Sync {
     fn stop_requested(&self) -> bool;
 }
 
+/// What a pass over an experiment's steps is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its results are the experiment's.
+    Results,
+    /// Its results decide on the rows of another pass, and are not shown.
+    Trial,
+}
+
+/// What earlier passes of the same command have done.
+#[derive(Default)]
+pub(super) struct Earlier {
+    /// Keys of their steps: `--force` does not repeat them once more.
+    pub(super) keys: HashSet<ResultKey>,
+    /// Names of their runs' folders, which the experiment uses.
+    runs: BTreeSet<String>,
+}
+
 /// A running experiment.
 pub struct Runner<'a> {
     pub(super) experiment: &'a Experiment,
+    pub(super) purpose: Purpose,
     pub(super) executor: &'a mut dyn Executor,
     pub(super) options: &'a RunnerOptions,
     pub(super) store: ResultStore,
@@ -129,33 +148,41 @@ impl<'a> Runner<'a> {
         options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
     ) -> Result<Results, ExperimentError> {
-        let results = Runner::run_rows(experiment, executor, options, monitor, 0)?;
-        match experiment.at_equal_speed(&results.equal_speed) {
-            None => Ok(results),
-            Some(wider) => Runner::run_rows(&wider, executor, options, monitor, experiment.rows.len()),
-        }
+        let mut earlier = Earlier::default();
+        let mut pass = |experiment: &Experiment, purpose| {
+            Runner::pass(experiment, purpose, &mut *executor, options, &mut *monitor, &mut earlier)
+        };
+        let results = pass(experiment, Purpose::Results)?;
+        let Some(found) = experiment.at_equal_speed(&results.equal_speed, &[]) else { return Ok(results) };
+        // A trained network is not as fast as the one that its width was found with, so the first seed's are timed.
+        let trained = pass(&found.equal_speed_trial(), Purpose::Trial)?;
+        let at_equal_speed = experiment.at_equal_speed(&results.equal_speed, &trained.equal_speed);
+        pass(&at_equal_speed.unwrap_or(found), Purpose::Results)
     }
 
-    /// Does all steps of the rows. The first `done` rows are done: `--force` does not repeat them once more.
-    fn run_rows(
-        experiment: &'a Experiment,
-        executor: &'a mut dyn Executor,
-        options: &'a RunnerOptions,
+    /// Does all steps of the experiment's rows.
+    fn pass(
+        experiment: &Experiment,
+        purpose: Purpose,
+        executor: &mut dyn Executor,
+        options: &RunnerOptions,
         monitor: &mut dyn ExperimentMonitor,
-        done: usize,
+        earlier: &mut Earlier,
     ) -> Result<Results, ExperimentError> {
-        let (mut runner, _lock) = Runner::prepared(experiment, executor, options)?;
+        let (mut runner, _lock) = Runner::prepared(experiment, purpose, executor, options)?;
         if options.fresh {
-            runner.delete_finished(&experiment.rows[..done])?;
+            runner.delete_finished(&earlier.keys)?;
         }
-        let pending = runner.load_finished(monitor)?;
+        let pending = runner.load_finished(monitor, earlier)?;
         runner.do_pending(&pending, monitor)?;
+        earlier.keys.extend(runner.plan.steps.iter().map(|&step| runner.key(step)));
         Ok(runner.results)
     }
 
     /// The plan, the data, and the lock of the work folder.
     pub(super) fn prepared(
         experiment: &'a Experiment,
+        purpose: Purpose,
         executor: &'a mut dyn Executor,
         options: &'a RunnerOptions,
     ) -> Result<(Runner<'a>, File), ExperimentError> {
@@ -172,6 +199,7 @@ impl<'a> Runner<'a> {
         let (data, seconds, newest) = (Vec::new(), BTreeMap::new(), None);
         let mut runner = Runner {
             experiment,
+            purpose,
             executor,
             options,
             store,
@@ -209,14 +237,18 @@ impl<'a> Runner<'a> {
     }
 
     /// Loads all finished results, and returns the steps that remain to be done.
-    fn load_finished(&mut self, monitor: &mut dyn ExperimentMonitor) -> Result<Vec<PlanStep>, ExperimentError> {
-        self.note_used_runs()?;
+    fn load_finished(
+        &mut self,
+        monitor: &mut dyn ExperimentMonitor,
+        earlier: &mut Earlier,
+    ) -> Result<Vec<PlanStep>, ExperimentError> {
+        self.note_used_runs(earlier)?;
         let mut pending = Vec::new();
         for step in self.plan.steps.clone() {
             if !self.load_step(step)? {
                 pending.push(step);
             } else if let PlanStep::Train(run) = step {
-                monitor.trained(&self.trained_run(run)?, FinishedWhen::Before);
+                self.tell_trained(run, FinishedWhen::Before, monitor)?;
             }
         }
         self.save()?;
@@ -258,7 +290,7 @@ impl<'a> Runner<'a> {
         // An earlier step of this experiment may have stored the same result under another label.
         if self.load_step(step)? {
             if let PlanStep::Train(run) = step {
-                monitor.trained(&self.trained_run(run)?, FinishedWhen::Now);
+                self.tell_trained(run, FinishedWhen::Now, monitor)?;
             }
             return Ok(());
         }
@@ -335,7 +367,19 @@ impl<'a> Runner<'a> {
         }
         self.store_run(run, &outcome)?;
         self.load_step(step)?;
-        monitor.trained(&self.trained_run(run)?, FinishedWhen::Now);
+        self.tell_trained(run, FinishedWhen::Now, monitor)
+    }
+
+    /// Tells the monitor of a finished run whose network is among the results.
+    fn tell_trained(
+        &self,
+        run: usize,
+        when: FinishedWhen,
+        monitor: &mut dyn ExperimentMonitor,
+    ) -> Result<(), ExperimentError> {
+        if self.purpose == Purpose::Results {
+            monitor.trained(&self.trained_run(run)?, when);
+        }
         Ok(())
     }
 
@@ -348,16 +392,17 @@ impl<'a> Runner<'a> {
         Ok(TrainedRun { key, folder, network, link })
     }
 
-    /// Notes in the work folder which runs this experiment uses.
-    fn note_used_runs(&self) -> Result<(), ExperimentError> {
+    /// Notes in the work folder which runs this experiment uses, those of earlier passes among them.
+    fn note_used_runs(&self, earlier: &mut Earlier) -> Result<(), ExperimentError> {
         // The folder must exist before it has an absolute path without links.
         let failed = |source| ExperimentError::WorkFolder { path: self.options.out.clone(), source };
         std::fs::create_dir_all(&self.options.out).map_err(failed)?;
         let name = |run| self.run_folder(run).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        earlier.runs.extend((0..self.plan.runs.len()).map(name));
         let used = UsedRuns {
             name: self.experiment.name.clone(),
             results: absolute(&self.options.out),
-            runs: (0..self.plan.runs.len()).map(name).collect(),
+            runs: earlier.runs.iter().cloned().collect(),
         };
         Ok(used.save(&self.options.work)?)
     }

@@ -44,6 +44,10 @@ const MOST_TRIES: usize = 10;
 /// A width that is off by this share of the tolerance ends the search: the trained network's speed will differ a little,
 /// and another timing too.
 const WELL_WITHIN: f64 = 1.0 / 3.0;
+/// The share of the evaluation time that is taken to grow with the width, as long as only one width is timed.
+const TIME_OF_WIDTH: f64 = 0.5;
+/// By so much closer to 1 must the ratio of another width be: about what timings of the same network differ by.
+const WORTH_ANOTHER_TRAINING: f64 = 0.005;
 
 /// Finds the accumulator width, a multiple of [`WIDTH_STEP`], at which networks of `network`'s set and shape evaluate as
 /// many positions per second as `reference`. A width is timed with `network`'s own neurons, repeated or left out, so that
@@ -82,6 +86,36 @@ pub fn relative_speed(
     let race = Race::new(network, reference, data, options)?;
     let speed = race.ratio(&race.network.net)?;
     Ok(race.record(vec![WidthSpeed { l1: network.net.shape.l1, speed }]))
+}
+
+/// The width of equal speed by a second look: `trained` is the ratio of speeds of a network that was trained at the width
+/// that `search` found, and every other width is expected to differ from its own timing, or from a straight line through
+/// its neighbours' times, by the same factor. A width whose expected ratio is hardly closer to 1 does not replace the one
+/// found.
+#[must_use]
+pub fn corrected_width(search: &EqualSpeedRecord, trained: f64) -> usize {
+    let slowdown = search.speed.ratio / trained;
+    let expected = |l1: usize| (slowdown * time(&search.tried, l1 as f64)).ln().abs();
+    let widths = (1..=MAX_WIDTH / WIDTH_STEP).map(|steps| steps * WIDTH_STEP);
+    let best = widths.map(|l1| (l1, expected(l1))).min_by(|a, b| a.1.total_cmp(&b.1));
+    match best {
+        Some((l1, distance)) if distance + WORTH_ANOTHER_TRAINING < trained.ln().abs() => l1,
+        _ => search.l1,
+    }
+}
+
+/// Evaluation time at a width, in the reference's, on the line through the times of the two tried widths next to it.
+fn time(tried: &[WidthSpeed], l1: f64) -> f64 {
+    let times: Vec<(f64, f64)> = tried.iter().map(|width| (width.l1 as f64, 1.0 / width.speed.ratio)).collect();
+    match times[..] {
+        [] => 1.0,
+        [(width, time)] => time * (1.0 - TIME_OF_WIDTH + TIME_OF_WIDTH * l1 / width),
+        _ => {
+            let after = times.partition_point(|(width, _)| *width < l1).clamp(1, times.len() - 1);
+            let [(a, time_a), (b, time_b)] = [times[after - 1], times[after]];
+            time_a + (time_b - time_a) * (l1 - a) / (b - a)
+        }
+    }
 }
 
 /// A network with its set.
@@ -244,7 +278,7 @@ impl WidthSearch {
         }
         let guess = match (faster, slower) {
             (Some(a), Some(b)) => meets_one(a, b),
-            // With one side only: the two closest widths, or the assumption that half of the time grows with the width.
+            // With one side only: the two closest widths, or an assumption.
             _ => {
                 let mut closest: Vec<&WidthSpeed> = tried.iter().collect();
                 closest.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
@@ -252,7 +286,7 @@ impl WidthSearch {
                     [a, b, ..] if a.l1 != b.l1 => meets_one(a, b),
                     _ => {
                         let only = closest.first()?;
-                        only.l1 as f64 * (1.0 + 2.0 * (only.speed.ratio - 1.0))
+                        only.l1 as f64 * (1.0 + (only.speed.ratio - 1.0) / TIME_OF_WIDTH)
                     }
                 }
             }
@@ -312,6 +346,31 @@ mod tests {
     fn a_search_without_a_solution_ends_at_the_limit() {
         assert_eq!(search(256, |l1| 0.5 / (1.0 + l1 as f64 / 1000.0)).0, WIDTH_STEP);
         assert_eq!(search(256, |l1| 9.0 / (1.0 + l1 as f64 / 1000.0)).0, MAX_WIDTH);
+    }
+
+    #[test]
+    fn a_second_look_corrects_the_width() {
+        let speed = |ratio| SpeedRatio { ratio, low: ratio, high: ratio };
+        // As measured: half-ka-v2-hm beside piece at 512, then the same with an exact line, and with one width only.
+        let record = |l1, tried: &[(usize, f64)]| EqualSpeedRecord {
+            l1,
+            speed: speed(tried.iter().find(|(width, _)| *width == l1).expect("tried").1),
+            tried: tried.iter().map(|&(l1, ratio)| WidthSpeed { l1, speed: speed(ratio) }).collect(),
+            tolerance: 0.03,
+            reference_l1: 512,
+            strategies: [0, 1].map(|_| SpeedSetup { strategy: "eager".into(), back_end: "scalar".into() }),
+            positions: 1,
+            rounds: 2,
+            machine: Machine::current(),
+        };
+        let measured = record(352, &[(320, 1.05), (352, 0.98), (512, 0.72)]);
+        assert_eq!(corrected_width(&measured, 0.956), 320);
+        assert_eq!(corrected_width(&measured, 0.98), 352, "as fast as found");
+        assert_eq!(corrected_width(&measured, 1.0), 352);
+        assert_eq!(corrected_width(&measured, 1.06), 384, "faster than found");
+        assert_eq!(corrected_width(&record(352, &[(352, 1.0)]), 0.9), 288);
+        // 320 would be as far off on the other side: not worth a training.
+        assert_eq!(corrected_width(&record(352, &[(320, 1.07), (352, 1.0)]), 0.97), 352);
     }
 
     /// The ratio of a step function never comes within the tolerance: the search still ends.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, SpeedRatio};
+use crate::record::{EQUAL_SPEED, EqualSpeedRecord, PlannedRow, Results, RunKey, SpeedRatio};
 
 /// The rows of a comparison at equal speed.
 #[derive(Clone, Debug, Serialize)]
@@ -19,8 +19,9 @@ pub struct EqualSpeed {
 pub struct EqualSpeedRow {
     pub set: String,
     pub l1: usize,
-    /// When the width was found, with the neurons of the row's own network.
-    pub found: SpeedRatio,
+    /// When the width was found, with the neurons of the row's own network; `None` if it was chosen by the speed of the
+    /// network trained at another width, and not timed before.
+    pub found: Option<SpeedRatio>,
     /// Of the network trained at that width; `None` if it is not timed yet.
     pub trained: Option<SpeedRatio>,
 }
@@ -31,19 +32,19 @@ impl EqualSpeed {
         if planned.group.as_deref() != Some(EQUAL_SPEED) {
             return None;
         }
-        let of = |row: &PlannedRow, is_own: &dyn Fn(&str, &EqualSpeedRecord) -> bool| {
-            let is_of = |key: &crate::record::RunKey| key.method == row.method;
-            results.equal_speed.iter().find(|result| is_of(&result.key) && is_own(&result.key.set, &result.record))
+        let of = |row: &PlannedRow, set: &str| {
+            let is_own = |key: &RunKey| (key.set.as_str(), key.method) == (set, row.method);
+            results.equal_speed.iter().find(|result| is_own(&result.key)).map(|result| &result.record)
         };
         let is_compared = |row: &&PlannedRow| (row.method, &row.group) == (planned.method, &planned.group);
         let (mut rows, mut first) = (Vec::new(), None);
         for row in results.study.rows.iter().filter(is_compared) {
-            let is_search = |set: &str, record: &EqualSpeedRecord| format!("{set}, l1 {}", record.l1) == row.name();
-            let Some(search) = of(row, &is_search) else { continue };
-            let trained = of(row, &|set, _| set == row.set).map(|result| result.record.speed);
-            let (set, record) = (search.key.set.clone(), &search.record);
-            rows.push(EqualSpeedRow { set, l1: record.l1, found: record.speed, trained });
-            first = first.or(Some(record));
+            let Some((set, l1)) = row.name().rsplit_once(", l1 ") else { continue };
+            let (Some(search), Ok(l1)) = (of(row, set), l1.parse()) else { continue };
+            let found = search.tried.iter().find(|tried| tried.l1 == l1).map(|tried| tried.speed);
+            let trained = of(row, &row.set).map(|record| record.speed);
+            rows.push(EqualSpeedRow { set: set.to_owned(), l1, found, trained });
+            first = first.or(Some(search));
         }
         let EqualSpeedRecord { tolerance, reference_l1, .. } = *first?;
         Some(EqualSpeed { tolerance, reference_l1, rows })
@@ -52,7 +53,9 @@ impl EqualSpeed {
     /// How the widths were found, and which are not within the tolerance.
     #[must_use]
     pub(super) fn note(&self) -> String {
-        let is_far = |row: &&EqualSpeedRow| (row.found.ratio - 1.0).abs() > self.tolerance;
+        let is_far = |row: &&EqualSpeedRow| {
+            row.trained.or(row.found).is_some_and(|speed| (speed.ratio - 1.0).abs() > self.tolerance)
+        };
         let far: Vec<&str> = self.rows.iter().filter(is_far).map(|row| row.set.as_str()).collect();
         let percent = 100.0 * self.tolerance;
         let exceptions = match far.is_empty() {
@@ -63,7 +66,8 @@ impl EqualSpeed {
             "Equal speed: of every set the width, a multiple of 32, at which it evaluates as many positions per second as \
              the reference at {}, within {percent}%: one thread, neurons arranged, both networks in turns, medians with \
              95% intervals. A width is found before it is trained, with the neurons of the row's own network repeated or \
-             left out; the last column is the network trained at that width.{exceptions}",
+             left out; the last column is the network trained at that width. Where the first network trained at the width \
+             found was further from the reference's speed than another width promised, that one was trained.{exceptions}",
             self.reference_l1
         )
     }

@@ -141,8 +141,8 @@ fn widths(equal_speed: &EqualSpeed) -> PlainTable {
         format!("{} ({} to {})", number(speed.ratio), number(speed.low), number(speed.high))
     };
     let row = |row: &EqualSpeedRow| {
-        let trained = row.trained.map_or_else(|| MISSING.to_owned(), ratio);
-        vec![row.set.clone(), row.l1.to_string(), ratio(row.found), trained]
+        let [found, trained] = [row.found, row.trained].map(|speed| speed.map_or_else(|| MISSING.to_owned(), ratio));
+        vec![row.set.clone(), row.l1.to_string(), found, trained]
     };
     PlainTable {
         title: format!(

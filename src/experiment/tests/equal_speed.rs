@@ -1,7 +1,7 @@
 //! Rows at the widths of equal speed.
 
 use super::*;
-use crate::record::EQUAL_SPEED;
+use crate::record::{EQUAL_SPEED, PlannedRow};
 
 fn text() -> String {
     let rows = "[[runs]]\nmethod = \"pqr\"\nsets   = [\"piece\"]\n";
@@ -46,6 +46,36 @@ fn every_set_is_trained_once_more_at_its_width() {
         );
         assert_eq!((&other.matches, &other.validation), (&results.matches, &results.validation));
     }
+}
+
+/// A network trained at the width found that is slower than expected gives way to a narrower one; the trial with the first
+/// seed does not show among the results, but its network is kept, because the next run looks at it again.
+#[test]
+fn the_speed_of_the_trained_network_decides() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor { trained: 0.5, ..FakeExecutor::default() });
+    let results = folder.run(&text(), &mut executor).expect("done");
+    let names: Vec<&str> = results.study.rows.iter().map(PlannedRow::name).collect();
+    // At 32 half as fast as expected; half of the time is taken to grow with the width, which cannot be narrower.
+    assert_eq!(names, ["piece", "compact", "piece, l1 8", "compact, l1 32"]);
+
+    executor.found = 96;
+    let options = RunnerOptions { fresh: true, ..folder.options() };
+    let experiment = folder.experiment(&text()).expect("an experiment");
+    executor.calls.clear();
+    let mut monitor = RecordingMonitor::default();
+    let results = Runner::run(&experiment, &mut executor, &options, &mut monitor).expect("done");
+    let names: Vec<&str> = results.study.rows.iter().map(PlannedRow::name).collect();
+    assert_eq!(names, ["piece", "compact", "piece, l1 8", "compact, l1 32"]);
+    let trained = |seed: u32| executor.calls[&format!("train compact Eval {seed}")];
+    assert_eq!((trained(1), trained(2)), (3, 2), "at its own width, the one found, and the corrected one");
+    assert!(monitor.trained.iter().all(|(run, _)| !run.key.set.contains("l1 96")), "{:?}", monitor.trained);
+    assert!(results.runs.iter().all(|run| !run.key.set.contains("l1 96")));
+    let kept = kept_runs(&options.work).expect("read");
+    let unused: Vec<_> = kept.iter().filter(|run| run.used_by.is_empty()).collect();
+    assert!(kept.len() == 7 && unused.is_empty(), "the trial's network is used, too: {kept:?}");
+    let calls = executor.calls.clone();
+    folder.run(&text(), &mut executor).expect("done");
+    assert_eq!(executor.calls, calls, "a rerun does nothing");
 }
 
 /// `--force` repeats every step once, not the steps of the first rows once more.

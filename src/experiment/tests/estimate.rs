@@ -30,3 +30,30 @@ fn a_plan_counts_the_steps_to_do_and_does_none() {
     let last = estimate(&mut executor);
     assert_eq!((last.to_do, last.seconds, last.rows.len()), (0, 0.0, 0));
 }
+
+/// Before the widths are found, trainings at them are counted by the rows' own; then the plan has their rows.
+#[test]
+fn a_plan_counts_trainings_at_equal_speed() {
+    let (folder, mut executor) = (ExperimentFolder::new(), FakeExecutor::default());
+    let text = TEXT.replace("[measure.error]", "[equal_speed]\n[measure.error]");
+    let experiment = folder.experiment(&text).expect("an experiment");
+    let estimate = |executor: &mut FakeExecutor| {
+        let mut monitor = RecordingMonitor::default();
+        Runner::estimate(&experiment, executor, &folder.options(), &mut monitor).expect("estimated")
+    };
+    let of = |stages: &[StageEstimate], name: &str| {
+        stages.iter().find(|stage| stage.stage == name).map_or((0, 0.0), |stage| (stage.steps, stage.seconds))
+    };
+    let first = estimate(&mut executor);
+    // Compact by two seeds and by the first once more; pqr has no other set.
+    let (steps, seconds) = of(&first.stages, "training at equal speed");
+    assert_eq!(steps, 3);
+    let all = first.stages.iter().map(|stage| stage.seconds).sum::<f64>();
+    assert!(seconds > 0.0 && (first.seconds - all).abs() < 1e-9, "{seconds} {}", first.seconds);
+    assert!(first.warnings.iter().any(|warning| warning.contains("widths of equal speed")), "{:?}", first.warnings);
+
+    folder.run(&text, &mut executor).expect("done");
+    let last = estimate(&mut executor);
+    assert_eq!((last.to_do, last.stages.len()), (0, 0), "{:?}", last.stages);
+    assert!(last.steps > first.steps && last.warnings.iter().all(|warning| !warning.contains("widths of equal speed")));
+}

@@ -12,7 +12,6 @@ use crate::record::{
 use crate::train::TrainOutcome;
 
 /// Returns made-up records, and counts how often each is requested.
-#[derive(Default)]
 pub struct FakeExecutor {
     pub calls: BTreeMap<String, u32>,
     /// The folder of the run that each training begins with, without its key.
@@ -23,6 +22,24 @@ pub struct FakeExecutor {
     pub any_set: bool,
     /// Digest of the search.
     pub search: String,
+    /// The width of equal speed.
+    pub found: usize,
+    /// Relative speed of the network trained at it.
+    pub trained: f64,
+}
+
+impl Default for FakeExecutor {
+    fn default() -> Self {
+        FakeExecutor {
+            calls: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            calls_left: None,
+            any_set: false,
+            search: String::new(),
+            found: 32,
+            trained: 1.01,
+        }
+    }
 }
 
 impl FakeExecutor {
@@ -116,6 +133,7 @@ impl Executor for FakeExecutor {
             last: Some(PathBuf::from("last.safetensors")),
             checkpoint: PathBuf::from("checkpoint.safetensors"),
         };
+        write_json(&request.folder.join("config.json"), config)?;
         write_json(&request.folder.join("outcome.json"), &outcome)?;
         std::fs::write(
             request.folder.join("best.safetensors"),
@@ -195,8 +213,8 @@ impl Executor for FakeExecutor {
     fn equal_speed(&mut self, request: &EqualSpeedRequest<'_>) -> Result<EqualSpeedRecord, StepError> {
         let [network, reference] = [request.network, request.reference].map(run_name);
         self.call(format!("equal speed {network} {reference} {}", request.is_search))?;
-        let l1 = if request.is_search { 32 } else { 64 };
-        let speed = SpeedRatio { ratio: 1.01, low: 1.0, high: 1.02 };
+        let (l1, ratio) = if request.is_search { (self.found, 1.01) } else { (64, self.trained) };
+        let speed = SpeedRatio { ratio, low: ratio - 0.01, high: ratio + 0.01 };
         let setup = || SpeedSetup { strategy: "eager".into(), back_end: "scalar".into() };
         Ok(EqualSpeedRecord {
             l1,
