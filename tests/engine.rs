@@ -54,6 +54,17 @@ fn shapes() -> Vec<Shape> {
             skip: true,
             ..plain(50, &[70, 16])
         },
+        // The shape and the scheme of Stockfish 19, with sums that end within a block.
+        Shape {
+            activation: Activation::Pairwise,
+            hidden_activation: Activation::Dual,
+            skip_difference: true,
+            concatenated: true,
+            psqt: true,
+            buckets: buckets(8, BucketRule::Stockfish),
+            ..plain(96, &[10, 22])
+        },
+        Shape { hidden_activation: Activation::Screlu, concatenated: true, ..plain(40, &[5, 20]) },
         // The last ones use scheme `simple`.
         Shape { activation: Activation::Relu, ..plain(33, &[]) },
         Shape { activation: Activation::Screlu, buckets: buckets(8, BucketRule::Cpw), ..plain(200, &[]) },
@@ -96,7 +107,11 @@ fn cases() -> Vec<Case> {
     let case = |(n, set): (usize, FeatureSet)| {
         let shape = Shape { features: set.num_features(), ..shapes[n % shapes.len()].clone() };
         let simple = n % shapes.len() >= shapes.len() - SIMPLE;
-        let scheme = if simple { Scheme::simple() } else { Scheme::stockfish() };
+        let scheme = match (simple, shape.skip_difference) {
+            (true, _) => Scheme::simple(),
+            (false, true) => Scheme::stockfish_19(),
+            (false, false) => Scheme::stockfish(),
+        };
         assert!(shape.validate().and_then(|()| scheme.admits(&shape)).is_ok());
         let net = random_net(shape, scheme, n as u64);
         Case { model: Model::new(&net), set, net }
@@ -239,7 +254,7 @@ fn evaluations_list_all_buckets() {
         evaluator.set(position.board());
         let evaluation = evaluator.evaluate(position.turn());
         let internal = |raw| case.net.scheme.internal_score(raw);
-        assert_eq!(evaluation.score_internal, internal(reference(case, &position).sum()));
+        assert_eq!(evaluation.score_internal, case.net.scheme.score(reference(case, &position)));
         assert_eq!(evaluation.buckets.len(), case.net.shape.buckets.count);
         let stm = Perspective::of(position.turn());
         let active = |pov| case.set.reference(position.board(), pov);

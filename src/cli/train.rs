@@ -11,6 +11,7 @@ use super::train_progress::TrainProgress;
 use super::{Failure, Format, interrupt, print_json};
 use crate::data::Method;
 use crate::data::formats::score_unit;
+use crate::net::Scheme;
 use crate::net::nnue::Architecture;
 use crate::report::Estimate;
 use crate::train::{
@@ -33,10 +34,11 @@ pub struct Arguments {
     /// The run's directory
     #[arg(long)]
     out: PathBuf,
-    /// The shape of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
+    /// The shape and scheme of a Stockfish network, and its features when no set is named: stockfish-12, stockfish-14,
     /// stockfish-15.1, …
     #[arg(long, value_name = "NAME", conflicts_with_all = [
-        "l1", "hidden", "activation", "hidden_activation", "skip", "psqt", "buckets", "bucket_rule",
+        "l1", "hidden", "activation", "hidden_activation", "skip", "skip_difference", "concatenated", "narrow", "psqt",
+        "buckets", "bucket_rule",
     ])]
     arch: Option<Architecture>,
     #[command(flatten)]
@@ -103,10 +105,15 @@ impl Arguments {
         });
         let mut config = TrainConfig { set: set.into(), data, seed, second, start, ..self.config.clone() };
         let methods = config.methods();
-        let TrainSettings { l1, hidden, shape_options, eval_loss, pqr_loss, .. } = &mut config.settings;
-        if let Some(shape) = self.arch.map(Architecture::shape) {
+        let TrainSettings { l1, hidden, shape_options, scheme, eval_loss, pqr_loss, .. } = &mut config.settings;
+        if let Some(arch) = self.arch {
+            let shape = arch.shape();
             *shape_options = ShapeOptions::of(&shape);
             (*l1, *hidden) = (shape.l1, shape.hidden);
+            let own = arch.scheme().name;
+            if scheme.is_none() && own != Scheme::default().name {
+                *scheme = Some(own);
+            }
         }
         // One option serves both losses; a loss that the run does not use keeps its default.
         if methods.contains(&Method::Pqr) {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::aligned::AlignedVec;
-use super::kernels::{NoObserver, Observer};
+use super::kernels::{AccumulatorSums, NoObserver, Observer};
 use super::model::{Model, Scratch};
 use super::refresh_cache::{RefreshCache, RefreshRequest};
 use super::refresh_rule::{PartialRefresh, recomputes};
@@ -12,7 +12,7 @@ use super::simd::BackEnd;
 use super::strategy::Strategy;
 use crate::chess::{Board, BoardChange, ByPerspective, Color, Perspective};
 use crate::features::{Delta, FeatureSet};
-use crate::net::{RawScore, Scheme};
+use crate::net::{RawScore, Scheme, WeightType};
 use crate::units::Centipawn;
 
 #[derive(Debug, Error)]
@@ -61,8 +61,8 @@ struct Ply {
     /// The move that led here; `None` at the start of the line.
     change: Option<BoardChange>,
     accumulators: ByPerspective<AlignedVec<i16>>,
-    /// Sums over the king-independent blocks; only kept for partial refresh.
-    independent: ByPerspective<AlignedVec<i16>>,
+    /// With partial refresh the sums over the stable blocks, with the biases; `accumulators` are the rest.
+    stable: ByPerspective<AlignedVec<i16>>,
     computed: ByPerspective<Computed>,
 }
 
@@ -71,8 +71,8 @@ struct Ply {
 enum Computed {
     #[default]
     Nothing,
-    /// The sum over the king-independent blocks.
-    Independent,
+    /// The sum over the stable blocks.
+    Stable,
     All,
 }
 
@@ -115,8 +115,10 @@ pub struct Evaluator<'a> {
     /// Number of active features that a refresh would recompute; not kept by lazy strategies.
     active_counts: ByPerspective<usize>,
     partial: Option<PartialRefresh>,
-    /// The king-independent part of the last delta.
-    independent: Delta,
+    /// With partial refresh, the last changes of the stable blocks and of the others.
+    parts: ByPerspective<[Delta; 2]>,
+    /// With partial refresh, buffers for whole accumulators.
+    whole: ByPerspective<AlignedVec<i16>>,
     cache: Option<RefreshCache>,
     scratch: Scratch,
     active: Vec<u32>,
@@ -146,7 +148,8 @@ impl<'a> Evaluator<'a> {
             plies: vec![Ply::empty(model, partial.is_some())],
             cache: strategy.caches().then(|| RefreshCache::new(set, partial.as_ref())),
             partial,
-            independent: Delta::default(),
+            parts: ByPerspective::default(),
+            whole: ByPerspective::new_with(|_| AlignedVec::zeroed(0)),
             top: 0,
             pieces: 0,
             active_counts: ByPerspective::default(),
@@ -225,7 +228,11 @@ impl<'a> Evaluator<'a> {
     /// A perspective's accumulator in the layout of the kernels: neurons padded with zeros, then PSQT sums.
     pub fn accumulator(&mut self, pov: Perspective) -> &[i16] {
         self.ensure_computed(pov);
-        &self.plies[self.top].accumulators[pov]
+        if self.partial.is_none() {
+            return &self.plies[self.top].accumulators[pov];
+        }
+        self.add_parts(pov);
+        &self.whole[pov]
     }
 
     /// Rows added and subtracted since [`Evaluator::new`].
@@ -243,22 +250,37 @@ impl<'a> Evaluator<'a> {
     fn forward(&mut self, bucket: usize, turn: Color, observer: impl Observer) -> RawScore {
         Perspective::ALL.into_iter().for_each(|pov| self.ensure_computed(pov));
         let stm = Perspective::of(turn);
-        let accumulators = &self.plies[self.top].accumulators;
-        let both: [&[i16]; 2] = [&accumulators[stm], &accumulators[stm.other()]];
-        self.model.forward(self.back_end, bucket, both, &mut self.scratch, observer)
+        let is_split = self.partial.is_some();
+        let adds_first = is_split && self.model.scheme().weights == WeightType::I16;
+        if adds_first {
+            Perspective::ALL.into_iter().for_each(|pov| self.add_parts(pov));
+        }
+        let ply = &self.plies[self.top];
+        let sums = |pov: Perspective| match adds_first {
+            true => AccumulatorSums { first: &self.whole[pov], second: None },
+            false => AccumulatorSums { first: &ply.accumulators[pov], second: is_split.then(|| &ply.stable[pov][..]) },
+        };
+        self.model.forward(self.back_end, bucket, [stm, stm.other()].map(sums), &mut self.scratch, observer)
+    }
+
+    /// With partial refresh, brings the present whole accumulator of a perspective up to date.
+    fn add_parts(&mut self, pov: Perspective) {
+        let (ply, whole) = (&self.plies[self.top], &mut self.whole[pov]);
+        if whole.len() != ply.stable[pov].len() {
+            whole.clone_from(&ply.stable[pov]);
+        }
+        self.model.sum(self.back_end, &ply.stable[pov], &ply.accumulators[pov], whole);
     }
 
     /// Updates both accumulators in place.
     fn update_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
+        if self.partial.is_some() {
+            return self.update_parts_in_place(before, change, after);
+        }
         self.set.encoder().diff_or_refresh(before, change, after, &mut self.deltas);
         for pov in Perspective::ALL {
-            self.update_independent(pov);
             let delta = &self.deltas[pov];
-            let (mut added, mut removed) = (delta.added.len(), delta.removed.len());
-            if self.partial.is_some() {
-                added -= self.independent.added.len();
-                removed -= self.independent.removed.len();
-            }
+            let (added, removed) = (delta.added.len(), delta.removed.len());
             let active = self.active_counts[pov] + added - removed;
             if recomputes(delta, added + removed, active) {
                 self.refresh_dependent(after, pov);
@@ -267,19 +289,36 @@ impl<'a> Evaluator<'a> {
             self.active_counts[pov] = active;
             let accumulator = &mut self.plies[self.top].accumulators[pov];
             self.model.update(self.back_end, accumulator, &delta.added, &delta.removed);
-            self.rows += (delta.added.len() + delta.removed.len()) as u64;
+            self.rows += (added + removed) as u64;
         }
     }
 
-    /// Updates the king-independent sum, if it is kept, by `self.deltas`.
-    fn update_independent(&mut self, pov: Perspective) {
+    /// [`Evaluator::update_in_place`] with partial refresh.
+    fn update_parts_in_place(&mut self, before: &Board, change: &BoardChange, after: &Board) {
         let Some(partial) = &self.partial else { return };
-        let delta = &self.deltas[pov];
-        partial.filter_independent(&delta.added, &mut self.independent.added);
-        partial.filter_independent(&delta.removed, &mut self.independent.removed);
-        let Delta { added, removed, .. } = &self.independent;
-        self.model.update(self.back_end, &mut self.plies[self.top].independent[pov], added, removed);
-        self.rows += (added.len() + removed.len()) as u64;
+        let encoder = self.set.encoder();
+        encoder.diff_in_parts([before, after], change, partial.parts(), &Perspective::ALL, &mut self.parts);
+        // Such sets have many and long rows, which are in no near cache.
+        for delta in Perspective::ALL.into_iter().flat_map(|pov| &self.parts[pov]) {
+            self.model.prefetch(&delta.removed);
+            self.model.prefetch(&delta.added);
+        }
+        for pov in Perspective::ALL {
+            let [stable, dependent] = &self.parts[pov];
+            if stable.refresh {
+                self.refresh(after, pov);
+                continue;
+            }
+            let (model, ply) = (self.model, &mut self.plies[self.top]);
+            model.update(self.back_end, &mut ply.stable[pov], &stable.added, &stable.removed);
+            self.rows += (stable.added.len() + stable.removed.len()) as u64;
+            if dependent.refresh {
+                self.refresh_dependent(after, pov);
+                continue;
+            }
+            model.update(self.back_end, &mut ply.accumulators[pov], &dependent.added, &dependent.removed);
+            self.rows += (dependent.added.len() + dependent.removed.len()) as u64;
+        }
     }
 
     fn push_ply(&mut self, change: &BoardChange, after: &Board) {
@@ -298,16 +337,18 @@ impl<'a> Evaluator<'a> {
         if !self.strategy.lazy() || self.plies[self.top].computed[pov] == Computed::All {
             return;
         }
-        // Search back for the last computed ply. Before a change of context its king-independent sum is enough.
-        let needed = |context: Option<usize>| if context.is_some() { Computed::Independent } else { Computed::All };
+        // Search back for the last computed ply. Before a change of context its sum over the stable blocks is enough.
+        let needed = |context: Option<usize>| if context.is_some() { Computed::Stable } else { Computed::All };
         let (mut first, mut context) = (self.top, None);
         while let Some(change) = &self.plies[first].change {
             let (before, after) = (&self.plies[first - 1].board, &self.plies[first].board);
-            if context.is_none() && self.set.encoder().refreshes(before, change, after, pov) {
-                context = Some(first);
-                if self.partial.is_none() {
+            if self.set.encoder().refreshes(before, change, after, pov) {
+                let stays =
+                    |partial: &PartialRefresh| !partial.refreshes_stable(self.set, [before, after], change, pov);
+                if !self.partial.as_ref().is_some_and(stays) {
                     break;
                 }
+                context = context.or(Some(first));
             }
             first -= 1;
             if self.plies[first].computed[pov] >= needed(context) {
@@ -318,24 +359,27 @@ impl<'a> Evaluator<'a> {
         self.refresh(&board, pov);
     }
 
-    /// Rolls accumulators forward from ply `first`; before ply `context` only the king-independent sums.
+    /// Rolls accumulators forward from ply `first`; before ply `context` only the sums over the stable blocks.
     fn roll_forward(&mut self, first: usize, context: Option<usize>, pov: Perspective) {
         for at in first + 1..=self.top {
             let (earlier, rest) = self.plies.split_at_mut(at);
             let (before, ply) = (&earlier[at - 1], &mut rest[0]);
             let Some(change) = &ply.change else { continue };
-            let delta = &mut self.deltas[pov];
-            self.set.encoder().diff(&before.board, change, &ply.board, pov, delta);
-            if let Some(partial) = &self.partial {
-                partial.filter_independent(&delta.added, &mut self.independent.added);
-                partial.filter_independent(&delta.removed, &mut self.independent.removed);
-                let Delta { added, removed, .. } = &self.independent;
-                let (from, to) = (&before.independent[pov], &mut ply.independent[pov]);
-                self.model.update_from(self.back_end, from, to, added, removed);
-                self.rows += (added.len() + removed.len()) as u64;
-            }
+            let (model, encoder) = (self.model, self.set.encoder());
+            let delta = if let Some(partial) = &self.partial {
+                let boards = [&before.board, &ply.board];
+                encoder.diff_in_parts(boards, change, partial.parts(), &[pov], &mut self.parts);
+                let [stable, dependent] = &self.parts[pov];
+                let (from, to) = (&before.stable[pov], &mut ply.stable[pov]);
+                model.update_from(self.back_end, from, to, &stable.added, &stable.removed);
+                self.rows += (stable.added.len() + stable.removed.len()) as u64;
+                dependent
+            } else {
+                encoder.diff(&before.board, change, &ply.board, pov, &mut self.deltas[pov]);
+                &self.deltas[pov]
+            };
             if context.is_some_and(|context| at < context) {
-                ply.computed[pov] = Computed::Independent;
+                ply.computed[pov] = Computed::Stable;
                 continue;
             }
             if context == Some(at) {
@@ -344,33 +388,33 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             let from = &before.accumulators[pov];
-            self.model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
+            model.update_from(self.back_end, from, &mut ply.accumulators[pov], &delta.added, &delta.removed);
             ply.computed[pov] = Computed::All;
             self.rows += (delta.added.len() + delta.removed.len()) as u64;
         }
     }
 
-    /// Recomputes the present accumulator, the king-independent sum included.
+    /// Recomputes the present accumulator, the sum over the stable blocks included.
     fn refresh(&mut self, board: &Board, pov: Perspective) {
         if let Some(partial) = &self.partial {
-            partial.encode_independent(self.set, board, pov, &mut self.active);
-            self.model.refresh(self.back_end, &mut self.plies[self.top].independent[pov], &self.active);
+            partial.encode_stable(self.set, board, pov, &mut self.active);
+            self.model.refresh(self.back_end, &mut self.plies[self.top].stable[pov], &self.active);
             self.rows += self.active.len() as u64;
         }
         self.refresh_dependent(board, pov);
     }
 
-    /// Recomputes the present accumulator from its king-independent sum.
+    /// Recomputes the present sum over the king-dependent blocks; without partial refresh, over all.
     fn refresh_dependent(&mut self, board: &Board, pov: Perspective) {
         self.refresh_dependent_of(self.top, board, pov);
     }
 
-    /// Recomputes a ply's accumulator from its king-independent sum; without partial refresh, from all features.
+    /// [`Evaluator::refresh_dependent`] of a ply.
     fn refresh_dependent_of(&mut self, at: usize, board: &Board, pov: Perspective) {
         let ply = &mut self.plies[at];
         let accumulator = &mut ply.accumulators[pov];
         ply.computed[pov] = Computed::All;
-        let partial = self.partial.as_ref().map(|partial| (partial, &ply.independent[pov][..]));
+        let partial = self.partial.as_ref();
         if let Some(cache) = &mut self.cache {
             let (set, model, back_end) = (self.set, self.model, self.back_end);
             let stats = cache.refresh(&RefreshRequest { set, model, back_end, board, pov, partial }, accumulator);
@@ -383,9 +427,10 @@ impl<'a> Evaluator<'a> {
                 self.set.encoder().encode(board, pov, &mut self.active);
                 self.model.refresh(self.back_end, accumulator, &self.active);
             }
-            Some((partial, independent)) => {
+            Some(partial) => {
                 partial.encode_dependent(self.set, board, pov, &mut self.active);
-                self.model.update_from(self.back_end, independent, accumulator, &self.active, &[]);
+                accumulator.fill(0);
+                self.model.update(self.back_end, accumulator, &self.active, &[]);
             }
         }
         self.rows += self.active.len() as u64;
@@ -394,10 +439,10 @@ impl<'a> Evaluator<'a> {
 }
 
 impl Ply {
-    fn empty(model: &Model, partial: bool) -> Ply {
+    fn empty(model: &Model, is_split: bool) -> Ply {
         let accumulators = ByPerspective::new_with(|_| model.empty_accumulator());
         let none = || ByPerspective::new_with(|_| AlignedVec::zeroed(0));
-        let independent = if partial { accumulators.clone() } else { none() };
-        Ply { board: Board::empty(), change: None, accumulators, independent, computed: ByPerspective::default() }
+        let stable = if is_split { accumulators.clone() } else { none() };
+        Ply { board: Board::empty(), change: None, accumulators, stable, computed: ByPerspective::default() }
     }
 }

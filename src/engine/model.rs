@@ -1,8 +1,11 @@
 //! A quantised network laid out for the kernels: rows are padded to whole vectors, tables start on cache lines.
 
 use super::aligned::{AlignedVec, HugePageTable};
-use super::kernels::{AccumulatorUpdate, Forward, Observer, SMALL_SUM, TILE};
+use super::kernels::{
+    AccumulatorSums, AccumulatorUpdate, BLOCK, Forward, MixedRows, NarrowRows, Observer, SMALL_SUM, TILE, WideRows,
+};
 use super::simd::{BackEnd, NNZ_SLACK, WIDEST};
+use crate::cpu;
 use crate::net::{Activation, QuantDense, QuantNet, RawScore, Scheme, Shape, WeightType};
 
 /// A network ready to run. All padding is zero, so padded neurons stay zero and add nothing.
@@ -37,57 +40,87 @@ pub struct Model {
     /// The largest neuron of an accumulator, and the shift of a product of two.
     pub(super) clip: u8,
     pub(super) product_shift: u32,
-    pub(super) rescale_shift: u32,
+    pub(super) hidden: [HiddenShifts; 2],
+    /// [`Shape::skip_outputs`]
+    pub(super) skip_outputs: Option<(usize, Option<usize>)>,
+    /// Number of activations of each hidden layer.
+    pub(super) hidden_outputs: Vec<usize>,
     /// The output bucket by number of pieces.
     buckets: Vec<u8>,
-    /// The right shift of a squared sum; only present if the square of [`SMALL_SUM`] is at least 1.0, so that clamping
-    /// sums to it, and squaring in i32, is exact.
+}
+
+/// The right shifts of a hidden layer's sums.
+#[derive(Copy, Clone)]
+pub(super) struct HiddenShifts {
+    pub(super) rescale: u32,
+    /// Of a squared sum; only present if the square of [`SMALL_SUM`] is at least 1.0, so that clamping sums to it, and
+    /// squaring in i32, is exact.
     pub(super) small_square: Option<u32>,
 }
 
-/// The feature transformer's weights, one row per feature.
-enum FtRows {
-    Wide(HugePageTable<i16>),
-    /// If all weights fit and there are no PSQT sums: half the memory traffic per move.
-    Narrow(HugePageTable<i8>),
+/// The feature transformer's weights, one row per feature: first those of eight bits, which need half the memory traffic,
+/// then the others.
+struct FtRows {
+    narrow: HugePageTable<i8>,
+    narrow_rows: u32,
+    wide: HugePageTable<i16>,
 }
 
 impl FtRows {
     fn new(net: &QuantNet, layout: RowLayout, buckets: usize) -> FtRows {
-        if buckets == 0 && net.ft_weights.iter().all(|weight| i8::try_from(*weight).is_ok()) {
-            return FtRows::Narrow(layout.table(net, |weight| weight as i8));
+        let l1 = net.shape.l1;
+        let fit =
+            |features: u32| net.ft_weights[..features as usize * l1].iter().all(|weight| i8::try_from(*weight).is_ok());
+        let candidates = [net.shape.features, net.shape.narrow];
+        let narrow_rows = candidates.into_iter().find(|features| fit(*features)).unwrap_or(0);
+        let (narrow, wide) = net.ft_weights.split_at(narrow_rows as usize * l1);
+        let (narrow_sums, wide_sums) = net.psqt_weights.split_at(narrow_rows as usize * buckets);
+        FtRows {
+            narrow: layout.table(narrow, narrow_sums, buckets, |weight| weight as i8),
+            narrow_rows,
+            wide: layout.table(wide, wide_sums, buckets, |weight| weight),
         }
-        let mut table = layout.table(net, |weight| weight);
-        if buckets > 0 {
-            for (row, sums) in table.chunks_exact_mut(layout.width).zip(net.psqt_weights.chunks_exact(buckets)) {
-                bytemuck::cast_slice_mut(&mut row[layout.words..])[..buckets].copy_from_slice(sums);
-            }
-        }
-        FtRows::Wide(table)
     }
 }
 
-/// The layout of a row: parts of `part` neurons, each padded to `stride`, make `words` elements of the row's `width`.
+/// The layout of a row: `neurons` in parts of `part`, each padded to `padded`, make `words` elements of an accumulator's
+/// `width`.
 #[derive(Copy, Clone)]
 struct RowLayout {
+    neurons: usize,
     part: usize,
-    stride: usize,
+    padded: usize,
     words: usize,
     width: usize,
 }
 
 impl RowLayout {
     fn write<W>(self, row: &mut [W], numbers: &[i16], element: impl Fn(i16) -> W) {
-        for (to, from) in row[..self.words].chunks_exact_mut(self.stride).zip(numbers.chunks_exact(self.part)) {
+        for (to, from) in row[..self.words].chunks_exact_mut(self.padded).zip(numbers.chunks_exact(self.part)) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = element(*from));
         }
     }
 
-    /// The table of all rows, without PSQT sums.
-    fn table<W: bytemuck::Pod>(self, net: &QuantNet, element: impl Fn(i16) -> W) -> HugePageTable<W> {
-        let mut table = HugePageTable::zeroed(net.shape.features as usize * self.width);
-        for (row, weights) in table.chunks_exact_mut(self.width).zip(net.ft_weights.chunks_exact(net.shape.l1)) {
+    /// Elements of a row in a table of `W`: the PSQT sums take as many bytes as in an accumulator.
+    const fn stride<W>(self) -> usize {
+        self.words + (self.width - self.words) * size_of::<i16>() / size_of::<W>()
+    }
+
+    /// The table of rows with these weights and PSQT sums, `buckets` a row.
+    fn table<W: bytemuck::Pod>(
+        self,
+        weights: &[i16],
+        sums: &[i32],
+        buckets: usize,
+        element: impl Fn(i16) -> W,
+    ) -> HugePageTable<W> {
+        let rows = weights.chunks_exact(self.neurons);
+        let mut table = HugePageTable::zeroed(rows.len() * self.stride::<W>());
+        for (number, (row, weights)) in table.chunks_exact_mut(self.stride::<W>()).zip(rows).enumerate() {
             self.write(row, weights, &element);
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut row[self.words..]);
+            let sums: &[u8] = bytemuck::cast_slice(&sums[number * buckets..][..buckets]);
+            bytes[..sums.len()].copy_from_slice(sums);
         }
         table
     }
@@ -146,7 +179,7 @@ impl Model {
         let buckets = if shape.psqt { shape.buckets.count } else { 0 };
         // An i32 takes two i16, and the sums take whole vectors.
         let width = words + (2 * buckets).next_multiple_of(WIDEST / 2);
-        let layout = RowLayout { part: shape.l1 / parts, stride: side_inputs, words, width };
+        let layout = RowLayout { neurons: shape.l1, part: shape.l1 / parts, padded: side_inputs, words, width };
         let rows = FtRows::new(net, layout, buckets);
         let mut biases = AlignedVec::zeroed(width);
         layout.write(&mut biases, &net.ft_biases, |bias| bias);
@@ -159,19 +192,24 @@ impl Model {
                 .map(|(index, layer)| DenseLayer::new(layer, first(index), scheme.weights))
                 .collect()
         };
-        let square = 2 * scheme.rescale_shift() + scheme.product_shift();
-        let fits = (i64::from(SMALL_SUM) * i64::from(SMALL_SUM)) >> square >= i64::from(scheme.one);
+        let one = scheme.crelu(i32::MAX);
+        let hidden = |layer| {
+            let (rescale, largest) = (scheme.rescale_shift(layer), i64::from(SMALL_SUM) * i64::from(SMALL_SUM));
+            let square = 2 * rescale + scheme.product_shift();
+            HiddenShifts { rescale, small_square: (largest >> square >= i64::from(one)).then_some(square) }
+        };
         Model {
             words,
             width,
             side_inputs,
             biases,
             stacks: net.stacks.iter().map(stack).collect(),
-            one: scheme.crelu(i32::MAX),
+            one,
             clip: scheme.clip(i32::MAX),
             product_shift: scheme.accumulator().shift,
-            rescale_shift: scheme.rescale_shift(),
-            small_square: fits.then_some(square),
+            hidden: [0, 1].map(hidden),
+            skip_outputs: shape.skip_outputs(),
+            hidden_outputs: shape.activation_widths().split_off(1),
             buckets: (0..=64).map(|pieces| shape.buckets.of(pieces) as u8).collect(),
             rows,
             scheme,
@@ -187,10 +225,15 @@ impl Model {
             words: 0,
             width: 0,
             side_inputs: 0,
-            rows: FtRows::Narrow(HugePageTable::zeroed(0)),
+            rows: FtRows {
+                narrow: HugePageTable::zeroed(0),
+                narrow_rows: self.shape.features,
+                wide: HugePageTable::zeroed(0),
+            },
             biases: AlignedVec::zeroed(0),
             stacks: vec![Vec::new()],
             buckets: self.buckets.clone(),
+            hidden_outputs: self.hidden_outputs.clone(),
             scheme: self.scheme.clone(),
             shape: self.shape.clone(),
             ..*self
@@ -213,13 +256,16 @@ impl Model {
         self.shape.features
     }
 
-    /// Bytes per row of the feature transformer.
+    /// Bytes per row of the feature transformer, PSQT sums included; the mean over all rows.
     #[must_use]
     pub const fn row_bytes(&self) -> usize {
-        match self.rows {
-            FtRows::Wide(_) => self.width * size_of::<i16>(),
-            FtRows::Narrow(_) => self.width,
-        }
+        let [features, narrow] = [self.shape.features as usize, self.rows.narrow_rows as usize];
+        (narrow * self.narrow_stride() + (features - narrow) * self.width * size_of::<i16>()) / features
+    }
+
+    /// Bytes of a row with weights of eight bits.
+    const fn narrow_stride(&self) -> usize {
+        self.words + (self.width - self.words) * size_of::<i16>()
     }
 
     /// The output bucket for a number of pieces.
@@ -241,14 +287,9 @@ impl Model {
 
     /// Writes the sum of two accumulators to `to`. Only one of them may include the biases.
     pub fn sum(&self, back_end: BackEnd, first: &[i16], second: &[i16], to: &mut [i16]) {
-        back_end.run(AccumulatorUpdate {
-            from: Some(first),
-            to,
-            table: second,
-            words: self.words,
-            added: &[0],
-            removed: &[],
-        });
+        let rows = WideRows { table: second, stride: self.width };
+        let words = self.words;
+        back_end.run(AccumulatorUpdate { from: Some(first), to, rows, words, added: &[0], removed: &[] });
     }
 
     /// Adds and subtracts rows in place.
@@ -261,11 +302,33 @@ impl Model {
         self.run(back_end, Some(from), to, added, removed);
     }
 
+    /// Asks for rows to be loaded into the CPU's caches.
+    pub fn prefetch(&self, features: &[u32]) {
+        const LINE: usize = 64;
+        let FtRows { narrow, narrow_rows, wide } = &self.rows;
+        for &feature in features {
+            let row: &[u8] = match feature.checked_sub(*narrow_rows) {
+                None => {
+                    bytemuck::cast_slice(&narrow[feature as usize * self.narrow_stride()..][..self.narrow_stride()])
+                }
+                Some(feature) => bytemuck::cast_slice(&wide[feature as usize * self.width..][..self.width]),
+            };
+            row.iter().step_by(LINE).for_each(cpu::prefetch);
+        }
+    }
+
     fn run(&self, back_end: BackEnd, from: Option<&[i16]>, to: &mut [i16], added: &[u32], removed: &[u32]) {
         let words = self.words;
-        match &self.rows {
-            FtRows::Wide(table) => back_end.run(AccumulatorUpdate { from, to, table, words, added, removed }),
-            FtRows::Narrow(table) => back_end.run(AccumulatorUpdate { from, to, table, words, added, removed }),
+        let FtRows { narrow, narrow_rows, wide } = &self.rows;
+        let narrow = NarrowRows { table: narrow, words, stride: self.narrow_stride() };
+        let wide = WideRows { table: wide, stride: self.width };
+        if *narrow_rows == 0 {
+            back_end.run(AccumulatorUpdate { from, to, rows: wide, words, added, removed });
+        } else if *narrow_rows == self.shape.features {
+            back_end.run(AccumulatorUpdate { from, to, rows: narrow, words, added, removed });
+        } else {
+            let rows = MixedRows { narrow, wide, split: *narrow_rows };
+            back_end.run(AccumulatorUpdate { from, to, rows, words, added, removed });
         }
     }
 
@@ -286,21 +349,22 @@ impl Model {
             masks: AlignedVec::zeroed(2 * self.side_inputs / 4),
             nnz: AlignedVec::zeroed(2 * self.side_inputs / 4 + NNZ_SLACK),
             sums: AlignedVec::zeroed(widest),
-            hidden: later.map(|layer| AlignedVec::zeroed(layer.inputs)).collect(),
+            // Activations are written in whole blocks.
+            hidden: later.map(|layer| AlignedVec::zeroed(layer.inputs + BLOCK)).collect(),
             backwards: false,
         }
     }
 
-    /// The raw output of a bucket.
+    /// The raw output of a bucket from the accumulators of stm and nstm.
     pub fn forward(
         &self,
         back_end: BackEnd,
         bucket: usize,
-        [stm, nstm]: [&[i16]; 2],
+        accumulators: [AccumulatorSums<'_>; 2],
         scratch: &mut Scratch,
         observer: impl Observer,
     ) -> RawScore {
-        back_end.run(Forward { model: self, bucket, stm, nstm, scratch, observer })
+        back_end.run(Forward { model: self, bucket, accumulators, scratch, observer })
     }
 }
 

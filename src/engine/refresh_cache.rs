@@ -38,8 +38,8 @@ pub struct RefreshRequest<'a> {
     pub back_end: BackEnd,
     pub board: &'a Board,
     pub pov: Perspective,
-    /// With partial refresh: the split, and the sum over the king-independent blocks.
-    pub partial: Option<(&'a PartialRefresh, &'a [i16])>,
+    /// With partial refresh: the split. The accumulator is then a sum without biases.
+    pub partial: Option<&'a PartialRefresh>,
 }
 
 /// The cost and result of a refresh.
@@ -77,13 +77,13 @@ impl RefreshCache {
                 model.update(back_end, &mut entry.accumulator, &delta.added, &delta.removed);
                 entry.board.clone_from(board);
                 entry.active = active;
-                entry.copy_to(request, accumulator);
+                accumulator.copy_from_slice(&entry.accumulator);
                 return RefreshStats { rows, active };
             }
         }
         match partial {
             None => set.encoder().encode(board, pov, &mut self.active),
-            Some((partial, _)) => partial.encode_dependent(set, board, pov, &mut self.active),
+            Some(partial) => partial.encode_dependent(set, board, pov, &mut self.active),
         }
         let active = self.active.len();
         let empty = || CachedAccumulator { accumulator: model.empty_accumulator(), board: Board::empty(), active };
@@ -91,24 +91,14 @@ impl RefreshCache {
         match partial {
             None => model.refresh(back_end, &mut entry.accumulator, &self.active),
             Some(_) => {
-                // The biases are in the king-independent sum.
+                // The biases are in the sum over the stable blocks.
                 entry.accumulator.fill(0);
                 model.update(back_end, &mut entry.accumulator, &self.active, &[]);
             }
         }
         entry.board.clone_from(board);
         entry.active = active;
-        entry.copy_to(request, accumulator);
+        accumulator.copy_from_slice(&entry.accumulator);
         RefreshStats { rows: active, active }
-    }
-}
-
-impl CachedAccumulator {
-    /// Writes the whole accumulator to `to`, with the king-independent sum where that is kept apart.
-    fn copy_to(&self, request: &RefreshRequest<'_>, to: &mut [i16]) {
-        match request.partial {
-            None => to.copy_from_slice(&self.accumulator),
-            Some((_, independent)) => request.model.sum(request.back_end, independent, &self.accumulator, to),
-        }
     }
 }

@@ -336,6 +336,7 @@ fn settings_reach_the_configuration() {
         psqt: true,
         buckets: 4,
         bucket_rule: BucketRule::Cpw,
+        ..ShapeOptions::default()
     };
     assert_eq!(eval.shape_options, design);
     assert_eq!(pqr.shape_options, ShapeOptions { buckets: 2, ..design });

@@ -7,7 +7,9 @@ use crate::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 
 #[cfg(target_arch = "x86_64")]
 use super::compiled::Avx512;
-use super::compiled::{PairGroup, PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition};
+use super::compiled::{
+    OrientedPair, PairGroup, PieceList, Placement, PlacementNeeds, RowBuffer, RowChanges, Transition,
+};
 use super::set::Block;
 
 /// Encodes boards and moves; [`FeatureSet::encoder`](super::FeatureSet::encoder) gives it.
@@ -73,6 +75,14 @@ impl Delta {
     }
 }
 
+/// A set's blocks in two parts, whose changes [`Encoder::diff_in_parts`] lists apart.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The part of every block, and of every group of blocks.
+    of_block: Vec<usize>,
+    of_group: Vec<usize>,
+}
+
 /// Buffers that [`Encoder::append_batch`] reuses from call to call.
 #[derive(Clone, Debug, Default)]
 pub struct EncodeScratch {
@@ -125,6 +135,28 @@ impl Encoder {
         for group in &self.groups {
             group.append(&placement, &Perspective::ALL, &mut [&mut out.white, &mut out.black]);
         }
+    }
+
+    /// Clears `out` and writes the active features of some blocks, by number, to it. A group of blocks is encoded once.
+    pub fn encode_blocks(&self, blocks: &[usize], board: &Board, pov: Perspective, out: &mut Vec<u32>) {
+        out.clear();
+        let placement = Placement::of(board, self.needs);
+        for (number, group) in self.groups.iter().enumerate() {
+            if self.is_within(number, blocks) {
+                group.append(&placement, &[pov], &mut [&mut *out]);
+            }
+        }
+        for block in blocks {
+            if !self.group_of[*block].is_some_and(|group| self.is_within(group, blocks)) {
+                self.blocks[*block].append(&placement, pov, out);
+            }
+        }
+    }
+
+    /// Whether all blocks of a group are among `blocks`.
+    fn is_within(&self, group: usize, blocks: &[usize]) -> bool {
+        let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(group));
+        own.all(|block| blocks.contains(&block))
     }
 
     /// Appends one block's active features to `out`, as indices of the whole set.
@@ -190,6 +222,19 @@ impl Encoder {
         self.blocks.iter().any(|block| block.compiled.refreshes(&mv))
     }
 
+    /// Whether a move changes the context of one of these blocks.
+    pub fn refreshes_any(
+        &self,
+        blocks: &[usize],
+        before: &Board,
+        change: &BoardChange,
+        after: &Board,
+        pov: Perspective,
+    ) -> bool {
+        let mv = Transition::new(before, change, after).seen_by(pov);
+        blocks.iter().any(|block| self.blocks[*block].compiled.refreshes(&mv))
+    }
+
     /// The exact change that a move makes for one perspective, listed also when there is a refresh.
     pub fn diff(&self, before: &Board, change: &BoardChange, after: &Board, pov: Perspective, out: &mut Delta) {
         self.follow(&Transition::new(before, change, after).seen_by(pov), out);
@@ -232,25 +277,74 @@ impl Encoder {
         }
     }
 
+    /// The blocks in two parts, the second those for which `is_second`; `None` if blocks that are encoded together are in
+    /// both.
+    pub fn parts(&self, is_second: impl Fn(usize) -> bool) -> Option<Parts> {
+        let of_block: Vec<usize> = (0..self.blocks.len()).map(|block| usize::from(is_second(block))).collect();
+        let of_group = |group: usize| {
+            let mut parts =
+                of_block.iter().zip(&self.group_of).filter(|(_, own)| **own == Some(group)).map(|(part, _)| *part);
+            let first = parts.next()?;
+            parts.all(|part| part == first).then_some(first)
+        };
+        let of_group = (0..self.groups.len()).map(of_group).collect::<Option<_>>()?;
+        Some(Parts { of_block, of_group })
+    }
+
+    /// The change of both parts for each of `povs`, in no order; nothing is listed for a block whose context changes.
+    pub fn diff_in_parts(
+        &self,
+        [before, after]: [&Board; 2],
+        change: &BoardChange,
+        parts: &Parts,
+        povs: &[Perspective],
+        out: &mut ByPerspective<[Delta; 2]>,
+    ) {
+        let white = Transition::new(before, change, after);
+        for &pov in povs {
+            let mv = white.seen_by(pov);
+            let out = &mut out[pov];
+            out.iter_mut().for_each(Delta::clear);
+            let mut boards = None;
+            for ((block, group), part) in self.blocks.iter().zip(&self.group_of).zip(&parts.of_block) {
+                let Delta { added, removed, refresh } = &mut out[*part];
+                if block.compiled.refreshes(&mv) {
+                    *refresh = true;
+                } else if group.is_none() {
+                    self.follow_block(block, &mv, &mut boards, [added, removed]);
+                }
+            }
+        }
+        for (group, part) in self.groups.iter().zip(&parts.of_group) {
+            let may_cancel = group.find_changes([before, after], change, povs);
+            for &pov in povs {
+                let Delta { added, removed, refresh } = &mut out[pov][*part];
+                if !*refresh {
+                    let from = [removed.len(), added.len()];
+                    group.append_changes([before, after], pov, [&mut *removed, &mut *added]);
+                    if may_cancel {
+                        RowChanges { removed, added, offset: 0 }.cancel(from);
+                    }
+                }
+            }
+        }
+    }
+
     /// The change between any two boards, over blocks (by number) whose contexts are equal on both. The indices are in
     /// no order and `refresh` stays false.
     pub fn diff_boards(&self, blocks: &[usize], before: &Board, after: &Board, pov: Perspective, out: &mut Delta) {
         let boards = Transition::between(before, after).seen_by(pov);
         out.clear();
         let Delta { added, removed, .. } = out;
-        let is_asked_for = |group: usize| {
-            let mut own = (0..self.blocks.len()).filter(|block| self.group_of[*block] == Some(group));
-            own.all(|block| blocks.contains(&block))
-        };
         for (number, group) in self.groups.iter().enumerate() {
-            if is_asked_for(number) {
+            if self.is_within(number, blocks) {
                 let from = [removed.len(), added.len()];
                 group.both([before, after], pov, [&mut *removed, &mut *added]);
                 RowChanges { removed, added, offset: 0 }.cancel(from);
             }
         }
         for block in blocks {
-            if self.group_of[*block].is_some_and(is_asked_for) {
+            if self.group_of[*block].is_some_and(|group| self.is_within(group, blocks)) {
                 continue;
             }
             let block = &self.blocks[*block];
@@ -320,19 +414,30 @@ impl Encoder {
         let mut boards = None;
         for (block, group) in self.blocks.iter().zip(&self.group_of) {
             *refresh |= block.compiled.refreshes(mv);
-            if group.is_some() {
-                continue;
+            if group.is_none() {
+                self.follow_block(block, mv, &mut boards, [&mut *added, &mut *removed]);
             }
-            if block.diff_merged(mv, [&mut *removed, &mut *added]) {
-                continue;
-            }
-            let from = [removed.len(), added.len()];
-            let offset = if self.is_renumbered { block.first_element() } else { block.offset };
-            block.compiled.delta(mv, &mut boards, &mut RowChanges { removed, added, offset });
-            if self.is_renumbered {
-                block.select(removed, from[0]);
-                block.select(added, from[1]);
-            }
+        }
+    }
+
+    /// Appends the change of a block's features.
+    #[inline]
+    fn follow_block(
+        &self,
+        block: &Block,
+        mv: &Transition<'_>,
+        boards: &mut Option<OrientedPair>,
+        [added, removed]: [&mut Vec<u32>; 2],
+    ) {
+        if block.diff_merged(mv, [&mut *removed, &mut *added]) {
+            return;
+        }
+        let from = [removed.len(), added.len()];
+        let offset = if self.is_renumbered { block.first_element() } else { block.offset };
+        block.compiled.delta(mv, boards, &mut RowChanges { removed, added, offset });
+        if self.is_renumbered {
+            block.select(removed, from[0]);
+            block.select(added, from[1]);
         }
     }
 }

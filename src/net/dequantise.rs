@@ -7,7 +7,7 @@ impl QuantNet {
     #[must_use]
     pub fn dequantised(&self) -> FloatNet {
         let QuantNet { shape, scheme, .. } = self;
-        let (ft, psqt) = (scheme.feature_transformer_scale(), scheme.output_bias_scale());
+        let (ft, psqt) = (scheme.feature_transformer_scale(), scheme.psqt_scale());
         let buckets = shape.row_len() - shape.l1;
         let rows = self.ft_weights.chunks_exact(shape.l1).enumerate();
         let ft_weights = rows.flat_map(|(feature, row)| {
@@ -17,7 +17,7 @@ impl QuantNet {
                 .chain(values.iter().map(move |value| scaled(*value, psqt)))
         });
         let last = shape.hidden.len();
-        let layer = |(index, layer)| dequantised(layer, index == last, scheme);
+        let layer = |(index, layer)| dequantised(layer, (index < last).then_some(index), scheme);
         FloatNet {
             ft_weights: ft_weights.collect(),
             ft_biases: self.ft_biases.iter().map(|bias| scaled(*bias, ft)).collect(),
@@ -37,14 +37,20 @@ impl QuantNet {
         let scheme = Scheme { pawn_value, ..self.scheme.clone() };
         scheme.validate()?;
         let factor = f64::from(pawn_value) / f64::from(self.scheme.pawn_value);
-        quantise(&self.dequantised().with_scaled_output(factor as f32), &scheme)
+        quantise(&self.dequantised().with_scaled_output(factor as f32)?, &scheme)
     }
 }
 
 impl FloatNet {
     /// Scales the output by a factor: the last layers, the skip output and the PSQT values.
-    #[must_use]
-    pub fn with_scaled_output(mut self, factor: f32) -> FloatNet {
+    ///
+    /// # Errors
+    /// When the network has a skip difference, whose two outputs are activated, too.
+    pub fn with_scaled_output(mut self, factor: f32) -> Result<FloatNet, NetError> {
+        if self.shape.skip_difference && factor != 1.0 {
+            let why = "the output of a network with skip difference cannot be scaled, so its pawn value is fixed";
+            return Err(NetError::Shape(why.into()));
+        }
         let scale = |values: &mut [f32]| values.iter_mut().for_each(|value| *value *= factor);
         let (l1, row) = (self.shape.l1, self.shape.row_len());
         if row > l1 {
@@ -62,7 +68,7 @@ impl FloatNet {
                 first.biases.last_mut().into_iter().for_each(|bias| *bias *= factor);
             }
         }
-        self
+        Ok(self)
     }
 }
 
@@ -70,10 +76,11 @@ fn scaled(value: impl Into<f64>, scale: f64) -> f32 {
     (value.into() / scale) as f32
 }
 
-fn dequantised(layer: &QuantDense, last: bool, scheme: &Scheme) -> Dense {
-    let (weight, bias) = match last {
-        true => (scheme.output_weight_scale(), scheme.output_bias_scale()),
-        false => (scheme.hidden_weight_scale(), scheme.hidden_bias_scale()),
+/// `hidden`: the number of a hidden layer; `None` = the output layer.
+fn dequantised(layer: &QuantDense, hidden: Option<usize>, scheme: &Scheme) -> Dense {
+    let (weight, bias) = match hidden {
+        None => (scheme.output_weight_scale(), scheme.output_bias_scale()),
+        Some(layer) => (scheme.hidden_weight_scale(layer), scheme.hidden_bias_scale(layer)),
     };
     Dense {
         inputs: layer.inputs,
@@ -96,12 +103,12 @@ mod tests {
         let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..shape(50, 16, &[7, 4]) };
         for shape in [shape(50, 16, &[]), shape(50, 16, &[8, 4]), full] {
             let (net, scheme) = (random_net(&shape, 8), Scheme::stockfish());
-            let times = net.clone().with_scaled_output(2.5);
+            let times = net.clone().with_scaled_output(2.5).expect("scaled");
             for (bucket, own) in (0..shape.buckets.count).zip([[1, 2, 30], [4, 5, 6], [7, 40, 41]]) {
                 let [before, after] = [&net, &times].map(|net| forward(net, &scheme, bucket, &own, &[9, 10]));
                 assert!((after - 2.5 * before).abs() < 1e-4 && before.abs() > 1e-4, "{shape}: {before} {after}");
             }
-            let quant = quantise(&net.with_scaled_output(0.3), &scheme).expect("fits");
+            let quant = quantise(&net.with_scaled_output(0.3).expect("scaled"), &scheme).expect("fits");
             assert_eq!(quant.with_pawn_value(100).expect("the same"), quant);
             let finer = quant.with_pawn_value(250).expect("fits");
             assert_eq!((finer.scheme.pawn_value, &finer.ft_weights), (250, &quant.ft_weights));

@@ -103,12 +103,13 @@ impl FloatNet {
         let width = self.shape.row_len();
         let row = |feature: &u32| &self.ft_weights[*feature as usize * width..][..width];
         let ft_weights = features.iter().flat_map(row).copied().collect();
-        let shape = Shape { features: features.len() as u32, ..self.shape.clone() };
+        let narrow = features.iter().take_while(|feature| **feature < self.shape.narrow).count() as u32;
+        let shape = Shape { features: features.len() as u32, narrow, ..self.shape.clone() };
         FloatNet { shape, ft_weights, ..self }
     }
 
     /// The network on a finer feature set, whose rows are the sums of the rows that [`lifting`](crate::features::lifting)
-    /// names: its outputs are the same in every position.
+    /// names: its outputs are the same in every position. It has no narrow features: sums of rows may need more bits.
     #[must_use]
     pub fn lifted(self, to: &Factors, features: u32) -> FloatNet {
         let width = self.shape.row_len();
@@ -119,7 +120,7 @@ impl FloatNet {
                 row.iter_mut().zip(from).for_each(|(sum, weight)| *sum += weight);
             }
         }
-        FloatNet { shape: Shape { features, ..self.shape.clone() }, ft_weights, ..self }
+        FloatNet { shape: Shape { features, narrow: 0, ..self.shape.clone() }, ft_weights, ..self }
     }
 
     /// The network with dense weights rounded to the scheme's grid ([`super::on_grid`]), as training evaluates it.
@@ -149,8 +150,12 @@ pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm
     let mut values: Vec<f32> =
         sides.iter().flat_map(|side| activate(net.shape.activation, &side[..l1], of_accumulators)).collect();
     let mut skip = 0.0;
+    let mut all = Vec::new();
     let stack = &net.stacks[bucket];
     for (index, layer) in stack.iter().enumerate() {
+        if index == net.shape.hidden.len() && net.shape.concatenated {
+            values.clone_from(&all);
+        }
         let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.biases);
         let sums: Vec<f32> =
             rows.map(|(row, bias)| bias + row.iter().zip(&values).map(|(w, x)| w * x).sum::<f32>()).collect();
@@ -158,8 +163,11 @@ pub fn forward(net: &FloatNet, scheme: &Scheme, bucket: usize, stm: &[u32], nstm
             values = sums;
             break;
         };
-        skip += sums.get(*width).copied().unwrap_or_default();
+        if let (0, Some((added, subtracted))) = (index, net.shape.skip_outputs()) {
+            skip = sums[added] - subtracted.map_or(0.0, |subtracted| sums[subtracted]);
+        }
         values = activate(net.shape.hidden_activation(index), &sums[..*width], scale);
+        all.extend_from_slice(&values);
     }
     let psqt = match net.shape.psqt {
         true => (sides[0][l1 + bucket] - sides[1][l1 + bucket]) / 2.0,

@@ -110,8 +110,8 @@ impl QuantNet {
 
     /// The activations of a hidden layer's sums.
     fn activate_hidden(&self, layer: usize, sums: &[i32]) -> Vec<u8> {
-        let crelu = |sum: &i32| self.scheme.crelu(self.scheme.rescale(*sum));
-        let square = |sum: &i32| self.scheme.square(*sum);
+        let crelu = |sum: &i32| self.scheme.crelu(self.scheme.rescale(layer, *sum));
+        let square = |sum: &i32| self.scheme.square(layer, *sum);
         match self.shape.hidden_activation(layer) {
             Activation::Relu | Activation::Crelu | Activation::Pairwise => sums.iter().map(crelu).collect(),
             Activation::Screlu => sums.iter().map(|sum| self.scheme.product(crelu(sum), crelu(sum))).collect(),
@@ -142,26 +142,62 @@ pub fn forward_integer(net: &QuantNet, bucket: usize, stm: &[u32], nstm: &[u32])
     let mut input = net.activate_accumulator(&net.accumulate(stm));
     input.extend(net.activate_accumulator(&net.accumulate(nstm)));
     let mut skip = 0;
-    let mut sums = Vec::new();
+    let mut sums: Vec<i32> = Vec::new();
+    let mut all = Vec::new();
     for (index, layer) in net.stacks[bucket].iter().enumerate() {
         if index > 0 {
             let width = net.shape.hidden[index - 1];
-            if let Some(sum) = sums.get(width) {
-                skip = net.scheme.skip(*sum);
+            if let (1, Some((added, subtracted))) = (index, net.shape.skip_outputs()) {
+                skip = net.scheme.skip(sums[added].wrapping_sub(subtracted.map_or(0, |subtracted| sums[subtracted])));
             }
             input = net.activate_hidden(index - 1, &sums[..width]);
+            all.extend_from_slice(&input);
+        }
+        if index == net.shape.hidden.len() && net.shape.concatenated {
+            input.clone_from(&all);
         }
         let rows = layer.weights.chunks_exact(layer.inputs).zip(&layer.biases);
         let dot = |row: &[i16]| row.iter().zip(&input).map(|(w, x)| i32::from(*w) * i32::from(*x)).sum::<i32>();
         sums = rows.map(|(row, bias)| bias.wrapping_add(dot(row))).collect();
     }
-    RawScore { psqt, positional: sums.first().copied().unwrap_or_default().wrapping_add(skip) }
+    let sum = sums.first().copied().unwrap_or_default().wrapping_add(skip);
+    RawScore { psqt, positional: net.scheme.raw(sum) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::OutputBuckets;
+    use super::super::{OutputBuckets, quantise};
     use super::*;
+
+    /// As Stockfish 19: a skip difference, both layers dual, and an output layer that reads all.
+    #[test]
+    fn concatenated_layers_by_hand() {
+        let shape = Shape {
+            activation: Activation::Pairwise,
+            hidden_activation: Activation::Dual,
+            skip_difference: true,
+            concatenated: true,
+            ..Shape::plain(2, 2, vec![2, 1])
+        };
+        let first = QuantDense { inputs: 2, outputs: 2, weights: vec![64, 0, 100, -50], biases: vec![-10, 7] };
+        let second = QuantDense { inputs: 4, outputs: 1, weights: vec![1, 2, 30, 40], biases: vec![100] };
+        let output = QuantDense { inputs: 6, outputs: 1, weights: vec![1, 10, 3, -4, 5, 6], biases: vec![-9] };
+        let net = QuantNet {
+            shape,
+            scheme: Scheme::stockfish_19(),
+            ft_weights: vec![100, 90, 50, 300],
+            ft_biases: vec![1, 2],
+            psqt_weights: Vec::new(),
+            stacks: vec![vec![first, second, output]],
+        };
+        // Accumulators (101, 92) and (51, 302→255): products 101·92/512 = 18 and 51·255/512 = 25.
+        // Sums 18·64 − 10 = 1142 and 1800 − 1250 + 7 = 557: squares >> 21 are 0 and 0, >> 7 gives 8 and 4.
+        // Second: 8·30 + 4·40 + 100 = 500: its square >> 19 is 0, >> 6 gives 7.
+        // Output: 8·3 − 4·4 + 7·6 − 9 = 41, and the difference 585: 626·9600/16384 = 366.
+        assert_eq!(forward_integer(&net, 0, &[0], &[1]), RawScore { psqt: 0, positional: 366 });
+        assert_eq!(net.dequantised().shape, net.shape);
+        assert_eq!(quantise(&net.dequantised(), &net.scheme).expect("fits"), net);
+    }
 
     /// Pairwise, dual, skip, two buckets and PSQT, with one neuron each.
     #[test]

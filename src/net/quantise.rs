@@ -24,7 +24,8 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     scheme.admits(&net.shape)?;
     let (l1, row) = (net.shape.l1, net.shape.row_len());
     let ft = Rounding { scheme, scale: scheme.feature_transformer_scale(), largest: f64::from(i16::MAX) };
-    let psqt = Rounding { scheme, scale: scheme.output_bias_scale(), largest: f64::from(i32::MAX / MAX_ACTIVE) };
+    let narrow = Rounding { largest: f64::from(i8::MAX), ..ft };
+    let psqt = Rounding { scheme, scale: scheme.psqt_scale(), largest: f64::from(i32::MAX / MAX_ACTIVE) };
     let columns = |from: usize, to: usize| -> Vec<f32> {
         net.ft_weights.chunks_exact(row).flat_map(|row| &row[from..to]).copied().collect()
     };
@@ -35,7 +36,13 @@ pub fn quantise(net: &FloatNet, scheme: &Scheme) -> Result<QuantNet, NetError> {
     Ok(QuantNet {
         shape: net.shape.clone(),
         scheme: scheme.clone(),
-        ft_weights: ft.round(&columns(0, l1), |value| value as i16, at)?,
+        ft_weights: {
+            let columns = columns(0, l1);
+            let (first, rest) = columns.split_at(net.shape.narrow as usize * l1);
+            let mut weights = narrow.round(first, |value| value as i16, at)?;
+            weights.extend(ft.round(rest, |value| value as i16, |n| at(first.len() + n))?);
+            weights
+        },
         ft_biases: ft.round(&net.ft_biases, |value| value as i16, |n| format!("ft: the bias of neuron {n}"))?,
         psqt_weights: psqt.round(&columns(l1, row), |value| value as i32, psqt_at)?,
         stacks: net.stacks.iter().enumerate().map(stack).collect::<Result<_, NetError>>()?,
@@ -52,7 +59,7 @@ fn quantise_stack(
     let layers = layers.iter().enumerate().map(|(index, layer)| {
         let (weight_scale, bias_scale) = match index == last {
             true => (scheme.output_weight_scale(), scheme.output_bias_scale()),
-            false => (scheme.hidden_weight_scale(), scheme.hidden_bias_scale()),
+            false => (scheme.hidden_weight_scale(index), scheme.hidden_bias_scale(index)),
         };
         let largest = f64::from(scheme.largest_weight(shape.input_activation(index)));
         let weight = Rounding { scheme, scale: weight_scale, largest };
@@ -75,7 +82,7 @@ fn quantise_stack(
 pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
     let last = layers.len().saturating_sub(1);
     let round = |(index, layer): (usize, &Dense)| {
-        let scale = if index == last { scheme.output_weight_scale() } else { scheme.hidden_weight_scale() };
+        let scale = if index == last { scheme.output_weight_scale() } else { scheme.hidden_weight_scale(index) };
         let rounded = |weight: &f32| ((f64::from(*weight) * scale).round() / scale) as f32;
         Dense { weights: layer.weights.iter().map(rounded).collect(), ..layer.clone() }
     };
@@ -86,6 +93,7 @@ pub fn on_grid(layers: &[Dense], scheme: &Scheme) -> Vec<Dense> {
 const MAX_ACTIVE: i32 = 1 << 12;
 
 /// Rounds numbers to integers of at most `largest`.
+#[derive(Copy, Clone)]
 struct Rounding<'a> {
     scheme: &'a Scheme,
     scale: f64,
@@ -203,7 +211,7 @@ mod tests {
         let rounded = net.on_grid(&scheme);
         let quant = quantise(&net, &scheme).expect("fits");
         assert_eq!(quantise(&rounded, &scheme).expect("fits"), quant);
-        let scales = [scheme.hidden_weight_scale(), scheme.output_weight_scale()];
+        let scales = [scheme.hidden_weight_scale(0), scheme.output_weight_scale()];
         for ((layer, integers), scale) in rounded.stacks[0].iter().zip(&quant.stacks[0]).zip(scales) {
             for (weight, integer) in layer.weights.iter().zip(&integers.weights) {
                 assert!((f64::from(*weight) * scale - f64::from(*integer)).abs() < 1e-4, "{weight} {integer}");
@@ -218,7 +226,7 @@ mod tests {
         let limits = scheme.limits();
         let mut net = random_net(&shape(10, 4, &[3]), 1);
         net.ft_weights.fill(limits.feature_transformer as f32);
-        net.stacks[0][0].weights.fill(-limits.hidden as f32);
+        net.stacks[0][0].weights.fill(-limits.hidden[0] as f32);
         net.stacks[0][1].weights.fill(limits.output as f32);
         let quant = quantise(&net, &scheme).expect("fits");
         assert!(quant.ft_weights.iter().all(|w| *w == i16::MAX));

@@ -9,13 +9,15 @@ use super::{Activation, NetError, RawScore, Shape};
 /// | number | integer | scale |
 /// |---|---|---|
 /// | feature transformer weights, biases | i16 | `one`, or the accumulator's own |
-/// | hidden weights | i8 | `hidden` |
-/// | hidden biases | i32 | `one · hidden` |
-/// | output weights | `weights` | raw / `one` |
-/// | output bias, raw output, PSQT | i32 | raw: `nnue2score · divisor`, without a divisor `one · hidden` |
+/// | hidden weights | i8 | `hidden`; of the second layer `second_hidden`, if it has its own |
+/// | hidden biases | i32 | `one` times that |
+/// | output weights | `weights` | `output`, else raw / `one` |
+/// | output bias | i32 | `one · output`, else raw |
+/// | raw output, PSQT | i32 | raw: `nnue2score · divisor`, without a divisor `one · hidden` |
 ///
 /// With i8 weights, products of two activations are divided by the power of two above `one`, which makes them
-/// activations again. A skip output is rescaled to the raw output. With i16 weights there are no hidden layers, and
+/// activations again. A skip output is rescaled to the output's sum, and that to the raw output, truncated toward zero.
+/// With i8 weights an activation 1.0 of 128 is clipped at 127. With i16 weights there are no hidden layers, and
 /// products are not rounded (direct output): a weight times the first activation fits i16, and its product with the
 /// second is summed. The sum is divided by `one`, truncated toward zero, before the bias is added.
 ///
@@ -29,6 +31,12 @@ pub struct Scheme {
     pub one: i32,
     /// Scale of the hidden weights; a power of two, so that [`Scheme::rescale`] is a shift.
     pub hidden: i32,
+    /// Scale of the second hidden layer's weights, likewise; `None` = that of the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_hidden: Option<i32>,
+    /// Scale of the output weights; `None` = such that sums have the raw output's scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<i32>,
     /// Internal score units per float output of 1.0.
     pub nnue2score: i32,
     /// Raw output units per internal score unit, if that is an integer.
@@ -80,7 +88,10 @@ impl WeightType {
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Limits {
     pub feature_transformer: f64,
-    pub hidden: f64,
+    /// Of the feature transformer's weights with eight bits.
+    pub narrow: f64,
+    /// Of each hidden layer.
+    pub hidden: [f64; 2],
     pub output: f64,
 }
 
@@ -102,6 +113,8 @@ impl Scheme {
             name: "stockfish".into(),
             one: 127,
             hidden: 64,
+            second_hidden: None,
+            output: None,
             nnue2score: 600,
             divisor: Some(16),
             pawn_value: 100,
@@ -119,6 +132,13 @@ impl Scheme {
         Scheme { name: "stockfish-18".into(), accumulator: Some(accumulator), truncates_parts, ..Scheme::stockfish() }
     }
 
+    /// The arithmetic of Stockfish 19's network: activations of seven bits, and scales by layer.
+    #[must_use]
+    pub fn stockfish_19() -> Scheme {
+        let (name, one, hidden) = ("stockfish-19".into(), 128, 128);
+        Scheme { name, one, hidden, second_hidden: Some(64), output: Some(128), ..Scheme::stockfish_18() }
+    }
+
     /// The arithmetic of bullet's networks without hidden layers: QA 255, QB 64, scale 400.
     #[must_use]
     pub fn simple() -> Scheme {
@@ -129,6 +149,8 @@ impl Scheme {
             name,
             one: 255,
             hidden: 64,
+            second_hidden: None,
+            output: None,
             nnue2score: 400,
             divisor,
             pawn_value: 100,
@@ -140,8 +162,8 @@ impl Scheme {
 
     /// The known schemes.
     #[must_use]
-    pub fn all() -> [Scheme; 3] {
-        [Scheme::stockfish(), Scheme::stockfish_18(), Scheme::simple()]
+    pub fn all() -> [Scheme; 4] {
+        [Scheme::stockfish(), Scheme::stockfish_18(), Scheme::stockfish_19(), Scheme::simple()]
     }
 
     /// The known scheme of a name.
@@ -155,22 +177,27 @@ impl Scheme {
     /// (eight bits with i16 weights).
     pub fn validate(&self) -> Result<(), NetError> {
         let invalid = |reason: String| Err(NetError::Scheme(reason));
-        let scales = [self.nnue2score, self.divisor.unwrap_or(1), self.pawn_value];
-        let largest = if self.weights.is_i8() { 127 } else { 255 };
+        let scales = [self.nnue2score, self.divisor.unwrap_or(1), self.pawn_value, self.output.unwrap_or(1)];
+        let largest = if self.weights.is_i8() { 128 } else { 255 };
         if !(1..=largest).contains(&self.one) {
             return invalid(format!("the activation 1.0 is 1 to {largest}, not {}", self.one));
         }
-        if !(1..=1 << 15).contains(&self.hidden) || !self.hidden.unsigned_abs().is_power_of_two() {
-            return invalid(format!("the scale of hidden weights is a power of two up to 32768, not {}", self.hidden));
+        for hidden in std::iter::once(self.hidden).chain(self.second_hidden) {
+            if !(1..=1 << 15).contains(&hidden) || !hidden.unsigned_abs().is_power_of_two() {
+                return invalid(format!("the scale of hidden weights is a power of two up to 32768, not {hidden}"));
+            }
+        }
+        if self.output.is_some() && !self.weights.is_i8() {
+            return invalid("output weights of sixteen bits have the raw output's scale".into());
         }
         if let Some(AccumulatorScales { scale, clip, shift }) = self.accumulator {
             let products = (clip.saturating_mul(clip)).checked_shr(shift);
-            let fits = products.is_some_and(|product| product <= self.one) && self.weights.is_i8();
+            let fits = products.is_some_and(|product| product <= self.largest_activation()) && self.weights.is_i8();
             if !(1..=1 << 15).contains(&scale) || !(1..=255).contains(&clip) || shift > 15 || !fits {
                 return invalid(format!(
                     "accumulators of scale {scale}, clipped at {clip} and multiplied with shift {shift} give no \
                      activations up to {}",
-                    self.one
+                    self.largest_activation()
                 ));
             }
         }
@@ -228,7 +255,8 @@ impl Scheme {
         };
         Limits {
             feature_transformer: f64::from(i16::MAX) / self.feature_transformer_scale(),
-            hidden: limit(self.hidden_weight_scale()),
+            narrow: f64::from(i8::MAX) / self.feature_transformer_scale(),
+            hidden: [0, 1].map(|layer| limit(self.hidden_weight_scale(layer))),
             output: limit(self.output_weight_scale()),
         }
     }
@@ -236,8 +264,21 @@ impl Scheme {
     /// The arithmetic of accumulators.
     #[must_use]
     pub fn accumulator(&self) -> AccumulatorScales {
-        let plain = AccumulatorScales { scale: self.one, clip: self.one, shift: self.product_shift() };
-        self.accumulator.unwrap_or(plain)
+        let clip = self.largest_activation();
+        self.accumulator.unwrap_or(AccumulatorScales { scale: self.one, clip, shift: self.product_shift() })
+    }
+
+    /// The integer that activations are clipped to: `one`, but at most 127 with i8 weights.
+    const fn largest_activation(&self) -> i32 {
+        match self.weights {
+            WeightType::I8 if self.one > 127 => 127,
+            _ => self.one,
+        }
+    }
+
+    /// The scale of a hidden layer's weights as an integer.
+    fn hidden(&self, layer: usize) -> i32 {
+        self.second_hidden.filter(|_| layer > 0).unwrap_or(self.hidden)
     }
 
     /// The scale of the feature transformer's weights and biases.
@@ -247,13 +288,13 @@ impl Scheme {
     }
 
     #[must_use]
-    pub fn hidden_weight_scale(&self) -> f64 {
-        f64::from(self.hidden)
+    pub fn hidden_weight_scale(&self, layer: usize) -> f64 {
+        f64::from(self.hidden(layer))
     }
 
     #[must_use]
-    pub fn hidden_bias_scale(&self) -> f64 {
-        f64::from(self.one) * f64::from(self.hidden)
+    pub fn hidden_bias_scale(&self, layer: usize) -> f64 {
+        f64::from(self.one) * self.hidden_weight_scale(layer)
     }
 
     #[must_use]
@@ -261,10 +302,20 @@ impl Scheme {
         self.output_bias_scale() / f64::from(self.one)
     }
 
-    /// The scale of output biases, PSQT values and the raw output.
+    /// The scale of output biases and the output layer's sums.
     #[must_use]
     pub fn output_bias_scale(&self) -> f64 {
+        self.output_sum_scale() as f64
+    }
+
+    /// The scale of PSQT values and the raw output.
+    #[must_use]
+    pub fn psqt_scale(&self) -> f64 {
         self.raw_scale() as f64
+    }
+
+    fn output_sum_scale(&self) -> i64 {
+        self.output.map_or_else(|| self.raw_scale(), |output| i64::from(self.one) * i64::from(output))
     }
 
     fn raw_scale(&self) -> i64 {
@@ -276,27 +327,27 @@ impl Scheme {
 
     /// The right shift from a hidden layer's sum to the scale of activations.
     #[must_use]
-    pub fn rescale_shift(&self) -> u32 {
-        self.hidden.trailing_zeros()
+    pub fn rescale_shift(&self, layer: usize) -> u32 {
+        self.hidden(layer).trailing_zeros()
     }
 
     /// A hidden layer's sum in the scale of activations, rounded down and not clipped.
     #[must_use]
-    pub fn rescale(&self, sum: i32) -> i32 {
-        sum >> self.rescale_shift()
+    pub fn rescale(&self, layer: usize, sum: i32) -> i32 {
+        sum >> self.rescale_shift(layer)
     }
 
     /// clamp(x, 0, 1) in the scale of activations.
     #[must_use]
     pub fn crelu(&self, value: i32) -> u8 {
-        value.clamp(0, self.one) as u8
+        value.clamp(0, self.largest_activation()) as u8
     }
 
-    /// The right shift from a product of two activations to an activation: 7 if `one` is 127. It turns 1.0² into the
+    /// The right shift from a product of two activations to an activation: 7 if `one` is 127 or 128. It turns 1.0² into the
     /// largest activation or one below.
     #[must_use]
     pub fn product_shift(&self) -> u32 {
-        32 - self.one.leading_zeros()
+        32 - self.largest_activation().leading_zeros()
     }
 
     /// The factor by which the shift changes a product of two activations: 127/128 if `one` is 127; 1 with i16 weights.
@@ -338,15 +389,25 @@ impl Scheme {
 
     /// min(x², 1) of a hidden layer's sum, in the scale of activations.
     #[must_use]
-    pub fn square(&self, sum: i32) -> u8 {
+    pub fn square(&self, layer: usize, sum: i32) -> u8 {
         let square = i64::from(sum) * i64::from(sum);
-        (square >> (2 * self.rescale_shift() + self.product_shift())).min(i64::from(self.one)) as u8
+        (square >> (2 * self.rescale_shift(layer) + self.product_shift())).min(i64::from(self.largest_activation()))
+            as u8
     }
 
-    /// A hidden layer's sum in the raw output's scale, truncated toward zero.
+    /// A sum of the first hidden layer in the scale of the output's sums, truncated toward zero.
     #[must_use]
     pub fn skip(&self, sum: i32) -> i32 {
-        (i64::from(sum) * self.raw_scale() / (i64::from(self.one) * i64::from(self.hidden))) as i32
+        (i64::from(sum) * self.output_sum_scale() / (i64::from(self.one) * i64::from(self.hidden))) as i32
+    }
+
+    /// The raw output of an output layer's sum with the skip output added, truncated toward zero.
+    #[must_use]
+    pub fn raw(&self, sum: i32) -> i32 {
+        match self.output {
+            Some(_) => (i64::from(sum) * self.raw_scale() / self.output_sum_scale()) as i32,
+            None => sum,
+        }
     }
 
     /// Converts a raw output to internal score units, truncated toward zero.
@@ -390,17 +451,17 @@ mod tests {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         assert!(scheme.validate().is_ok());
         close(scheme.feature_transformer_scale(), 127.0);
-        close(scheme.hidden_bias_scale(), 8128.0);
+        close(scheme.hidden_bias_scale(0), 8128.0);
         close(scheme.output_weight_scale(), 600.0 * 16.0 / 127.0);
         close(scheme.output_bias_scale(), 9600.0);
-        close(scheme.limits().hidden, 127.0 / 64.0);
+        close(scheme.limits().hidden[1], 127.0 / 64.0);
         close(scheme.limits().output, 127.0 * 127.0 / 9600.0);
-        assert_eq!(scheme.rescale_shift(), 6);
-        assert_eq!((scheme.rescale(-1), scheme.rescale(127)), (-1, 1));
+        assert_eq!(scheme.rescale_shift(0), 6);
+        assert_eq!((scheme.rescale(0, -1), scheme.rescale(1, 127)), (-1, 1));
         assert_eq!((scheme.crelu(-1), scheme.crelu(5), scheme.crelu(128)), (0, 5, 127));
         assert_eq!((scheme.internal_score(-31), scheme.internal_score(31)), (-1, 1));
         assert_eq!([(127, 127), (127, 1), (64, 64)].map(|(a, b)| scheme.product(a, b)), [126, 0, 32]);
-        assert_eq!([0, 8128, -8128, 4598, i32::MIN].map(|sum| scheme.square(sum)), [0, 126, 126, 40, 127]);
+        assert_eq!([0, 8128, -8128, 4598, i32::MIN].map(|sum| scheme.square(0, sum)), [0, 126, 126, 40, 127]);
         assert_eq!([8128, -8128, 4707, -1].map(|sum| scheme.skip(sum)), [9600, -9600, 5559, -1]);
         close(scheme.product_scale(), 127.0 / 128.0);
         let other = Scheme { pawn_value: 208, ..scheme };
@@ -411,7 +472,7 @@ mod tests {
     fn stockfish_18_has_finer_accumulators() {
         let scheme = Scheme::stockfish_18();
         assert!(scheme.validate().is_ok());
-        assert_eq!((scheme.feature_transformer_scale(), scheme.hidden_bias_scale()), (256.0, 8128.0));
+        assert_eq!((scheme.feature_transformer_scale(), scheme.hidden_bias_scale(0)), (256.0, 8128.0));
         assert_eq!([-1, 200, 256].map(|neuron| scheme.clip(neuron)), [0, 200, 255]);
         assert_eq!([(255, 255), (255, 1), (16, 32)].map(|(a, b)| scheme.accumulator_product(a, b)), [127, 0, 1]);
         assert!((scheme.accumulator_product_scale() - 128.0 / 127.0).abs() < 1e-12);
@@ -424,6 +485,23 @@ mod tests {
         assert!(Scheme { accumulator: Some(too_large), ..scheme }.validate().is_err());
         let plain = Scheme::stockfish();
         assert_eq!(plain.accumulator_product_scale(), plain.product_scale());
+    }
+
+    #[test]
+    fn stockfish_19_has_scales_by_layer() {
+        let scheme = Scheme::stockfish_19();
+        assert!(scheme.validate().is_ok());
+        assert_eq!([0, 1].map(|layer| scheme.hidden_bias_scale(layer)), [16_384.0, 8_192.0]);
+        assert_eq!((scheme.output_weight_scale(), scheme.output_bias_scale()), (128.0, 16_384.0));
+        assert_eq!((scheme.psqt_scale(), scheme.limits().narrow), (9_600.0, 127.0 / 256.0));
+        assert_eq!([(255, 255), (255, 1), (16, 32)].map(|(a, b)| scheme.accumulator_product(a, b)), [127, 0, 1]);
+        // The squares' shifts are 21 and 19, those of clipped sums 7 and 6.
+        assert_eq!([0, 1].map(|layer| scheme.square(layer, 5_000)), [11, 47]);
+        assert_eq!([0, 1].map(|layer| scheme.crelu(scheme.rescale(layer, 5_000))), [39, 78]);
+        assert_eq!([16_384, -16_384].map(|sum| scheme.square(0, sum)), [127; 2]);
+        assert_eq!((scheme.crelu(128), scheme.skip(-77)), (127, -77));
+        assert_eq!([16_384, -1, 2].map(|sum| scheme.raw(sum)), [9_600, 0, 1]);
+        assert_eq!((scheme.product_scale(), scheme.accumulator_product_scale()), (1.0, 1.0));
     }
 
     #[test]
@@ -479,7 +557,9 @@ mod tests {
             assert!(scheme.validate().is_err(), "{scheme:?}");
         };
         check(|s| s.one = 0);
-        check(|s| s.one = 128);
+        check(|s| s.one = 129);
+        check(|s| s.second_hidden = Some(3));
+        check(|s| *s = Scheme { output: Some(64), ..Scheme::simple() });
         check(|s| s.hidden = 63);
         check(|s| s.hidden = i32::MIN);
         check(|s| s.divisor = Some(0));

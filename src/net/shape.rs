@@ -19,8 +19,8 @@ pub enum Activation {
     Screlu,
     /// Accumulators only: the clipped first half times the clipped second half; halves the number of values.
     Pairwise,
-    /// First hidden layer only: min(x², 1) of every value, then clamp(x, 0, 1) of every value; doubles the number of
-    /// values.
+    /// Hidden layers only, the first one unless the shape is `concatenated`: min(x², 1) of every value, then
+    /// clamp(x, 0, 1) of every value; doubles the number of values.
     Dual,
 }
 
@@ -114,12 +114,23 @@ pub struct Shape {
     /// Between the accumulators and the first dense layer.
     #[serde(default)]
     pub activation: Activation,
-    /// After the first hidden layer. The second one has the same if this is relu or screlu, else crelu.
+    /// After the first hidden layer. The second one has the same if this is relu or screlu or the layers are
+    /// `concatenated`, else crelu.
     #[serde(default, skip_serializing_if = "is_default")]
     pub hidden_activation: Activation,
     /// Whether the first hidden layer has one more output, which is added to the network's output.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skip: bool,
+    /// Whether the first hidden layer's last output but one, minus its last output, is added to the network's output.
+    /// Both are activated as the others, too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub skip_difference: bool,
+    /// Whether the output layer reads the activations of every hidden layer, first to last, not only of the last one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub concatenated: bool,
+    /// The feature transformer's weights of features below this have eight bits.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub narrow: u32,
     /// Whether every feature has a PSQT value per bucket; (stm − nstm) / 2 of their sums is added to the output.
     #[serde(default, skip_serializing_if = "is_default")]
     pub psqt: bool,
@@ -141,6 +152,9 @@ impl Shape {
             activation: Activation::Crelu,
             hidden_activation: Activation::Crelu,
             skip: false,
+            skip_difference: false,
+            concatenated: false,
+            narrow: 0,
             psqt: false,
             buckets: OutputBuckets::default(),
         }
@@ -185,8 +199,22 @@ impl Shape {
             layers.push((inputs, width + usize::from(self.skip && index == 0)));
             inputs = self.hidden_activation(index).outputs(*width);
         }
+        if self.concatenated {
+            inputs = self.activation_widths()[1..].iter().sum();
+        }
         layers.push((inputs, 1));
         layers
+    }
+
+    /// The output of the first hidden layer that is added to the network's output, and the one that is subtracted.
+    #[must_use]
+    pub fn skip_outputs(&self) -> Option<(usize, Option<usize>)> {
+        let width = *self.hidden.first()?;
+        match (self.skip, self.skip_difference) {
+            (true, _) => Some((width, None)),
+            (false, true) => Some((width - 2, Some(width - 1))),
+            (false, false) => None,
+        }
     }
 
     /// The activation after a hidden layer.
@@ -194,6 +222,7 @@ impl Shape {
     pub fn hidden_activation(&self, index: usize) -> Activation {
         match (index, self.hidden_activation) {
             (0, activation) | (_, activation @ (Activation::Relu | Activation::Screlu)) => activation,
+            (_, activation) if self.concatenated => activation,
             _ => Activation::Crelu,
         }
     }
@@ -235,8 +264,22 @@ impl Shape {
         if !(1..=Self::MAX_BUCKETS).contains(&self.buckets.count) {
             return invalid(format!("1 to {} output buckets, not {}", Self::MAX_BUCKETS, self.buckets.count));
         }
-        if self.skip && self.hidden.is_empty() {
-            return invalid("a skip output needs a hidden layer".into());
+        let of_hidden = [
+            (self.skip, "a skip output"),
+            (self.skip_difference, "a skip difference"),
+            (self.concatenated, "concatenation"),
+        ];
+        if let (true, Some((_, what))) = (self.hidden.is_empty(), of_hidden.iter().find(|(is_used, _)| *is_used)) {
+            return invalid(format!("{what} needs a hidden layer"));
+        }
+        if self.skip && self.skip_difference {
+            return invalid("skip and skip difference cannot stand together".into());
+        }
+        if self.skip_difference && self.hidden.first() < Some(&2) {
+            return invalid("a skip difference needs two outputs of the first hidden layer".into());
+        }
+        if self.narrow > self.features {
+            return invalid(format!("{} narrow features of {}", self.narrow, self.features));
         }
         match (self.activation, self.hidden_activation) {
             (Activation::Dual, _) => invalid("dual is an activation of hidden layers, not of accumulators".into()),
@@ -271,10 +314,16 @@ impl fmt::Display for Shape {
             if index == 0 && self.skip {
                 f.write_str(" + 1 skip")?;
             }
+            if index == 0 && self.skip_difference {
+                f.write_str(" with skip difference")?;
+            }
             if self.hidden_activation(index) != Activation::Crelu {
                 write!(f, ", {}", self.hidden_activation(index).name())?;
             }
             f.write_str(" → ")?;
+        }
+        if self.concatenated {
+            f.write_str("all → ")?;
         }
         f.write_str(if stacks { "1)" } else { "1" })
     }
@@ -310,6 +359,16 @@ mod tests {
         check(shape(1, 8, &[1, 0]), "a hidden layer is 1 to 65536 wide, not 0");
         check(Shape { l1: 7, ..full() }, "pairwise halves the accumulator: 7 is odd");
         check(Shape { hidden: vec![], ..full() }, "a skip output needs a hidden layer");
+        check(
+            Shape { skip: false, concatenated: true, hidden: vec![], ..full() },
+            "concatenation needs a hidden layer",
+        );
+        check(Shape { skip_difference: true, ..full() }, "skip and skip difference cannot stand together");
+        check(
+            Shape { skip_difference: true, ..shape(1, 8, &[1]) },
+            "a skip difference needs two outputs of the first hidden layer",
+        );
+        check(Shape { narrow: 9, ..shape(1, 8, &[1]) }, "9 narrow features of 1");
         let buckets = OutputBuckets { count: 33, rule: BucketRule::Cpw };
         check(Shape { buckets, ..full() }, "1 to 32 output buckets, not 33");
         let activation = Activation::Dual;
@@ -327,6 +386,11 @@ mod tests {
         let text = "(22528 → 1024) × 2 pairwise + 8 psqt → 8 × (15 + 1 skip, dual → 32 → 1)";
         assert_eq!(full().to_string(), text);
         assert_eq!((plain.row_len(), full().row_len()), (256, 1032));
+        let v16 = Shape { skip: false, skip_difference: true, concatenated: true, hidden: vec![32, 32], ..full() };
+        assert_eq!(v16.layer_sizes(), [(1024, 32), (64, 32), (128, 1)]);
+        assert_eq!(v16.activation_widths(), [512, 64, 64]);
+        let text = "(22528 → 1024) × 2 pairwise + 8 psqt → 8 × (32 with skip difference, dual → 32, dual → all → 1)";
+        assert_eq!(v16.to_string(), text);
         let tensors = plain.tensors();
         assert_eq!(tensors[0], ("ft.weight".into(), vec![768, 256]));
         assert_eq!(tensors[7], ("layers.2.bias".into(), vec![1]));

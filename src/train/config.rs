@@ -82,8 +82,9 @@ pub struct TrainSettings {
     #[command(flatten)]
     #[serde(rename = "design", default)]
     pub shape_options: ShapeOptions,
-    /// Quantisation scheme: stockfish: weights in i8; simple: no hidden layers, weights in i16
-    #[arg(long, value_name = "NAME", default_value = "stockfish")]
+    /// Quantisation scheme: stockfish, stockfish-18, stockfish-19: weights in i8, with the scales of those networks;
+    /// simple: no hidden layers, weights in i16 [default: stockfish, or that of --arch]
+    #[arg(long, value_name = "NAME")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
     /// Do not train the factors of the set's definition

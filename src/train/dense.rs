@@ -86,14 +86,26 @@ impl<'a> DenseLayers<'a> {
     fn forward_stack(&self, layers: &[(Tensor, Tensor)], input: &Tensor) -> Result<Tensor, TchError> {
         let mut values = input.shallow_clone();
         let mut skip = None;
+        let mut all = Vec::new();
         for (index, (weights, biases)) in layers.iter().enumerate() {
             values = values.f_linear(weights, Some(biases))?;
             let Some(width) = self.shape.hidden.get(index).map(|width| *width as i64) else { break };
-            if self.shape.skip && index == 0 {
-                skip = Some(values.f_narrow(1, width, 1)?);
+            if let (0, Some((added, subtracted))) = (index, self.shape.skip_outputs()) {
+                let output = |output: usize| values.f_narrow(1, output as i64, 1);
+                let added = output(added)?;
+                skip = Some(match subtracted {
+                    Some(subtracted) => added.f_sub(&output(subtracted)?)?,
+                    None => added,
+                });
                 values = values.f_narrow(1, 0, width)?;
             }
             values = activate(self.shape.hidden_activation(index), &values, self.scale)?;
+            if self.shape.concatenated {
+                all.push(values.shallow_clone());
+                if all.len() == self.shape.hidden.len() {
+                    values = Tensor::f_cat(&all, 1)?;
+                }
+            }
         }
         skip.map_or_else(|| Ok(values.shallow_clone()), |skip| values.f_add(&skip))
     }

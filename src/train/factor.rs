@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::adam::{Adam, ParameterSlice};
 use super::gradient::FtGradients;
+use super::row_limits::RowLimits;
 use super::sparse::add_rows;
 use crate::features::Factors;
 
@@ -68,7 +69,7 @@ impl FactoredRows {
         merged: &mut [f32],
         [first, second]: [&mut [f32]; 2],
         gradients: &FtGradients,
-        limit: f32,
+        limits: RowLimits,
     ) {
         let FactoredRows { factors, width, starts, features, own, virtual_rows, first_moments, second_moments } = self;
         let (width, task) = (*width, *width * TASK_ROWS);
@@ -83,7 +84,7 @@ impl FactoredRows {
                 selected.extend(features.iter().copied().filter(|&feature| in_batch(feature)));
                 gradient.fill(0.0);
                 add_rows(gradient, gradients, selected);
-                adam.update(ParameterSlice { parameters, first, second }, gradient, limit);
+                adam.update(ParameterSlice { parameters, first, second }, gradient, limits.all);
             },
         );
         let (virtual_rows, zeros) = (&virtual_rows[..], vec![0.0; width]);
@@ -95,23 +96,30 @@ impl FactoredRows {
             for (row, ((parameters, merged), (first, second))) in rows.enumerate() {
                 let feature = number * TASK_ROWS + row;
                 let gradient = if in_batch(feature as u32) { &gradients[feature * width..][..width] } else { &zeros };
-                adam.update(ParameterSlice { parameters, first, second }, gradient, limit);
-                merge_row(merged, parameters, virtual_rows, factors.inputs(feature as u32), limit);
+                adam.update(ParameterSlice { parameters, first, second }, gradient, limits.all);
+                merge_row(merged, parameters, virtual_rows, (factors, feature), limits);
             }
         });
     }
 
     /// Recomputes the network's rows from their summands.
-    pub fn merge(&self, merged: &mut [f32], limit: f32) {
+    pub fn merge(&self, merged: &mut [f32], limits: RowLimits) {
         let rows = merged.par_chunks_mut(self.width).zip(self.own.par_chunks(self.width)).enumerate();
         rows.for_each(|(feature, (merged, own))| {
-            merge_row(merged, own, &self.virtual_rows, self.factors.inputs(feature as u32), limit);
+            merge_row(merged, own, &self.virtual_rows, (&self.factors, feature), limits);
         });
     }
 }
 
-fn merge_row(merged: &mut [f32], own: &[f32], virtual_rows: &[f32], inputs: &[u32], limit: f32) {
+fn merge_row(
+    merged: &mut [f32],
+    own: &[f32],
+    virtual_rows: &[f32],
+    (factors, feature): (&Factors, usize),
+    limits: RowLimits,
+) {
     merged.copy_from_slice(own);
-    add_rows(merged, virtual_rows, inputs);
-    merged.iter_mut().for_each(|weight| *weight = weight.clamp(-limit, limit));
+    add_rows(merged, virtual_rows, factors.inputs(feature as u32));
+    merged.iter_mut().for_each(|weight| *weight = weight.clamp(-limits.all, limits.all));
+    limits.clamp_narrow(feature, merged);
 }

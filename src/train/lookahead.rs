@@ -2,6 +2,7 @@
 //! that are trained (the fast ones), which then continue from there.
 
 use super::factor::FactoredRows;
+use super::row_limits::RowLimits;
 use crate::net::FloatNet;
 
 /// The paper's k: steps between two synchronisations.
@@ -28,12 +29,12 @@ impl Lookahead {
         Lookahead { net, virtual_rows: factored.map_or_else(Vec::new, |factored| factored.virtual_rows.clone()) }
     }
 
-    /// Moves the slow weights and copies them to the fast ones. The feature transformer's rows are clamped to ±`limit`.
-    pub fn synchronise(&mut self, fast: &mut FloatNet, factored: Option<&mut FactoredRows>, limit: f32) {
+    /// Moves the slow weights and copies them to the fast ones. The feature transformer's rows are clamped to `limits`.
+    pub fn synchronise(&mut self, fast: &mut FloatNet, factored: Option<&mut FactoredRows>, limits: RowLimits) {
         if let Some(factored) = factored {
             synchronise(&mut self.net.ft_weights, &mut factored.own);
             synchronise(&mut self.virtual_rows, &mut factored.virtual_rows);
-            factored.merge(&mut fast.ft_weights, limit);
+            factored.merge(&mut fast.ft_weights, limits);
         } else {
             synchronise(&mut self.net.ft_weights, &mut fast.ft_weights);
         }

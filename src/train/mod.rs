@@ -51,6 +51,8 @@ mod model;
 #[cfg(feature = "train")]
 mod objective;
 #[cfg(feature = "train")]
+mod row_limits;
+#[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
 mod shard;

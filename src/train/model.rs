@@ -19,6 +19,7 @@ use super::factor::FactoredRows;
 use super::gradient::FtGradients;
 use super::lookahead::{Lookahead, SYNC_PERIOD};
 use super::loss::Loss;
+use super::row_limits::RowLimits;
 use super::shard::{ShardGradients, ShardPass, shards};
 use super::{Optimisation, Optimiser, TrainError, divergence, threads};
 use crate::features::Factors;
@@ -171,11 +172,8 @@ impl Model {
         if let Some(lookahead) = &mut self.lookahead
             && self.step.is_multiple_of(SYNC_PERIOD)
         {
-            lookahead.synchronise(
-                &mut self.net,
-                self.factored.as_mut(),
-                self.scheme.limits().feature_transformer as f32,
-            );
+            let limits = RowLimits::new(&self.net.shape, &self.scheme);
+            lookahead.synchronise(&mut self.net, self.factored.as_mut(), limits);
         }
         Ok(sums)
     }
@@ -242,12 +240,11 @@ impl Model {
 
     fn update(&mut self, adam: Adam, total: &ShardGradients) {
         let Model { net, factored, first_moments, second_moments, scheme, pool, gradients, .. } = self;
-        let (row, limits) = (net.shape.row_len(), scheme.limits());
-        let ft_limit = limits.feature_transformer as f32;
+        let (row, limits) = (net.shape.row_len(), RowLimits::new(&net.shape, scheme));
         pool.install(|| {
             if let Some(factored) = factored {
                 let moments = [&mut first_moments.ft_weights[..], &mut second_moments.ft_weights[..]];
-                return factored.update(adam, &mut net.ft_weights, moments, gradients, ft_limit);
+                return factored.update(adam, &mut net.ft_weights, moments, gradients, limits);
             }
             let rows = net
                 .ft_weights
@@ -259,8 +256,14 @@ impl Model {
                 |scratch, (task, ((parameters, first), second))| {
                     let rows = parameters.chunks_mut(row).zip(first.chunks_mut(row)).zip(second.chunks_mut(row));
                     for (number, ((parameters, first), second)) in rows.enumerate() {
-                        let gradient = gradients.row(task * TASK_ROWS + number, scratch);
-                        adam.update(ParameterSlice { parameters, first, second }, gradient, ft_limit);
+                        let feature = task * TASK_ROWS + number;
+                        let gradient = gradients.row(feature, scratch);
+                        adam.update(
+                            ParameterSlice { parameters: &mut *parameters, first, second },
+                            gradient,
+                            limits.all,
+                        );
+                        limits.clamp_narrow(feature, parameters);
                     }
                 },
             );
@@ -283,6 +286,8 @@ pub struct UpdateRule {
     pub limit: f64,
     /// Whether weight decay applies.
     pub decays: bool,
+    /// Rows may have narrower limits.
+    pub rows: Option<RowLimits>,
     /// Forward, values are rounded to multiples of 1 / this; `None`: they are not rounded.
     pub grid: Option<f64>,
 }
@@ -290,14 +295,15 @@ pub struct UpdateRule {
 /// The rule of every array, in the order of [`Shape::tensors`]: weights and biases in turn.
 pub fn update_rules(shape: &Shape, scheme: &Scheme) -> Vec<UpdateRule> {
     let limits = scheme.limits();
-    let weights = |limit, scale| UpdateRule { limit, decays: true, grid: Some(scale) };
-    let biases = |limit| UpdateRule { limit, decays: false, grid: None };
-    let ft =
-        [UpdateRule { grid: None, ..weights(limits.feature_transformer, 1.0) }, biases(limits.feature_transformer)];
+    let weights = |limit, scale| UpdateRule { limit, decays: true, grid: Some(scale), rows: None };
+    let biases = |limit| UpdateRule { limit, decays: false, grid: None, rows: None };
+    let rows = Some(RowLimits::new(shape, scheme));
+    let limit = limits.feature_transformer;
+    let ft = [UpdateRule { rows, grid: None, ..weights(limit, 1.0) }, biases(limit)];
     let stack = || {
         (0..=shape.hidden.len()).flat_map(|index| match index == shape.hidden.len() {
             true => [weights(limits.output, scheme.output_weight_scale()), biases(f64::INFINITY)],
-            false => [weights(limits.hidden, scheme.hidden_weight_scale()), biases(f64::INFINITY)],
+            false => [weights(limits.hidden[index], scheme.hidden_weight_scale(index)), biases(f64::INFINITY)],
         })
     };
     ft.into_iter().chain((0..shape.buckets.count).flat_map(|_| stack())).collect()

@@ -11,12 +11,25 @@ pub struct ShapeOptions {
     /// After the accumulators: relu, crelu, screlu or pairwise
     #[arg(long, value_enum, default_value_t)]
     pub activation: Activation,
-    /// After the first hidden layer: relu, crelu, screlu or dual
+    /// After the first hidden layer: relu, crelu, screlu or dual; with relu, screlu or --concatenated after the second, too
     #[arg(long, value_enum, default_value_t)]
     pub hidden_activation: Activation,
     /// Give the first hidden layer one more output, which is added to the network's
     #[arg(long)]
     pub skip: bool,
+    /// Add the first hidden layer's last output but one, minus its last output, to the network's
+    #[arg(long, conflicts_with = "skip")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skip_difference: bool,
+    /// Let the output layer read the activations of every hidden layer, not only of the last one
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub concatenated: bool,
+    /// Keep the feature transformer's weights of the first N features within eight bits, as Stockfish's files for threats
+    /// have them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub narrow: u32,
     /// Give every feature one value per bucket, which is added to the output as (stm − nstm) / 2
     #[arg(long)]
     pub psqt: bool,
@@ -28,12 +41,19 @@ pub struct ShapeOptions {
     pub bucket_rule: BucketRule,
 }
 
+const fn is_zero(narrow: &u32) -> bool {
+    *narrow == 0
+}
+
 impl Default for ShapeOptions {
     fn default() -> ShapeOptions {
         ShapeOptions {
             activation: Activation::Crelu,
             hidden_activation: Activation::Crelu,
             skip: false,
+            skip_difference: false,
+            concatenated: false,
+            narrow: 0,
             psqt: false,
             buckets: 1,
             bucket_rule: BucketRule::Stockfish,
@@ -45,8 +65,19 @@ impl ShapeOptions {
     /// The options of a shape.
     #[must_use]
     pub fn of(shape: &Shape) -> ShapeOptions {
-        let Shape { activation, hidden_activation, skip, psqt, buckets, .. } = *shape;
-        ShapeOptions { activation, hidden_activation, skip, psqt, buckets: buckets.count, bucket_rule: buckets.rule }
+        let Shape { activation, hidden_activation, skip, skip_difference, concatenated, narrow, psqt, .. } = *shape;
+        let OutputBuckets { count: buckets, rule: bucket_rule } = shape.buckets;
+        ShapeOptions {
+            activation,
+            hidden_activation,
+            skip,
+            skip_difference,
+            concatenated,
+            narrow,
+            psqt,
+            buckets,
+            bucket_rule,
+        }
     }
 
     /// The shape with these options and widths.
@@ -54,11 +85,24 @@ impl ShapeOptions {
     /// # Errors
     /// See [`Shape::validate`].
     pub fn shape(self, features: u32, l1: usize, hidden: &[usize]) -> Result<Shape, NetError> {
-        let ShapeOptions { activation, hidden_activation, skip, psqt, buckets, bucket_rule } = self;
+        let ShapeOptions {
+            activation,
+            hidden_activation,
+            skip,
+            skip_difference,
+            concatenated,
+            narrow,
+            psqt,
+            buckets,
+            bucket_rule,
+        } = self;
         let shape = Shape {
             activation,
             hidden_activation,
             skip,
+            skip_difference,
+            concatenated,
+            narrow,
             psqt,
             buckets: OutputBuckets { count: buckets, rule: bucket_rule },
             ..Shape::plain(features, l1, hidden.to_vec())

@@ -137,7 +137,7 @@ fn load_start(
         }
         Err(error) => return Err(error.into()),
     };
-    let (net, lifted) = match origin.expect(set) {
+    let (mut net, lifted) = match origin.expect(set) {
         Ok(()) => (net, None),
         Err(other) => {
             let coarse = origin.feature_set().map_err(|_| other)?;
@@ -158,6 +158,8 @@ fn load_start(
             (net.lifted(&rows, set.num_features()), Some(note))
         }
     };
+    // The first step brings the rows within their limits.
+    net.shape.narrow = shape.narrow;
     if net.shape != *shape {
         let (found, path) = (&net.shape, path.display());
         return Err(TrainError::Config(format!(
@@ -173,5 +175,7 @@ fn load_start(
         scheme.pawn_value
     );
     let note = lifted.map_or_else(|| scaled.clone(), |lifted| format!("{lifted}; {scaled}"));
-    Ok((net.with_scaled_output((f64::from(scheme.pawn_value) / f64::from(pawn)) as f32), Some(note)))
+    let factor = f64::from(scheme.pawn_value) / f64::from(pawn);
+    let scaled = net.with_scaled_output(factor as f32).map_err(|error| TrainError::Config(error.to_string()))?;
+    Ok((scaled, Some(note)))
 }

@@ -187,7 +187,7 @@ mod tests {
         check(|s| s.eval_loss.lambda = 2.0, "λ must lie between 0 and 1, not at 2");
         check(
             |s| s.scheme = Some("fancy".into()),
-            "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, simple",
+            "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, stockfish-19, simple",
         );
         check(|s| s.hidden = vec![8; 3], "invalid network shape: at most two hidden layers, not 3");
     }

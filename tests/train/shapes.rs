@@ -17,6 +17,7 @@ fn all_options() -> ShapeOptions {
         psqt: true,
         buckets: 8,
         bucket_rule: BucketRule::Stockfish,
+        ..ShapeOptions::default()
     }
 }
 
@@ -66,6 +67,32 @@ fn every_activation_is_trained_and_exported() {
     assert!(error.is_request() && error.to_string().contains("does not support relu"), "{error}");
 }
 
+/// The shape and the scheme of Stockfish 19, the first features' weights in eight bits, with a factor and without.
+#[test]
+fn the_shape_of_stockfish_19_is_trained_and_exported() {
+    const NARROW: u32 = 500;
+    let workspace = Workspace::new();
+    for (set, factor) in [("piece", false), ("king-piece", true)] {
+        let shape =
+            ShapeOptions { skip: false, skip_difference: true, concatenated: true, narrow: NARROW, ..all_options() };
+        let config = TrainConfig { set: set.into(), factor, ..workspace.config(Method::Eval) };
+        let config = with(&config, |settings| {
+            (settings.shape_options, settings.hidden, settings.epochs) = (shape, vec![15, 8], 2);
+            settings.scheme = Some("stockfish-19".into());
+            settings.learning_rate = 0.1;
+        });
+        workspace.run(&config, set, false, &mut StopAt::new(7)).expect_err("stopped");
+        workspace.run(&config, set, true, &mut Silent).expect("trained");
+        check_export(&workspace, set);
+        let net = NetFile::load(&workspace.path(set).join(run_dir::NETWORK)).expect("a network").net;
+        assert_eq!((net.shape.narrow, &net.scheme), (NARROW, &Scheme { pawn_value: 100, ..Scheme::stockfish_19() }));
+        let (narrow, wide) = net.ft_weights.split_at(NARROW as usize * net.shape.l1);
+        let largest = |weights: &[i16]| weights.iter().map(|weight| weight.unsigned_abs()).max();
+        assert_eq!(largest(narrow), Some(127), "{set}: the limit is reached");
+        assert!(largest(wide) > Some(127), "{set}: {:?}", largest(wide));
+    }
+}
+
 /// No hidden layers, weights in i16: every activation, with buckets, by either method.
 #[test]
 fn the_simple_scheme_is_trained_and_exported() {
@@ -90,7 +117,10 @@ fn the_simple_scheme_is_trained_and_exported() {
     assert!(error.is_request() && error.to_string().contains("does not support hidden layers"), "{error}");
     let config = with(&config, |settings| settings.scheme = Some("fancy".into()));
     let error = workspace.run(&config, "fancy", false, &mut Silent).expect_err("no such scheme").to_string();
-    assert_eq!(error, "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, simple");
+    assert_eq!(
+        error,
+        "there is no quantisation scheme `fancy`; there are stockfish, stockfish-18, stockfish-19, simple"
+    );
 }
 
 /// A quantised network is as good a start as its checkpoint, up to rounding.

@@ -61,7 +61,7 @@ pub(super) struct FormatHints {
     /// Run folder: load the network of the last epoch instead of the best one
     #[arg(long, conflicts_with = "bullet")]
     last: bool,
-    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, simple) [default: the scheme it was trained for]
+    /// Quantise a checkpoint by this scheme (stockfish, stockfish-18, stockfish-19, simple) [default: the scheme it was trained for]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["bullet", "arch"])]
     scheme: Option<String>,
 }

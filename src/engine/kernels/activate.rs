@@ -1,6 +1,7 @@
 //! Activations of accumulators and hidden layers, as bytes.
 
-use crate::engine::model::Model;
+use super::AccumulatorSums;
+use crate::engine::model::{HiddenShifts, Model};
 use crate::engine::simd::Vector;
 use crate::net::Activation;
 
@@ -10,7 +11,22 @@ use crate::net::Activation;
 pub fn accumulator<V: Vector>(
     proof: V::Proof,
     model: &Model,
-    accumulator: &[i16],
+    accumulator: AccumulatorSums<'_>,
+    output: &mut [u8],
+    masks: &mut [u16],
+) {
+    match accumulator.second {
+        None => activations::<V, false>(proof, model, [accumulator.first; 2], output, masks),
+        Some(second) => activations::<V, true>(proof, model, [accumulator.first, second], output, masks),
+    }
+}
+
+/// The activations of an accumulator, or of the sum of two if it is split.
+#[inline(always)]
+fn activations<V: Vector, const IS_SPLIT: bool>(
+    proof: V::Proof,
+    model: &Model,
+    sums: [&[i16]; 2],
     output: &mut [u8],
     masks: &mut [u16],
 ) {
@@ -18,18 +34,20 @@ pub fn accumulator<V: Vector>(
     let clip8 = V::splat16(proof, i16::from_ne_bytes([model.clip; 2]));
     let shift = model.product_shift;
     let width = output.len();
-    let (first, second) = match model.shape.activation {
-        Activation::Pairwise => (&accumulator[..width], &accumulator[width..][..width]),
-        _ => (&accumulator[..width], &accumulator[..width]),
+    let start = match model.shape.activation {
+        Activation::Pairwise => width,
+        _ => 0,
     };
+    let first = [&sums[0][..width], &sums[1][..width]];
+    let second = [&sums[0][start..][..width], &sums[1][start..][..width]];
     let multiplies = model.shape.activation.multiplies();
-    let inputs = first.chunks_exact(V::BYTES).zip(second.chunks_exact(V::BYTES));
-    let outputs = output.chunks_exact_mut(V::BYTES).zip(masks);
-    for ((first, second), (output, mask)) in inputs.zip(outputs) {
-        let (low, high) = (V::load(proof, first), V::load(proof, &first[V::WORDS..]));
+    for ((at, output), mask) in (0..width).step_by(V::BYTES).zip(output.chunks_exact_mut(V::BYTES)).zip(masks) {
+        let low = load::<V, IS_SPLIT>(proof, first, at);
+        let high = load::<V, IS_SPLIT>(proof, first, at + V::WORDS);
         let bytes = if multiplies {
-            let factors = (V::load(proof, second).clip16(clip), V::load(proof, &second[V::WORDS..]).clip16(clip));
-            low.clip16(clip).product16(factors.0, shift).pack(high.clip16(clip).product16(factors.1, shift))
+            let low_factor = load::<V, IS_SPLIT>(proof, second, at).clip16(clip);
+            let high_factor = load::<V, IS_SPLIT>(proof, second, at + V::WORDS).clip16(clip);
+            low.clip16(clip).product16(low_factor, shift).pack(high.clip16(clip).product16(high_factor, shift))
         } else {
             low.pack(high).min8(clip8)
         };
@@ -38,29 +56,37 @@ pub fn accumulator<V: Vector>(
     }
 }
 
+/// A vector of an accumulator.
+#[inline(always)]
+fn load<V: Vector, const IS_SPLIT: bool>(proof: V::Proof, [first, second]: [&[i16]; 2], at: usize) -> V {
+    let sum = V::load(proof, &first[at..]);
+    if IS_SPLIT { sum.add16(V::load(proof, &second[at..])) } else { sum }
+}
+
 /// Sums per iteration. Sums and outputs are padded to whole blocks.
-const BLOCK: usize = 16;
+pub const BLOCK: usize = 16;
 
 /// Writes the activations of a hidden layer's first `width` sums to `output` and returns their number. Values beyond
 /// them do not matter: their weights are zero.
 #[inline(always)]
 pub fn hidden(model: &Model, layer: usize, sums: &[i32], width: usize, output: &mut [u8]) -> usize {
     let scheme = &model.scheme;
-    let (shift, one) = (model.rescale_shift, i32::from(model.one));
+    let HiddenShifts { rescale, small_square } = model.hidden[layer];
+    let one = i32::from(model.one);
     let activation = model.shape.hidden_activation(layer);
     let outputs = activation.outputs(width);
     let (blocks, _) = sums[..width.next_multiple_of(BLOCK)].as_chunks::<BLOCK>();
     if activation == Activation::Dual {
         for (sums, output) in blocks.iter().zip(output.chunks_exact_mut(BLOCK)) {
-            let squares = match model.small_square {
+            let squares = match small_square {
                 Some(shift) => squared(sums, shift, one),
-                None => sums.map(|sum| scheme.square(sum)),
+                None => sums.map(|sum| scheme.square(layer, sum)),
             };
             output.copy_from_slice(&squares);
         }
     }
     for (sums, output) in blocks.iter().zip(output[outputs - width..].chunks_exact_mut(BLOCK)) {
-        output.copy_from_slice(&clipped(sums, shift, one));
+        output.copy_from_slice(&clipped(sums, rescale, one));
     }
     if activation == Activation::Screlu {
         for value in &mut output[..width] {
@@ -79,7 +105,7 @@ fn clipped(sums: &[i32; BLOCK], shift: u32, one: i32) -> [u8; BLOCK] {
     values
 }
 
-/// min(x², 1), where [`Model::small_square`] guarantees that any sum beyond [`SMALL_SUM`] gives 1.0.
+/// min(x², 1), where [`HiddenShifts::small_square`] guarantees that any sum beyond [`SMALL_SUM`] gives 1.0.
 #[inline(always)]
 fn squared(sums: &[i32; BLOCK], shift: u32, one: i32) -> [u8; BLOCK] {
     let mut values = [0; BLOCK];

@@ -13,9 +13,9 @@ use super::model::{DenseWeights, Model, Scratch};
 use super::simd::{Kernel, Vector};
 use crate::net::RawScore;
 
-pub use activate::SMALL_SUM;
+pub use activate::{BLOCK, SMALL_SUM};
 pub use dense::TILE;
-pub use update::AccumulatorUpdate;
+pub use update::{AccumulatorUpdate, MixedRows, NarrowRows, WideRows};
 
 /// Receives the inputs of each dense layer: (0, activations of stm's accumulator), (0, those of nstm's), (1, those of
 /// the first hidden layer), …
@@ -39,12 +39,19 @@ impl Observer for NoObserver {
     fn observe(&mut self, _: usize, _: &[u8]) {}
 }
 
+/// An accumulator, perhaps as two summands; whole if the output is direct.
+#[derive(Copy, Clone)]
+pub struct AccumulatorSums<'a> {
+    pub first: &'a [i16],
+    pub second: Option<&'a [i16]>,
+}
+
 /// Computes the raw output of a bucket from both accumulators.
 pub struct Forward<'a, O> {
     pub model: &'a Model,
     pub bucket: usize,
-    pub stm: &'a [i16],
-    pub nstm: &'a [i16],
+    /// Of stm and nstm.
+    pub accumulators: [AccumulatorSums<'a>; 2],
     pub scratch: &'a mut Scratch,
     pub observer: O,
 }
@@ -61,13 +68,19 @@ impl<O: Observer> Kernel for Forward<'_, O> {
                 if O::OBSERVES {
                     self.activations::<V>(proof);
                 }
-                direct_output::output::<V>(proof, model, [self.stm, self.nstm], weights, layer.biases[0])
+                // The evaluator adds the summands of its accumulators.
+                let [stm, nstm] = [self.accumulators[0].first, self.accumulators[1].first];
+                direct_output::output::<V>(proof, model, [stm, nstm], weights, layer.biases[0])
             }
             _ => self.layers::<V>(proof),
         };
         let psqt = if model.shape.psqt {
-            let sum = |accumulator: &[i16]| model.psqt(accumulator, self.bucket);
-            sum(self.stm).wrapping_sub(sum(self.nstm)) / 2
+            let [stm, nstm] = [0, 1].map(|side| {
+                let AccumulatorSums { first, second } = self.accumulators[side];
+                let second = second.map_or(0, |second| model.psqt(second, self.bucket));
+                model.psqt(first, self.bucket).wrapping_add(second)
+            });
+            stm.wrapping_sub(nstm) / 2
         } else {
             0
         };
@@ -82,8 +95,8 @@ impl<O: Observer> Forward<'_, O> {
         let model = self.model;
         let (stm, nstm) = self.scratch.input[..2 * model.side_inputs].split_at_mut(model.side_inputs);
         let (stm_masks, nstm_masks) = self.scratch.masks.split_at_mut(model.side_inputs / V::BYTES);
-        activate::accumulator::<V>(proof, model, self.stm, stm, stm_masks);
-        activate::accumulator::<V>(proof, model, self.nstm, nstm, nstm_masks);
+        activate::accumulator::<V>(proof, model, self.accumulators[0], stm, stm_masks);
+        activate::accumulator::<V>(proof, model, self.accumulators[1], nstm, nstm_masks);
         if O::OBSERVES {
             let unpadded = model.shape.activation.outputs(model.shape.l1);
             self.observer.observe(0, &stm[..unpadded]);
@@ -102,17 +115,25 @@ impl<O: Observer> Forward<'_, O> {
         let inputs = dense::FirstInputs { bytes: input, masks, nnz, backwards: *backwards };
         dense::first_layer::<V>(proof, &stack[0], inputs, sums);
         let mut skip = 0;
-        for (index, (layer, hidden)) in stack[1..].iter().zip(hidden).enumerate() {
+        for (index, layer) in stack[1..].iter().enumerate() {
             let width = model.shape.hidden[index];
-            if index == 0 && model.shape.skip {
-                skip = model.scheme.skip(sums[width]);
+            if let (0, Some((added, subtracted))) = (index, model.skip_outputs) {
+                skip = model.scheme.skip(sums[added].wrapping_sub(subtracted.map_or(0, |output| sums[output])));
             }
-            let outputs = activate::hidden(model, index, sums, width, hidden);
+            let (earlier, rest) = hidden.split_at_mut(index);
+            let mut own = 0;
+            if model.shape.concatenated && index + 2 == stack.len() {
+                for (values, &outputs) in earlier.iter().zip(&model.hidden_outputs) {
+                    rest[0][own..own + outputs].copy_from_slice(&values[..outputs]);
+                    own += outputs;
+                }
+            }
+            let outputs = activate::hidden(model, index, sums, width, &mut rest[0][own..]);
             if O::OBSERVES {
-                self.observer.observe(index + 1, &hidden[..outputs]);
+                self.observer.observe(index + 1, &rest[0][own..own + outputs]);
             }
-            dense::hidden_layer::<V>(proof, layer, hidden, sums);
+            dense::hidden_layer::<V>(proof, layer, &rest[0], sums);
         }
-        sums[0].wrapping_add(skip)
+        model.scheme.raw(sums[0].wrapping_add(skip))
     }
 }

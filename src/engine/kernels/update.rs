@@ -1,98 +1,223 @@
 //! Accumulator updates: rows of the feature transformer are added and subtracted.
 
-use bytemuck::Pod;
-
 use crate::engine::simd::{Kernel, Vector};
 
-/// The type of a row's weights.
-pub trait Weight: Pod {
-    /// Loads `V::WORDS` weights as i16.
-    fn load<V: Vector>(proof: V::Proof, from: &[Self]) -> V;
+/// The rows of a feature transformer. A row has the weights of all neurons, then PSQT sums as i32, laid out like an
+/// accumulator; positions in it are those in the accumulator.
+pub trait Rows: Copy {
+    type Row: Row;
+    fn row(self, feature: u32) -> Self::Row;
 }
 
-impl Weight for i16 {
+/// A row of a feature transformer.
+pub trait Row: Copy {
+    /// Adds the weights from `at` to N vectors of i16.
+    fn add<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize);
+    fn subtract<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize);
+    /// A vector of PSQT sums.
+    fn psqt<V: Vector>(self, proof: V::Proof, at: usize) -> V;
+}
+
+/// Rows with weights of sixteen bits.
+#[derive(Copy, Clone)]
+pub struct WideRows<'a> {
+    pub table: &'a [i16],
+    /// Elements of a row.
+    pub stride: usize,
+}
+
+impl<'a> Rows for WideRows<'a> {
+    type Row = &'a [i16];
+
     #[inline(always)]
-    fn load<V: Vector>(proof: V::Proof, from: &[i16]) -> V {
-        V::load(proof, from)
+    fn row(self, feature: u32) -> &'a [i16] {
+        &self.table[feature as usize * self.stride..][..self.stride]
     }
 }
 
-/// For rows without PSQT sums.
-impl Weight for i8 {
+impl Row for &[i16] {
     #[inline(always)]
-    fn load<V: Vector>(proof: V::Proof, from: &[i8]) -> V {
-        V::widen(proof, from)
+    fn add<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        let row = &self[at..][..N * V::WORDS];
+        for n in 0..N {
+            sums[n] = sums[n].add16(V::load(proof, &row[n * V::WORDS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn subtract<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        let row = &self[at..][..N * V::WORDS];
+        for n in 0..N {
+            sums[n] = sums[n].sub16(V::load(proof, &row[n * V::WORDS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn psqt<V: Vector>(self, proof: V::Proof, at: usize) -> V {
+        V::load(proof, &self[at..])
     }
 }
 
-/// Adds and subtracts rows of `table`.
-pub struct AccumulatorUpdate<'a, W> {
+/// Rows with weights of eight bits, widened on the fly: half the memory traffic.
+#[derive(Copy, Clone)]
+pub struct NarrowRows<'a> {
+    pub table: &'a [i8],
+    /// Weights of a row; PSQT sums follow.
+    pub words: usize,
+    /// Bytes of a row.
+    pub stride: usize,
+}
+
+#[derive(Copy, Clone)]
+pub struct NarrowRow<'a> {
+    row: &'a [i8],
+    words: usize,
+}
+
+impl<'a> Rows for NarrowRows<'a> {
+    type Row = NarrowRow<'a>;
+
+    #[inline(always)]
+    fn row(self, feature: u32) -> NarrowRow<'a> {
+        NarrowRow { row: &self.table[feature as usize * self.stride..][..self.stride], words: self.words }
+    }
+}
+
+impl Row for NarrowRow<'_> {
+    #[inline(always)]
+    fn add<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        let row = &self.row[at..][..N * V::WORDS];
+        for n in 0..N {
+            sums[n] = sums[n].add16(V::widen(proof, &row[n * V::WORDS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn subtract<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        let row = &self.row[at..][..N * V::WORDS];
+        for n in 0..N {
+            sums[n] = sums[n].sub16(V::widen(proof, &row[n * V::WORDS..]));
+        }
+    }
+
+    #[inline(always)]
+    fn psqt<V: Vector>(self, proof: V::Proof, at: usize) -> V {
+        // An element of the accumulator takes two bytes.
+        V::load(proof, &self.row[self.words + 2 * (at - self.words)..])
+    }
+}
+
+/// Narrow rows, then wide ones.
+#[derive(Copy, Clone)]
+pub struct MixedRows<'a> {
+    pub narrow: NarrowRows<'a>,
+    pub wide: WideRows<'a>,
+    /// The number of narrow rows.
+    pub split: u32,
+}
+
+#[derive(Copy, Clone)]
+pub enum MixedRow<'a> {
+    Narrow(NarrowRow<'a>),
+    Wide(&'a [i16]),
+}
+
+impl<'a> Rows for MixedRows<'a> {
+    type Row = MixedRow<'a>;
+
+    #[inline(always)]
+    fn row(self, feature: u32) -> MixedRow<'a> {
+        match feature.checked_sub(self.split) {
+            None => MixedRow::Narrow(self.narrow.row(feature)),
+            Some(wide) => MixedRow::Wide(self.wide.row(wide)),
+        }
+    }
+}
+
+impl Row for MixedRow<'_> {
+    #[inline(always)]
+    fn add<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        match self {
+            MixedRow::Narrow(row) => row.add(proof, sums, at),
+            MixedRow::Wide(row) => row.add(proof, sums, at),
+        }
+    }
+
+    #[inline(always)]
+    fn subtract<V: Vector, const N: usize>(self, proof: V::Proof, sums: &mut [V; N], at: usize) {
+        match self {
+            MixedRow::Narrow(row) => row.subtract(proof, sums, at),
+            MixedRow::Wide(row) => row.subtract(proof, sums, at),
+        }
+    }
+
+    #[inline(always)]
+    fn psqt<V: Vector>(self, proof: V::Proof, at: usize) -> V {
+        match self {
+            MixedRow::Narrow(row) => row.psqt(proof, at),
+            MixedRow::Wide(row) => row.psqt(proof, at),
+        }
+    }
+}
+
+/// Adds and subtracts rows.
+pub struct AccumulatorUpdate<'a, R> {
     /// The accumulator to start from; `None` starts from `to`.
     pub from: Option<&'a [i16]>,
     pub to: &'a mut [i16],
-    pub table: &'a [W],
+    pub rows: R,
     /// The i16 elements; PSQT sums follow.
     pub words: usize,
     pub added: &'a [u32],
     pub removed: &'a [u32],
 }
 
-impl<W: Weight> Kernel for AccumulatorUpdate<'_, W> {
+impl<R: Rows> Kernel for AccumulatorUpdate<'_, R> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self, proof: V::Proof) {
-        let stride = self.to.len();
-        let table = self.table;
+        let rows = self.rows;
         // Piece-square sets have only these three deltas: of moves, captures and castling.
         match (self.added, self.removed) {
-            (&[a], &[r]) => self.fused::<V, 1, 1>(proof, [row(table, stride, a)], [row(table, stride, r)]),
-            (&[a], &[r, s]) => {
-                self.fused::<V, 1, 2>(proof, [row(table, stride, a)], [row(table, stride, r), row(table, stride, s)]);
+            (&[a], &[r]) => self.fused::<V, 1, 1>(proof, [rows.row(a)], [rows.row(r)]),
+            (&[a], &[r, s]) => self.fused::<V, 1, 2>(proof, [rows.row(a)], [rows.row(r), rows.row(s)]),
+            (&[a, b], &[r, s]) => {
+                self.fused::<V, 2, 2>(proof, [rows.row(a), rows.row(b)], [rows.row(r), rows.row(s)]);
             }
-            (&[a, b], &[r, s]) => self.fused::<V, 2, 2>(
-                proof,
-                [row(table, stride, a), row(table, stride, b)],
-                [row(table, stride, r), row(table, stride, s)],
-            ),
             _ => self.tiled::<V>(proof),
         }
     }
 }
 
-#[inline(always)]
-fn row<W>(table: &[W], stride: usize, feature: u32) -> &[W] {
-    &table[feature as usize * stride..][..stride]
-}
-
-impl<W: Weight> AccumulatorUpdate<'_, W> {
+impl<R: Rows> AccumulatorUpdate<'_, R> {
     /// Reads all rows side by side: for a fixed number of rows.
     #[inline(always)]
-    fn fused<V: Vector, const A: usize, const R: usize>(
+    fn fused<V: Vector, const A: usize, const C: usize>(
         mut self,
         proof: V::Proof,
-        added: [&[W]; A],
-        removed: [&[W]; R],
+        added: [R::Row; A],
+        removed: [R::Row; C],
     ) {
         let words = self.words;
         let mut at = 0;
         while at + 8 * V::WORDS <= words {
-            self.fused_tile::<V, 8, A, R>(proof, at, added, removed);
+            self.fused_tile::<V, 8, A, C>(proof, at, added, removed);
             at += 8 * V::WORDS;
         }
         // Rows are padded to pairs of vectors.
         while at + 2 * V::WORDS <= words {
-            self.fused_tile::<V, 2, A, R>(proof, at, added, removed);
+            self.fused_tile::<V, 2, A, C>(proof, at, added, removed);
             at += 2 * V::WORDS;
         }
         let AccumulatorUpdate { from, to, .. } = self;
         while at + V::WORDS <= to.len() {
             let mut sum = V::load(proof, &from.unwrap_or(&*to)[at..]);
             for row in added {
-                sum = sum.add32(V::load(proof, &row[at..]));
+                sum = sum.add32(row.psqt(proof, at));
             }
             for row in removed {
-                sum = sum.sub32(V::load(proof, &row[at..]));
+                sum = sum.sub32(row.psqt(proof, at));
             }
             sum.store(&mut to[at..]);
             at += V::WORDS;
@@ -101,12 +226,12 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
 
     /// Updates N vectors from `at`.
     #[inline(always)]
-    fn fused_tile<V: Vector, const N: usize, const A: usize, const R: usize>(
+    fn fused_tile<V: Vector, const N: usize, const A: usize, const C: usize>(
         &mut self,
         proof: V::Proof,
         at: usize,
-        added: [&[W]; A],
-        removed: [&[W]; R],
+        added: [R::Row; A],
+        removed: [R::Row; C],
     ) {
         let mut registers = [V::zero(proof); N];
         let from = &self.from.unwrap_or(&*self.to)[at..][..N * V::WORDS];
@@ -114,16 +239,10 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
             registers[n] = V::load(proof, &from[n * V::WORDS..]);
         }
         for row in added {
-            let row = &row[at..][..N * V::WORDS];
-            for n in 0..N {
-                registers[n] = registers[n].add16(W::load(proof, &row[n * V::WORDS..]));
-            }
+            row.add(proof, &mut registers, at);
         }
         for row in removed {
-            let row = &row[at..][..N * V::WORDS];
-            for n in 0..N {
-                registers[n] = registers[n].sub16(W::load(proof, &row[n * V::WORDS..]));
-            }
+            row.subtract(proof, &mut registers, at);
         }
         let to = &mut self.to[at..][..N * V::WORDS];
         for n in 0..N {
@@ -157,23 +276,16 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
 
     #[inline(always)]
     fn tile<V: Vector, const N: usize>(&mut self, proof: V::Proof, at: usize) {
-        let stride = self.to.len();
         let mut registers = [V::zero(proof); N];
         let from = &self.from.unwrap_or(&*self.to)[at..][..N * V::WORDS];
         for n in 0..N {
             registers[n] = V::load(proof, &from[n * V::WORDS..]);
         }
         for feature in self.added {
-            let row = &self.table[*feature as usize * stride + at..][..N * V::WORDS];
-            for n in 0..N {
-                registers[n] = registers[n].add16(W::load(proof, &row[n * V::WORDS..]));
-            }
+            self.rows.row(*feature).add(proof, &mut registers, at);
         }
         for feature in self.removed {
-            let row = &self.table[*feature as usize * stride + at..][..N * V::WORDS];
-            for n in 0..N {
-                registers[n] = registers[n].sub16(W::load(proof, &row[n * V::WORDS..]));
-            }
+            self.rows.row(*feature).subtract(proof, &mut registers, at);
         }
         let to = &mut self.to[at..][..N * V::WORDS];
         for n in 0..N {
@@ -184,13 +296,12 @@ impl<W: Weight> AccumulatorUpdate<'_, W> {
     /// Updates a vector of PSQT sums.
     #[inline(always)]
     fn psqt_sums<V: Vector>(&mut self, proof: V::Proof, at: usize) {
-        let stride = self.to.len();
         let mut sum = V::load(proof, &self.from.unwrap_or(&*self.to)[at..]);
         for feature in self.added {
-            sum = sum.add32(V::load(proof, &self.table[*feature as usize * stride + at..]));
+            sum = sum.add32(self.rows.row(*feature).psqt(proof, at));
         }
         for feature in self.removed {
-            sum = sum.sub32(V::load(proof, &self.table[*feature as usize * stride + at..]));
+            sum = sum.sub32(self.rows.row(*feature).psqt(proof, at));
         }
         sum.store(&mut self.to[at..]);
     }

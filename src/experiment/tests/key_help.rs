@@ -57,7 +57,12 @@ fn defaults_are_as_listed() {
         }
     };
     let table = |value: serde_json::Value| toml::Table::try_from(value).expect("a table");
-    check("train.design", table(serde_json::json!(ShapeOptions::default())));
+    let mut design = table(serde_json::json!(ShapeOptions::default()));
+    let ShapeOptions { skip_difference, concatenated, narrow, .. } = ShapeOptions::default();
+    design.entry("skip_difference").or_insert(skip_difference.into());
+    design.entry("concatenated").or_insert(concatenated.into());
+    design.entry("narrow").or_insert(i64::from(narrow).into());
+    check("train.design", design);
     let mut recipe = table(serde_json::json!(Optimisation::default()));
     recipe.entry("sparsity").or_insert(toml::Value::Float(Optimisation::default().sparsity));
     check("train.recipe", recipe);

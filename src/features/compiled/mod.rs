@@ -34,7 +34,7 @@ use super::syntax::SyntaxError;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
 pub use context::ContextTable;
-pub use delta::{RowChanges, Transition, dedup_from};
+pub use delta::{OrientedPair, RowChanges, Transition, dedup_from};
 pub use lowering::{lowered, merges};
 pub use oriented_board::{Placement, PlacementNeeds};
 pub use pair_group::PairGroup;

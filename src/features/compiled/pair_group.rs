@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use shakmaty::attacks;
 
-use crate::chess::{Board, BoardChange, Orientation, Perspective, PieceCode, Square};
+use crate::chess::{Board, BoardChange, Orientation, Perspective, Square};
 use crate::features::spec::{DROPPED, SourceSpec, VariableKind};
 
 use super::encode::Kings;
@@ -332,7 +332,11 @@ impl PairGroup {
                     let others = self.of_codes(board, self.codes[0] | self.codes[1]);
                     for state in states.into_iter().filter(is_relevant) {
                         let (square, state) = (u32::from(state & 63), u32::from(state));
-                        for to in squares(others) {
+                        let among = match self.is_unordered {
+                            true => self.partners[(state >> 6) as usize][square as usize],
+                            false => !0,
+                        };
+                        for to in squares(others & among) {
                             let other = state_at(board, to);
                             let is_changed = changed >> to & 1 != 0;
                             if !self.is_unordered || !is_changed || square < to {
@@ -408,9 +412,15 @@ const fn squares_of(pair: u32) -> usize {
 }
 
 /// The state of the piece on an occupied square, as White sees it.
+#[inline(always)]
 fn state_at(board: &Board, square: u32) -> u32 {
-    let piece = board.piece_at(Square::new(square));
-    piece.map_or(0, |piece| (PieceCode::of(piece).index() as u32) << 6 | square)
+    let has = |set: shakmaty::Bitboard| (set.0 >> square & 1) as u32;
+    // The bits of the role's number.
+    let low = has(board.knights()) | has(board.rooks()) | has(board.kings());
+    let middle = has(board.bishops()) | has(board.rooks());
+    let high = has(board.queens()) | has(board.kings());
+    let code = has(board.black()) << 3 | high << 2 | middle << 1 | low;
+    code << 6 | square
 }
 
 fn attacks_from(state: u32, occupied: u64) -> u64 {

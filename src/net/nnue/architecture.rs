@@ -25,6 +25,9 @@ pub enum Architecture {
     Sf18Small,
     /// The network of the small build of Stockfish 18 for browsers.
     Sf18Lite,
+    Sf19,
+    /// The network of the small build of Stockfish 19 for browsers.
+    Sf19Lite,
 }
 
 /// How a file stores the feature transformer's weights and PSQT values.
@@ -34,8 +37,12 @@ pub enum Encoding {
     Plain,
     /// Each array compressed.
     Compressed,
-    /// The weights by ranges of features, those of threats as i8; the PSQT values of all features compressed.
-    ByRange(&'static [WeightRange]),
+    /// The weights by ranges of features, those of threats as i8, and PSQT values compressed.
+    ByRange {
+        ranges: &'static [WeightRange],
+        /// Whether each range's PSQT values follow its weights, rather than those of all features all weights.
+        psqt_by_range: bool,
+    },
 }
 
 /// The weights of the next `features` features.
@@ -58,6 +65,8 @@ struct ArchitectureData {
     hidden_activation: Activation,
     /// Whether there is a skip output.
     skip: bool,
+    /// Whether there is a skip difference, and the output layer reads all hidden layers.
+    concatenated: bool,
     /// Whether there are 8 output buckets with PSQT outputs, rather than one without.
     buckets: bool,
     encoding: Encoding,
@@ -67,12 +76,28 @@ struct ArchitectureData {
 
 const HALF_KP: (&str, u32, u32) = ("half-kp", 41_024, 0x5D69_D5B8);
 const HALF_KA_V2: (&str, u32, u32) = ("half-ka-v2", 45_056, 0x5F23_4CB8);
+const CHESS768_HM: (&str, u32, u32) = ("chess768-hm", 768, 0x6F23_4CB8);
 const HALF_KA_V2_HM: (&str, u32, u32) = ("half-ka-v2-hm", 22_528, 0x7F23_4CB8);
 
+/// Threats, then pairs of pawns, then half-ka-v2-hm: their hashes, each rotated by one bit more than the next.
+const SFNNV16: (&str, u32, u32) = {
+    let [threats, pairs, half_ka] = [0x2E6B_9D04u32, 0x86F2_B1DD, HALF_KA_V2_HM.2];
+    let hash = (threats.rotate_left(1) ^ pairs).rotate_left(1) ^ half_ka;
+    ("sfnnv16", THREATS_V16 + PAWN_PAIRS + HALF_KA_V2_HM.1, hash)
+};
+
 const THREATS_V10: u32 = 79_856;
+const THREATS_V16: u32 = 59_808;
+const PAWN_PAIRS: u32 = 4_560;
 
 static RANGES_V10: [WeightRange; 2] = [
     WeightRange { features: THREATS_V10, is_narrow: true },
+    WeightRange { features: HALF_KA_V2_HM.1, is_narrow: false },
+];
+
+static RANGES_V16: [WeightRange; 3] = [
+    WeightRange { features: THREATS_V16, is_narrow: true },
+    WeightRange { features: PAWN_PAIRS, is_narrow: true },
     WeightRange { features: HALF_KA_V2_HM.1, is_narrow: false },
 ];
 
@@ -85,7 +110,7 @@ const fn row(
     pawn_value: i32,
 ) -> ArchitectureData {
     let (activation, hidden_activation) = (Activation::Crelu, Activation::Crelu);
-    let (skip, buckets, encoding) = (false, true, Encoding::Plain);
+    let (skip, concatenated, buckets, encoding) = (false, false, true, Encoding::Plain);
     let version = 0x7AF3_2F20;
     ArchitectureData {
         name,
@@ -98,6 +123,7 @@ const fn row(
         activation,
         hidden_activation,
         skip,
+        concatenated,
         buckets,
         encoding,
         pawn_value,
@@ -116,7 +142,19 @@ const fn row_since_15(
     ArchitectureData { activation: Activation::Pairwise, hidden_activation, skip: true, encoding, ..row }
 }
 
-static ROWS: [ArchitectureData; 11] = [
+/// A table row of Stockfish 19 or later.
+const fn row_since_19(name: &'static str, set: (&'static str, u32, u32), encoding: Encoding) -> ArchitectureData {
+    ArchitectureData {
+        version: 0x6A44_8AFA,
+        activation: Activation::Pairwise,
+        hidden_activation: Activation::Dual,
+        concatenated: true,
+        encoding,
+        ..row(name, set, 1024, [32, 32], 356)
+    }
+}
+
+static ROWS: [ArchitectureData; 13] = [
     ArchitectureData { version: 0x7AF3_2F16, buckets: false, ..row("stockfish-12", HALF_KP, 256, [32, 32], 208) },
     row("stockfish-14", HALF_KA_V2, 512, [16, 32], 208),
     row("stockfish-14.1", HALF_KA_V2_HM, 1024, [8, 32], 208),
@@ -129,14 +167,22 @@ static ROWS: [ArchitectureData; 11] = [
         set: "sfnnv10",
         features: THREATS_V10 + HALF_KA_V2_HM.1,
         feature_hash: 0x8F23_4CB8,
-        ..row_since_15("stockfish-18", 1024, Activation::Dual, Encoding::ByRange(&RANGES_V10), 356)
+        ..row_since_15(
+            "stockfish-18",
+            1024,
+            Activation::Dual,
+            Encoding::ByRange { ranges: &RANGES_V10, psqt_by_range: false },
+            356,
+        )
     },
     row_since_15("stockfish-18-small", 128, Activation::Dual, Encoding::Compressed, 356),
     row_since_15("stockfish-18-lite", 256, Activation::Dual, Encoding::Compressed, 356),
+    row_since_19("stockfish-19", SFNNV16, Encoding::ByRange { ranges: &RANGES_V16, psqt_by_range: true }),
+    row_since_19("stockfish-19-lite", CHESS768_HM, Encoding::Compressed),
 ];
 
 impl Architecture {
-    pub const ALL: [Architecture; 11] = [
+    pub const ALL: [Architecture; 13] = [
         Architecture::Sf12,
         Architecture::Sf14,
         Architecture::Sf14_1,
@@ -148,6 +194,8 @@ impl Architecture {
         Architecture::Sf18,
         Architecture::Sf18Small,
         Architecture::Sf18Lite,
+        Architecture::Sf19,
+        Architecture::Sf19Lite,
     ];
 
     fn row(self) -> &'static ArchitectureData {
@@ -184,9 +232,22 @@ impl Architecture {
             activation: row.activation,
             hidden_activation: row.hidden_activation,
             skip: row.skip,
+            skip_difference: row.concatenated,
+            concatenated: row.concatenated,
+            narrow: self.narrow_features(),
             psqt: row.buckets,
             buckets: OutputBuckets { count: if row.buckets { 8 } else { 1 }, rule: BucketRule::Stockfish },
             ..Shape::plain(row.features, row.l1, row.hidden.to_vec())
+        }
+    }
+
+    /// The number of features, from the first, whose weights have eight bits.
+    fn narrow_features(self) -> u32 {
+        match self.encoding() {
+            Encoding::ByRange { ranges, .. } => {
+                ranges.iter().take_while(|range| range.is_narrow).map(|range| range.features).sum()
+            }
+            Encoding::Plain | Encoding::Compressed => 0,
         }
     }
 
@@ -195,6 +256,7 @@ impl Architecture {
     pub fn scheme(self) -> Scheme {
         let scheme = match self {
             Architecture::Sf18 => Scheme::stockfish_18(),
+            Architecture::Sf19 | Architecture::Sf19Lite => Scheme::stockfish_19(),
             Architecture::Sf18Small | Architecture::Sf18Lite => Scheme { truncates_parts: true, ..Scheme::stockfish() },
             _ => Scheme::stockfish(),
         };

@@ -36,7 +36,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{NetError, NetFile, Origin, QuantNet, Scheme};
+use super::{NetError, NetFile, Origin, QuantNet, Scheme, Shape};
 use crate::features::FeatureSet;
 use crate::output::OutputFile;
 
@@ -125,12 +125,10 @@ impl Nnue {
     /// # Errors
     /// When no architecture has the network's features, shape and scales; lists the architectures.
     pub fn from_file(file: NetFile, description: &str) -> Result<Nnue, NetError> {
-        let scales = |scheme: &Scheme| {
-            let Scheme { one, hidden, nnue2score, divisor, weights, accumulator, truncates_parts, .. } = scheme;
-            (*one, *hidden, *nnue2score, *divisor, *weights, *accumulator, *truncates_parts)
-        };
+        let scales = |scheme: &Scheme| Scheme { name: String::new(), pawn_value: 1, ..scheme.clone() };
+        let widths = |shape: &Shape| Shape { narrow: 0, ..shape.clone() };
         for architecture in Architecture::ALL {
-            let fits = architecture.shape() == file.net.shape
+            let fits = widths(&architecture.shape()) == widths(&file.net.shape)
                 && scales(&architecture.scheme()) == scales(&file.net.scheme)
                 && *architecture.feature_set()?.identity() == file.origin.identity;
             if fits {
@@ -147,7 +145,7 @@ impl Architecture {
     /// # Errors
     /// When a weight does not fit the i8 that the file has for its feature.
     fn check_narrow(self, net: &QuantNet) -> Result<(), NetError> {
-        let Encoding::ByRange(ranges) = self.encoding() else { return Ok(()) };
+        let Encoding::ByRange { ranges, .. } = self.encoding() else { return Ok(()) };
         let mut first = 0;
         for WeightRange { features, is_narrow } in *ranges {
             let (start, end) = (first as usize * net.shape.l1, (first + features) as usize * net.shape.l1);

@@ -103,17 +103,23 @@ pub fn parse(bytes: &[u8], wanted: Option<Architecture>) -> Result<Nnue, NnueErr
             reader.numbers(rows * shape.l1, weights, i16::from_le_bytes)?,
             reader.numbers(psqt, sums, i32::from_le_bytes)?,
         ),
-        Encoding::ByRange(ranges) => {
+        Encoding::ByRange { ranges, psqt_by_range } => {
             let own = reader.compressed(shape.l1, biases, 16, |value| value as i16)?;
-            let mut all = Vec::new();
+            let (mut all, mut values) = (Vec::new(), Vec::new());
             for WeightRange { features, is_narrow } in *ranges {
-                let count = *features as usize * shape.l1;
+                let rows = *features as usize;
                 all.extend(match is_narrow {
-                    true => reader.numbers(count, weights, |[byte]: [u8; 1]| i16::from(byte as i8))?,
-                    false => reader.compressed(count, weights, 16, |value| value as i16)?,
+                    true => reader.numbers(rows * shape.l1, weights, |[byte]: [u8; 1]| i16::from(byte as i8))?,
+                    false => reader.compressed(rows * shape.l1, weights, 16, |value| value as i16)?,
                 });
+                if *psqt_by_range {
+                    values.extend(reader.compressed(rows * buckets, sums, 32, |value| value)?);
+                }
             }
-            (own, all, reader.compressed(psqt, sums, 32, |value| value)?)
+            if !psqt_by_range {
+                values = reader.compressed(psqt, sums, 32, |value| value)?;
+            }
+            (own, all, values)
         }
     };
     let mut padded = Vec::with_capacity(buckets);

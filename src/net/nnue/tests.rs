@@ -12,7 +12,12 @@ fn random(architecture: Architecture, seed: u64) -> Nnue {
     let shape = architecture.shape();
     let rows = shape.features as usize;
     let ft_biases = (0..shape.l1).map(|_| rng.random::<i16>()).collect();
-    let ft_weights = (0..rows * shape.l1).map(|_| rng.random::<i16>() >> rng.random_range(4..15)).collect();
+    let narrow = shape.narrow as usize * shape.l1;
+    let weight = |at| match at < narrow {
+        true => i16::from(rng.random::<i8>()),
+        false => rng.random::<i16>() >> rng.random_range(4..15),
+    };
+    let ft_weights = (0..rows * shape.l1).map(weight).collect();
     let sums = if shape.psqt { rows * shape.buckets.count } else { 0 };
     let psqt_weights = (0..sums).map(|_| rng.random::<i32>() >> rng.random_range(0..31)).collect();
     let stacks = (0..shape.buckets.count).map(|_| {
@@ -46,6 +51,9 @@ fn hashes_are_those_of_the_published_networks() {
     check(Architecture::Sf18, 0xEC10_2EF2, 0x8F23_44B8);
     check(Architecture::Sf16_1Small, 0x1C10_3C92, 0x7F23_4DB8);
     check(Architecture::Sf18Lite, 0x1C10_3EB2, 0x7F23_4EB8);
+    // From nn-1a298aa575a0 and nn-61e7af4bb97d of Stockfish 19.
+    check(Architecture::Sf19, 0xA85B_2205, 0xCB68_5313);
+    check(Architecture::Sf19Lite, 0x0C10_35AE, 0x6F23_44B8);
     assert!("stockfish-11".parse::<Architecture>().is_err());
 }
 

@@ -23,19 +23,25 @@ pub fn bytes(nnue: &Nnue) -> Vec<u8> {
             compress(&widened(&net.ft_weights), &mut out);
             compress(&net.psqt_weights, &mut out);
         }
-        Encoding::ByRange(ranges) => {
+        Encoding::ByRange { ranges, psqt_by_range } => {
             compress(&widened(&net.ft_biases), &mut out);
-            let mut rest = &net.ft_weights[..];
+            let mut weights = &net.ft_weights[..];
+            let mut values = &net.psqt_weights[..];
             for WeightRange { features, is_narrow } in *ranges {
-                let (own, after) = rest.split_at(*features as usize * net.shape.l1);
-                rest = after;
+                let own = weights.split_off(..*features as usize * net.shape.l1).unwrap_or_default();
                 match is_narrow {
                     // `Nnue::from_file` has checked them.
                     true => out.extend(own.iter().map(|weight| *weight as u8)),
                     false => compress(&widened(own), &mut out),
                 }
+                if *psqt_by_range {
+                    let own = values.split_off(..*features as usize * net.shape.buckets.count).unwrap_or_default();
+                    compress(own, &mut out);
+                }
             }
-            compress(&net.psqt_weights, &mut out);
+            if !psqt_by_range {
+                compress(values, &mut out);
+            }
         }
     }
     for stack in &net.stacks {

@@ -158,7 +158,14 @@ impl DeviceModel {
         let synchronise = self.step.is_multiple_of(SYNC_PERIOD);
         tch::no_grad(|| {
             let virtual_rows = self.virtual_rows.iter_mut().map(|(parameter, _)| parameter);
-            self.parameters.iter_mut().chain(virtual_rows).try_for_each(|parameter| parameter.update(adam, synchronise))
+            let mut all = self.parameters.iter_mut().chain(virtual_rows);
+            all.try_for_each(|parameter| parameter.update(adam, synchronise))?;
+            let own = &self.parameters[0];
+            match own.rule.rows {
+                // Of a sum with virtual rows, the sum is clamped.
+                Some(rows) if self.virtual_rows.is_none() => rows.clamp_narrow_tensor(&own.value),
+                _ => Ok(()),
+            }
         })?;
         Ok(all_sums)
     }
@@ -228,7 +235,11 @@ impl DeviceModel {
                 let sums = own.value.f_add(&lists.sum_rows(&parameter.value)?)?;
                 // Clamped forward; backward the clamping is ignored.
                 let limit = own.rule.limit;
-                let excess = tch::no_grad(|| sums.f_clamp(-limit, limit)?.f_sub(&sums))?;
+                let excess = tch::no_grad(|| {
+                    let clamped = sums.f_clamp(-limit, limit)?;
+                    own.rule.rows.map_or(Ok(()), |rows| rows.clamp_narrow_tensor(&clamped))?;
+                    clamped.f_sub(&sums)
+                })?;
                 sums.f_add(&excess)
             }
         }

@@ -138,6 +138,7 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (T
         let layers = shape.layer_sizes().len();
         let mut values = input.shallow_clone();
         let mut skip = Tensor::zeros([1, 1], (Kind::Double, tch::Device::Cpu));
+        let mut all = Vec::new();
         for (index, layer) in leaves[2 + bucket * 2 * layers..][..2 * layers].chunks(2).enumerate() {
             values = values.linear(&layer[0], Some(&layer[1]));
             if let Some(width) = shape.hidden.get(index) {
@@ -145,7 +146,14 @@ fn plain_losses(shape: &Shape, leaves: &[Tensor], samples: &RandomSamples) -> (T
                 if values.size()[1] > width {
                     skip = values.narrow(1, width, 1);
                 }
+                if index == 0 && shape.skip_difference {
+                    skip = values.narrow(1, width - 2, 1) - values.narrow(1, width - 1, 1);
+                }
                 values = activate(shape.hidden_activation(index), &values.narrow(1, 0, width));
+                all.push(values.shallow_clone());
+                if shape.concatenated && index + 2 == layers {
+                    values = Tensor::cat(&all, 1);
+                }
             }
         }
         values + skip
@@ -239,6 +247,8 @@ fn gradients_with_every_shape_option_are_those_of_plain_tensors() {
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check_shape(Method::Eval, &full, 2100);
     check_shape(Method::Pqr, &full, 700);
+    let concatenated = Shape { skip: false, skip_difference: true, concatenated: true, ..full };
+    check_shape(Method::Eval, &concatenated, 2100);
 }
 
 /// A bucket without positions in the batch keeps its weights.
@@ -356,7 +366,7 @@ fn weights_stay_within_the_scheme() {
     }
     let limits = Scheme::stockfish().limits();
     let largest = |values: &[f32]| values.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
-    assert!(f64::from(largest(&model.net.stacks[0][0].weights)) <= limits.hidden + 1e-6);
+    assert!(f64::from(largest(&model.net.stacks[0][0].weights)) <= limits.hidden[0] + 1e-6);
     assert!(f64::from(largest(&model.net.stacks[0][1].weights)) <= limits.output + 1e-6);
     assert!(f64::from(largest(&model.net.stacks[0][0].weights)) >= 1.9, "the limit is reached");
     assert!(crate::net::quantise(&model.net, &Scheme::stockfish()).is_ok());

@@ -95,6 +95,9 @@ fn steps_are_those_of_the_kernels() {
     let buckets = OutputBuckets { count: 8, ..OutputBuckets::default() };
     let full = Shape { activation, hidden_activation, skip: true, psqt: true, buckets, ..plain() };
     check(&full, None, Optimisation::default(), 1e-3);
+    let concatenated = Shape { skip: false, skip_difference: true, concatenated: true, narrow: 3, ..full.clone() };
+    check(&concatenated, None, Optimisation::default(), 1e-3);
+    check(&concatenated, Some(&factors()), Optimisation::default(), 1e-1);
     let optimisation = Optimisation {
         optimiser: Optimiser::Ranger,
         gradient_clip: Some(0.05),
