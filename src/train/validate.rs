@@ -80,7 +80,8 @@ impl TrainSettings {
             Ok(scheme) => scheme,
             Err(error) => return Some(error.to_string()),
         };
-        let shape = self.shape_options.shape(1, self.l1, &self.hidden);
+        let features = self.shape_options.narrow.max(1);
+        let shape = self.shape_options.shape(features, self.l1, &self.hidden);
         shape.and_then(|shape| scheme.admits(&shape)).err().map(|error| error.to_string())
     }
 

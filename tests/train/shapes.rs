@@ -72,11 +72,12 @@ fn every_activation_is_trained_and_exported() {
 fn the_shape_of_stockfish_19_is_trained_and_exported() {
     const NARROW: u32 = 500;
     let workspace = Workspace::new();
-    for (set, factor) in [("piece", false), ("king-piece", true)] {
+    for (set, factor) in [("piece", false), ("half-ka-v2-hm", true)] {
         let shape =
             ShapeOptions { skip: false, skip_difference: true, concatenated: true, narrow: NARROW, ..all_options() };
-        let config = TrainConfig { set: set.into(), factor, ..workspace.config(Method::Eval) };
+        let config = TrainConfig { set: set.into(), ..workspace.config(Method::Eval) };
         let config = with(&config, |settings| {
+            settings.factor = Some(factor);
             (settings.shape_options, settings.hidden, settings.epochs) = (shape, vec![15, 8], 2);
             settings.scheme = Some("stockfish-19".into());
             settings.learning_rate = 0.1;

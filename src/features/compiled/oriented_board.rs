@@ -18,6 +18,8 @@ pub struct Placement {
     /// Squares by colour.
     kings: [Option<u32>; 2],
     needs: PlacementNeeds,
+    /// Code · 64 + square by square.
+    state_at: [u16; 64],
     /// Bitboards by code.
     codes: [u64; 16],
     /// Attacked squares by the attacker's square, computed once for both perspectives.
@@ -73,12 +75,15 @@ impl Placement {
 
     #[inline]
     fn empty(needs: PlacementNeeds) -> Placement {
-        Placement { pieces: [0; 64], count: 0, kings: [None; 2], needs, codes: [0; 16], attacks: [0; 64] }
+        let (pieces, state_at, kings) = ([0; 64], [0; 64], [None; 2]);
+        Placement { pieces, count: 0, kings, needs, state_at, codes: [0; 16], attacks: [0; 64] }
     }
 
     #[inline]
     fn push(&mut self, code: PieceCode, square: Square) {
-        self.pieces[self.count & 63] = (code.index() << 6) as u16 | u16::from(square);
+        let state = (code.index() << 6) as u16 | u16::from(square);
+        self.pieces[self.count & 63] = state;
+        self.state_at[usize::from(square)] = state;
         self.count += 1;
     }
 
@@ -105,6 +110,17 @@ impl Placement {
     /// Code · 64 + square of each piece.
     pub fn pieces(&self) -> &[u16] {
         &self.pieces[..self.count]
+    }
+
+    /// Code · 64 + square of the piece on an occupied square.
+    #[inline(always)]
+    pub fn state_at(&self, square: u32) -> u32 {
+        u32::from(self.state_at[square as usize & 63])
+    }
+
+    /// The squares of a code's pieces. Only where the needs say so.
+    pub fn by_code(&self, code: usize) -> u64 {
+        self.codes[code & 15]
     }
 
     /// The squares that the piece on a square attacks, on the board as it stands. Only where the needs say so.

@@ -65,14 +65,63 @@ const NEEDS: PlacementNeeds = PlacementNeeds { bitboards: true, attacks: true };
 
 /// Pairs of pieces of a board as it stands: the state of the first (code · 64 + square), 10 bits, above that of the
 /// second.
-type Pairs = Vec<u32>;
+#[derive(Default)]
+struct Pairs {
+    /// Longer than it has pairs.
+    buffer: Vec<u32>,
+    count: usize,
+}
+
+impl Pairs {
+    /// Makes room for `most` pairs, and drops all.
+    fn clear(&mut self, most: usize) {
+        self.count = 0;
+        if self.buffer.len() < most + Pairs::AT_ONCE {
+            self.buffer.resize(most + Pairs::AT_ONCE, 0);
+        }
+    }
+
+    fn as_slice(&self) -> &[u32] {
+        &self.buffer[..self.count]
+    }
+
+    /// Pairs that are written at once, to mispredict fewer branches: most pieces attack at most so many.
+    const AT_ONCE: usize = 2;
+
+    /// Adds the pairs of a state with those on the squares of `seconds`.
+    #[inline(always)]
+    fn push(&mut self, first: u32, mut seconds: u64, state_at: impl Fn(u32) -> u32) {
+        let number = seconds.count_ones() as usize;
+        let mut at = self.count;
+        loop {
+            for slot in &mut self.buffer[at..at + Pairs::AT_ONCE] {
+                *slot = pair(first, state_at(seconds.trailing_zeros() & 63));
+                seconds &= seconds.wrapping_sub(1);
+            }
+            if seconds == 0 {
+                break;
+            }
+            at += Pairs::AT_ONCE;
+        }
+        self.count += number;
+    }
+
+    /// Adds a pair.
+    fn push_one(&mut self, pair: u32) {
+        self.buffer[self.count] = pair;
+        self.count += 1;
+    }
+}
 
 const fn pair(first: u32, second: u32) -> u32 {
     first << 10 | second
 }
 
+/// No piece attacks more pieces.
+const MOST_TARGETS: usize = 8;
+
 thread_local! {
-    static SCRATCH: RefCell<[Pairs; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+    static SCRATCH: RefCell<[Pairs; 2]> = RefCell::default();
 }
 
 impl PairGroup {
@@ -223,7 +272,7 @@ impl PairGroup {
             self.pairs_of(placement, pairs);
             for (pov, out) in povs.iter().zip(out) {
                 let (Some(king), Some(_)) = (placement.king(*pov), placement.king(pov.other())) else { continue };
-                self.push(pairs, *pov, self.orientation.mask(Square::new(king), *pov), out);
+                self.push(pairs.as_slice(), *pov, self.orientation.mask(Square::new(king), *pov), out);
             }
         });
     }
@@ -245,14 +294,8 @@ impl PairGroup {
     }
 
     fn pairs_of(&self, placement: &Placement, pairs: &mut Pairs) {
-        pairs.clear();
-        let mut code_at = [0u8; 64];
-        let mut victims = 0u64;
-        for state in placement.pieces() {
-            let (code, square) = (state >> 6 & 15, state & 63);
-            code_at[usize::from(square)] = code as u8;
-            victims |= u64::from(self.codes[1] >> code & 1) << square;
-        }
+        pairs.clear(self.most_pairs(placement.pieces().len()));
+        let victims = squares(u64::from(self.codes[1])).fold(0, |all, code| all | placement.by_code(code as usize));
         for state in placement.pieces() {
             let (code, square) = (state >> 6 & 15, usize::from(state & 63));
             if self.codes[0] >> code & 1 == 0 {
@@ -262,16 +305,26 @@ impl PairGroup {
                 PairSource::Targets => placement.attacks_from(square) & victims,
                 PairSource::Pieces => victims & self.partners_of(u32::from(*state)),
             };
-            let first = u32::from(*state) << 10;
-            pairs.extend(squares(seconds).map(|to| first | u32::from(code_at[to as usize]) << 6 | to));
+            pairs.push(u32::from(*state), seconds, |to| placement.state_at(to));
         }
+    }
+
+    /// A bound on the number of pairs of so many first pieces.
+    fn most_pairs(&self, pieces: usize) -> usize {
+        pieces
+            * match self.source {
+                PairSource::Targets => MOST_TARGETS,
+                PairSource::Pieces => pieces,
+            }
     }
 
     /// Finds the pairs that a move takes away and those that it brings, for [`PairGroup::append_changes`] by the same
     /// thread. Returns whether both may hold the same pair for a perspective, as where its king's move mirrors the board.
     pub fn find_changes(&self, boards: [&Board; 2], change: &BoardChange, povs: &[Perspective]) -> bool {
         SCRATCH.with_borrow_mut(|changes| {
-            changes.iter_mut().for_each(Vec::clear);
+            // A moved piece may meet any other in both orders.
+            let most = self.most_pairs(64);
+            changes.iter_mut().for_each(|pairs| pairs.clear(most));
             let masks = |pov: &Perspective| boards.map(|board| self.mask(board, *pov));
             let is_local = povs.iter().map(masks).all(|[before, after]| before.is_some() && before == after);
             match is_local {
@@ -297,7 +350,7 @@ impl PairGroup {
         SCRATCH.with_borrow(|changes| {
             for ((board, pairs), out) in boards.into_iter().zip(changes).zip(out) {
                 if let Some(mask) = self.mask(board, pov) {
-                    self.push(pairs, pov, mask, out);
+                    self.push(pairs.as_slice(), pov, mask, out);
                 }
             }
         });
@@ -340,11 +393,11 @@ impl PairGroup {
                             let other = state_at(board, to);
                             let is_changed = changed >> to & 1 != 0;
                             if !self.is_unordered || !is_changed || square < to {
-                                out.push(pair(state, other));
+                                out.push_one(pair(state, other));
                             }
                             // Two changed pieces meet once in either order.
                             if !self.is_unordered && !is_changed {
-                                out.push(pair(other, state));
+                                out.push_one(pair(other, state));
                             }
                         }
                     }
@@ -370,8 +423,7 @@ impl PairGroup {
             let moved = states[side].into_iter().filter(|state| *state != BoardChange::NO_PIECE);
             for state in moved.filter(|state| self.codes[0] >> (state >> 6 & 15) & 1 != 0) {
                 let reached = attacks_from(u32::from(state), occupied[side]) & victims[side];
-                let targets = squares(reached).map(|to| pair(u32::from(state), state_at(boards[side], to)));
-                out[side].extend(targets);
+                out[side].push(u32::from(state), reached, |to| state_at(boards[side], to));
             }
         }
         let attackers = squares(changed).fold(0, |all, square| all | attackers_of(boards[0], square, occupied[0]));
@@ -385,8 +437,8 @@ impl PairGroup {
             let after = if (2..5).contains(&(state >> 6 & 7)) { attacks_from(state, occupied[1]) } else { before };
             let reached = [before & victims[0], after & victims[1]];
             for side in 0..2 {
-                let targets = squares(reached[side] & (!reached[1 - side] | changed));
-                out[side].extend(targets.map(|to| pair(state, state_at(boards[side], to))));
+                let targets = reached[side] & (!reached[1 - side] | changed);
+                out[side].push(state, targets, |to| state_at(boards[side], to));
             }
         }
     }
