@@ -1,10 +1,10 @@
-//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1 and 18.
+//! Stockfish's `.nnue` files, for the architectures of Stockfish 12 to 16.1, 18 and 19.
 //!
 //! Little-endian throughout (Stockfish, `nnue/evaluate_nnue.cpp` and the layers' headers):
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | version: 7AF32F16 up to Stockfish 13, 7AF32F20 since 14 |
+//! | 4 | version: 7AF32F16 up to Stockfish 13, 7AF32F20 since 14, 6A448AFA since 19 |
 //! | 4 | hash of the architecture: the feature transformer's hash xor the dense layers' |
 //! | 4 + n | length n of a description, the description |
 //! | 4 | the feature transformer's hash |
@@ -18,7 +18,8 @@
 //!
 //! Since Stockfish 16 each of the transformer's three arrays is compressed: 17 bytes `COMPRESSED_LEB128`, a length in
 //! bytes as u32, then that many bytes of signed LEB128. Stockfish 18 compresses biases, the weights of HalfKAv2_hm and the
-//! PSQT values; the weights of threats, which come first, are i8 and not compressed.
+//! PSQT values; the weights of threats, which come first, are i8 and not compressed. Stockfish 19 has threats, pairs of
+//! pawns (i8 likewise) and HalfKAv2_hm, the PSQT values of each after its weights.
 
 mod architecture;
 mod error;
@@ -40,7 +41,7 @@ use super::{NetError, NetFile, Origin, QuantNet, Scheme, Shape};
 use crate::features::FeatureSet;
 use crate::output::OutputFile;
 
-/// Larger files are refused without reading them; the largest known network has 60 million bytes.
+/// Larger files are refused without reading them; the largest known network has 109 million bytes.
 const MAX_FILE: u64 = 1 << 28;
 
 /// Dense rows are padded to a multiple of this many inputs.
