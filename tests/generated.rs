@@ -120,6 +120,18 @@ impl<'a> LineChecker<'a> {
         set.encoder().diff_both(before, change, after, &mut self.deltas);
         set.encoder().diff_or_refresh(before, change, after, &mut self.updates);
         for pov in Perspective::ALL {
+            for delta in [&mut self.deltas[pov], &mut self.updates[pov]] {
+                delta.added.sort_unstable();
+                delta.removed.sort_unstable();
+            }
+        }
+        let is_second = |block: usize| block % 2 == 1;
+        let in_parts = set.encoder().parts(is_second).map(|parts| {
+            let mut listed = ByPerspective::<[Delta; 2]>::default();
+            set.encoder().diff_in_parts([before, after], change, &parts, &Perspective::ALL, &mut listed);
+            listed
+        });
+        for pov in Perspective::ALL {
             let context = || format!("{pov:?} {mv:?} {before:?}\n{}", set.definition());
             set.encoder().diff(before, change, after, pov, &mut self.delta);
             assert_eq!(self.delta.added, without(&new[pov], &old[pov]), "{}", context());
@@ -131,6 +143,23 @@ impl<'a> LineChecker<'a> {
                 false => &self.delta,
             };
             assert_eq!(self.updates[pov], *expected, "updates {}", context());
+            if let Some(parts) = in_parts.as_ref().map(|parts| &parts[pov]) {
+                let refreshes =
+                    |part: bool| (0..set.blocks().len()).any(|block| is_second(block) == part && changed(block));
+                assert_eq!([parts[0].refresh, parts[1].refresh], [false, true].map(refreshes), "{}", context());
+                let both = |of: fn(&Delta) -> &Vec<u32>| {
+                    let mut all: Vec<u32> = parts.iter().flat_map(of).copied().collect();
+                    all.sort_unstable();
+                    all
+                };
+                let (added, removed) = (both(|part| &part.added), both(|part| &part.removed));
+                if self.delta.refresh {
+                    assert!(added.iter().all(|feature| self.delta.added.contains(feature)), "{}", context());
+                    assert!(removed.iter().all(|feature| self.delta.removed.contains(feature)), "{}", context());
+                } else {
+                    assert_eq!((&added, &removed), (&self.delta.added, &self.delta.removed), "{}", context());
+                }
+            }
             assert_eq!(self.delta, self.deltas[pov]);
             assert_eq!(self.delta.refresh, set.encoder().refreshes(before, change, after, pov));
             self.tally.refreshes += u64::from(self.delta.refresh);

@@ -40,7 +40,7 @@ pub struct Encoder {
     avx512: Option<Avx512>,
 }
 
-/// The change of one perspective's active features between two boards. Indices ascend.
+/// The change of one perspective's active features between two boards. Indices ascend, unless a method says otherwise.
 ///
 /// ```
 /// use fsbench::chess::{BoardChange, Chess, Perspective};
@@ -240,7 +240,7 @@ impl Encoder {
         self.follow(&Transition::new(before, change, after).seen_by(pov), out);
     }
 
-    /// [`Encoder::diff`] for both perspectives.
+    /// [`Encoder::diff`] for both perspectives, in no order.
     pub fn diff_both(&self, before: &Board, change: &BoardChange, after: &Board, out: &mut ByPerspective<Delta>) {
         let mv = Transition::new(before, change, after);
         if !self.follow_pieces(change, mv.kings_staying(), out) {
@@ -321,7 +321,7 @@ impl Encoder {
                 let Delta { added, removed, refresh } = &mut out[pov][*part];
                 if !*refresh {
                     let from = [removed.len(), added.len()];
-                    group.append_changes([before, after], pov, [&mut *removed, &mut *added]);
+                    group.append_changes(pov, [&mut *removed, &mut *added]);
                     if may_cancel {
                         RowChanges { removed, added, offset: 0 }.cancel(from);
                     }
@@ -382,29 +382,26 @@ impl Encoder {
 
     fn follow(&self, mv: &Transition<'_>, out: &mut Delta) {
         self.follow_blocks(mv, out);
-        self.follow_groups(mv, &[mv.perspective()], &mut [out]);
+        self.follow_groups(mv, &[mv.perspective()], &mut [&mut *out]);
+        // Tables may change the order, and blocks under one selection share a range of indices.
+        if !self.groups.is_empty() || self.is_renumbered {
+            out.removed.sort_unstable();
+            out.added.sort_unstable();
+        }
     }
 
     /// Adds the changes of grouped blocks to those of all others, for each perspective with a delta.
     fn follow_groups(&self, mv: &Transition<'_>, povs: &[Perspective], out: &mut [&mut Delta]) {
-        if self.groups.is_empty() && !self.is_renumbered {
-            return;
-        }
         let (boards, change) = (mv.boards(), mv.change());
         for group in &self.groups {
             let may_cancel = group.find_changes(boards, change, povs);
             for (pov, Delta { added, removed, .. }) in povs.iter().zip(out.iter_mut()) {
                 let from = [removed.len(), added.len()];
-                group.append_changes(boards, *pov, [&mut *removed, &mut *added]);
+                group.append_changes(*pov, [&mut *removed, &mut *added]);
                 if may_cancel {
                     RowChanges { removed, added, offset: 0 }.cancel(from);
                 }
             }
-        }
-        // Tables may change the order, and blocks under one selection share a range of indices.
-        for Delta { added, removed, .. } in out {
-            removed.sort_unstable();
-            added.sort_unstable();
         }
     }
 

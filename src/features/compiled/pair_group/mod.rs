@@ -2,17 +2,19 @@
 //! pawns. The pairs of a board are found once for all blocks of a group and both perspectives; a table by both codes and
 //! both squares then gives their indices.
 
+mod changes;
+mod pairs;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use shakmaty::attacks;
-
-use crate::chess::{Board, BoardChange, Orientation, Perspective, Square};
+use crate::chess::{Board, ByPerspective, Orientation, Perspective, Square};
 use crate::features::spec::{DROPPED, SourceSpec, VariableKind};
 
 use super::encode::Kings;
-use super::oriented_board::{Binding, Placement, attacks_of, squares};
+use super::oriented_board::{Binding, Placement, squares};
 use super::{CompiledBlock, PlacementNeeds};
+use pairs::{Pairs, pair};
 
 /// What the second variable ranges over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -63,65 +65,20 @@ const EMPTY: PairKind = PairKind { base: 0, table: 0 };
 /// What pairs need of a placement.
 const NEEDS: PlacementNeeds = PlacementNeeds { bitboards: true, attacks: true };
 
-/// Pairs of pieces of a board as it stands: the state of the first (code · 64 + square), 10 bits, above that of the
-/// second.
-#[derive(Default)]
-struct Pairs {
-    /// Longer than it has pairs.
-    buffer: Vec<u32>,
-    count: usize,
-}
-
-impl Pairs {
-    /// Makes room for `most` pairs, and drops all.
-    fn clear(&mut self, most: usize) {
-        self.count = 0;
-        if self.buffer.len() < most + Pairs::AT_ONCE {
-            self.buffer.resize(most + Pairs::AT_ONCE, 0);
-        }
-    }
-
-    fn as_slice(&self) -> &[u32] {
-        &self.buffer[..self.count]
-    }
-
-    /// Pairs that are written at once, to mispredict fewer branches: most pieces attack at most so many.
-    const AT_ONCE: usize = 2;
-
-    /// Adds the pairs of a state with those on the squares of `seconds`.
-    #[inline(always)]
-    fn push(&mut self, first: u32, mut seconds: u64, state_at: impl Fn(u32) -> u32) {
-        let number = seconds.count_ones() as usize;
-        let mut at = self.count;
-        loop {
-            for slot in &mut self.buffer[at..at + Pairs::AT_ONCE] {
-                *slot = pair(first, state_at(seconds.trailing_zeros() & 63));
-                seconds &= seconds.wrapping_sub(1);
-            }
-            if seconds == 0 {
-                break;
-            }
-            at += Pairs::AT_ONCE;
-        }
-        self.count += number;
-    }
-
-    /// Adds a pair.
-    fn push_one(&mut self, pair: u32) {
-        self.buffer[self.count] = pair;
-        self.count += 1;
-    }
-}
-
-const fn pair(first: u32, second: u32) -> u32 {
-    first << 10 | second
-}
-
 /// No piece attacks more pieces.
 const MOST_TARGETS: usize = 8;
 
+/// Buffers, and what a search for changes has found.
+#[derive(Default)]
+struct Scratch {
+    /// Taken away, brought; the first is also that of an encoding.
+    pairs: [Pairs; 2],
+    /// Those that orient the boards before and after.
+    masks: ByPerspective<[Option<u32>; 2]>,
+}
+
 thread_local! {
-    static SCRATCH: RefCell<[Pairs; 2]> = RefCell::default();
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 impl PairGroup {
@@ -268,7 +225,7 @@ impl PairGroup {
 
     /// Appends the active features of a placement, for each perspective with a list.
     pub fn append(&self, placement: &Placement, povs: &[Perspective], out: &mut [&mut Vec<u32>]) {
-        SCRATCH.with_borrow_mut(|[pairs, _]| {
+        SCRATCH.with_borrow_mut(|Scratch { pairs: [pairs, _], .. }| {
             self.pairs_of(placement, pairs);
             for (pov, out) in povs.iter().zip(out) {
                 let (Some(king), Some(_)) = (placement.king(*pov), placement.king(pov.other())) else { continue };
@@ -318,44 +275,6 @@ impl PairGroup {
             }
     }
 
-    /// Finds the pairs that a move takes away and those that it brings, for [`PairGroup::append_changes`] by the same
-    /// thread. Returns whether both may hold the same pair for a perspective, as where its king's move mirrors the board.
-    pub fn find_changes(&self, boards: [&Board; 2], change: &BoardChange, povs: &[Perspective]) -> bool {
-        SCRATCH.with_borrow_mut(|changes| {
-            // A moved piece may meet any other in both orders.
-            let most = self.most_pairs(64);
-            changes.iter_mut().for_each(|pairs| pairs.clear(most));
-            let masks = |pov: &Perspective| boards.map(|board| self.mask(board, *pov));
-            let is_local = povs.iter().map(masks).all(|[before, after]| before.is_some() && before == after);
-            match is_local {
-                true => self.changed_pairs(boards, change, changes),
-                false => {
-                    for (board, pairs) in boards.into_iter().zip(changes.iter_mut()) {
-                        self.pairs_of(&Placement::of(board, NEEDS), pairs);
-                    }
-                }
-            }
-        });
-        let [removed, added] = change.states();
-        let is_put_back = |state: &u16| *state != BoardChange::NO_PIECE && added.contains(state);
-        let is_mirrored = |pov: &Perspective| self.mask(boards[0], *pov) != self.mask(boards[1], *pov);
-        let lacks_kings = |pov: &Perspective| self.mask(boards[0], *pov).is_none();
-        !self.is_distinct
-            || povs.iter().any(|pov| is_mirrored(pov) || lacks_kings(pov))
-            || removed.iter().any(is_put_back)
-    }
-
-    /// Appends the features of the pairs found last, as a perspective sees them before and after the move.
-    pub fn append_changes(&self, boards: [&Board; 2], pov: Perspective, out: [&mut Vec<u32>; 2]) {
-        SCRATCH.with_borrow(|changes| {
-            for ((board, pairs), out) in boards.into_iter().zip(changes).zip(out) {
-                if let Some(mask) = self.mask(board, pov) {
-                    self.push(pairs.as_slice(), pov, mask, out);
-                }
-            }
-        });
-    }
-
     /// The mask that orients a board; `None` without both kings.
     fn mask(&self, board: &Board, pov: Perspective) -> Option<u32> {
         let (own, _) = (board.king_of(pov.own())?, board.king_of(pov.other().own())?);
@@ -369,85 +288,12 @@ impl PairGroup {
         }
     }
 
-    /// The pairs that a move takes away and those that it brings.
-    fn changed_pairs(&self, boards: [&Board; 2], change: &BoardChange, out: &mut [Pairs; 2]) {
-        let states = change.states();
-        let changed_states = states.into_iter().flatten().filter(|state| *state != BoardChange::NO_PIECE);
-        let changed = changed_states.fold(0u64, |all, state| all | 1 << (state & 63));
-        let is_relevant = |state: &u16| {
-            let code = state >> 6 & 15;
-            *state != BoardChange::NO_PIECE && (self.codes[0] | self.codes[1]) >> code & 1 != 0
-        };
-        match self.source {
-            PairSource::Targets => self.changed_targets(boards, changed, states, out),
-            PairSource::Pieces => {
-                for ((board, states), out) in boards.into_iter().zip(states).zip(out) {
-                    let others = self.of_codes(board, self.codes[0] | self.codes[1]);
-                    for state in states.into_iter().filter(is_relevant) {
-                        let (square, state) = (u32::from(state & 63), u32::from(state));
-                        let among = match self.is_unordered {
-                            true => self.partners[(state >> 6) as usize][square as usize],
-                            false => !0,
-                        };
-                        for to in squares(others & among) {
-                            let other = state_at(board, to);
-                            let is_changed = changed >> to & 1 != 0;
-                            if !self.is_unordered || !is_changed || square < to {
-                                out.push_one(pair(state, other));
-                            }
-                            // Two changed pieces meet once in either order.
-                            if !self.is_unordered && !is_changed {
-                                out.push_one(pair(other, state));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     /// Squares of second pieces with which the state, as White sees it, may have an index: beyond its own square where
     /// pairs are looked up in one order.
     #[inline(always)]
     fn partners_of(&self, state: u32) -> u64 {
         let partners = self.partners[(state >> 6 & 15) as usize][(state & 63) as usize];
         partners & if self.is_unordered { !0 << (state & 63) } else { !0 }
-    }
-
-    /// [`PairGroup::changed_pairs`] of attackers and what they attack: of the pieces that move, and of those that attack
-    /// a changed square.
-    fn changed_targets(&self, boards: [&Board; 2], changed: u64, states: [[u16; 2]; 2], out: &mut [Pairs; 2]) {
-        let occupied = boards.map(|board| board.occupied().0);
-        let victims = boards.map(|board| self.of_codes(board, self.codes[1]));
-        for side in 0..2 {
-            let moved = states[side].into_iter().filter(|state| *state != BoardChange::NO_PIECE);
-            for state in moved.filter(|state| self.codes[0] >> (state >> 6 & 15) & 1 != 0) {
-                let reached = attacks_from(u32::from(state), occupied[side]) & victims[side];
-                out[side].push(u32::from(state), reached, |to| state_at(boards[side], to));
-            }
-        }
-        let attackers = squares(changed).fold(0, |all, square| all | attackers_of(boards[0], square, occupied[0]));
-        for from in squares(attackers & !changed) {
-            let state = state_at(boards[0], from);
-            if self.codes[0] >> (state >> 6 & 15) & 1 == 0 {
-                continue;
-            }
-            let before = attacks_from(state, occupied[0]);
-            // Only bishops, rooks and queens are blocked.
-            let after = if (2..5).contains(&(state >> 6 & 7)) { attacks_from(state, occupied[1]) } else { before };
-            let reached = [before & victims[0], after & victims[1]];
-            for side in 0..2 {
-                let targets = reached[side] & (!reached[1 - side] | changed);
-                out[side].push(state, targets, |to| state_at(boards[side], to));
-            }
-        }
-    }
-
-    /// The squares of the pieces whose codes have a bit in `codes`.
-    fn of_codes(&self, board: &Board, codes: u16) -> u64 {
-        let roles = shakmaty::Role::ALL.into_iter().enumerate();
-        // Codes of both colours are alike: see `add`.
-        roles.filter(|(role, _)| codes >> role & 1 != 0).fold(0, |all, (_, role)| all | board.by_role(role).0)
     }
 }
 
@@ -461,35 +307,6 @@ const fn kind_of(pair: u32) -> usize {
 #[inline(always)]
 const fn squares_of(pair: u32) -> usize {
     (pair >> 4 & 0xfc0 | pair & 63) as usize
-}
-
-/// The state of the piece on an occupied square, as White sees it.
-#[inline(always)]
-fn state_at(board: &Board, square: u32) -> u32 {
-    let has = |set: shakmaty::Bitboard| (set.0 >> square & 1) as u32;
-    // The bits of the role's number.
-    let low = has(board.knights()) | has(board.rooks()) | has(board.kings());
-    let middle = has(board.bishops()) | has(board.rooks());
-    let high = has(board.queens()) | has(board.kings());
-    let code = has(board.black()) << 3 | high << 2 | middle << 1 | low;
-    code << 6 | square
-}
-
-fn attacks_from(state: u32, occupied: u64) -> u64 {
-    attacks_of(Binding { code: (state >> 6) as usize, square: state & 63 }, occupied)
-}
-
-/// The pieces of both sides that attack a square.
-fn attackers_of(board: &Board, square: u32, occupied: u64) -> u64 {
-    let (to, occupied) = (Square::new(square), shakmaty::Bitboard(occupied));
-    let pawns = |color: shakmaty::Color| attacks::pawn_attacks(color.other(), to) & board.by_color(color);
-    let pawns = (pawns(shakmaty::Color::White) | pawns(shakmaty::Color::Black)) & board.pawns();
-    let attackers = (attacks::rook_attacks(to, occupied) & board.rooks_and_queens())
-        | (attacks::bishop_attacks(to, occupied) & board.bishops_and_queens())
-        | (attacks::knight_attacks(to) & board.knights())
-        | (attacks::king_attacks(to) & board.kings())
-        | pawns;
-    attackers.0
 }
 
 impl CompiledBlock {
