@@ -1,95 +1,104 @@
-//! The feature transformer's accumulators with their activation and PSQT columns, forward and backward.
-
-use tch::TchError;
+//! The feature transformer's accumulators: their sums, activations and gradients.
 
 use super::batch::ActiveFeatures;
-use super::memory::{FloatBuffer, FrozenBuffer};
+use super::lanes::{Kernel, Lanes};
 use super::sparse::add_rows;
 use crate::net::{Activation, FloatNet, Scheme, Shape};
 
-/// The accumulators of some positions, clipped to the activation's range.
-pub struct Accumulators<'a> {
-    shape: &'a Shape,
-    /// [`Scheme::accumulator_product_scale`]
-    scale: f32,
-    /// [positions, 2, row], side to move first. PSQT columns are not clipped.
-    clipped: FrozenBuffer,
-    /// [positions, 2 · width]; `None` if they equal `clipped`.
-    activations: Option<FrozenBuffer>,
+/// Computes both accumulators of consecutive positions, the first of which has number `first`: out is [positions, 2,
+/// row], side to move first.
+pub fn sum_rows(net: &FloatNet, features: [ActiveFeatures<'_>; 2], first: usize, out: &mut [f32]) {
+    let (l1, row) = (net.shape.l1, net.shape.row_len());
+    for (sides, position) in out.chunks_exact_mut(2 * row).zip(first..) {
+        for (accumulator, side) in sides.chunks_exact_mut(row).zip(features) {
+            accumulator[..l1].copy_from_slice(&net.ft_biases);
+            accumulator[l1..].fill(0.0);
+            add_rows(accumulator, &net.ft_weights, side.of(position));
+        }
+    }
 }
 
-impl<'a> Accumulators<'a> {
-    /// Computes the accumulators of `positions`, which are indices into `features`, in that order.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn compute(
-        net: &'a FloatNet,
-        scheme: &Scheme,
-        features: [ActiveFeatures<'_>; 2],
-        positions: &[u32],
-    ) -> Result<Accumulators<'a>, TchError> {
-        let (shape, scale) = (&net.shape, scheme.accumulator_product_scale() as f32);
-        let (l1, row) = (shape.l1, shape.row_len());
-        let mut clipped = FloatBuffer::zeros(positions.len(), 2 * row)?;
-        let active = positions.iter().flat_map(|position| features.map(|side| side.of(*position as usize)));
-        for (accumulator, active) in clipped.chunks_exact_mut(row).zip(active) {
-            accumulator[..l1].copy_from_slice(&net.ft_biases);
-            add_rows(accumulator, &net.ft_weights, active);
-            clip(shape.activation, &mut accumulator[..l1]);
-        }
-        let plain = row == l1 && matches!(shape.activation, Activation::Relu | Activation::Crelu);
-        let activations = match plain {
-            true => None,
-            false => {
-                let width = shape.activation.outputs(l1);
-                let mut activations = FloatBuffer::zeros(positions.len(), 2 * width)?;
-                for (out, clipped) in activations.chunks_exact_mut(width).zip(clipped.chunks_exact(row)) {
-                    activate(shape.activation, &clipped[..l1], out, scale);
-                }
-                Some(activations.freeze())
-            }
-        };
-        Ok(Accumulators { shape, scale, clipped: clipped.freeze(), activations })
-    }
-
+/// What turns an accumulator into the inputs of the dense layers.
+#[derive(Copy, Clone, Debug)]
+pub struct Neurons {
+    activation: Activation,
+    /// [`Scheme::accumulator_product_scale`]
+    scale: f32,
+    l1: usize,
+    /// Columns of a row: the neurons, then PSQT values.
+    row: usize,
     /// Number of activations per accumulator.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.shape.activation.outputs(self.shape.l1)
-    }
+    pub width: usize,
+}
 
-    /// [positions, 2 · width]
+impl Neurons {
     #[must_use]
-    pub fn activations(&self) -> &FrozenBuffer {
-        self.activations.as_ref().unwrap_or(&self.clipped)
+    pub fn new(shape: &Shape, scheme: &Scheme) -> Neurons {
+        let (activation, scale) = (shape.activation, scheme.accumulator_product_scale() as f32);
+        Neurons { activation, scale, l1: shape.l1, row: shape.row_len(), width: activation.outputs(shape.l1) }
     }
+}
 
-    /// (stm − nstm) / 2 of each position's bucket; empty if the shape has no PSQT.
-    #[must_use]
-    pub fn psqt(&self, buckets: &[u8]) -> Vec<f32> {
-        if !self.shape.psqt {
-            return Vec::new();
+/// Activates the accumulators of some positions.
+pub struct Activate<'a> {
+    pub neurons: Neurons,
+    /// [all positions, 2, row]
+    pub accumulators: &'a [f32],
+    /// Indices into `accumulators`.
+    pub positions: &'a [u32],
+    /// [positions, stride]: the activations of the side to move, then those of the other, then padding, which is kept.
+    pub out: &'a mut [f32],
+    pub stride: usize,
+}
+
+impl Kernel for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, _: V::Proof) {
+        let Neurons { activation, scale, l1, row, width } = self.neurons;
+        for (position, out) in self.positions.iter().zip(self.out.chunks_exact_mut(self.stride)) {
+            let sides = &self.accumulators[*position as usize * 2 * row..][..2 * row];
+            for (sums, out) in sides.chunks_exact(row).zip(out.chunks_exact_mut(width)) {
+                activate(activation, &sums[..l1], out, scale);
+            }
         }
-        let (l1, row) = (self.shape.l1, self.shape.row_len());
-        let each = self.clipped.chunks_exact(2 * row).zip(buckets);
-        each.map(|(sides, bucket)| (sides[l1 + *bucket as usize] - sides[row + l1 + *bucket as usize]) / 2.0).collect()
     }
+}
 
-    /// Writes the gradient of the accumulators of position `index`, [2, row], to `out`, given that of its activations,
-    /// [2 · width], and its bucket with the gradient of its PSQT value.
-    pub fn backward(&self, index: usize, activations: &[f32], psqt: Option<(u8, f32)>, out: &mut [f32]) {
-        let (l1, row, width) = (self.shape.l1, self.shape.row_len(), self.width());
-        let clipped = &self.clipped[index * 2 * row..][..2 * row];
-        let sides = out.chunks_exact_mut(row).zip(clipped.chunks_exact(row)).zip(activations.chunks_exact(width));
-        for ((out, clipped), gradient) in sides {
-            let (out, columns) = out.split_at_mut(l1);
-            activate_backward(self.shape.activation, &clipped[..l1], gradient, out, self.scale);
-            columns.fill(0.0);
-        }
-        if let Some((bucket, gradient)) = psqt {
-            out[l1 + bucket as usize] = gradient / 2.0;
-            out[row + l1 + bucket as usize] = -gradient / 2.0;
+/// Replaces the accumulators of some positions by their gradients.
+pub struct Differentiate<'a> {
+    pub neurons: Neurons,
+    /// [all positions, 2, row]
+    pub accumulators: &'a mut [f32],
+    /// Indices into `accumulators`.
+    pub positions: &'a [u32],
+    /// The gradients of the activations, [positions, stride].
+    pub gradients: &'a [f32],
+    pub stride: usize,
+    /// Added to the gradient of every activation.
+    pub sparsity: f32,
+    /// With PSQT: the bucket of the positions, and the gradient of each one's PSQT value.
+    pub psqt: Option<(usize, &'a [f32])>,
+}
+
+impl Kernel for Differentiate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, _: V::Proof) {
+        let Neurons { activation, scale, l1, row, width } = self.neurons;
+        for (index, position) in self.positions.iter().enumerate() {
+            let sides = &mut self.accumulators[*position as usize * 2 * row..][..2 * row];
+            let gradients = &self.gradients[index * self.stride..][..2 * width];
+            for (sums, gradients) in sides.chunks_exact_mut(row).zip(gradients.chunks_exact(width)) {
+                differentiate(activation, &mut sums[..l1], gradients, scale, self.sparsity);
+                sums[l1..].fill(0.0);
+            }
+            if let Some((bucket, gradients)) = self.psqt {
+                sides[l1 + bucket] = gradients[index] / 2.0;
+                sides[row + l1 + bucket] = -gradients[index] / 2.0;
+            }
         }
     }
 }
@@ -103,40 +112,46 @@ pub fn saturation(activation: Activation, scheme: &Scheme) -> f32 {
     }
 }
 
-fn clip(activation: Activation, values: &mut [f32]) {
+#[inline(always)]
+fn activate(activation: Activation, sums: &[f32], out: &mut [f32], scale: f32) {
+    let each = out.iter_mut().zip(sums);
     match activation {
-        Activation::Relu => values.iter_mut().for_each(|value| *value = value.max(0.0)),
-        _ => values.iter_mut().for_each(|value| *value = value.clamp(0.0, 1.0)),
-    }
-}
-
-/// Activates values that [`clip`] has clipped.
-fn activate(activation: Activation, clipped: &[f32], out: &mut [f32], scale: f32) {
-    match activation {
-        Activation::Relu | Activation::Crelu | Activation::Dual => out.copy_from_slice(clipped),
-        Activation::Screlu => out.iter_mut().zip(clipped).for_each(|(out, x)| *out = x * x * scale),
+        Activation::Relu => each.for_each(|(out, x)| *out = x.max(0.0)),
+        Activation::Crelu | Activation::Dual => each.for_each(|(out, x)| *out = x.clamp(0.0, 1.0)),
+        Activation::Screlu => {
+            for (out, x) in each {
+                let x = x.clamp(0.0, 1.0);
+                *out = x * x * scale;
+            }
+        }
         Activation::Pairwise => {
-            let (first, second) = clipped.split_at(clipped.len() / 2);
-            out.iter_mut().zip(first).zip(second).for_each(|((out, a), b)| *out = a * b * scale);
+            let (first, second) = sums.split_at(sums.len() / 2);
+            for ((out, a), b) in out.iter_mut().zip(first).zip(second) {
+                *out = a.clamp(0.0, 1.0) * b.clamp(0.0, 1.0) * scale;
+            }
         }
     }
 }
 
 /// The gradient is zero at the ends of the clipped range.
-fn activate_backward(activation: Activation, clipped: &[f32], gradient: &[f32], out: &mut [f32], scale: f32) {
-    let pass = |x: f32, gradient: f32| if x > 0.0 && x < 1.0 { gradient } else { 0.0 };
-    let each = out.iter_mut().zip(clipped).zip(gradient);
+#[inline(always)]
+fn differentiate(activation: Activation, sums: &mut [f32], gradients: &[f32], scale: f32, sparsity: f32) {
+    let each = sums.iter_mut().zip(gradients);
     match activation {
-        Activation::Relu => each.for_each(|((out, x), g)| *out = if *x > 0.0 { *g } else { 0.0 }),
-        Activation::Crelu | Activation::Dual => each.for_each(|((out, x), g)| *out = pass(*x, *g)),
-        Activation::Screlu => each.for_each(|((out, x), g)| *out = pass(*x, 2.0 * scale * x * g)),
+        Activation::Relu => each.for_each(|(x, g)| *x = if *x > 0.0 { g + sparsity } else { 0.0 }),
+        Activation::Crelu | Activation::Dual => {
+            each.for_each(|(x, g)| *x = if *x > 0.0 && *x < 1.0 { g + sparsity } else { 0.0 });
+        }
+        Activation::Screlu => {
+            let factor = 2.0 * scale;
+            each.for_each(|(x, g)| *x = if *x > 0.0 && *x < 1.0 { factor * *x * (g + sparsity) } else { 0.0 });
+        }
         Activation::Pairwise => {
-            let half = clipped.len() / 2;
-            let ((first, second), (out_first, out_second)) = (clipped.split_at(half), out.split_at_mut(half));
-            let halves = first.iter().zip(second).zip(out_first.iter_mut().zip(out_second)).zip(gradient);
-            for (((a, b), (out_a, out_b)), g) in halves {
-                *out_a = pass(*a, g * b * scale);
-                *out_b = pass(*b, g * a * scale);
+            let (first, second) = sums.split_at_mut(gradients.len());
+            for ((a, b), g) in first.iter_mut().zip(second).zip(gradients) {
+                let (first, second, g) = (*a, *b, (g + sparsity) * scale);
+                *a = if first > 0.0 && first < 1.0 { g * second.clamp(0.0, 1.0) } else { 0.0 };
+                *b = if second > 0.0 && second < 1.0 { g * first.clamp(0.0, 1.0) } else { 0.0 };
             }
         }
     }

@@ -11,19 +11,22 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Counts over activated accumulators of `width` values each; values from `saturation` on count as saturated.
-    #[must_use]
-    pub fn count(activations: &[f32], width: usize, saturation: f32) -> Activity {
-        let mut activity = Activity { accumulators: 0, positive: vec![0; width], saturated: vec![0; width] };
-        for accumulator in activations.chunks_exact(width) {
-            activity.accumulators += 1;
-            let counts = activity.positive.iter_mut().zip(&mut activity.saturated);
-            for ((positive, saturated), value) in counts.zip(accumulator) {
-                *positive += u64::from(*value > 0.0);
-                *saturated += u64::from(*value >= saturation);
+    /// Adds the activated accumulators of some positions, `width` values for either perspective; values from
+    /// `saturation` on count as saturated. There are fewer than 2³² accumulators.
+    pub fn count<'a>(&mut self, positions: impl Iterator<Item = &'a [f32]>, width: usize, saturation: f32) {
+        let mut counts = [vec![0u32; width], vec![0u32; width]];
+        let [positive, saturated] = &mut counts;
+        for accumulator in positions.flat_map(|sides| sides[..2 * width].chunks_exact(width)) {
+            self.accumulators += 1;
+            for ((positive, saturated), value) in positive.iter_mut().zip(saturated.iter_mut()).zip(accumulator) {
+                *positive += u32::from(*value > 0.0);
+                *saturated += u32::from(*value >= saturation);
             }
         }
-        activity
+        for (sums, more) in [&mut self.positive, &mut self.saturated].into_iter().zip(counts) {
+            sums.resize(width, 0);
+            sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += u64::from(more));
+        }
     }
 
     pub fn add(&mut self, other: &Activity) {
@@ -56,8 +59,13 @@ mod tests {
     fn shares_by_hand() {
         assert_eq!(Activity::default().shares(), None);
         let mut sum = Activity::default();
-        sum.add(&Activity::count(&[0.0, 0.5, 1.0, 0.0, 0.0, 0.25, 1.0, 0.0], 4, 1.0));
-        sum.add(&Activity::count(&[0.0, 0.0, 1.0, 0.0], 4, 1.0));
-        assert_eq!(sum.shares(), Some(NeuronActivity { positive: 5.0 / 12.0, saturated: 0.25, dead: 0.5 }));
+        let padding = 7.0;
+        let rows =
+            [[0.0, 0.5, 1.0, 0.0, 0.0, 0.25, 1.0, 0.0, padding], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, padding]];
+        let mut first = Activity::default();
+        first.count(rows[..1].iter().map(|row| &row[..]), 4, 1.0);
+        sum.add(&first);
+        sum.count(rows[1..].iter().map(|row| &row[..]), 4, 1.0);
+        assert_eq!(sum.shares(), Some(NeuronActivity { positive: 6.0 / 16.0, saturated: 0.25, dead: 0.5 }));
     }
 }

@@ -1,9 +1,8 @@
-//! The dense layers of every bucket, as libtorch tensors.
+//! The dense layers of every bucket, as libtorch tensors: on a device, and in tests of our own ([`super::stack`]).
 
 use tch::{TchError, Tensor};
 
-use super::memory::with_values;
-use crate::net::{Activation, Dense, FloatNet, Scheme, Shape};
+use crate::net::{Activation, FloatNet, Scheme, Shape};
 
 /// The input of the dense layers, sorted by bucket.
 pub struct DenseInput<'a> {
@@ -26,30 +25,6 @@ pub struct DenseLayers<'a> {
 }
 
 impl<'a> DenseLayers<'a> {
-    /// Copies the layers; with `train` they collect gradients.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn new(
-        net: &'a FloatNet,
-        stacks: &[Vec<Dense>],
-        scheme: &Scheme,
-        train: bool,
-    ) -> Result<DenseLayers<'a>, TchError> {
-        let layer = |layer: &Dense| {
-            let weights = Tensor::f_from_slice(&layer.weights)?;
-            let weights = weights.f_view([layer.outputs as i64, layer.inputs as i64])?.set_requires_grad(train);
-            Ok((weights, Tensor::f_from_slice(&layer.biases)?.set_requires_grad(train)))
-        };
-        let stacks = stacks.iter().map(|stack| stack.iter().map(layer).collect());
-        Ok(DenseLayers {
-            shape: &net.shape,
-            stacks: stacks.collect::<Result<_, TchError>>()?,
-            centipawns: scheme.float_centipawns(),
-            scale: scheme.product_scale(),
-        })
-    }
-
     /// Wraps layers that are tensors already: weights and biases, stack by stack.
     #[must_use]
     pub fn from_tensors(net: &'a FloatNet, layers: Vec<(Tensor, Tensor)>, scheme: &Scheme) -> DenseLayers<'a> {
@@ -108,23 +83,6 @@ impl<'a> DenseLayers<'a> {
             }
         }
         skip.map_or_else(|| Ok(values.shallow_clone()), |skip| values.f_add(&skip))
-    }
-
-    /// The gradients, stack by stack, weights before biases; zero for buckets without positions.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn gradients(&self) -> Result<Vec<Vec<f32>>, TchError> {
-        let leaves = self.stacks.iter().flatten().flat_map(|(weights, biases)| [weights, biases]);
-        leaves
-            .map(|leaf| {
-                let gradient = leaf.f_grad()?;
-                match gradient.defined() {
-                    true => with_values(&gradient, <[f32]>::to_vec),
-                    false => Ok(vec![0.0; leaf.numel()]),
-                }
-            })
-            .collect()
     }
 }
 

@@ -1,68 +1,7 @@
-//! The memory of tensors as slices, so that the feature transformer's kernels and libtorch work on the same values.
+//! The memory of tensors as slices; the allocator's settings.
 #![allow(unsafe_code, reason = "the memory of tensors, which libtorch shows as pointers; the allocator's settings")]
 
-use std::ops::{Deref, DerefMut};
-
 use tch::{Device, Kind, TchError, Tensor};
-
-/// A tensor of floats on the CPU with a single handle, as a mutable slice. libtorch allocates it, because its kernels
-/// may sum in an order that depends on the alignment, which would change the last bit.
-#[derive(Debug)]
-pub struct FloatBuffer(Tensor);
-
-impl FloatBuffer {
-    /// # Errors
-    /// When libtorch fails.
-    pub fn zeros(rows: usize, columns: usize) -> Result<FloatBuffer, TchError> {
-        Tensor::f_zeros([rows as i64, columns as i64], (Kind::Float, Device::Cpu)).map(FloatBuffer)
-    }
-
-    /// Makes the tensor read-only, so that it may have other handles.
-    #[must_use]
-    pub fn freeze(self) -> FrozenBuffer {
-        FrozenBuffer(self.0)
-    }
-}
-
-impl Deref for FloatBuffer {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        // SAFETY: `zeros` made a contiguous tensor of floats in the CPU's memory, and no handle of it writes now.
-        unsafe { values_of(&self.0) }
-    }
-}
-
-impl DerefMut for FloatBuffer {
-    fn deref_mut(&mut self) -> &mut [f32] {
-        let count = self.0.numel();
-        if count == 0 {
-            return &mut [];
-        }
-        // SAFETY: as above; the tensor is not empty, so the pointer is not null, and there is no other handle of it.
-        unsafe { std::slice::from_raw_parts_mut(self.0.data_ptr().cast(), count) }
-    }
-}
-
-/// A [`FloatBuffer`] that is only read.
-#[derive(Debug)]
-pub struct FrozenBuffer(Tensor);
-
-impl FrozenBuffer {
-    /// The tensor as a leaf of the autograd graph. Operations on it do not write to its memory.
-    pub fn tensor(&self, train: bool) -> Tensor {
-        self.0.shallow_clone().set_requires_grad(train)
-    }
-}
-
-impl Deref for FrozenBuffer {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        // SAFETY: as for `FloatBuffer`; all handles of the tensor only read.
-        unsafe { values_of(&self.0) }
-    }
-}
 
 /// Makes the allocator keep freed memory. Every step allocates the same megabytes, and the system would spend a tenth
 /// of the step clearing them.

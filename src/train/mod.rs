@@ -41,9 +41,13 @@ mod init;
 #[cfg(feature = "train")]
 mod kept_losses;
 #[cfg(feature = "train")]
+mod lanes;
+#[cfg(feature = "train")]
 mod lookahead;
 #[cfg(feature = "train")]
 mod loss;
+#[cfg(feature = "train")]
+mod matmul;
 #[cfg(feature = "train")]
 mod memory;
 #[cfg(feature = "train")]
@@ -55,9 +59,13 @@ mod row_limits;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
+mod sample_loss;
+#[cfg(feature = "train")]
 mod shard;
 #[cfg(feature = "train")]
 mod sparse;
+#[cfg(feature = "train")]
+mod stack;
 #[cfg(feature = "train")]
 mod start;
 #[cfg(feature = "train")]

@@ -1,7 +1,7 @@
 //! A network in training: steps along the gradient of batches, and losses without a step.
 //!
 //! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators,
-//! runs the dense layers forward and backward in libtorch on one thread and returns the gradients of its accumulators.
+//! runs the dense layers forward and backward on one thread and returns the gradients of its accumulators.
 //! Shards share nothing, and their sums are added in order. Then each row of the feature transformer sums its gradient
 //! and takes its Adam step at once, so that the gradient of the whole table is never stored.
 //!
@@ -17,10 +17,12 @@ use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
 use super::factor::FactoredRows;
 use super::gradient::FtGradients;
+use super::lanes::BackEnd;
 use super::lookahead::{Lookahead, SYNC_PERIOD};
 use super::loss::Loss;
 use super::row_limits::RowLimits;
 use super::shard::{ShardGradients, ShardPass, shards};
+use super::stack::Stack;
 use super::{Optimisation, Optimiser, TrainError, divergence, threads};
 use crate::features::Factors;
 use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
@@ -45,6 +47,7 @@ pub struct Model {
     scheme: Scheme,
     pool: ThreadPool,
     gradients: FtGradients,
+    back_end: BackEnd,
 }
 
 /// Sums over samples.
@@ -120,19 +123,20 @@ impl Model {
             scheme,
             pool,
             gradients,
+            back_end: BackEnd::best(),
         })
     }
 
     /// One step along the gradient of the batches' weighted losses. Returns each batch's losses before the step.
     ///
     /// # Errors
-    /// When libtorch fails, or a loss or gradient is not finite: then no step is taken.
+    /// When a loss or gradient is not finite: then no step is taken.
     pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
         let (row, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
         let positions: usize = batches.iter().map(|weighted| weighted.batch.positions()).sum();
-        let stacks = self.stacks_on_grid();
+        let stacks = stacks_on_grid(&self.net, &self.scheme, self.back_end);
         let sparsity = self.optimisation.sparsity;
-        let pass = ShardPass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
+        let pass = ShardPass::new(&self.net, &stacks, &self.scheme, &self.loss, sparsity);
         let (mut rest, tiles) = self.gradients.prepare(positions, row, features);
         let mut tasks = Vec::new();
         for (number, WeightedBatch { batch, .. }) in batches.iter().enumerate() {
@@ -147,12 +151,12 @@ impl Model {
             let forward_and_backward = || {
                 let shard = tasks.into_par_iter().map(|(number, samples, gradients)| {
                     let WeightedBatch { batch, weight } = &batches[number];
-                    Ok((number, pass.train(batch, *weight, samples, gradients)?))
+                    (number, pass.train(batch, *weight, samples, gradients))
                 });
-                shard.collect::<Result<Vec<(usize, ShardGradients)>, TrainError>>()
+                shard.collect::<Vec<(usize, ShardGradients)>>()
             };
             rayon::join(forward_and_backward, || tiles.fill(&active, row, features)).0
-        })?;
+        });
         let mut sums = vec![Sums::default(); batches.len()];
         shards.iter().for_each(|(number, shard)| sums[*number].add(shard.sums));
         let mut shards = shards.into_iter().map(|(_, shard)| shard);
@@ -179,28 +183,19 @@ impl Model {
     }
 
     /// The losses of a batch, summed and each, without a step; adds the neurons' activity.
-    ///
-    /// # Errors
-    /// When libtorch fails.
-    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
-        let stacks = self.stacks_on_grid();
-        let sparsity = self.optimisation.sparsity;
-        let pass = ShardPass { net: &self.net, stacks: &stacks, scheme: &self.scheme, loss: &self.loss, sparsity };
+    pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> (Sums, SampleLosses) {
+        let stacks = stacks_on_grid(&self.net, &self.scheme, self.back_end);
+        let pass = ShardPass::new(&self.net, &stacks, &self.scheme, &self.loss, self.optimisation.sparsity);
         let shards: Vec<_> = shards(batch).collect();
-        let evaluated: Vec<(Sums, SampleLosses, Activity)> = self.pool.install(|| {
-            shards.into_par_iter().map(|samples| pass.evaluate(batch, samples)).collect::<Result<_, TrainError>>()
-        })?;
+        let evaluated: Vec<(Sums, SampleLosses, Activity)> =
+            self.pool.install(|| shards.into_par_iter().map(|samples| pass.evaluate(batch, samples)).collect());
         let (mut sums, mut each) = (Sums::default(), SampleLosses::default());
         for (shard_sums, shard_each, shard_activity) in evaluated {
             sums.add(shard_sums);
             each.append(shard_each);
             activity.add(&shard_activity);
         }
-        Ok((sums, each))
-    }
-
-    fn stacks_on_grid(&self) -> Vec<Vec<Dense>> {
-        self.net.stacks.iter().map(|stack| on_grid(stack, &self.scheme)).collect()
+        (sums, each)
     }
 
     /// The constants of a step. `length` computes the gradient's length and is called only if long gradients are scaled
@@ -277,6 +272,13 @@ impl Model {
             adam.update(ParameterSlice { parameters, first, second }, gradient, rule.limit as f32);
         }
     }
+}
+
+/// The dense layers of every bucket, rounded to the scheme's grid.
+fn stacks_on_grid<'a>(net: &'a FloatNet, scheme: &Scheme, back_end: BackEnd) -> Vec<Stack<'a>> {
+    let stack =
+        |layers: &Vec<Dense>| Stack::new(&net.shape, &on_grid(layers, scheme), scheme.product_scale(), back_end);
+    net.stacks.iter().map(stack).collect()
 }
 
 /// How an array of the network is updated.

@@ -3,10 +3,9 @@
 //!
 //! libtorch and the libraries below it (MKL, oneDNN, OpenMP) split a sum among as many threads as the environment or
 //! the machine suggests, and another split rounds differently. Their number of threads is a setting of each calling
-//! thread, and new threads do not inherit it. So shards run on threads of our own, each of which sets its number to one
-//! before its first call. Rounding also depends on alignment: libtorch's tensors begin at multiples of 64 bytes, and
-//! kernels read only tensors. (MKL's own reproducible mode, MKL_CBWR, would deny fast kernels to CPUs other than
-//! Intel's.)
+//! thread, and new threads do not inherit it. So each of ours sets its number to one before its first call. Rounding also
+//! depends on alignment: libtorch's tensors begin at multiples of 64 bytes. (MKL's own reproducible mode, MKL_CBWR, would
+//! deny fast kernels to CPUs other than Intel's.)
 
 use std::cell::Cell;
 
@@ -41,11 +40,10 @@ pub fn pool(threads: usize) -> Result<ThreadPool, TrainError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::memory::FloatBuffer;
     use tch::Tensor;
 
-    /// A test of a model with several threads, run as a process whose environment asks libtorch to use four.
-    const TRAINS: &str = "train::model::tests::threads_do_not_change_a_bit";
+    /// A test that trains with libtorch, run as a process whose environment asks it to use four threads.
+    const TRAINS: &str = "train::device::model::tests::steps_are_those_of_the_kernels";
 
     /// With MKL_VERBOSE, MKL reports the number of threads of each call.
     #[test]
@@ -76,7 +74,6 @@ mod tests {
         for rows in 1..40 {
             let numbers = vec![1.0f32; 7 * rows + 1];
             tensors.push(Tensor::f_from_slice(&numbers[1..]).expect("a tensor"));
-            tensors.push(FloatBuffer::zeros(rows, 7).expect("a tensor").freeze().tensor(false));
         }
         for tensor in &tensors {
             assert_eq!(tensor.data_ptr() as usize % 64, 0, "{:?}", tensor.size());

@@ -73,7 +73,7 @@ impl Learner {
     /// See [`Model`].
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> Result<(Sums, SampleLosses), TrainError> {
         match self {
-            Learner::Cpu(model) => model.evaluate(batch, activity),
+            Learner::Cpu(model) => Ok(model.evaluate(batch, activity)),
             Learner::Device(model) => model.evaluate(batch, activity),
         }
     }

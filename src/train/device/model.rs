@@ -181,7 +181,7 @@ impl DeviceModel {
             let shape = &self.model.net.shape;
             let width = shape.activation.outputs(shape.l1);
             let saturation = accumulators::saturation(shape.activation, self.model.scheme());
-            with_values(&activations, |values| activity.add(&Activity::count(values, width, saturation)))?;
+            with_values(&activations, |values| activity.count(values.chunks_exact(2 * width), width, saturation))?;
             Ok((sums, losses.copied()?))
         })
     }

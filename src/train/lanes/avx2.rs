@@ -1,0 +1,68 @@
+//! 256-bit float vectors, in pairs.
+
+use std::arch::x86_64::*;
+
+use super::{Kernel, LANES, Lanes};
+
+/// Proof that the CPU has AVX2 and FMA.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Avx2(());
+
+impl Avx2 {
+    #[must_use]
+    pub fn detect() -> Option<Avx2> {
+        let found = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        found.then_some(Avx2(()))
+    }
+
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,fma")]
+        fn compiled<K: Kernel>(proof: Avx2, kernel: K) -> K::Output {
+            kernel.run::<YmmPair>(proof)
+        }
+        // SAFETY: `detect` is the only constructor, so the CPU has these features.
+        unsafe { compiled(self, kernel) }
+    }
+}
+
+/// Only functions that take an [`Avx2`] create one.
+#[derive(Copy, Clone)]
+pub struct YmmPair(__m256, __m256);
+
+impl Lanes for YmmPair {
+    type Proof = Avx2;
+    const GROUPS: usize = 8;
+
+    #[inline(always)]
+    fn splat(_: Avx2, value: f32) -> YmmPair {
+        // SAFETY: here and below, a proof or a `YmmPair` made with one is passed in, so the CPU has the instructions.
+        let half = unsafe { _mm256_set1_ps(value) };
+        YmmPair(half, half)
+    }
+
+    #[inline(always)]
+    fn load(_: Avx2, from: &[f32; LANES]) -> YmmPair {
+        let start = from.as_ptr();
+        // SAFETY: as above; the array is 64 bytes, and loads need no alignment.
+        unsafe { YmmPair(_mm256_loadu_ps(start), _mm256_loadu_ps(start.add(LANES / 2))) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f32; LANES]) {
+        let start = to.as_mut_ptr();
+        // SAFETY: as above; the array is 64 bytes, and stores need no alignment.
+        unsafe {
+            _mm256_storeu_ps(start, self.0);
+            _mm256_storeu_ps(start.add(LANES / 2), self.1);
+        }
+    }
+
+    #[inline(always)]
+    fn mul_add(self, factor: YmmPair, summand: YmmPair) -> YmmPair {
+        let low = (self.0, factor.0, summand.0);
+        let high = (self.1, factor.1, summand.1);
+        // SAFETY: as above.
+        unsafe { YmmPair(_mm256_fmadd_ps(low.0, low.1, low.2), _mm256_fmadd_ps(high.0, high.1, high.2)) }
+    }
+}

@@ -1,0 +1,99 @@
+//! Sixteen floats at a time, on every CPU with the same bits.
+//!
+//! [`Lanes`] is a group of sixteen floats in as many registers as the CPU needs for them, [`Kernel`] an algorithm
+//! written once over it. Each lane rounds as a plain float does, a multiplication with addition rounds once
+//! (`f32::mul_add`), and a kernel adds in an order that its sizes alone decide. So all back ends return the same bits.
+#![allow(unsafe_code, reason = "vector instructions, and loads and stores through pointers")]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
+pub use portable::Scalar;
+
+/// Floats in a group.
+pub const LANES: usize = 16;
+
+/// The smallest multiple of [`LANES`] that holds `values` floats.
+#[must_use]
+pub const fn padded(values: usize) -> usize {
+    values.next_multiple_of(LANES)
+}
+
+/// [`LANES`] floats. Creating a value needs the proof that the CPU has the instructions.
+pub trait Lanes: Copy {
+    type Proof: Copy;
+    /// How many groups the CPU's registers hold.
+    const GROUPS: usize;
+
+    fn splat(proof: Self::Proof, value: f32) -> Self;
+    fn load(proof: Self::Proof, from: &[f32; LANES]) -> Self;
+    fn store(self, to: &mut [f32; LANES]);
+    /// self · factor + summand, rounded once.
+    fn mul_add(self, factor: Self, summand: Self) -> Self;
+}
+
+/// An algorithm over any lanes. `run` and its callees are `#[inline(always)]` and use no closures, so that a back end
+/// compiles them as one function.
+pub trait Kernel {
+    type Output;
+    fn run<V: Lanes>(self, proof: V::Proof) -> Self::Output;
+}
+
+/// A back end that this CPU supports.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum BackEnd {
+    Scalar(Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl BackEnd {
+    /// The back ends that this CPU supports, slowest first.
+    #[must_use]
+    pub fn available() -> Vec<BackEnd> {
+        let vector = [
+            #[cfg(target_arch = "x86_64")]
+            Avx2::detect().map(BackEnd::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Avx512::detect().map(BackEnd::Avx512),
+        ];
+        std::iter::once(BackEnd::Scalar(Scalar)).chain(vector.into_iter().flatten()).collect()
+    }
+
+    /// The fastest back end of this CPU.
+    #[must_use]
+    pub fn best() -> BackEnd {
+        BackEnd::available().pop().unwrap_or(BackEnd::Scalar(Scalar))
+    }
+
+    #[cfg(test)]
+    pub const fn name(self) -> &'static str {
+        match self {
+            BackEnd::Scalar(_) => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            BackEnd::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            BackEnd::Avx512(_) => "avx512",
+        }
+    }
+
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            BackEnd::Scalar(back_end) => back_end.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            BackEnd::Avx2(back_end) => back_end.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            BackEnd::Avx512(back_end) => back_end.run(kernel),
+        }
+    }
+}

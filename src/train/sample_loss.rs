@@ -1,0 +1,124 @@
+//! The losses `eval` and `pqr` of outputs in memory, with their derivatives. In double precision and without the C
+//! library's functions, whose last bit differs between machines.
+
+use super::batch::Labels;
+use super::loss::Loss;
+use super::model::SampleLosses;
+use super::{EvalLoss, LossForm, PqrLoss};
+
+impl Loss {
+    /// The losses of outputs, [positions] in centipawns. The derivatives of the samples' summed losses with respect to
+    /// the outputs, times `factor`, replace the outputs.
+    #[must_use]
+    pub fn differentiate(&self, out: &mut [f32], labels: Labels<'_>, factor: f64) -> SampleLosses {
+        match labels {
+            Labels::Eval(targets) => {
+                let mut losses = Vec::with_capacity(targets.len());
+                for (out, target) in out.iter_mut().zip(targets) {
+                    let (loss, slope) = eval(&self.eval, f64::from(*out), f64::from(*target));
+                    losses.push(loss as f32);
+                    *out = (slope * factor) as f32;
+                }
+                SampleLosses { losses, preferred: Vec::new() }
+            }
+            Labels::Pqr => {
+                let mut each = SampleLosses::default();
+                for triplet in out.as_chunks_mut::<3>().0 {
+                    each.preferred.push(triplet[2] > triplet[1]);
+                    let (loss, slopes) = pqr(&self.pqr, triplet.map(f64::from));
+                    each.losses.push(loss as f32);
+                    *triplet = slopes.map(|slope| (slope * factor) as f32);
+                }
+                each
+            }
+        }
+    }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-x))
+}
+
+/// log σ(x)
+fn log_sigmoid(x: f64) -> f64 {
+    x.min(0.0) - libm::log1p(libm::exp(-x.abs()))
+}
+
+fn eval(loss: &EvalLoss, out: f64, target: f64) -> (f64, f64) {
+    match loss.form {
+        LossForm::Power => {
+            let expected = sigmoid(out / loss.output_scale);
+            let error = expected - target;
+            // |error|^(power − 1)
+            let rest = libm::pow(error.abs(), loss.power - 1.0);
+            let sign = if error == 0.0 { 0.0 } else { error.signum() };
+            let slope = loss.power * rest * sign * expected * (1.0 - expected) / loss.output_scale;
+            (rest * error.abs(), slope)
+        }
+        LossForm::Epsilon => {
+            let beyond = (out - target).abs() - loss.epsilon;
+            // A comparison that keeps what is not a number.
+            if beyond <= 0.0 { (0.0, 0.0) } else { (beyond, (out - target).signum()) }
+        }
+    }
+}
+
+fn pqr(loss: &PqrLoss, outputs: [f64; 3]) -> (f64, [f64; 3]) {
+    let expected = outputs.map(|out| sigmoid(out / loss.output_scale));
+    let [p, q, r] = expected.map(|expected| 2.0 * expected - 1.0);
+    let value = -log_sigmoid(r - q) - loss.kappa * (log_sigmoid(p + q) + log_sigmoid(-p - q));
+    // (−log σ)′(x) = σ(x) − 1, and κ·(−log σ(x) − log σ(−x))′ = κ·(2σ(x) − 1).
+    let preference = sigmoid(r - q) - 1.0;
+    let equality = loss.kappa * (2.0 * sigmoid(p + q) - 1.0);
+    let slopes = [equality, equality - preference, preference];
+    let squash = |n: usize| 2.0 * expected[n] * (1.0 - expected[n]) / loss.output_scale;
+    (value, std::array::from_fn(|n| slopes[n] * squash(n)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::{Kind, Tensor};
+
+    /// Losses and derivatives are those of the tensor expressions in double precision.
+    #[test]
+    fn derivatives_are_those_of_the_tensor_expressions() {
+        let outputs = [0.0f32, 361.0, -722.0, 5000.0, -40.0, 13.5, 12.0, 0.25, 99.0];
+        let targets = [0.5f32, 0.25, 1.0, 0.0, 0.5, 0.9, 12.5, 0.0, 1.0];
+        let check = |loss: Loss, labels: Labels<'_>| {
+            let leaf = Tensor::from_slice(&outputs).to_kind(Kind::Double).set_requires_grad(true);
+            let theirs = loss.of(&leaf, labels).expect("losses");
+            (theirs.each.sum(Kind::Double) * 3.0).backward();
+            let slopes = Vec::<f64>::try_from(leaf.grad()).expect("doubles");
+            let losses = Vec::<f64>::try_from(theirs.each.detach()).expect("doubles");
+            let mut out = outputs;
+            let ours = loss.differentiate(&mut out, labels, 3.0);
+            assert_eq!(ours.losses.len(), losses.len());
+            for (ours, theirs) in ours.losses.iter().zip(losses).chain(out.iter().zip(slopes)) {
+                assert!((f64::from(*ours) - theirs).abs() <= 1e-6 * theirs.abs() + 1e-12, "{loss:?}: {ours} {theirs}");
+            }
+            if let Some(preferred) = theirs.preferred {
+                assert_eq!(ours.preferred, Vec::<bool>::try_from(preferred).expect("booleans"));
+            }
+        };
+        let pqr = PqrLoss { kappa: 0.7, output_scale: 300.0 };
+        for power in [1.0, 2.0, 2.6] {
+            check(Loss { eval: EvalLoss { power, ..EvalLoss::default() }, pqr }, Labels::Eval(&targets));
+        }
+        let epsilon = EvalLoss { form: LossForm::Epsilon, epsilon: 15.0, ..EvalLoss::default() };
+        check(Loss { eval: epsilon, pqr }, Labels::Eval(&targets));
+        check(Loss { eval: epsilon, pqr }, Labels::Pqr);
+    }
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        let loss = Loss { eval: EvalLoss::default(), pqr: PqrLoss::default() };
+        for form in [LossForm::Power, LossForm::Epsilon] {
+            let loss = Loss { eval: EvalLoss { form, ..loss.eval }, ..loss };
+            for (out, target) in [(f32::NAN, 0.5), (1.0, f32::NAN)] {
+                let losses = loss.differentiate(&mut [out], Labels::Eval(&[target]), 1.0);
+                assert!(losses.losses[0].is_nan(), "{form:?} {out} {target}");
+            }
+        }
+    }
+}
