@@ -38,6 +38,12 @@ impl<T: Pod> AlignedVec<T> {
     }
 }
 
+impl<T> Default for AlignedVec<T> {
+    fn default() -> AlignedVec<T> {
+        AlignedVec { lines: Vec::new(), len: 0, numbers: PhantomData }
+    }
+}
+
 impl<T: Pod> Deref for AlignedVec<T> {
     type Target = [T];
 

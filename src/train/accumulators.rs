@@ -1,19 +1,35 @@
 //! The feature transformer's accumulators: their sums, activations and gradients.
 
 use super::batch::ActiveFeatures;
-use super::lanes::{Kernel, Lanes};
-use super::sparse::add_rows;
-use crate::net::{Activation, FloatNet, Scheme, Shape};
+use super::lanes::{Kernel, Lanes, padded};
+use super::sparse::{Start, add_rows};
+use crate::net::{Activation, Scheme, Shape};
 
-/// Computes both accumulators of consecutive positions, the first of which has number `first`: out is [positions, 2,
-/// row], side to move first.
-pub fn sum_rows(net: &FloatNet, features: [ActiveFeatures<'_>; 2], first: usize, out: &mut [f32]) {
-    let (l1, row) = (net.shape.l1, net.shape.row_len());
-    for (sides, position) in out.chunks_exact_mut(2 * row).zip(first..) {
-        for (accumulator, side) in sides.chunks_exact_mut(row).zip(features) {
-            accumulator[..l1].copy_from_slice(&net.ft_biases);
-            accumulator[l1..].fill(0.0);
-            add_rows(accumulator, &net.ft_weights, side.of(position));
+/// Computes both accumulators of some positions.
+pub struct Accumulate<'a> {
+    /// [features, stride]
+    pub rows: &'a [f32],
+    /// [stride]
+    pub biases: &'a [f32],
+    /// The side to move's, then the other's.
+    pub active: [ActiveFeatures<'a>; 2],
+    /// Indices into the batch.
+    pub positions: &'a [u32],
+    /// [positions, 2, stride], side to move first.
+    pub out: &'a mut [f32],
+}
+
+impl Kernel for Accumulate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, proof: V::Proof) {
+        let stride = self.biases.len();
+        for (position, sides) in self.positions.iter().zip(self.out.chunks_exact_mut(2 * stride)) {
+            let (own, other) = sides.split_at_mut(stride);
+            let [of_own, of_other] = [&self.active[0], &self.active[1]].map(|active| active.of(*position as usize));
+            add_rows::<V, i32>(proof, Start::From(self.biases), own, self.rows, of_own);
+            add_rows::<V, i32>(proof, Start::From(self.biases), other, self.rows, of_other);
         }
     }
 }
@@ -25,8 +41,8 @@ pub struct Neurons {
     /// [`Scheme::accumulator_product_scale`]
     scale: f32,
     l1: usize,
-    /// Columns of a row: the neurons, then PSQT values.
-    row: usize,
+    /// Length of an accumulator: the neurons, then PSQT values, then padding.
+    stride: usize,
     /// Number of activations per accumulator.
     pub width: usize,
 }
@@ -35,14 +51,20 @@ impl Neurons {
     #[must_use]
     pub fn new(shape: &Shape, scheme: &Scheme) -> Neurons {
         let (activation, scale) = (shape.activation, scheme.accumulator_product_scale() as f32);
-        Neurons { activation, scale, l1: shape.l1, row: shape.row_len(), width: activation.outputs(shape.l1) }
+        Neurons {
+            activation,
+            scale,
+            l1: shape.l1,
+            stride: padded(shape.row_len()),
+            width: activation.outputs(shape.l1),
+        }
     }
 }
 
 /// Activates the accumulators of some positions.
 pub struct Activate<'a> {
     pub neurons: Neurons,
-    /// [all positions, 2, row]
+    /// [all positions, 2, stride of an accumulator]
     pub accumulators: &'a [f32],
     /// Indices into `accumulators`.
     pub positions: &'a [u32],
@@ -56,7 +78,7 @@ impl Kernel for Activate<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self, _: V::Proof) {
-        let Neurons { activation, scale, l1, row, width } = self.neurons;
+        let Neurons { activation, scale, l1, stride: row, width } = self.neurons;
         for (position, out) in self.positions.iter().zip(self.out.chunks_exact_mut(self.stride)) {
             let sides = &self.accumulators[*position as usize * 2 * row..][..2 * row];
             for (sums, out) in sides.chunks_exact(row).zip(out.chunks_exact_mut(width)) {
@@ -69,7 +91,7 @@ impl Kernel for Activate<'_> {
 /// Replaces the accumulators of some positions by their gradients.
 pub struct Differentiate<'a> {
     pub neurons: Neurons,
-    /// [all positions, 2, row]
+    /// [all positions, 2, stride of an accumulator]
     pub accumulators: &'a mut [f32],
     /// Indices into `accumulators`.
     pub positions: &'a [u32],
@@ -87,7 +109,7 @@ impl Kernel for Differentiate<'_> {
 
     #[inline(always)]
     fn run<V: Lanes>(self, _: V::Proof) {
-        let Neurons { activation, scale, l1, row, width } = self.neurons;
+        let Neurons { activation, scale, l1, stride: row, width } = self.neurons;
         for (index, position) in self.positions.iter().enumerate() {
             let sides = &mut self.accumulators[*position as usize * 2 * row..][..2 * row];
             let gradients = &self.gradients[index * self.stride..][..2 * width];

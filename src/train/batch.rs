@@ -1,7 +1,5 @@
 //! A batch of samples as the trainer reads it: the active features of both perspectives, and the labels.
 
-use std::ops::Range;
-
 use crate::train::EvalLoss;
 
 /// The active features of a batch's positions from one perspective, position after position (CSR).
@@ -61,12 +59,12 @@ pub enum Labels<'a> {
     Pqr,
 }
 
-impl<'a> Labels<'a> {
-    /// The labels of some samples.
+impl Labels<'_> {
+    /// Labels of the same kind with other targets, if there are any.
     #[must_use]
-    pub fn slice(self, samples: Range<usize>) -> Labels<'a> {
+    pub const fn with(self, targets: &[f32]) -> Labels<'_> {
         match self {
-            Labels::Eval(targets) => Labels::Eval(&targets[samples]),
+            Labels::Eval(_) => Labels::Eval(targets),
             Labels::Pqr => Labels::Pqr,
         }
     }

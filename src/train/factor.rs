@@ -6,8 +6,10 @@ use rayon::prelude::*;
 
 use super::adam::{Adam, ParameterSlice};
 use super::gradient::FtGradients;
+use super::lanes::{BackEnd, padded};
 use super::row_limits::RowLimits;
-use super::sparse::add_rows;
+use super::rows::Rows;
+use super::sparse::AddRows;
 use crate::features::Factors;
 
 /// Rows per task.
@@ -61,43 +63,46 @@ impl FactoredRows {
         &self.factors
     }
 
-    /// One step of all rows. `merged` are the network's rows, `first` and `second` the moments of the features' own
-    /// rows and `gradients` the summed gradients of the rows. Runs on the current thread pool.
+    /// One step of all rows. `merged` are the network's rows, without padding and as the kernels read them; `first` and
+    /// `second` are the moments of the features' own rows and `gradients` the summed gradients of the rows. Runs on the
+    /// current thread pool.
     pub fn update(
         &mut self,
         adam: Adam,
-        merged: &mut [f32],
+        (merged, padded_rows): (&mut [f32], &mut Rows),
         [first, second]: [&mut [f32]; 2],
         gradients: &FtGradients,
         limits: RowLimits,
     ) {
+        let back_end = gradients.back_end();
         let FactoredRows { factors, width, starts, features, own, virtual_rows, first_moments, second_moments } = self;
-        let (width, task) = (*width, *width * TASK_ROWS);
-        let in_batch = |feature: u32| gradients.has(feature as usize);
-        let gradients = gradients.rows();
+        let (width, task, stride) = (*width, *width * TASK_ROWS, padded_rows.stride());
         let moments = first_moments.par_chunks_mut(width).zip(second_moments.par_chunks_mut(width));
         virtual_rows.par_chunks_mut(width).zip(moments).enumerate().for_each_init(
-            || (vec![0.0; width], Vec::new()),
+            || (vec![0.0; padded(width)], Vec::new()),
             |(gradient, selected), (input, (parameters, (first, second)))| {
                 let features = &features[starts[input] as usize..starts[input + 1] as usize];
                 selected.clear();
-                selected.extend(features.iter().copied().filter(|&feature| in_batch(feature)));
+                selected.extend(features.iter().copied().filter(|&feature| gradients.has(feature as usize)));
                 gradient.fill(0.0);
-                add_rows(gradient, gradients, selected);
-                adam.update(ParameterSlice { parameters, first, second }, gradient, limits.all);
+                back_end.run(AddRows { out: gradient, rows: gradients.rows(), selected });
+                adam.update(ParameterSlice { parameters, first, second }, &gradient[..width], limits.all);
             },
         );
         let (virtual_rows, zeros) = (&virtual_rows[..], vec![0.0; width]);
         let moments = first.par_chunks_mut(task).zip(second.par_chunks_mut(task));
-        let tasks = own.par_chunks_mut(task).zip(merged.par_chunks_mut(task)).zip(moments).enumerate();
-        tasks.for_each(|(number, ((own, merged), (first, second)))| {
+        let merged = merged.par_chunks_mut(task).zip(padded_rows.values_mut().par_chunks_mut(stride * TASK_ROWS));
+        let tasks = own.par_chunks_mut(task).zip(merged).zip(moments).enumerate();
+        tasks.for_each(|(number, ((own, (merged, padded_rows)), (first, second)))| {
             let moments = first.chunks_mut(width).zip(second.chunks_mut(width));
-            let rows = own.chunks_mut(width).zip(merged.chunks_mut(width)).zip(moments);
-            for (row, ((parameters, merged), (first, second))) in rows.enumerate() {
+            let merged = merged.chunks_mut(width).zip(padded_rows.chunks_mut(stride));
+            let rows = own.chunks_mut(width).zip(merged).zip(moments);
+            for (row, ((parameters, (merged, padded_row)), (first, second))) in rows.enumerate() {
                 let feature = number * TASK_ROWS + row;
-                let gradient = if in_batch(feature as u32) { &gradients[feature * width..][..width] } else { &zeros };
+                let gradient = gradients.row(feature).unwrap_or(&zeros);
                 adam.update(ParameterSlice { parameters, first, second }, gradient, limits.all);
-                merge_row(merged, parameters, virtual_rows, (factors, feature), limits);
+                merge_row(back_end, merged, parameters, virtual_rows, (factors, feature), limits);
+                padded_row[..width].copy_from_slice(merged);
             }
         });
     }
@@ -106,12 +111,13 @@ impl FactoredRows {
     pub fn merge(&self, merged: &mut [f32], limits: RowLimits) {
         let rows = merged.par_chunks_mut(self.width).zip(self.own.par_chunks(self.width)).enumerate();
         rows.for_each(|(feature, (merged, own))| {
-            merge_row(merged, own, &self.virtual_rows, (&self.factors, feature), limits);
+            merge_row(BackEnd::best(), merged, own, &self.virtual_rows, (&self.factors, feature), limits);
         });
     }
 }
 
 fn merge_row(
+    back_end: BackEnd,
     merged: &mut [f32],
     own: &[f32],
     virtual_rows: &[f32],
@@ -119,7 +125,7 @@ fn merge_row(
     limits: RowLimits,
 ) {
     merged.copy_from_slice(own);
-    add_rows(merged, virtual_rows, factors.inputs(feature as u32));
+    back_end.run(AddRows { out: merged, rows: virtual_rows, selected: factors.inputs(feature as u32) });
     merged.iter_mut().for_each(|weight| *weight = weight.clamp(-limits.all, limits.all));
     limits.clamp_narrow(feature, merged);
 }

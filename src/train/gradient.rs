@@ -1,125 +1,234 @@
 //! The gradient of the feature transformer's rows: for each feature, the sum of the gradients of the accumulators in
 //! which it was active.
 //!
-//! Each feature adds them in the order of the batch, so that no sum depends on the number of threads. If all rows fit
-//! into a cache, the batch is processed tile by tile, so that a tile's accumulators stay in cache too; the sums are the
-//! same to the bit.
+//! No sum depends on the number of threads. If all rows fit into a cache, each shard of a batch sums its own while the
+//! gradients of its accumulators are still in the cache, and the shards' sums are added in order. Otherwise the gradients
+//! of all accumulators are kept; then each feature adds its own in the order of the shards, tile by tile, so that a tile
+//! stays in the cache.
 
 use rayon::prelude::*;
 
 use super::batch::ActiveFeatures;
-use super::sparse::{TransposedBatch, add_rows};
+use super::lanes::{BackEnd, Kernel, Lanes, padded};
+use super::rows::Rows;
+use super::sparse::{Start, TransposedBatch, add_rows};
+use crate::engine::HugePageTable;
 
-/// A batch is processed in tiles if all rows together take at most this many bytes.
-const CACHED_ROWS: usize = 4 << 20;
-/// Bytes of accumulator gradients in a tile.
-const TILE: usize = 512 << 10;
+/// Shards sum rows if all rows together take at most this many bytes.
+const CACHED_ROWS: usize = 2 << 20;
+/// Bytes of accumulators in a tile. The value affects no result.
+const TILE: usize = 1 << 20;
+
+/// The sums of some features' gradients.
+pub struct RowSums {
+    rows: Rows,
+    /// By feature: whether its row holds a sum.
+    summed: Vec<bool>,
+}
+
+impl RowSums {
+    fn new(features: usize, width: usize) -> RowSums {
+        RowSums { rows: Rows::zeroed(features, width), summed: vec![false; features] }
+    }
+
+    fn clear(&mut self) {
+        self.summed.fill(false);
+    }
+
+    /// Adds the accumulators of a tile, [accumulators, stride], to the rows of their features.
+    pub fn add(&mut self, back_end: BackEnd, accumulators: &[f32], tile: &TransposedBatch) {
+        let stride = self.rows.stride();
+        let (rows, summed) = (self.rows.values_mut(), &mut self.summed[..]);
+        back_end.run(AddTile { accumulators, tile, first: 0, rows, summed, stride });
+    }
+
+    /// The sum of a feature that was active.
+    fn of(&self, feature: usize) -> Option<&[f32]> {
+        self.summed[feature].then(|| self.rows.row(feature))
+    }
+}
+
+/// Adds a tile's accumulators to the rows of consecutive features.
+struct AddTile<'a> {
+    accumulators: &'a [f32],
+    tile: &'a TransposedBatch,
+    first: usize,
+    rows: &'a mut [f32],
+    summed: &'a mut [bool],
+    stride: usize,
+}
+
+impl Kernel for AddTile<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, proof: V::Proof) {
+        let rows = self.rows.chunks_exact_mut(self.stride).zip(self.summed);
+        for (feature, (row, summed)) in (self.first..).zip(rows) {
+            let active = self.tile.of(feature);
+            if !active.is_empty() {
+                let start = if *summed { Start::Out } else { Start::Zeros };
+                add_rows::<V, u32>(proof, start, row, self.accumulators, active);
+                *summed = true;
+            }
+        }
+    }
+}
+
+/// Where a shard leaves its gradients.
+pub enum ShardOutput<'a> {
+    /// The gradients of its accumulators: [positions, 2, stride].
+    Accumulators(&'a mut [f32]),
+    /// Their sums by feature.
+    Rows(&'a mut RowSums),
+}
 
 /// The gradients of one step.
-#[derive(Debug, Default)]
 pub struct FtGradients {
-    row: usize,
+    back_end: BackEnd,
+    width: usize,
     features: usize,
-    /// The gradients of the accumulators: [positions, 2, row].
-    pub accumulators: Vec<f32>,
+    /// The gradients of all accumulators: [positions, 2, stride]. Empty if shards sum rows.
+    accumulators: HugePageTable<f32>,
     tiles: Tiles,
-    /// [features, row]. Empty until [`FtGradients::sum_rows`].
-    rows: Vec<f32>,
+    /// The sums of each shard; after [`FtGradients::sum_rows`] the first are those of all.
+    sums: Vec<RowSums>,
+    /// Shards of this step.
+    shards: usize,
 }
 
 /// The accumulators in which each feature is active, tile by tile.
 #[derive(Debug, Default)]
 pub struct Tiles(Vec<TransposedBatch>);
 
+/// A position: the number of its batch and its index there.
+pub type BatchPosition = (u32, u32);
+
 impl Tiles {
-    /// Fills the tiles with the active features of some batches, whose positions are numbered consecutively.
-    pub fn fill(&mut self, batches: &[[ActiveFeatures<'_>; 2]], row: usize, features: usize) {
-        let positions: Vec<(u32, u32)> = batches
-            .iter()
-            .zip(0..)
-            .flat_map(|(active, batch)| (0..active[0].positions() as u32).map(move |index| (batch, index)))
-            .collect();
-        let cached = features * row * size_of::<f32>() <= CACHED_ROWS;
-        let tile = if cached { TILE / (2 * row * size_of::<f32>()) } else { positions.len() };
-        let tiles: Vec<&[(u32, u32)]> = positions.chunks(tile.max(1)).collect();
+    /// Transposes the active features of the positions of some batches, on the current thread pool.
+    pub fn fill(
+        &mut self,
+        batches: &[[ActiveFeatures<'_>; 2]],
+        positions: &[BatchPosition],
+        width: usize,
+        features: usize,
+    ) {
+        let positions_per_tile = (TILE / (2 * padded(width) * size_of::<f32>())).max(1);
+        let tiles: Vec<&[BatchPosition]> = positions.chunks(positions_per_tile).collect();
         self.0.resize_with(tiles.len(), TransposedBatch::default);
-        let mut start = 0;
-        let work = tiles.into_iter().zip(&mut self.0).map(|(positions, transposed)| {
-            let first = start;
-            start += positions.len();
-            (first, positions, transposed)
-        });
-        work.collect::<Vec<_>>().into_par_iter().for_each(|(first, positions, transposed)| {
+        tiles.into_par_iter().zip(&mut self.0).enumerate().for_each(|(number, (positions, transposed))| {
             let active =
                 positions.iter().map(|(batch, index)| batches[*batch as usize].map(|side| side.of(*index as usize)));
-            transposed.fill(active, first, features);
+            transposed.fill(active, number * positions_per_tile, features);
         });
     }
 }
 
 impl FtGradients {
-    /// Makes room for a number of positions. Returns the accumulators' gradients, to be written, and the tiles, to be
-    /// filled.
-    pub fn prepare(&mut self, positions: usize, row: usize, features: usize) -> (&mut [f32], &mut Tiles) {
-        (self.row, self.features) = (row, features);
-        self.accumulators.resize(positions * 2 * row, 0.0);
-        (&mut self.accumulators, &mut self.tiles)
+    #[must_use]
+    pub fn new(features: usize, width: usize, back_end: BackEnd) -> FtGradients {
+        let (accumulators, tiles, sums) = (HugePageTable::zeroed(0), Tiles::default(), Vec::new());
+        FtGradients { back_end, width, features, accumulators, tiles, sums, shards: 0 }
     }
 
-    /// Whether a feature is active in the batch.
     #[must_use]
-    pub fn has(&self, feature: usize) -> bool {
-        self.tiles.0.iter().any(|tile| !tile.of(feature).is_empty())
+    pub const fn back_end(&self) -> BackEnd {
+        self.back_end
     }
 
-    /// Whether [`FtGradients::sum_rows`] must be called before [`FtGradients::row`], which otherwise sums a row itself.
+    /// Whether shards sum rows, rather than leave the gradients of their accumulators.
     #[must_use]
-    pub fn is_tiled(&self) -> bool {
-        self.tiles.0.len() > 1
+    pub const fn shards_sum_rows(&self) -> bool {
+        self.features * padded(self.width) * size_of::<f32>() <= CACHED_ROWS
+    }
+
+    /// Makes room for shards of the given numbers of positions. Returns where each shard leaves its gradients, and the
+    /// tiles, which [`FtGradients::sum_rows`] needs if shards leave those of accumulators.
+    pub fn prepare(&mut self, shards: &[usize]) -> (Vec<ShardOutput<'_>>, &mut Tiles) {
+        self.shards = shards.len();
+        if self.shards_sum_rows() {
+            while self.sums.len() < shards.len() {
+                self.sums.push(RowSums::new(self.features, self.width));
+            }
+            let sums = self.sums[..shards.len()].iter_mut();
+            let outputs = sums.map(|sums| {
+                sums.clear();
+                ShardOutput::Rows(sums)
+            });
+            return (outputs.collect(), &mut self.tiles);
+        }
+        let per_position = 2 * padded(self.width);
+        let values = shards.iter().sum::<usize>() * per_position;
+        if self.accumulators.len() < values {
+            self.accumulators = HugePageTable::zeroed(values);
+        }
+        let mut rest = &mut self.accumulators[..];
+        let outputs = shards.iter().map(|positions| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(positions * per_position);
+            rest = others;
+            ShardOutput::Accumulators(own)
+        });
+        (outputs.collect(), &mut self.tiles)
     }
 
     /// Sums the rows of all features, on the current thread pool.
     pub fn sum_rows(&mut self) {
-        let FtGradients { row, features, accumulators, tiles, rows } = self;
-        rows.resize(*features * *row, 0.0);
-        let mut rest = &mut rows[..];
-        let mut work = Vec::new();
-        for (first, end) in balanced_ranges(tiles, *features, rayon::current_num_threads()) {
-            let (own, others) = rest.split_at_mut((end - first) * *row);
-            rest = others;
-            work.push((first, own));
-        }
-        work.into_par_iter().for_each(|(first, rows)| {
-            for (number, tile) in tiles.0.iter().enumerate() {
-                for (feature, sum) in (first..).zip(rows.chunks_exact_mut(*row)) {
-                    let active = tile.of(feature);
-                    if number == 0 {
-                        sum.fill(0.0);
-                    }
-                    if !active.is_empty() {
-                        add_rows(sum, accumulators, active);
-                    }
+        if self.shards_sum_rows() { self.add_shards() } else { self.add_tiles() }
+    }
+
+    fn add_shards(&mut self) {
+        let Some((all, shards)) = self.sums[..self.shards].split_first_mut() else { return };
+        let (stride, shards) = (all.rows.stride(), &*shards);
+        let rows = all.rows.values_mut().par_chunks_exact_mut(stride).zip(&mut all.summed);
+        rows.enumerate().for_each(|(feature, (sum, summed))| {
+            for more in shards.iter().filter_map(|shard| shard.of(feature)) {
+                if !std::mem::replace(summed, true) {
+                    sum.fill(0.0);
                 }
+                sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
             }
         });
     }
 
-    /// The result of [`FtGradients::sum_rows`]: [features, row].
-    #[must_use]
-    pub fn rows(&self) -> &[f32] {
-        &self.rows
+    fn add_tiles(&mut self) {
+        let FtGradients { back_end, width, features, accumulators, tiles, sums, .. } = self;
+        if sums.is_empty() {
+            sums.push(RowSums::new(*features, *width));
+        }
+        sums[0].clear();
+        let stride = sums[0].rows.stride();
+        let RowSums { rows, summed } = &mut sums[0];
+        let (mut rows, mut summed) = (rows.values_mut(), &mut summed[..]);
+        let mut work = Vec::new();
+        for (first, end) in balanced_ranges(tiles, *features, rayon::current_num_threads()) {
+            let (own, others) = rows.split_at_mut((end - first) * stride);
+            let (own_summed, others_summed) = summed.split_at_mut(end - first);
+            (rows, summed) = (others, others_summed);
+            work.push((first, own, own_summed));
+        }
+        work.into_par_iter().for_each(|(first, rows, summed)| {
+            for tile in &tiles.0 {
+                back_end.run(AddTile { accumulators, tile, first, rows, summed, stride });
+            }
+        });
     }
 
-    /// A feature's gradient: summed already, or summed now in `scratch`, which has a row's length.
-    pub fn row<'a>(&'a self, feature: usize, scratch: &'a mut [f32]) -> &'a [f32] {
-        if self.is_tiled() {
-            return &self.rows[feature * self.row..][..self.row];
-        }
-        scratch.fill(0.0);
-        if let Some(tile) = self.tiles.0.first() {
-            add_rows(scratch, &self.accumulators, tile.of(feature));
-        }
-        scratch
+    /// Whether a feature was active; after [`FtGradients::sum_rows`].
+    #[must_use]
+    pub fn has(&self, feature: usize) -> bool {
+        self.sums.first().is_some_and(|sums| sums.summed[feature])
+    }
+
+    /// A feature's gradient, if it was active; after [`FtGradients::sum_rows`].
+    #[must_use]
+    pub fn row(&self, feature: usize) -> Option<&[f32]> {
+        self.sums.first()?.of(feature)
+    }
+
+    /// All rows, [features, stride], of which those of inactive features are undefined; after [`FtGradients::sum_rows`].
+    #[must_use]
+    pub fn rows(&self) -> &[f32] {
+        self.sums.first().map_or(&[], |sums| sums.rows.values())
     }
 }
 
@@ -146,10 +255,10 @@ mod tests {
     use crate::units::Seed;
     use rand::RngExt;
 
-    /// With and without tiles, on any number of threads, the sums equal those of a plain loop to the bit.
+    /// By shards and by tiles, on any number of threads: the sums of plain loops to the bit.
     #[test]
-    fn rows_are_summed_in_the_order_of_the_batch() {
-        let check = |features: usize, row: usize, positions: usize, tiled: bool| {
+    fn rows_are_summed_in_the_order_of_the_positions() {
+        let check = |features: usize, width: usize, positions: usize, by_shards: bool| {
             let mut rng = Seed(2).stream("gradients", positions as u64);
             let mut side = || {
                 let mut offsets = vec![0];
@@ -164,38 +273,62 @@ mod tests {
             let active =
                 sides.each_ref().map(|(offsets, indices)| ActiveFeatures::new(offsets, indices, features as u32));
             let active = active.map(|side| side.expect("features"));
-            let values: Vec<f32> = (0..2 * positions * 2 * row).map(|_| rng.random_range(-1.0..1.0)).collect();
-            let mut expected = vec![0.0f32; features * row];
-            // The same batch twice; the second's positions follow the first's.
-            for position in 0..2 * positions {
+            let stride = padded(width);
+            let values: Vec<f32> = (0..2 * positions * 2 * stride).map(|_| rng.random_range(-1.0..1.0)).collect();
+            // The same batch twice, the second time backwards; each is a shard.
+            let forward = (0..positions as u32).map(|index| (0, index));
+            let order: Vec<BatchPosition> = forward.clone().chain(forward.rev().map(|(_, index)| (1, index))).collect();
+            let mut expected = vec![[0.0f32; 2]; features * stride];
+            for (number, (shard, position)) in order.iter().enumerate() {
                 for side in 0..2 {
-                    for feature in active[side].of(position % positions) {
-                        let sum = expected[*feature as usize * row..][..row].iter_mut();
-                        let value = &values[(2 * position + side) * row..][..row];
-                        sum.zip(value).for_each(|(sum, value)| *sum += value);
+                    for feature in active[side].of(*position as usize) {
+                        let sum = expected[*feature as usize * stride..][..width].iter_mut();
+                        let value = &values[(2 * number + side) * stride..][..width];
+                        let shard = if by_shards { *shard as usize } else { 0 };
+                        sum.zip(value).for_each(|(sums, value)| sums[shard] += value);
                     }
                 }
             }
-            for threads in [1, 3] {
+            let expected: Vec<f32> = expected.into_iter().map(|[first, second]| first + second).collect();
+            for (threads, back_end) in
+                [1, 3].into_iter().flat_map(|n| BackEnd::available().into_iter().map(move |b| (n, b)))
+            {
                 let pool = crate::train::threads::pool(threads).expect("threads");
-                pool.install(|| {
-                    let mut gradients = FtGradients::default();
-                    let (accumulators, tiles) = gradients.prepare(2 * positions, row, features);
-                    accumulators.copy_from_slice(&values);
-                    tiles.fill(&[active, active], row, features);
-                    assert_eq!(gradients.is_tiled(), tiled);
-                    gradients.sum_rows();
-                    assert!(gradients.rows() == expected, "{features} × {row}, {threads} threads");
-                    let mut scratch = vec![9.0; row];
-                    for feature in 0..features {
-                        assert!(gradients.row(feature, &mut scratch) == &expected[feature * row..][..row]);
-                        assert_eq!(gradients.has(feature), expected[feature * row] != 0.0, "feature {feature}");
+                let mut gradients = FtGradients::new(features, width, back_end);
+                assert_eq!(gradients.shards_sum_rows(), by_shards);
+                // Twice, so that memory is used again.
+                for _ in 0..2 {
+                    let (outputs, tiles) = gradients.prepare(&[positions, positions]);
+                    let shards = outputs.into_iter().zip(values.chunks_exact(values.len() / 2));
+                    for ((output, values), order) in shards.zip(order.chunks_exact(positions)) {
+                        match output {
+                            ShardOutput::Accumulators(out) => out.copy_from_slice(values),
+                            ShardOutput::Rows(sums) => {
+                                let mut tile = TransposedBatch::default();
+                                let each = order.iter().map(|(_, index)| active.map(|side| side.of(*index as usize)));
+                                tile.fill(each, 0, features);
+                                sums.add(back_end, values, &tile);
+                            }
+                        }
                     }
-                });
+                    pool.install(|| tiles.fill(&[active, active], &order, width, features));
+                    pool.install(|| gradients.sum_rows());
+                    for (feature, expected) in expected.chunks_exact(stride).enumerate() {
+                        let row = gradients.row(feature);
+                        assert_eq!(row.is_some(), gradients.has(feature));
+                        assert_eq!(row.is_some(), expected[0] != 0.0, "{features} × {width}, feature {feature}");
+                        assert!(
+                            row.is_none_or(|row| row == &expected[..width]),
+                            "{features} × {width}, {threads} threads"
+                        );
+                        assert!(row.is_none_or(|row| row == &gradients.rows()[feature * stride..][..width]));
+                    }
+                }
             }
         };
         check(60, 72, 1000, true);
-        check(60, 8, 50, false);
+        check(60, 8, 50, true);
         check(70_000, 16, 90, false);
+        check(600, 1000, 300, false);
     }
 }

@@ -55,7 +55,11 @@ mod model;
 #[cfg(feature = "train")]
 mod objective;
 #[cfg(feature = "train")]
+mod order;
+#[cfg(feature = "train")]
 mod row_limits;
+#[cfg(feature = "train")]
+mod rows;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]

@@ -1,12 +1,13 @@
 //! A network in training: steps along the gradient of batches, and losses without a step.
 //!
 //! A batch is cut into shards of a fixed number of positions ([`super::shard`]). Each shard computes its accumulators,
-//! runs the dense layers forward and backward on one thread and returns the gradients of its accumulators.
-//! Shards share nothing, and their sums are added in order. Then each row of the feature transformer sums its gradient
-//! and takes its Adam step at once, so that the gradient of the whole table is never stored.
+//! runs the dense layers forward and backward on one thread and returns its gradients. Shards share nothing, and their
+//! sums are added in order ([`super::gradient`]). Then each row of the feature transformer takes its Adam step.
 //!
 //! Forward, dense weights are rounded to the scheme's grid; the gradient with respect to the rounded weight moves the
 //! unrounded one (straight-through estimator: Bengio et al. 2013). So quantisation costs little even on a coarse grid.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -16,23 +17,25 @@ use super::activity::Activity;
 use super::adam::{Adam, ParameterSlice};
 use super::batch::Batch;
 use super::factor::FactoredRows;
-use super::gradient::FtGradients;
+use super::gradient::{BatchPosition, FtGradients};
 use super::lanes::BackEnd;
 use super::lookahead::{Lookahead, SYNC_PERIOD};
 use super::loss::Loss;
+use super::order::{ContextBlock, sample_order};
 use super::row_limits::RowLimits;
-use super::shard::{ShardGradients, ShardPass, shards};
-use super::stack::Stack;
+use super::rows::Rows;
+use super::shard::{ShardGradients, ShardPass, Workspace, samples_per_shard};
 use super::{Optimisation, Optimiser, TrainError, divergence, threads};
 use crate::features::Factors;
-use crate::net::{Dense, FloatNet, Scheme, Shape, on_grid};
+use crate::net::{FloatNet, Scheme, Shape};
 
 /// Rows of the feature transformer that one task updates.
 const TASK_ROWS: usize = 8;
 
 /// A network with its optimiser's state.
 pub struct Model {
-    /// With factors merged into the feature transformer.
+    /// With factors merged into the feature transformer. After the first step or evaluation, only steps may change its
+    /// rows.
     pub net: FloatNet,
     pub factored: Option<FactoredRows>,
     /// Adam's first and second moments.
@@ -47,6 +50,12 @@ pub struct Model {
     scheme: Scheme,
     pool: ThreadPool,
     gradients: FtGradients,
+    /// The network's rows as the kernels read them; empty before the first step or evaluation.
+    rows: OnceLock<Rows>,
+    /// By which samples are sorted.
+    context_block: Option<ContextBlock>,
+    /// One for each thread that is at work.
+    workspaces: Mutex<Vec<Workspace>>,
     back_end: BackEnd,
 }
 
@@ -110,7 +119,8 @@ impl Model {
         let (first_moments, second_moments, scheme) = (zeros(), zeros(), scheme.clone());
         let factored = factors.map(|factors| FactoredRows::new(factors, &net.ft_weights, net.shape.row_len()));
         let lookahead = (optimisation.optimiser == Optimiser::Ranger).then(|| Lookahead::new(&net, factored.as_ref()));
-        let gradients = FtGradients::default();
+        let back_end = BackEnd::best();
+        let gradients = FtGradients::new(net.shape.features as usize, net.shape.row_len(), back_end);
         Ok(Model {
             net,
             factored,
@@ -123,8 +133,17 @@ impl Model {
             scheme,
             pool,
             gradients,
-            back_end: BackEnd::best(),
+            rows: OnceLock::new(),
+            context_block: None,
+            workspaces: Mutex::default(),
+            back_end,
         })
+    }
+
+    /// Lets steps visit samples of equal contexts together, which is faster if rows do not fit into a cache.
+    #[must_use]
+    pub fn sorted_by(self, context_block: Option<ContextBlock>) -> Model {
+        Model { context_block: context_block.filter(|_| !self.gradients.shards_sum_rows()), ..self }
     }
 
     /// One step along the gradient of the batches' weighted losses. Returns each batch's losses before the step.
@@ -132,31 +151,42 @@ impl Model {
     /// # Errors
     /// When a loss or gradient is not finite: then no step is taken.
     pub fn train(&mut self, batches: &[WeightedBatch<'_>], learning_rate: f64) -> Result<Vec<Sums>, TrainError> {
-        let (row, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
-        let positions: usize = batches.iter().map(|weighted| weighted.batch.positions()).sum();
-        let stacks = stacks_on_grid(&self.net, &self.scheme, self.back_end);
-        let sparsity = self.optimisation.sparsity;
-        let pass = ShardPass::new(&self.net, &stacks, &self.scheme, &self.loss, sparsity);
-        let (mut rest, tiles) = self.gradients.prepare(positions, row, features);
-        let mut tasks = Vec::new();
-        for (number, WeightedBatch { batch, .. }) in batches.iter().enumerate() {
-            for samples in shards(batch) {
-                let (own, others) = rest.split_at_mut(samples.len() * batch.positions_per_sample() * 2 * row);
-                rest = others;
-                tasks.push((number, samples, own));
-            }
-        }
-        let active: Vec<_> = batches.iter().map(|weighted| weighted.batch.active).collect();
-        let shards = self.pool.install(|| {
-            let forward_and_backward = || {
-                let shard = tasks.into_par_iter().map(|(number, samples, gradients)| {
-                    let WeightedBatch { batch, weight } = &batches[number];
-                    (number, pass.train(batch, *weight, samples, gradients))
+        let (width, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
+        let order = |weighted: &WeightedBatch<'_>| sample_order(&weighted.batch, self.context_block.as_ref());
+        let orders: Vec<Vec<u32>> = batches.iter().map(order).collect();
+        let shards: Vec<(usize, &[u32])> = orders
+            .iter()
+            .enumerate()
+            .flat_map(|(number, order)| {
+                order.chunks(samples_per_shard(&batches[number].batch)).map(move |samples| (number, samples))
+            })
+            .collect();
+        let each = |number: usize| batches[number].batch.positions_per_sample();
+        let sizes: Vec<usize> = shards.iter().map(|(number, samples)| samples.len() * each(*number)).collect();
+        let Model { net, scheme, loss, optimisation, gradients, rows, pool, workspaces, .. } = self;
+        let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, width)));
+        let pass = ShardPass::new(net, rows, scheme, loss, optimisation.sparsity, self.back_end);
+        let sums_by_shard = gradients.shards_sum_rows();
+        let (outputs, tiles) = gradients.prepare(&sizes);
+        let forward_and_backward = || {
+            let shards = shards.par_iter().zip(outputs).map(|((number, samples), output)| {
+                let WeightedBatch { batch, weight } = &batches[*number];
+                (*number, with_workspace(workspaces, |memory| pass.train(batch, *weight, samples, output, memory)))
+            });
+            shards.collect::<Vec<(usize, ShardGradients)>>()
+        };
+        let transpose = || {
+            if !sums_by_shard {
+                let active: Vec<_> = batches.iter().map(|weighted| weighted.batch.active).collect();
+                let positions = shards.iter().flat_map(|(number, samples)| {
+                    let each = each(*number) as u32;
+                    let positions = samples.iter().flat_map(move |sample| sample * each..(sample + 1) * each);
+                    positions.map(|position| (*number as u32, position))
                 });
-                shard.collect::<Vec<(usize, ShardGradients)>>()
-            };
-            rayon::join(forward_and_backward, || tiles.fill(&active, row, features)).0
-        });
+                tiles.fill(&active, &positions.collect::<Vec<BatchPosition>>(), width, features);
+            }
+        };
+        let shards = pool.install(|| rayon::join(forward_and_backward, transpose).0);
         let mut sums = vec![Sums::default(); batches.len()];
         shards.iter().for_each(|(number, shard)| sums[*number].add(shard.sums));
         let mut shards = shards.into_iter().map(|(_, shard)| shard);
@@ -167,9 +197,7 @@ impl Model {
             let cause = divergence::explain(&self.net, batches, &losses, &total);
             return Err(TrainError::NotFinite { step: self.step + 1, cause, learning_rate });
         }
-        if self.gradients.is_tiled() || self.factored.is_some() {
-            self.pool.install(|| self.gradients.sum_rows());
-        }
+        self.pool.install(|| self.gradients.sum_rows());
         self.step += 1;
         let adam = self.adam(learning_rate, self.step, || self.gradient_length(&total));
         self.update(adam, &total);
@@ -178,17 +206,22 @@ impl Model {
         {
             let limits = RowLimits::new(&self.net.shape, &self.scheme);
             lookahead.synchronise(&mut self.net, self.factored.as_mut(), limits);
+            self.rows.take();
         }
         Ok(sums)
     }
 
     /// The losses of a batch, summed and each, without a step; adds the neurons' activity.
     pub fn evaluate(&self, batch: &Batch<'_>, activity: &mut Activity) -> (Sums, SampleLosses) {
-        let stacks = stacks_on_grid(&self.net, &self.scheme, self.back_end);
-        let pass = ShardPass::new(&self.net, &stacks, &self.scheme, &self.loss, self.optimisation.sparsity);
-        let shards: Vec<_> = shards(batch).collect();
-        let evaluated: Vec<(Sums, SampleLosses, Activity)> =
-            self.pool.install(|| shards.into_par_iter().map(|samples| pass.evaluate(batch, samples)).collect());
+        let Model { net, scheme, loss, optimisation, rows, pool, .. } = self;
+        let rows = rows.get_or_init(|| pool.install(|| Rows::copied(&net.ft_weights, net.shape.row_len())));
+        let pass = ShardPass::new(net, rows, scheme, loss, optimisation.sparsity, self.back_end);
+        let samples: Vec<u32> = (0..batch.samples as u32).collect();
+        let evaluated: Vec<(Sums, SampleLosses, Activity)> = self.pool.install(|| {
+            let shards = samples.par_chunks(samples_per_shard(batch));
+            let evaluate = |samples| with_workspace(&self.workspaces, |memory| pass.evaluate(batch, samples, memory));
+            shards.map(evaluate).collect()
+        });
         let (mut sums, mut each) = (Sums::default(), SampleLosses::default());
         for (shard_sums, shard_each, shard_activity) in evaluated {
             sums.add(shard_sums);
@@ -224,44 +257,42 @@ impl Model {
     /// √Σ g² over the network's parameters, factors merged.
     fn gradient_length(&self, total: &ShardGradients) -> f64 {
         let square = |values: &[f32]| values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>();
-        let (width, features) = (self.net.shape.row_len(), self.net.shape.features as usize);
-        let rows: Vec<f64> = self.pool.install(|| {
-            let row = |scratch: &mut Vec<f32>, feature| square(self.gradients.row(feature, scratch));
-            (0..features).into_par_iter().map_init(|| vec![0.0; width], row).collect()
-        });
+        let features = 0..self.net.shape.features as usize;
+        let row = |feature| self.gradients.row(feature).map_or(0.0, square);
+        let rows: Vec<f64> = self.pool.install(|| features.into_par_iter().map(row).collect());
         let layers: f64 = total.layers.iter().map(|values| square(values)).sum();
         (rows.iter().sum::<f64>() + square(&total.ft_biases) + layers).sqrt()
     }
 
     fn update(&mut self, adam: Adam, total: &ShardGradients) {
-        let Model { net, factored, first_moments, second_moments, scheme, pool, gradients, .. } = self;
-        let (row, limits) = (net.shape.row_len(), RowLimits::new(&net.shape, scheme));
+        let Model { net, factored, first_moments, second_moments, scheme, pool, gradients, rows, .. } = self;
+        let (width, limits) = (net.shape.row_len(), RowLimits::new(&net.shape, scheme));
+        let Some(padded_rows) = rows.get_mut() else { return };
         pool.install(|| {
             if let Some(factored) = factored {
                 let moments = [&mut first_moments.ft_weights[..], &mut second_moments.ft_weights[..]];
-                return factored.update(adam, &mut net.ft_weights, moments, gradients, limits);
+                return factored.update(adam, (&mut net.ft_weights, padded_rows), moments, gradients, limits);
             }
+            let (stride, zeros) = (padded_rows.stride(), vec![0.0; width]);
             let rows = net
                 .ft_weights
-                .par_chunks_mut(row * TASK_ROWS)
-                .zip(first_moments.ft_weights.par_chunks_mut(row * TASK_ROWS))
-                .zip(second_moments.ft_weights.par_chunks_mut(row * TASK_ROWS));
-            rows.enumerate().for_each_init(
-                || vec![0.0; row],
-                |scratch, (task, ((parameters, first), second))| {
-                    let rows = parameters.chunks_mut(row).zip(first.chunks_mut(row)).zip(second.chunks_mut(row));
-                    for (number, ((parameters, first), second)) in rows.enumerate() {
-                        let feature = task * TASK_ROWS + number;
-                        let gradient = gradients.row(feature, scratch);
-                        adam.update(
-                            ParameterSlice { parameters: &mut *parameters, first, second },
-                            gradient,
-                            limits.all,
-                        );
-                        limits.clamp_narrow(feature, parameters);
-                    }
-                },
-            );
+                .par_chunks_mut(width * TASK_ROWS)
+                .zip(first_moments.ft_weights.par_chunks_mut(width * TASK_ROWS))
+                .zip(second_moments.ft_weights.par_chunks_mut(width * TASK_ROWS))
+                .zip(padded_rows.values_mut().par_chunks_mut(stride * TASK_ROWS));
+            rows.enumerate().for_each(|(task, (((parameters, first), second), padded_rows))| {
+                let rows = parameters.chunks_mut(width).zip(first.chunks_mut(width)).zip(second.chunks_mut(width));
+                for (number, (((parameters, first), second), padded_row)) in
+                    rows.zip(padded_rows.chunks_mut(stride)).enumerate()
+                {
+                    let feature = task * TASK_ROWS + number;
+                    let gradient = gradients.row(feature).unwrap_or(&zeros);
+                    let slice = ParameterSlice { parameters: &mut *parameters, first, second };
+                    adam.update(slice, gradient, limits.all);
+                    limits.clamp_narrow(feature, parameters);
+                    padded_row[..width].copy_from_slice(parameters);
+                }
+            });
         });
         let rules = update_rules(&net.shape, scheme);
         let gradients = std::iter::once(&total.ft_biases).chain(&total.layers);
@@ -274,11 +305,13 @@ impl Model {
     }
 }
 
-/// The dense layers of every bucket, rounded to the scheme's grid.
-fn stacks_on_grid<'a>(net: &'a FloatNet, scheme: &Scheme, back_end: BackEnd) -> Vec<Stack<'a>> {
-    let stack =
-        |layers: &Vec<Dense>| Stack::new(&net.shape, &on_grid(layers, scheme), scheme.product_scale(), back_end);
-    net.stacks.iter().map(stack).collect()
+/// Calls `work` with a workspace of which no other thread makes use.
+fn with_workspace<T>(workspaces: &Mutex<Vec<Workspace>>, work: impl FnOnce(&mut Workspace) -> T) -> T {
+    let lock = || workspaces.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut workspace = lock().pop().unwrap_or_default();
+    let result = work(&mut workspace);
+    lock().push(workspace);
+    result
 }
 
 /// How an array of the network is updated.

@@ -9,6 +9,7 @@ use super::loss::Loss;
 use super::memory::keep_freed_memory;
 use super::model::{Model, Sums, WeightedBatch};
 use super::objective::{Objective, ValidationResult};
+use super::order::ContextBlock;
 use super::run_dir::{BEST, CHECKPOINT, CONFIG, DATA, EVENTS, LAST, LOSSES, NETWORK, OUTCOME, RunDir};
 use super::start::{PreparedRun, TrainedSet};
 use super::stream::{ServedSet, StopCheck};
@@ -133,7 +134,8 @@ fn starting_model(
 ) -> Result<(Model, Option<RunProgress>), TrainError> {
     let new_model = |network, factors| {
         let TrainSettings { optimisation, eval_loss: eval, pqr_loss: pqr, .. } = config.settings;
-        Model::new(network, factors, optimisation, Loss { eval, pqr }, scheme, config.settings.threads())
+        let model = Model::new(network, factors, optimisation, Loss { eval, pqr }, scheme, config.settings.threads())?;
+        Ok::<Model, TrainError>(model.sorted_by(ContextBlock::of(&set.set)))
     };
     if let Some(state) = stored {
         let mut model = new_model(state.net, None)?;

@@ -5,29 +5,65 @@ use std::ops::Range;
 use tch::{TchError, Tensor};
 
 use super::TrainError;
-use super::accumulators::{Activate, Differentiate, Neurons, saturation, sum_rows};
+use super::accumulators::{Accumulate, Activate, Differentiate, Neurons, saturation};
 use super::activity::Activity;
 use super::batch::{Batch, Labels};
+use super::gradient::ShardOutput;
+use super::lanes::BackEnd;
 use super::loss::{Loss, Losses, total};
 use super::model::{SampleLosses, Sums};
+use super::rows::Rows;
+use super::sparse::{AddRows, TransposedBatch};
 use super::stack::{BLOCK, Block, Stack, StackGradients};
-use crate::net::{FloatNet, OutputBuckets, Scheme, Shape};
+use crate::engine::AlignedVec;
+use crate::net::{Dense, FloatNet, OutputBuckets, Scheme, Shape, on_grid};
 
 /// Positions per shard, at most. The value affects a run's result: it decides in which order sums are rounded.
 const SHARD_POSITIONS: usize = 1024;
-/// Positions that a shard computes forward before it turns back, at most, so that their accumulators stay in a cache.
-/// This affects a run's result, too.
-const GROUP_POSITIONS: usize = 256;
+/// Bytes of accumulators that a shard computes forward before it turns back, about, so that they stay in a cache. This
+/// affects a run's result, too.
+const GROUP_BYTES: usize = 288 << 10;
+/// Blocks in a group, at most.
+const GROUP_BLOCKS: usize = 8;
 
 /// The input that all shards of a step share.
-#[derive(Copy, Clone)]
 pub struct ShardPass<'a> {
-    net: &'a FloatNet,
-    stacks: &'a [Stack<'a>],
-    neurons: Neurons,
+    shape: &'a Shape,
+    /// The feature transformer's weights, [features].
+    rows: &'a Rows,
+    /// The feature transformer's biases, padded: [stride].
+    biases: AlignedVec<f32>,
+    /// The dense layers by bucket, rounded to the scheme's grid.
+    stacks: Vec<Stack<'a>>,
     scheme: &'a Scheme,
     loss: &'a Loss,
     sparsity: f64,
+    back_end: BackEnd,
+}
+
+/// The memory that a thread uses again for each group of samples.
+#[derive(Default)]
+pub struct Workspace {
+    /// [positions of the group, 2, stride]
+    accumulators: AlignedVec<f32>,
+    block: Option<Block>,
+    /// The group's positions, as indices into the batch.
+    positions: Vec<u32>,
+    /// The group's labels, if it has any.
+    targets: Vec<f32>,
+    /// Outputs in centipawns, then their gradients: [positions].
+    out: Vec<f32>,
+    /// Indices into the group, by output bucket.
+    by_bucket: Vec<Vec<u32>>,
+    tile: TransposedBatch,
+}
+
+/// A shard's losses and gradients so far, except for those of the feature transformer's weights.
+struct ShardSums {
+    sums: Sums,
+    /// [stride]
+    ft_biases: AlignedVec<f32>,
+    layers: Vec<StackGradients>,
 }
 
 /// The result of a shard: its losses and gradients, except for those of the feature transformer's weights.
@@ -49,10 +85,10 @@ impl ShardGradients {
     }
 }
 
-/// The range of samples of each shard of a batch.
-pub fn shards(batch: &Batch<'_>) -> impl Iterator<Item = Range<usize>> {
-    let (per_shard, total) = (SHARD_POSITIONS / batch.positions_per_sample(), batch.samples);
-    (0..total.div_ceil(per_shard)).map(move |shard| shard * per_shard..((shard + 1) * per_shard).min(total))
+/// The number of samples per shard of a batch, at most.
+#[must_use]
+pub fn samples_per_shard(batch: &Batch<'_>) -> usize {
+    SHARD_POSITIONS / batch.positions_per_sample()
 }
 
 /// A shard's positions, sorted by bucket.
@@ -101,140 +137,220 @@ impl BucketOrder {
     }
 }
 
-/// A group of samples, computed forward: the memory that a shard uses again and again.
-struct Group {
-    /// Blocks of at most [`BLOCK`] positions of the same bucket.
-    blocks: Vec<Block>,
-    /// Outputs in centipawns, then their gradients: [positions].
-    out: Vec<f32>,
-}
-
-/// A block's bucket and its positions, as indices into the group.
-type Members = (usize, Vec<u32>);
-
 impl<'a> ShardPass<'a> {
-    /// `stacks` are the network's dense layers by bucket, rounded to the scheme's grid; `sparsity` is
-    /// [`super::Optimisation::sparsity`].
+    /// `rows` are those of the network, and `sparsity` is [`super::Optimisation::sparsity`].
     #[must_use]
     pub fn new(
         net: &'a FloatNet,
-        stacks: &'a [Stack<'a>],
+        rows: &'a Rows,
         scheme: &'a Scheme,
         loss: &'a Loss,
         sparsity: f64,
+        back_end: BackEnd,
     ) -> ShardPass<'a> {
-        ShardPass { net, stacks, neurons: Neurons::new(&net.shape, scheme), scheme, loss, sparsity }
+        let shape = &net.shape;
+        let mut biases = AlignedVec::zeroed(rows.stride());
+        biases[..shape.l1].copy_from_slice(&net.ft_biases);
+        let stack = |layers: &Vec<Dense>| Stack::new(shape, &on_grid(layers, scheme), scheme.product_scale(), back_end);
+        let stacks = net.stacks.iter().map(stack).collect();
+        ShardPass { shape, rows, biases, stacks, scheme, loss, sparsity, back_end }
     }
 
     /// The losses of some samples, summed and each, and the neurons' activity.
     #[must_use]
-    pub fn evaluate(self, batch: &Batch<'_>, samples: Range<usize>) -> (Sums, SampleLosses, Activity) {
-        let each = batch.positions_per_sample();
-        let mut accumulators = vec![0.0; GROUP_POSITIONS * 2 * self.net.shape.row_len()];
-        let mut group = Group { blocks: Vec::new(), out: Vec::new() };
+    pub fn evaluate(
+        &self,
+        batch: &Batch<'_>,
+        samples: &[u32],
+        workspace: &mut Workspace,
+    ) -> (Sums, SampleLosses, Activity) {
+        let neurons = Neurons::new(self.shape, self.scheme);
+        let saturation = saturation(self.shape.activation, self.scheme);
         let (mut sums, mut losses, mut activity) = (Sums::default(), SampleLosses::default(), Activity::default());
-        let saturation = saturation(self.net.shape.activation, self.scheme);
-        for samples in groups(&samples, each) {
-            let accumulators = &mut accumulators[..samples.len() * each * 2 * self.net.shape.row_len()];
-            let members = self.forward(batch, samples.clone(), accumulators, &mut group);
-            let group_losses = self.loss.differentiate(&mut group.out, batch.labels.slice(samples), 0.0);
-            sums.add(summed(&group_losses));
-            losses.append(group_losses);
-            for ((bucket, positions), block) in members.iter().zip(&mut group.blocks) {
-                let stride = self.stacks[*bucket].stride();
-                let rows = block.first_inputs().chunks_exact(stride).take(positions.len());
-                activity.count(rows, self.neurons.width, saturation);
+        let mut accumulators = std::mem::take(&mut workspace.accumulators);
+        for samples in samples.chunks(self.samples_per_group(batch)) {
+            let accumulators =
+                room(&mut accumulators, samples.len() * batch.positions_per_sample() * 2 * self.stride());
+            self.accumulate(batch, samples, accumulators, workspace);
+            let Workspace { block, targets, out, by_bucket, .. } = workspace;
+            let block = block.get_or_insert_with(|| self.stacks[0].block());
+            for (bucket, positions) in blocks(by_bucket) {
+                let mut outputs = [0.0; BLOCK];
+                self.forward(accumulators, bucket, positions, block, &mut outputs[..positions.len()]);
+                for (position, output) in positions.iter().zip(outputs) {
+                    out[*position as usize] = output;
+                }
+                let rows = block.first_inputs().chunks_exact(self.stacks[bucket].stride()).take(positions.len());
+                activity.count(rows, neurons.width, saturation);
             }
+            let group = self.loss.differentiate(out, batch.labels.with(targets), 0.0);
+            sums.add(summed(&group));
+            losses.append(group);
         }
+        workspace.accumulators = accumulators;
         (sums, losses, activity)
     }
 
     /// These samples' share of the gradients of the batch's loss that is minimised: `weight` times the sum of its mean
-    /// loss and `sparsity` times its mean activation. The gradients of their accumulators, [positions, 2, row], are
-    /// written to `gradients`.
+    /// loss and `sparsity` times its mean activation. Those of the feature transformer's weights go to `output`.
     #[must_use]
-    pub fn train(self, batch: &Batch<'_>, weight: f64, samples: Range<usize>, gradients: &mut [f32]) -> ShardGradients {
-        let each = batch.positions_per_sample();
-        let row = self.net.shape.row_len();
-        let activations = (batch.positions() * 2 * self.neurons.width) as f64;
-        let sparsity = (weight * self.sparsity / activations) as f32;
-        let mut layers: Vec<StackGradients> = self.stacks.iter().map(Stack::zero_gradients).collect();
-        let mut ft_biases = vec![0.0; self.net.shape.l1];
-        let (mut sums, mut rest) = (Sums::default(), gradients);
-        let mut group = Group { blocks: Vec::new(), out: Vec::new() };
-        for samples in groups(&samples, each) {
-            let (accumulators, others) = rest.split_at_mut(samples.len() * each * 2 * row);
-            rest = others;
-            let members = self.forward(batch, samples.clone(), accumulators, &mut group);
-            let factor = weight / batch.samples as f64 * self.scheme.float_centipawns();
-            sums.add(summed(&self.loss.differentiate(&mut group.out, batch.labels.slice(samples), factor)));
-            for ((bucket, positions), block) in members.iter().zip(&mut group.blocks) {
-                let stack = &self.stacks[*bucket];
-                let mut outputs = [0.0; BLOCK];
-                for (output, position) in outputs.iter_mut().zip(positions) {
-                    *output = group.out[*position as usize];
-                }
-                let outputs = &outputs[..positions.len()];
-                stack.backward(block, outputs, &mut layers[*bucket]);
-                stack.back_end.run(Differentiate {
-                    neurons: self.neurons,
-                    accumulators,
-                    positions,
-                    gradients: block.first_gradients(),
-                    stride: stack.stride(),
-                    sparsity,
-                    psqt: self.net.shape.psqt.then_some((*bucket, outputs)),
-                });
-            }
-            for accumulator in accumulators.chunks_exact(row) {
-                ft_biases.iter_mut().zip(accumulator).for_each(|(sum, value)| *sum += value);
-            }
-        }
-        let layers = self.stacks.iter().zip(&layers).flat_map(|(stack, layers)| stack.compact(layers)).collect();
-        ShardGradients { sums, ft_biases, layers }
-    }
-
-    /// Computes the sums of the samples' accumulators, and the group's blocks and outputs.
-    fn forward(
+    pub fn train(
         &self,
         batch: &Batch<'_>,
-        samples: Range<usize>,
-        accumulators: &mut [f32],
-        group: &mut Group,
-    ) -> Vec<Members> {
-        let Shape { l1, psqt, buckets, .. } = self.net.shape;
-        let (each, row) = (batch.positions_per_sample(), self.net.shape.row_len());
-        let (first, count) = (samples.start * each, samples.len() * each);
-        sum_rows(self.net, batch.active, first, accumulators);
-        let mut by_bucket = vec![Vec::new(); buckets.count];
-        for (position, pieces) in (0..).zip(&batch.piece_counts[first..][..count]) {
-            by_bucket[buckets.of(usize::from(*pieces))].push(position);
-        }
-        let mut members = Vec::new();
-        for (bucket, positions) in by_bucket.iter().enumerate() {
-            members.extend(positions.chunks(BLOCK).map(|block| (bucket, block.to_vec())));
-        }
-        group.out.resize(count, 0.0);
-        for (number, (bucket, positions)) in members.iter().enumerate() {
-            let stack = &self.stacks[*bucket];
-            if number == group.blocks.len() {
-                group.blocks.push(stack.block());
-            }
-            let block = &mut group.blocks[number];
-            let (neurons, stride) = (self.neurons, stack.stride());
-            stack.back_end.run(Activate { neurons, accumulators, positions, out: block.first_inputs(), stride });
-            let mut outputs = [0.0; BLOCK];
-            stack.forward(block, &mut outputs[..positions.len()]);
-            for (output, position) in outputs.iter_mut().zip(positions) {
-                if psqt {
-                    let sides = &accumulators[*position as usize * 2 * row..][..2 * row];
-                    *output += (sides[l1 + bucket] - sides[row + l1 + bucket]) / 2.0;
+        weight: f64,
+        samples: &[u32],
+        mut output: ShardOutput<'_>,
+        workspace: &mut Workspace,
+    ) -> ShardGradients {
+        let each = batch.positions_per_sample();
+        let mut gradients = ShardSums {
+            sums: Sums::default(),
+            ft_biases: AlignedVec::zeroed(self.stride()),
+            layers: self.stacks.iter().map(Stack::zero_gradients).collect(),
+        };
+        let mut own = std::mem::take(&mut workspace.accumulators);
+        for samples in samples.chunks(self.samples_per_group(batch)) {
+            let values = samples.len() * each * 2 * self.stride();
+            let accumulators = match &mut output {
+                ShardOutput::Accumulators(rest) => {
+                    let (group, others) = std::mem::take(rest).split_at_mut(values);
+                    *rest = others;
+                    group
                 }
-                group.out[*position as usize] = *output * self.scheme.float_centipawns() as f32;
+                ShardOutput::Rows(_) => room(&mut own, values),
+            };
+            self.accumulate(batch, samples, accumulators, workspace);
+            self.differentiate(batch, weight, accumulators, workspace, &mut gradients);
+            let numbers: Vec<u32> = (0..2 * (samples.len() * each) as u32).collect();
+            self.back_end.run(AddRows { out: &mut gradients.ft_biases, rows: accumulators, selected: &numbers });
+            if let ShardOutput::Rows(sums) = &mut output {
+                let Workspace { tile, positions, .. } = workspace;
+                let active = positions.iter().map(|position| batch.active.map(|side| side.of(*position as usize)));
+                tile.fill(active, 0, self.shape.features as usize);
+                sums.add(self.back_end, accumulators, tile);
             }
         }
-        members
+        workspace.accumulators = own;
+        let ShardSums { sums, ft_biases, layers } = gradients;
+        let layers = self.stacks.iter().zip(&layers).flat_map(|(stack, layers)| stack.compact(layers)).collect();
+        ShardGradients { sums, ft_biases: ft_biases[..self.shape.l1].to_vec(), layers }
     }
+
+    /// Replaces the accumulators of a group by their gradients, and adds the group's losses and other gradients to
+    /// `total`.
+    fn differentiate(
+        &self,
+        batch: &Batch<'_>,
+        weight: f64,
+        accumulators: &mut [f32],
+        workspace: &mut Workspace,
+        total: &mut ShardSums,
+    ) {
+        let neurons = Neurons::new(self.shape, self.scheme);
+        let sparsity = (weight * self.sparsity / (batch.positions() * 2 * neurons.width) as f64) as f32;
+        let factor = weight / batch.samples as f64 * self.scheme.float_centipawns();
+        let Workspace { block, targets, out, by_bucket, .. } = workspace;
+        let block = block.get_or_insert_with(|| self.stacks[0].block());
+        // The positions of a triplet may stand in different blocks: then all outputs are computed first.
+        let outputs_first = matches!(batch.labels, Labels::Pqr) && self.stacks.len() > 1;
+        if outputs_first {
+            for (bucket, positions) in blocks(by_bucket) {
+                let mut outputs = [0.0; BLOCK];
+                self.forward(accumulators, bucket, positions, block, &mut outputs[..positions.len()]);
+                for (position, output) in positions.iter().zip(outputs) {
+                    out[*position as usize] = output;
+                }
+            }
+            total.sums.add(summed(&self.loss.differentiate(out, Labels::Pqr, factor)));
+        }
+        for (bucket, positions) in blocks(by_bucket) {
+            let mut outputs = [0.0; BLOCK];
+            let outputs = &mut outputs[..positions.len()];
+            self.forward(accumulators, bucket, positions, block, outputs);
+            let group = positions.iter().map(|position| *position as usize);
+            if outputs_first {
+                outputs.iter_mut().zip(group).for_each(|(slope, position)| *slope = out[position]);
+            } else {
+                let targets: Vec<f32> = match batch.labels {
+                    Labels::Eval(_) => group.map(|position| targets[position]).collect(),
+                    Labels::Pqr => Vec::new(),
+                };
+                total.sums.add(summed(&self.loss.differentiate(outputs, batch.labels.with(&targets), factor)));
+            }
+            let stack = &self.stacks[bucket];
+            stack.backward(block, outputs, &mut total.layers[bucket]);
+            self.back_end.run(Differentiate {
+                neurons,
+                accumulators,
+                positions,
+                gradients: block.first_gradients(),
+                stride: stack.stride(),
+                sparsity,
+                psqt: self.shape.psqt.then_some((bucket, outputs)),
+            });
+        }
+    }
+
+    /// Computes the sums of a group's accumulators, and lists its positions and labels in the workspace.
+    fn accumulate(&self, batch: &Batch<'_>, samples: &[u32], accumulators: &mut [f32], workspace: &mut Workspace) {
+        let each = batch.positions_per_sample() as u32;
+        let Workspace { positions, targets, out, by_bucket, .. } = workspace;
+        positions.clear();
+        positions.extend(samples.iter().flat_map(|sample| sample * each..(sample + 1) * each));
+        targets.clear();
+        if let Labels::Eval(all) = batch.labels {
+            targets.extend(samples.iter().map(|sample| all[*sample as usize]));
+        }
+        out.clear();
+        out.resize(positions.len(), 0.0);
+        by_bucket.resize_with(self.shape.buckets.count, Vec::new);
+        by_bucket.iter_mut().for_each(Vec::clear);
+        for (number, position) in (0..).zip(&*positions) {
+            by_bucket[self.shape.buckets.of(usize::from(batch.piece_counts[*position as usize]))].push(number);
+        }
+        let (rows, biases) = (self.rows.values(), &self.biases[..]);
+        self.back_end.run(Accumulate { rows, biases, active: batch.active, positions, out: accumulators });
+    }
+
+    /// Computes the outputs of a block of positions, given as indices into the group, in centipawns.
+    fn forward(&self, accumulators: &[f32], bucket: usize, positions: &[u32], block: &mut Block, outputs: &mut [f32]) {
+        let (stack, neurons) = (&self.stacks[bucket], Neurons::new(self.shape, self.scheme));
+        let stride = stack.stride();
+        self.back_end.run(Activate { neurons, accumulators, positions, out: block.first_inputs(), stride });
+        stack.forward(block, outputs);
+        if self.shape.psqt {
+            let (row, value) = (self.stride(), self.shape.l1 + bucket);
+            for (output, position) in outputs.iter_mut().zip(positions) {
+                let sides = &accumulators[*position as usize * 2 * row..][..2 * row];
+                *output += (sides[value] - sides[row + value]) / 2.0;
+            }
+        }
+        outputs.iter_mut().for_each(|output| *output *= self.scheme.float_centipawns() as f32);
+    }
+
+    /// Length of an accumulator.
+    fn stride(&self) -> usize {
+        self.rows.stride()
+    }
+
+    fn samples_per_group(&self, batch: &Batch<'_>) -> usize {
+        let blocks = GROUP_BYTES / (2 * self.stride() * size_of::<f32>()) / BLOCK;
+        blocks.clamp(1, GROUP_BLOCKS) * BLOCK / batch.positions_per_sample()
+    }
+}
+
+/// The first `values` of an array, which grows if it has fewer.
+fn room(memory: &mut AlignedVec<f32>, values: usize) -> &mut [f32] {
+    if memory.len() < values {
+        *memory = AlignedVec::zeroed(values);
+    }
+    &mut memory[..values]
+}
+
+/// Blocks of at most [`BLOCK`] positions, each with its bucket.
+fn blocks(by_bucket: &[Vec<u32>]) -> impl Iterator<Item = (usize, &[u32])> {
+    let each = by_bucket.iter().enumerate();
+    each.flat_map(|(bucket, positions)| positions.chunks(BLOCK).map(move |block| (bucket, block)))
 }
 
 /// The sums of some samples' losses.
@@ -244,12 +360,6 @@ fn summed(losses: &SampleLosses) -> Sums {
         loss: losses.losses.iter().map(|loss| f64::from(*loss)).sum(),
         preferred: losses.preferred.iter().filter(|preferred| **preferred).count() as u64,
     }
-}
-
-/// Cuts a shard's samples into groups of at most [`GROUP_POSITIONS`].
-fn groups(samples: &Range<usize>, positions_per_sample: usize) -> impl Iterator<Item = Range<usize>> {
-    let (per_group, Range { start, end }) = (GROUP_POSITIONS / positions_per_sample, samples.clone());
-    (start..end).step_by(per_group).map(move |first| first..(first + per_group).min(end))
 }
 
 /// Some samples' share of the loss that is minimised: `weight` times the sum of the batch's mean loss and `sparsity`

@@ -3,37 +3,33 @@
 //! Forward, positions are independent. Backward, the batch is transposed first ([`TransposedBatch`]); then each feature
 //! adds the gradients of the accumulators in which it was active, in the order of the batch. So any number of threads
 //! gives the same bits.
-#![allow(unsafe_code, reason = "calls of functions compiled for AVX2 and AVX-512, behind a check of the CPU")]
 
-/// out += Σ rows[i] over `selected`, where each row has `out.len()` values.
+use super::lanes::{Kernel, LANES, Lanes};
+
+/// out += Σ rows[i] over `selected`.
 ///
 /// # Panics
 /// If a selected row does not exist.
-pub fn add_rows<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the CPU has AVX-512F.
-            return unsafe { add_rows_avx512(out, rows, selected) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the CPU has AVX2.
-            return unsafe { add_rows_avx2(out, rows, selected) };
-        }
+pub struct AddRows<'a, I> {
+    /// A row's length.
+    pub out: &'a mut [f32],
+    /// [rows, row's length]
+    pub rows: &'a [f32],
+    pub selected: &'a [I],
+}
+
+impl<I: RowIndex> Kernel for AddRows<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Lanes>(self, proof: V::Proof) {
+        add_rows::<V, I>(proof, Start::Out, self.out, self.rows, self.selected);
     }
-    add_rows_in_blocks::<I, 32>(out, rows, selected);
 }
 
-/// The index of a row, as batches (i32) and [`TransposedBatch`] (u32) store it. The trait is sealed, since unsafe code
-/// relies on `row` returning the same value twice.
-pub trait RowIndex: Copy + sealed::Sealed {
+/// The index of a row, as batches (i32) and [`TransposedBatch`] (u32) store it.
+pub trait RowIndex: Copy {
     fn row(self) -> usize;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for i32 {}
-    impl Sealed for u32 {}
 }
 
 impl RowIndex for i32 {
@@ -48,104 +44,82 @@ impl RowIndex for u32 {
     }
 }
 
-/// As [`add_rows_in_blocks`], with up to 256 columns in sixteen registers. Rows come from beyond the L1 cache, and
-/// entire rows load faster than parts of them.
+/// What a sum of rows begins with.
+#[derive(Copy, Clone)]
+pub enum Start<'a> {
+    Zeros,
+    /// The values that the output holds.
+    Out,
+    From(&'a [f32]),
+}
+
+/// out = start + Σ rows[i] over `selected`, all of the same length. Column by column, the rows are added in order.
 ///
 /// # Panics
 /// If a selected row does not exist.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn add_rows_avx512<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
-    let width = out.len();
-    let mut column = 0;
-    while column < width {
-        column += match width - column {
-            256.. => add_registers::<I, 16>(out, rows, selected, column),
-            128.. => add_registers::<I, 8>(out, rows, selected, column),
-            64.. => add_registers::<I, 4>(out, rows, selected, column),
-            16.. => add_registers::<I, 1>(out, rows, selected, column),
-            _ => {
-                add_columns(std::array::from_mut(&mut out[column]), rows, selected, width, column);
-                1
-            }
-        };
-    }
-}
-
-/// Adds 16·N columns, from `column` on, and returns their number.
-///
-/// # Panics
-/// If there are fewer, or a selected row does not exist.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn add_registers<I: RowIndex, const N: usize>(out: &mut [f32], rows: &[f32], selected: &[I], column: usize) -> usize {
-    use std::arch::x86_64::{__m512, _mm512_add_ps, _mm512_loadu_ps, _mm512_setzero_ps, _mm512_storeu_ps};
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load(from: &[f32; 16]) -> __m512 {
-        // SAFETY: the array has 64 bytes; unaligned addresses are allowed.
-        unsafe { _mm512_loadu_ps(from.as_ptr()) }
-    }
-    let width = out.len();
-    let out = out[column..].as_chunks_mut::<16>().0.first_chunk_mut::<N>().expect("at least 16 · N columns are left");
-    let mut sums = [_mm512_setzero_ps(); N];
-    for register in 0..N {
-        sums[register] = load(&out[register]);
-    }
-    for number in selected {
-        let row = rows[number.row() * width + column..].as_chunks::<16>().0.first_chunk::<N>().expect("a whole row");
-        for register in 0..N {
-            sums[register] = _mm512_add_ps(sums[register], load(&row[register]));
-        }
-    }
-    for register in 0..N {
-        // SAFETY: the array has 64 bytes; unaligned addresses are allowed.
-        unsafe { _mm512_storeu_ps(out[register].as_mut_ptr(), sums[register]) };
-    }
-    16 * N
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn add_rows_avx2<I: RowIndex>(out: &mut [f32], rows: &[f32], selected: &[I]) {
-    add_rows_in_blocks::<I, 64>(out, rows, selected);
-}
-
-/// Sums `BLOCK` columns at a time, so that they stay in registers. A column's sum does not depend on the block size.
 #[inline(always)]
-fn add_rows_in_blocks<I: RowIndex, const BLOCK: usize>(out: &mut [f32], rows: &[f32], selected: &[I]) {
-    let width = out.len();
-    let (blocks, tail) = out.as_chunks_mut::<BLOCK>();
-    let tail_start = width - tail.len();
-    for (number, block) in blocks.iter_mut().enumerate() {
-        add_columns(block, rows, selected, width, number * BLOCK);
-    }
-    let (blocks, tail) = tail.as_chunks_mut::<8>();
-    for (number, block) in blocks.iter_mut().enumerate() {
-        add_columns(block, rows, selected, width, tail_start + number * 8);
-    }
-    let tail_start = width - tail.len();
-    for (number, value) in tail.iter_mut().enumerate() {
-        add_columns(std::array::from_mut(value), rows, selected, width, tail_start + number);
-    }
-}
-
-#[inline(always)]
-fn add_columns<I: RowIndex, const N: usize>(
-    out: &mut [f32; N],
+pub fn add_rows<V: Lanes, I: RowIndex>(
+    proof: V::Proof,
+    start: Start<'_>,
+    out: &mut [f32],
     rows: &[f32],
     selected: &[I],
-    width: usize,
-    column: usize,
 ) {
-    let mut sums = *out;
-    for number in selected {
-        let start = number.row() * width + column;
-        for (sum, value) in sums.iter_mut().zip(&rows[start..start + N]) {
-            *sum += value;
+    let width = out.len();
+    let mut column = 0;
+    // As many columns at a time as the registers hold: rows come from beyond the L1 cache, and entire rows load faster
+    // than parts of them.
+    while column + LANES <= width {
+        column += match (V::GROUPS >= 32, (width - column) / LANES) {
+            (true, 16..) => add_groups::<V, I, 16>(proof, start, out, rows, selected, column),
+            (true, 8..) => add_groups::<V, I, 8>(proof, start, out, rows, selected, column),
+            (_, 4..) => add_groups::<V, I, 4>(proof, start, out, rows, selected, column),
+            _ => add_groups::<V, I, 1>(proof, start, out, rows, selected, column),
+        };
+    }
+    for column in column..width {
+        let mut sum = match start {
+            Start::Zeros => 0.0,
+            Start::Out => out[column],
+            Start::From(values) => values[column],
+        };
+        for index in selected {
+            sum += rows[index.row() * width..][..width][column];
+        }
+        out[column] = sum;
+    }
+}
+
+/// Adds `N` groups of columns, from `column` on. Returns the number of columns.
+#[inline(always)]
+fn add_groups<V: Lanes, I: RowIndex, const N: usize>(
+    proof: V::Proof,
+    start: Start<'_>,
+    out: &mut [f32],
+    rows: &[f32],
+    selected: &[I],
+    column: usize,
+) -> usize {
+    let (width, columns) = (out.len(), N * LANES);
+    let mut sums = [V::splat(proof, 0.0); N];
+    let values = match start {
+        Start::Zeros => &[],
+        Start::Out => &out[column..][..columns],
+        Start::From(values) => &values[column..][..columns],
+    };
+    for (sum, from) in sums.iter_mut().zip(values.as_chunks().0) {
+        *sum = V::load(proof, from);
+    }
+    for index in selected {
+        let row = rows[index.row() * width + column..][..columns].as_chunks().0;
+        for (sum, values) in sums.iter_mut().zip(row) {
+            *sum = V::load(proof, values).add(*sum);
         }
     }
-    *out = sums;
+    for (to, sum) in out[column..][..columns].as_chunks_mut().0.iter_mut().zip(sums) {
+        sum.store(to);
+    }
+    columns
 }
 
 /// A batch by feature instead of by position: for each feature, the accumulators in which it is active, in the batch's
@@ -193,6 +167,7 @@ impl TransposedBatch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::BackEnd;
     use super::*;
     use crate::units::Seed;
     use rand::RngExt;
@@ -209,14 +184,11 @@ mod tests {
                     *sum += value;
                 }
             }
-            let check = |name, sum: fn(&mut [f32], &[f32], &[u32])| {
+            for back_end in BackEnd::available() {
                 let mut out = vec![0.25f32; width];
-                sum(&mut out, &rows, &selected);
-                assert_eq!(out, expected, "{name}, width {width}");
-            };
-            check("detected", add_rows);
-            check("plain", add_rows_in_blocks::<u32, 32>);
-            check("in blocks as for AVX2", add_rows_in_blocks::<u32, 64>);
+                back_end.run(AddRows { out: &mut out, rows: &rows, selected: &selected });
+                assert_eq!(out, expected, "{}, width {width}", back_end.name());
+            }
         }
     }
 
@@ -225,8 +197,12 @@ mod tests {
     fn rows_that_do_not_exist_panic() {
         for number in [-1, 5, i32::MIN] {
             for width in [1, 16, 300] {
-                let read = || add_rows(&mut vec![0.0; width], &vec![1.0; 5 * width], &[number, 2]);
-                assert!(std::panic::catch_unwind(read).is_err(), "row {number}, width {width}");
+                for back_end in BackEnd::available() {
+                    let (mut out, rows) = (vec![0.0; width], vec![1.0; 5 * width]);
+                    let read = || back_end.run(AddRows { out: &mut out, rows: &rows, selected: &[number, 2] });
+                    let read = std::panic::AssertUnwindSafe(read);
+                    assert!(std::panic::catch_unwind(read).is_err(), "row {number}, width {width}");
+                }
             }
         }
     }

@@ -59,6 +59,12 @@ impl Lanes for YmmPair {
     }
 
     #[inline(always)]
+    fn add(self, summand: YmmPair) -> YmmPair {
+        // SAFETY: as above.
+        unsafe { YmmPair(_mm256_add_ps(self.0, summand.0), _mm256_add_ps(self.1, summand.1)) }
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: YmmPair, summand: YmmPair) -> YmmPair {
         let low = (self.0, factor.0, summand.0);
         let high = (self.1, factor.1, summand.1);

@@ -53,6 +53,12 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
+    fn add(self, summand: Zmm) -> Zmm {
+        // SAFETY: as above.
+        Zmm(unsafe { _mm512_add_ps(self.0, summand.0) })
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Zmm, summand: Zmm) -> Zmm {
         // SAFETY: as above.
         Zmm(unsafe { _mm512_fmadd_ps(self.0, factor.0, summand.0) })

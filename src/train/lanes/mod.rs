@@ -35,6 +35,7 @@ pub trait Lanes: Copy {
     fn splat(proof: Self::Proof, value: f32) -> Self;
     fn load(proof: Self::Proof, from: &[f32; LANES]) -> Self;
     fn store(self, to: &mut [f32; LANES]);
+    fn add(self, summand: Self) -> Self;
     /// self · factor + summand, rounded once.
     fn mul_add(self, factor: Self, summand: Self) -> Self;
 }

@@ -34,6 +34,11 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
+    fn add(self, summand: Portable) -> Portable {
+        Portable(std::array::from_fn(|lane| self.0[lane] + summand.0[lane]))
+    }
+
+    #[inline(always)]
     fn mul_add(self, factor: Portable, summand: Portable) -> Portable {
         Portable(std::array::from_fn(|lane| self.0[lane].mul_add(factor.0[lane], summand.0[lane])))
     }
