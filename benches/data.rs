@@ -2,8 +2,10 @@
 //!
 //! `FSBENCH_DATA=… RAYON_NUM_THREADS=2 cargo bench --bench data` (a filter such as `binpack` may follow) measures on
 //! `selfplay.binpack` in that folder. Benchmarks with `thread` in their name run on one thread, the others on rayon's
-//! pool.
+//! pool. The limit of those on one thread is to copy the records that they read or write.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a benchmark stops at the first surprise")]
+
+mod limits;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,7 @@ use fsbench::data::formats::binpack::{Chunks, Decoder, Encoder, Segments, Triple
 use fsbench::data::{Fsd, Needs, Record};
 use fsbench::pipeline::convert::{ConvertJob, ConvertOptions, convert};
 use fsbench::units::Seed;
+use limits::{Limit, bench_wall};
 use tempfile::TempDir;
 
 fn selfplay() -> Option<PathBuf> {
@@ -35,6 +38,7 @@ fn converted(source: &Path, folder: &TempDir, name: &str) -> PathBuf {
 
 /// Binpack: decoding chunk by chunk with reused buffers, scanning, and encoding.
 fn binpack(criterion: &mut Criterion) {
+    limits::announce();
     let Some(path) = selfplay() else { return };
     let bytes = std::fs::read(&path).unwrap();
     let decode = || {
@@ -55,29 +59,30 @@ fn binpack(criterion: &mut Criterion) {
     let samples = decode();
     let mut group = criterion.benchmark_group("binpack");
     group.throughput(Throughput::Elements(samples as u64));
-    group.bench_function("decode, thread", |bencher| bencher.iter(decode));
-    let scan = || Segments::scan(&path, UsableSamples::Eval(Needs::Any), 1, &|_, _| {}).unwrap();
-    group.bench_function("scan, thread", |bencher| bencher.iter(scan));
-    let segments = scan();
-    group.bench_function("decode what was scanned, thread", |bencher| {
-        let (mut bytes, mut records) = (Vec::new(), Vec::new());
-        bencher.iter(|| {
-            for segment in 0..segments.segments().len() {
-                segments.decode(segment, &mut bytes, &mut records).unwrap();
-                black_box(&records);
-            }
-        });
+    let limit = Limit::copying((size_of::<Record>() * samples) as f64, samples);
+    bench_wall(&mut group, "decode, thread", samples, &limit, || {
+        black_box(decode());
     });
-    group.bench_function("decode by sfbinpack, thread", |bencher| {
-        bencher.iter(|| {
-            let mut reader = sfbinpack::CompressedTrainingDataEntryReader::from_slice(&bytes).unwrap();
-            let mut count = 0;
-            while reader.has_next() {
-                black_box(reader.next());
-                count += 1;
-            }
-            assert_eq!(count, samples);
-        });
+    let scan = || Segments::scan(&path, UsableSamples::Eval(Needs::Any), 1, &|_, _| {}).unwrap();
+    bench_wall(&mut group, "scan, thread", samples, &limit, || {
+        black_box(scan());
+    });
+    let segments = scan();
+    let (mut segment_bytes, mut decoded) = (Vec::new(), Vec::new());
+    bench_wall(&mut group, "decode what was scanned, thread", samples, &limit, || {
+        for segment in 0..segments.segments().len() {
+            segments.decode(segment, &mut segment_bytes, &mut decoded).unwrap();
+            black_box(&decoded);
+        }
+    });
+    bench_wall(&mut group, "decode by sfbinpack, thread", samples, &limit, || {
+        let mut reader = sfbinpack::CompressedTrainingDataEntryReader::from_slice(&bytes).unwrap();
+        let mut count = 0;
+        while reader.has_next() {
+            black_box(reader.next());
+            count += 1;
+        }
+        assert_eq!(count, samples);
     });
     group.bench_function("read", |bencher| {
         bencher.iter(|| {
@@ -92,13 +97,11 @@ fn binpack(criterion: &mut Criterion) {
     while let Some(block) = reader.next_block().unwrap() {
         records.extend(block);
     }
-    group.bench_function("triplets, thread", |bencher| {
-        let draws = Seed(0).draws("bench");
-        bencher.iter(|| {
-            for (number, record) in records.iter().enumerate() {
-                let _ = black_box(Triplet::draw(record, draws, number as u64));
-            }
-        });
+    let draws = Seed(0).draws("bench");
+    bench_wall(&mut group, "triplets, thread", samples, &limit, || {
+        for (number, record) in records.iter().enumerate() {
+            let _ = black_box(Triplet::draw(record, draws, number as u64));
+        }
     });
     group.bench_function("encode", |bencher| {
         bencher.iter(|| {
@@ -145,13 +148,13 @@ fn conversions(criterion: &mut Criterion) {
         });
     });
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    group.bench_function("open and read, thread", |bencher| {
-        bencher.iter(|| {
-            one_thread.install(|| {
-                let fsd = Fsd::open(&fsd).unwrap();
-                let sum: i64 = fsd.records().iter().map(|record| i64::from(record.score().unwrap_or(0))).sum();
-                black_box(sum)
-            })
+    let bytes = size_of::<Record>() * samples as usize;
+    let limit = Limit::reading(bytes as f64, bytes, samples as usize);
+    bench_wall(&mut group, "open and read, thread", samples as usize, &limit, || {
+        one_thread.install(|| {
+            let fsd = Fsd::open(&fsd).unwrap();
+            let sum: i64 = fsd.records().iter().map(|record| i64::from(record.score().unwrap_or(0))).sum();
+            black_box(sum);
         });
     });
     group.finish();

@@ -3,8 +3,10 @@
 //! Run `cargo bench --bench engine`, optionally with a filter such as `piece/lazy`. `stockfish-15.1` is the network of
 //! Debian's Stockfish, if it is installed; the engine's own `bench` is the comparison. `piece` is 512×2 → 32 → 1 with
 //! random weights, `simple` is 512×2 screlu → 1 in i16, `yours` is the file in FSBENCH_NET. Times are the thread's CPU
-//! time.
+//! time. The limit is to read the rows that the strategy adds, as fast as this CPU reads a table of that size.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark stops at the first surprise")]
+
+mod limits;
 
 use std::hint::black_box;
 use std::io::Write;
@@ -20,6 +22,7 @@ use fsbench::engine::{BackEnd, Evaluator, Model, Strategy, ft_permute};
 use fsbench::features::FeatureSet;
 use fsbench::net::{Activation, Dense, FloatNet, NetFile, Origin, Scheme, Shape, quantise};
 use fsbench::units::Seed;
+use limits::Limit;
 use rand::RngExt;
 use shakmaty::Position;
 
@@ -81,7 +84,19 @@ fn piece(hidden: Vec<usize>, activation: Activation, scheme: &Scheme) -> NetFile
     NetFile { origin: Origin::of(&set), net: quantise(&float, scheme).expect("fits") }
 }
 
+/// Evaluates every position.
+fn follow(evaluator: &mut Evaluator<'_>, track: &[TrackPosition]) {
+    for position in track {
+        match &position.played {
+            None => evaluator.set(&position.board),
+            Some((before, change)) => evaluator.play(before, change, &position.board),
+        }
+        black_box(evaluator.raw(position.turn));
+    }
+}
+
 fn evaluate(c: &mut Criterion) {
+    limits::announce();
     let track = track();
     let yours = std::env::var_os("FSBENCH_NET").map(|path| NetFile::load(Path::new(&path)).expect("a network"));
     let nets = [
@@ -100,18 +115,14 @@ fn evaluate(c: &mut Criterion) {
         for strategy in Strategy::ALL {
             for back_end in BackEnd::available() {
                 let mut evaluator = Evaluator::new(&set, &model, strategy, back_end).expect("its own");
-                group.bench_function(format!("{}/{}", strategy.name(), back_end.name()), |bencher| {
-                    bencher.iter_custom(|passes| {
-                        let start = ThreadTime::now();
-                        for position in (0..passes).flat_map(|_| &track) {
-                            match &position.played {
-                                None => evaluator.set(&position.board),
-                                Some((before, change)) => evaluator.play(before, change, &position.board),
-                            }
-                            black_box(evaluator.raw(position.turn));
-                        }
-                        start.elapsed()
-                    });
+                follow(&mut evaluator, &track);
+                let rows = evaluator.rows();
+                follow(&mut evaluator, &track);
+                let read = (evaluator.rows() - rows) as f64 * model.row_bytes() as f64;
+                let limit = Limit::reading(read, set.num_features() as usize * model.row_bytes(), track.len());
+                let name = format!("{}/{}", strategy.name(), back_end.name());
+                limits::bench(&mut group, &name, track.len(), &limit, ThreadTime::now, ThreadTime::elapsed, || {
+                    follow(&mut evaluator, &track);
                 });
             }
         }

@@ -1,8 +1,11 @@
 //! How fast feature sets encode, follow moves and compile: one thread, both perspectives, positions of real games.
 //!
 //! `cargo bench --bench features` (a filter such as `encode/piece` may follow). Throughput is in positions (elements)
-//! per second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set.
+//! per second for `encode` and `append`, in moves per second for `delta`; `compile` gives the time for one set. The limit
+//! of the others is to copy the board that they read and the indices that they write.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first error")]
+
+mod limits;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -12,6 +15,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::chess::{Board, BoardChange, ByPerspective, PackedBoard, Perspective};
 use fsbench::data::games;
 use fsbench::features::{Delta, EncodeScratch, FeatureSet, RowBuffer, available_names};
+use limits::{Limit, bench_wall};
 use shakmaty::Position;
 
 /// Positions taken from the start of the games.
@@ -84,20 +88,33 @@ fn played_moves() -> Vec<PlayedMove> {
     played_moves
 }
 
+/// Copying the boards and all active features.
+fn index_limit(set: &FeatureSet, boards: &[PackedBoard]) -> Limit {
+    let mut active = ByPerspective::<Vec<u32>>::default();
+    let indices: usize = boards
+        .iter()
+        .map(|board| {
+            set.encoder().encode_packed(board, &mut active);
+            Perspective::ALL.map(|pov| active[pov].len()).iter().sum::<usize>()
+        })
+        .sum();
+    Limit::copying((size_of_val(boards) + size_of::<u32>() * indices) as f64, boards.len())
+}
+
 fn encode(criterion: &mut Criterion) {
+    limits::announce();
     let boards: Vec<PackedBoard> =
         played_moves().iter().map(|played| PackedBoard::pack(&played.before).unwrap()).collect();
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
         let mut active = ByPerspective::<Vec<u32>>::default();
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                for board in &boards {
-                    set.encoder().encode_packed(board, &mut active);
-                    black_box(&active);
-                }
-            });
+        let limit = index_limit(&set, &boards);
+        bench_wall(&mut group, name, boards.len(), &limit, || {
+            for board in &boards {
+                set.encoder().encode_packed(board, &mut active);
+                black_box(&active);
+            }
         });
     }
 }
@@ -110,15 +127,14 @@ fn append(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(boards.len() as u64));
     for (name, set) in sets() {
         let (mut sides, mut scratch) = (<[RowBuffer; 2]>::default(), EncodeScratch::default());
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                for boards in boards.chunks(64) {
-                    sides.iter_mut().for_each(RowBuffer::clear);
-                    let turns = Perspective::ALL.into_iter().cycle();
-                    set.encoder().append_batch(boards.iter().zip(turns), &mut sides, &mut scratch);
-                    black_box(&sides);
-                }
-            });
+        let limit = index_limit(&set, &boards);
+        bench_wall(&mut group, name, boards.len(), &limit, || {
+            for boards in boards.chunks(64) {
+                sides.iter_mut().for_each(RowBuffer::clear);
+                let turns = Perspective::ALL.into_iter().cycle();
+                set.encoder().append_batch(boards.iter().zip(turns), &mut sides, &mut scratch);
+                black_box(&sides);
+            }
         });
     }
 }
@@ -129,13 +145,19 @@ fn delta(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(played_moves.len() as u64));
     for (name, set) in sets() {
         let mut delta = ByPerspective::<Delta>::default();
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                for played in &played_moves {
-                    set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
-                    black_box(&delta);
-                }
-            });
+        let mut indices = 0;
+        for played in &played_moves {
+            set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
+            let changed = Perspective::ALL.map(|pov| delta[pov].added.len() + delta[pov].removed.len());
+            indices += changed.iter().sum::<usize>();
+        }
+        let bytes = size_of::<PackedBoard>() * played_moves.len() + size_of::<u32>() * indices;
+        let limit = Limit::copying(bytes as f64, played_moves.len());
+        bench_wall(&mut group, name, played_moves.len(), &limit, || {
+            for played in &played_moves {
+                set.encoder().diff_both(&played.before, &played.change, &played.after, &mut delta);
+                black_box(&delta);
+            }
         });
     }
 }

@@ -1,17 +1,21 @@
 //! Building samples from games, compared with a bare replay of the same file, in which pgn-reader and shakmaty play
-//! every move and store nothing.
+//! every move and store nothing: the limit of one thread.
 //!
 //! Reads `lichess-evals.pgn.zst` in the folder that `FSBENCH_DATA` names.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
+
+mod limits;
 
 use std::fs::File;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fsbench::data::Method;
 use fsbench::pipeline::{BuildJob, BuildOptions, WeightedInput, build};
+use limits::{Limit, bench_wall};
 use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
 use rayon::ThreadPoolBuilder;
 use shakmaty::{Chess, Position};
@@ -72,6 +76,7 @@ fn games(criterion: &mut Criterion) {
         println!("skipped: FSBENCH_DATA is not set");
         return;
     };
+    limits::announce();
     let path = data.join("lichess-evals.pgn.zst");
     // In memory, so that the disk's speed does not count.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -81,10 +86,17 @@ fn games(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("games");
     group.throughput(Throughput::Elements(positions)).sample_size(10);
     group.bench_function("bare replay", |bencher| bencher.iter(|| replay(&path)));
+    let replayed = (0..3).map(|_| {
+        let begun = Instant::now();
+        black_box(replay(&path));
+        begun.elapsed().as_secs_f64()
+    });
+    let replayed = replayed.fold(f64::INFINITY, f64::min);
     for threads in [1, 2] {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        group.bench_function(format!("samples, {threads} threads"), |bencher| {
-            bencher.iter(|| pool.install(|| samples(&path, &output)));
+        let limit = Limit { seconds: replayed / threads as f64, work: format!("the replay by {threads} threads") };
+        bench_wall(&mut group, &format!("samples, {threads} threads"), positions as usize, &limit, || {
+            black_box(pool.install(|| samples(&path, &output)));
         });
     }
     group.finish();

@@ -1,9 +1,14 @@
-//! Training speed: samples per second, with the samples service on the same machine, and the share of the machine's
-//! multiplications that this is.
+//! Training speed: samples per second, with the samples service on the same machine, and the share of two limits that
+//! this is.
 //!
-//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. It is
-//! compared with libtorch's own matrix product on as many threads in the same run.
+//! `FSBENCH_DATA=… cargo bench --bench train` (a set's name may follow). Each line is the best of three epochs. The
+//! limits are measured in the same run: reading a row per active feature forwards, and reading and writing its gradient's
+//! row backwards, as fast as the threads read a table of that size; and libtorch's own matrix product for the dense
+//! layers.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise, and prints")]
+
+#[cfg(feature = "train")]
+mod limits;
 
 #[cfg(feature = "train")]
 fn main() {
@@ -20,11 +25,14 @@ mod bench {
     use std::path::Path;
     use std::time::Instant;
 
-    use fsbench::data::Method;
+    use fsbench::chess::Perspective;
+    use fsbench::data::{Method, games};
+    use fsbench::features::FeatureSet;
     use fsbench::net::Activation;
     use fsbench::service::ReadMode;
     use fsbench::train::{DeviceChoice, ShapeOptions, Silent, TrainConfig, TrainSettings, TrainingRun};
     use fsbench::units::Seed;
+    use shakmaty::Position;
     use tch::{Device, Kind, Tensor};
 
     const L1: usize = 256;
@@ -36,7 +44,8 @@ mod bench {
         let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
         let folder = std::env::var_os("FSBENCH_DATA").expect("set FSBENCH_DATA to a folder with selfplay.binpack");
         let data = Path::new(&folder).join("selfplay.binpack");
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        crate::limits::announce();
+        let threads = crate::limits::cores();
         let peak = matrix_product(threads);
         println!("matrix product on {threads} threads: {peak:.0} GFLOP/s");
         let buckets =
@@ -60,12 +69,39 @@ mod bench {
                 // Three matrix products per step: forward, gradient of the inputs, gradient of the weights; 2
                 // operations each.
                 let dense = 6.0 * (inputs * L2 + L2) as f64 * rate / 1e9;
+                let table = shape.features as usize * L1 * size_of::<f32>();
+                // One row read forwards, one read and one written backwards.
+                let rows = 3.0 * active(set) * (L1 * size_of::<f32>()) as f64 * rate / 1e9;
+                let reading = crate::limits::reading(table) * threads as f64 / 1e9;
                 println!(
-                    "{set}, {name}: {rate:.0} positions/s; its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",
+                    "{set}, {name}: {rate:.0} positions/s; its rows are {rows:.0} GB/s, {:.0}% of reading a table of {} MB \
+                     ({reading:.0} GB/s); its dense layers are {dense:.1} GFLOP/s, {:.0}% of that product",
+                    100.0 * rows / reading,
+                    table >> 20,
                     100.0 * dense / peak
                 );
             }
         }
+    }
+
+    /// Active features of a position, both perspectives, in the mean over the embedded games.
+    fn active(set: &str) -> f64 {
+        let set = FeatureSet::resolve(set).expect("shipped");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart/games.pgn.zst");
+        let (mut indices, mut active, mut positions) = (Vec::new(), 0, 0);
+        for game in games(&path).expect("games").take(100) {
+            let game = game.expect("a game");
+            let mut position = game.start;
+            for played in game.moves {
+                position.play_unchecked(played.mv);
+                for pov in Perspective::ALL {
+                    set.encoder().encode(position.board(), pov, &mut indices);
+                    active += indices.len();
+                }
+                positions += 1;
+            }
+        }
+        active as f64 / f64::from(positions)
     }
 
     /// Billions of multiplications and additions per second of libtorch's matrix product.

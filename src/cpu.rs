@@ -1,8 +1,22 @@
-//! Hints to the CPU.
+//! The CPU: its name, and hints to it.
 #![allow(unsafe_code, reason = "prefetching takes a pointer")]
 
 /// Bytes that a CPU moves between memory and its cache at once.
 pub const CACHE_LINE: usize = 64;
+
+/// The model's name as Linux reports it, else the architecture.
+#[must_use]
+pub fn model_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    parse_model_name(&info).unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
+}
+
+/// The first `model name` in the text of `/proc/cpuinfo`.
+fn parse_model_name(info: &str) -> Option<String> {
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    let name = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(name).filter(|name| !name.is_empty())
+}
 
 /// Prefetches a value of at most two cache lines into the CPU's cache; does nothing on other CPUs than x86-64.
 #[inline(always)]
@@ -23,4 +37,19 @@ pub fn prefetch<T>(value: &T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_named() {
+        assert_eq!(
+            parse_model_name("processor : 0\nmodel name\t: Some  CPU @ 2.5GHz\n").as_deref(),
+            Some("Some CPU @ 2.5GHz")
+        );
+        assert_eq!(parse_model_name("processor : 0\nBogoMIPS : 50\n"), None);
+        assert!(!model_name().is_empty());
+    }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::net::NetArgument;
 use super::{Failure, Format, print_json};
+use crate::cpu;
 use crate::engine::BackEnd;
 use crate::search::{BENCH_DEPTH, BENCH_FENS, PlayingNetwork, Searcher, TranspositionTable, bench};
 
@@ -35,6 +36,8 @@ struct Document {
     /// The node count, as text.
     signature: String,
     back_end: &'static str,
+    /// The CPU's model name.
+    cpu: String,
     depth: u32,
     positions: usize,
     /// Factor from the network's internal units to the search's centipawns.
@@ -55,12 +58,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             nps: result.nps(),
             signature: result.nodes.to_string(),
             back_end: back_end.name(),
+            cpu: cpu::model_name(),
             depth: arguments.depth,
             positions: BENCH_FENS.len(),
             eval_scale: searcher.scale().factor(),
         };
         if arguments.format == Format::Text {
-            outln!("{} nodes {} nps ({})", document.nodes, document.nps, document.back_end)?;
+            outln!("{} nodes {} nps ({}, {})", document.nodes, document.nps, document.back_end, document.cpu)?;
         }
         documents.push(document);
     }

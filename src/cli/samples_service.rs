@@ -241,13 +241,15 @@ fn prepare_built(request: Request, set: FeatureSet) -> Result<PreparedStream, Fa
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => outln!(
-            "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s)",
+            "{:.0} positions/s, {:.0} samples/s, {:.1} MB/s with {} threads ({} batches in {:.2} s; {}, vector instructions: {})",
             report.positions_per_second,
             report.samples_per_second,
             report.bytes_per_second / 1e6,
             report.threads,
             report.batches,
-            report.seconds
+            report.seconds,
+            report.cpu,
+            report.vectors
         )
         .map_err(Failure::from),
         Format::Json => print_json_line(report).map_err(Failure::Work),

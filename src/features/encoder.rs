@@ -125,6 +125,16 @@ impl Encoder {
         self.append(&Placement::of(board, self.needs), pov, out);
     }
 
+    /// The vector instructions with which [`Encoder::append_batch`] encodes this set on this CPU: `avx512` or `none`.
+    #[must_use]
+    pub const fn vectors(&self) -> &'static str {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx512.is_some() {
+            return "avx512";
+        }
+        "none"
+    }
+
     /// [`Encoder::encode`] for both perspectives of a packed board.
     pub fn encode_packed(&self, board: &PackedBoard, out: &mut ByPerspective<Vec<u32>>) {
         let placement = Placement::packed(board, self.needs);

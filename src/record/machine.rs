@@ -1,7 +1,5 @@
 //! The machine and the program that produced results.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
@@ -51,15 +49,7 @@ pub fn back_end() -> String {
 /// The CPU's model name as Linux reports it, else its architecture.
 #[must_use]
 pub fn cpu() -> String {
-    let info = std::fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
-    model_name(&info).unwrap_or_else(|| format!("unnamed {} processor", std::env::consts::ARCH))
-}
-
-/// The first `model name` in the text of `/proc/cpuinfo`.
-fn model_name(info: &str) -> Option<String> {
-    let line = info.lines().find(|line| line.starts_with("model name"))?;
-    let name = line.split_once(':')?.1.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(name).filter(|name| !name.is_empty())
+    crate::cpu::model_name()
 }
 
 /// Number of logical cores that this process may use.
@@ -73,12 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_processor_is_named() {
-        assert_eq!(
-            model_name("processor : 0\nmodel name\t: Some  CPU @ 2.5GHz\n").as_deref(),
-            Some("Some CPU @ 2.5GHz")
-        );
-        assert_eq!(model_name("processor : 0\nBogoMIPS : 50\n"), None);
+    fn every_field_is_known() {
         let machine = Machine::current();
         assert!(!machine.cpu.is_empty() && machine.cores > 0 && !machine.back_end.is_empty());
     }

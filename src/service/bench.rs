@@ -20,6 +20,10 @@ pub struct BenchReport {
     pub threads: usize,
     pub seconds: f64,
     pub batches: u64,
+    /// The CPU's model name.
+    pub cpu: String,
+    /// The vector instructions that encode the set: `avx512` or `none`.
+    pub vectors: &'static str,
 }
 
 /// Fills slots for at least `duration` and gives each back at once. The request should be without end.
@@ -59,6 +63,8 @@ pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport,
         threads: request.threads,
         seconds: elapsed.as_secs_f64(),
         batches,
+        cpu: crate::cpu::model_name(),
+        vectors: stream.set.encoder().vectors(),
     })
 }
 
