@@ -44,6 +44,8 @@ pub mod experiment;
 
 pub mod report;
 
+pub mod export;
+
 pub mod cli;
 
 #[cfg(test)]

@@ -1,0 +1,3 @@
+//! `fsbench export`.
+
+pub mod network;

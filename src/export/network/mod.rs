@@ -1,0 +1,105 @@
+//! The network half of an export: `network.rs` or `network.h` with accumulators and the integer forward pass, only the
+//! code that the network's shape and scheme need, and `weights.bin` with its numbers.
+
+mod describe;
+mod template;
+#[cfg(test)]
+mod tests;
+mod values;
+mod weights;
+
+use thiserror::Error;
+
+use crate::features::FeatureSet;
+use crate::net::{NetError, NetFile, QuantNet, WeightType};
+use weights::Layout;
+
+/// The name of the file with the weights.
+pub const WEIGHTS: &str = "weights.bin";
+
+#[derive(Debug, Error)]
+pub enum NetworkExportError {
+    #[error("the network has {network} inputs per perspective, but feature set `{set}` has {features} features")]
+    Inputs { network: u32, set: String, features: u32 },
+    #[error(transparent)]
+    Network(#[from] NetError),
+}
+
+/// A network that is checked and can be exported.
+///
+/// ```
+/// use fsbench::export::network::ExportedNetwork;
+/// use fsbench::features::FeatureSet;
+/// use fsbench::net::{FloatNet, NetFile, Origin, Scheme, Shape, quantise};
+///
+/// let set = FeatureSet::resolve("piece")?;
+/// let float = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![8]));
+/// let net = quantise(&float, &Scheme::stockfish())?;
+/// let exported = ExportedNetwork::new(&NetFile { origin: Origin::of(&set), net }, &set)?;
+/// assert!(exported.rust("MIT").contains("pub const L1: usize = 16;"));
+/// assert_eq!(&exported.weights()[..8], b"fsbnet01");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExportedNetwork<'a> {
+    file: &'a NetFile,
+    layout: Layout,
+    /// The first eight bytes of the network's hash: sources and weights of different networks do not go together.
+    number: u64,
+}
+
+impl<'a> ExportedNetwork<'a> {
+    /// `set` is the network's feature set.
+    ///
+    /// # Errors
+    /// When the network does not belong to the set, its shape or scheme is invalid, or a weight or bias is outside the
+    /// scheme's limits: sums could overflow.
+    pub fn new(file: &'a NetFile, set: &FeatureSet) -> Result<ExportedNetwork<'a>, NetworkExportError> {
+        let net = &file.net;
+        file.origin.expect(set)?;
+        if set.num_features() != net.shape.features {
+            let (network, features) = (net.shape.features, set.num_features());
+            return Err(NetworkExportError::Inputs { network, set: set.name().into(), features });
+        }
+        check(net)?;
+        let number = u64::from_str_radix(&file.hash()[..16], 16).expect("the hash is hexadecimal");
+        Ok(ExportedNetwork { file, layout: Layout::of(net), number })
+    }
+
+    /// The bytes of `weights.bin`.
+    #[must_use]
+    pub fn weights(&self) -> Vec<u8> {
+        self.layout.file(&self.file.net, self.number)
+    }
+
+    /// The text of `network.rs`. `licence` is the notice at its head, without comment signs.
+    #[must_use]
+    pub fn rust(&self, licence: &str) -> String {
+        self.values(licence).render(include_str!("network.rs.template"))
+    }
+
+    /// The text of `network.h`, likewise.
+    #[must_use]
+    pub fn c(&self, licence: &str) -> String {
+        self.values(licence).render(include_str!("network.h.template"))
+    }
+}
+
+/// # Errors
+/// When the shape or scheme is invalid, or numbers are outside the scheme's limits.
+fn check(net: &QuantNet) -> Result<(), NetError> {
+    net.shape.validate()?;
+    net.scheme.validate()?;
+    net.scheme.admits(&net.shape)?;
+    for (bucket, stack) in net.stacks.iter().enumerate() {
+        for (index, layer) in stack.iter().enumerate() {
+            let name = net.shape.layer_name(bucket, index);
+            layer.check_biases(&name, &net.scheme)?;
+            // All weights of eight bits are valid.
+            if net.scheme.weights == WeightType::I16 {
+                layer.check_weights(&name, &net.scheme, net.shape.input_activation(index))?;
+            }
+        }
+    }
+    Ok(())
+}
