@@ -9,7 +9,7 @@ static fsb_network net;
 
 static void load(void) {
     FILE *file = fopen("weights.bin", "rb");
-    unsigned char *bytes = malloc(FSB_WEIGHTS_SIZE);
+    unsigned char *bytes = (unsigned char *)malloc(FSB_WEIGHTS_SIZE);
     if (!file || !bytes) {
         exit(2);
     }
