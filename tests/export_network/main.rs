@@ -2,15 +2,18 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod examples;
 mod programs;
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use fsbench::chess::Move;
 use fsbench::export::network::ExportedNetwork;
 use fsbench::features::FeatureSet;
 use fsbench::net::nnue::Architecture;
-use fsbench::net::{Activation, NetFile, OutputBuckets, Origin, Scheme, Shape, WeightType};
+use fsbench::net::{Activation, NetFile, Origin, OutputBuckets, Scheme, Shape};
 use rayon::prelude::*;
 
 use common::networks::{random_net, scheme_of, shapes};
@@ -104,4 +107,77 @@ fn every_scheme_gives_the_scores_of_fsbench() {
         let count = check(&file, &set, &games);
         assert!(count > 10_000, "{count}");
     });
+}
+
+/// Stockfish's architectures, with random weights: rows of eight bits, threats, skip outputs and differences.
+#[test]
+fn architectures_of_stockfish_give_the_scores_of_fsbench() {
+    let games = games(8);
+    for architecture in [
+        Architecture::Sf12,
+        Architecture::Sf14,
+        Architecture::Sf15,
+        Architecture::Sf16_1Small,
+        Architecture::Sf18Lite,
+        Architecture::Sf19,
+        Architecture::Sf19Lite,
+    ] {
+        let set = architecture.feature_set().expect("shipped");
+        let mut file = file(&set, architecture.shape(), architecture.scheme(), 1);
+        let narrow = file.net.shape.narrow as usize * file.net.shape.l1;
+        file.net.ft_weights[..narrow].iter_mut().for_each(|weight| *weight = (*weight).clamp(-128, 127));
+        let count = check(&file, &set, &games);
+        assert!(count > 500, "{architecture}: {count}");
+    }
+}
+
+/// Rust sources are formatted by the rules of this crate.
+#[test]
+fn rust_sources_are_formatted() {
+    let set = FeatureSet::resolve("piece").expect("shipped");
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join(".rustfmt.toml");
+    for (index, shape) in shapes().into_iter().enumerate() {
+        for narrow in [0, 500] {
+            let shape = Shape { narrow, ..shape.clone() };
+            let scheme = scheme_of(index, &shape);
+            let mut file = file(&set, shape, scheme, 1);
+            let narrow = narrow as usize * file.net.shape.l1;
+            file.net.ft_weights[..narrow].fill(1);
+            let path = folder.path().join("network.rs");
+            let text = ExportedNetwork::new(&file, &set).expect("exports").rust("A notice.");
+            std::fs::write(&path, text).expect("written");
+            let mut command = Command::new("rustfmt");
+            command.args(["--edition", "2021", "--check", "--config-path"]).arg(&rules).arg(&path);
+            let Ok(output) = command.output() else { return common::skip::skip("rustfmt", "there is no rustfmt") };
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+    }
+}
+
+/// The network of Debian's Stockfish 15.1.
+fn reference_network(folder: &Path) -> Option<PathBuf> {
+    let net = folder.join("nn-ad9b42354671.nnue");
+    let mut command = Command::new("/usr/games/stockfish");
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let exported = child.is_ok_and(|mut child| {
+        let script = format!("export_net {}\nquit\n", net.display());
+        let written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(script.as_bytes()).is_ok());
+        written && child.wait().is_ok_and(|status| status.success()) && net.is_file()
+    });
+    if !exported {
+        common::skip::skip("stockfish-15.1", "there is no Stockfish 15.1 at /usr/games/stockfish");
+        return None;
+    }
+    Some(net)
+}
+
+#[test]
+fn the_network_of_stockfish_gives_the_scores_of_fsbench() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(net) = reference_network(folder.path()) else { return };
+    let file = NetFile::load(&net).expect("loads");
+    let set = file.origin.feature_set().expect("shipped");
+    let count = check(&file, &set, &games(100));
+    assert!(count > 10_000, "{count}");
 }

@@ -10,8 +10,12 @@ mod weights;
 
 use thiserror::Error;
 
+use super::Language;
+use crate::chess::{Chess, Perspective};
 use crate::features::FeatureSet;
-use crate::net::{NetError, NetFile, QuantNet, WeightType};
+use crate::net::{NetError, NetFile, QuantNet, WeightType, forward_integer};
+use crate::units::Centipawn;
+use shakmaty::Position;
 use weights::Layout;
 
 /// The name of the file with the weights.
@@ -82,6 +86,26 @@ impl<'a> ExportedNetwork<'a> {
     #[must_use]
     pub fn c(&self, licence: &str) -> String {
         self.values(licence).render(include_str!("network.h.template"))
+    }
+
+    /// The chapter on the network in the README, in Markdown.
+    #[must_use]
+    pub fn readme(&self, language: Language) -> String {
+        describe::readme(&self.layout, &self.file.net, language)
+    }
+
+    /// The score of a position in internal units and in centipawns, from the side to move's view, by the plain forward
+    /// pass. `set` is the network's feature set.
+    #[must_use]
+    pub fn score(&self, set: &FeatureSet, position: &Chess) -> (i32, Centipawn) {
+        let net = &self.file.net;
+        let stm = Perspective::of(position.turn());
+        let [mut first, mut second] = [Vec::new(), Vec::new()];
+        set.encoder().encode(position.board(), stm, &mut first);
+        set.encoder().encode(position.board(), stm.other(), &mut second);
+        let bucket = net.shape.buckets.of(position.board().occupied().count());
+        let internal = net.scheme.score(forward_integer(net, bucket, &first, &second));
+        (internal, Centipawn(net.scheme.centipawns(internal)))
     }
 }
 
