@@ -32,20 +32,26 @@ pub mod engine;
 
 pub mod train;
 
+#[cfg(feature = "report")]
 pub mod record;
 
 pub mod search;
 
+#[cfg(feature = "report")]
 pub mod measure;
 
+#[cfg(feature = "report")]
 pub mod play;
 
+#[cfg(feature = "report")]
 pub mod experiment;
 
+#[cfg(feature = "report")]
 pub mod report;
 
 pub mod export;
 
+#[cfg(feature = "report")]
 pub mod cli;
 
 #[cfg(test)]
