@@ -50,6 +50,8 @@ pub mod experiment;
 pub mod report;
 
 #[cfg(feature = "report")]
+pub mod export;
+
 pub mod cli;
 
 #[cfg(test)]

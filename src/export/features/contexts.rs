@@ -99,7 +99,7 @@ impl Contexts {
         };
         let usize_of = |text: &str| if language == Language::Rust { format!("({text}) as usize") } else { text.to_owned() };
         let turned = |king: &str| match turn {
-            Some(turn) => format!("({king} ^ turn) & 63", turn = { let _ = turn; "turn" }),
+            Some(_) => format!("({king} ^ turn) & 63"),
             None => format!("{king} & 63"),
         };
         if let Some(turn) = turn {

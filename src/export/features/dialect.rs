@@ -32,7 +32,8 @@ impl Number {
 #[derive(Clone, Debug)]
 pub enum Parameter {
     Number(String, Number),
-    Board(&'static str),
+    /// A colour or perspective: an index.
+    Color(&'static str),
     View,
     Out(&'static str),
 }
@@ -160,8 +161,8 @@ impl Language {
         let parameter = |parameter: &Parameter| match (self, parameter) {
             (Language::Rust, Parameter::Number(name, number)) => format!("{name}: {}", self.number(*number)),
             (Language::C, Parameter::Number(name, number)) => format!("{} {name}", self.number(*number)),
-            (Language::Rust, Parameter::Board(name)) => format!("{name}: &Board"),
-            (Language::C, Parameter::Board(name)) => format!("const fsb_board *{name}"),
+            (Language::Rust, Parameter::Color(name)) => format!("{name}: usize"),
+            (Language::C, Parameter::Color(name)) => format!("uint32_t {name}"),
             (Language::Rust, Parameter::View) => "view: &View".to_owned(),
             (Language::C, Parameter::View) => "const fsb_view *view".to_owned(),
             (Language::Rust, Parameter::Out(name)) => format!("{name}: &mut List"),
@@ -209,6 +210,11 @@ impl Language {
         };
         std::iter::once(head).chain(body).chain(["}".to_owned()]).collect()
     }
+}
+
+/// A table's entry, `NONE` where there is no number.
+pub fn table_or(language: Language, entry: Option<u32>) -> String {
+    entry.map_or_else(|| language.table("NONE"), |number| number.to_string())
 }
 
 /// Whether a value binds tighter than a cast: a name, a call or an entry.

@@ -108,7 +108,7 @@ fn ray(from: u32, (files, ranks): StepBy, most: usize) -> u64 {
 }
 
 /// What `reach` numbers: pawns stand on ranks 2 to 7.
-fn reached(kind: u32, from: u32) -> u64 {
+pub fn reached(kind: u32, from: u32) -> u64 {
     let all = |steps: &[StepBy], most: usize| steps.iter().fold(0, |bits, step| bits | ray(from, *step, most));
     let pawn = |forward: i32| if (8..56).contains(&from) { all(&[(-1, forward), (1, forward)], 1) } else { 0 };
     let (straight, oblique) = ([STEPS[0], STEPS[1], STEPS[4], STEPS[5]], [STEPS[2], STEPS[3], STEPS[6], STEPS[7]]);

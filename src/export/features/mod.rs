@@ -9,6 +9,7 @@ mod api;
 mod block;
 mod contexts;
 mod dialect;
+mod evaluate;
 mod expression;
 mod helpers;
 mod pieces;
@@ -48,8 +49,8 @@ enum Repeats {
 #[derive(Clone, Debug)]
 enum Form {
     /// `name(pieces, pov, king, out)` for any pieces of a board: the changes of a move are those of the pieces that it
-    /// takes away and brings, unless `key(pov, king)` changes.
-    Pieces { name: String, key: Option<String> },
+    /// takes away and brings, unless `key(pov, king)` changes. `is_distinct`: an index stands for one piece on one square.
+    Pieces { name: String, key: Option<String>, is_distinct: bool },
     /// `name(view, attackers, out)`: the features of the attackers on a bitboard of the oriented board.
     Threats { name: String, orientation: Orientation },
     /// `name(view, out)` on the oriented board.

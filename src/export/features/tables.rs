@@ -90,6 +90,39 @@ impl Tables {
         in_language
     }
 
+    /// A table of three dimensions, of entries as text; its name.
+    pub fn cube(
+        &mut self,
+        language: Language,
+        name: &str,
+        [outer, rows, length]: [usize; 3],
+        number: Number,
+        entries: &[String],
+        about: &str,
+    ) -> String {
+        let name = self.unique(name);
+        let in_language = language.table(&name);
+        let kind = language.number(number);
+        let (open, close) = if language == Language::Rust { ("[", "]") } else { ("{", "}") };
+        self.text += &(language.doc(about).join("\n") + "\n");
+        self.text += &match language {
+            Language::Rust => {
+                format!("#[rustfmt::skip]\nstatic {in_language}: [[[{kind}; {length}]; {rows}]; {outer}] = [\n")
+            }
+            Language::C => format!("static const {kind} {in_language}[{outer}][{rows}][{length}] = {{\n"),
+        };
+        for plane in entries.chunks(rows * length) {
+            self.text += &format!("    {open}\n");
+            for row in plane.chunks(length) {
+                self.text += &format!("        {open}{}{close},\n", row.join(", "));
+            }
+            self.text += &format!("    {close},\n");
+        }
+        self.text += &format!("{close};\n\n");
+        self.names.push(name);
+        in_language
+    }
+
     fn unique(&self, name: &str) -> String {
         let plain = name.to_uppercase().replace('-', "_");
         std::iter::once(plain.clone())
