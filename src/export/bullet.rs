@@ -1,0 +1,3 @@
+//! bullet
+use crate::features::FeatureSet;
+pub fn source(_: &FeatureSet) -> String { String::new() }
