@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use fsbench::chess::Move;
 use fsbench::export::network::ExportedNetwork;
+use fsbench::export::{Export, Language};
 use fsbench::features::FeatureSet;
 use fsbench::net::nnue::Architecture;
 use fsbench::net::{Activation, NetFile, Origin, OutputBuckets, Scheme, Shape};
@@ -23,10 +24,10 @@ use programs::{Build, Lines, compare, compile, run};
 fn export(file: &NetFile, set: &FeatureSet, folder: &Path) {
     let write = |name: &str, content: &[u8]| std::fs::write(folder.join(name), content).expect("written");
     let exported = ExportedNetwork::new(file, set).expect("exports");
-    for name in ["features.rs", "features.h"] { write(name, &std::fs::read(Path::new("/tmp/stub").join(name)).unwrap()); }
-    write("network.rs", exported.rust("test").as_bytes());
-    write("network.h", exported.c("test").as_bytes());
-    write("weights.bin", &exported.weights());
+    for language in Language::ALL {
+        write(language.features_file(), Export::new(set, language).features().as_bytes());
+        exported.files(language).iter().for_each(|file| write(&file.name, &file.content));
+    }
     write("driver.rs", include_bytes!("driver.rs"));
     write("driver.c", include_bytes!("driver.c"));
 }
@@ -71,7 +72,7 @@ fn every_shape_gives_the_scores_of_fsbench() {
     let sets = common::sets();
     let shapes = shapes();
     shapes.par_iter().enumerate().for_each(|(index, shape)| {
-        let set = &FeatureSet::resolve("piece").unwrap(); let _ = &sets;
+        let set = &sets[index % sets.len()];
         let file = file(set, shape.clone(), scheme_of(index, shape), index as u64);
         let count = check(&file, set, &games);
         assert!(count > 10_000, "{count}");
@@ -83,7 +84,7 @@ fn every_shape_gives_the_scores_of_fsbench() {
 #[test]
 fn every_scheme_gives_the_scores_of_fsbench() {
     let games = games(100);
-    let set = FeatureSet::resolve("piece").expect("shipped");
+    let set = FeatureSet::resolve("half-ka-v2-hm").expect("shipped");
     let plain = |l1, hidden: &[usize]| Shape::plain(1, l1, hidden.to_vec());
     let (pairwise, screlu) = (Activation::Pairwise, Activation::Screlu);
     let eight = OutputBuckets { count: 8, ..OutputBuckets::default() };
@@ -91,7 +92,7 @@ fn every_scheme_gives_the_scores_of_fsbench() {
     let own = Scheme { one: 100, hidden: 32, divisor: None, pawn_value: 208, ..Scheme::stockfish() };
     let finer = Scheme { one: 181, hidden: 128, nnue2score: 333, pawn_value: 77, ..Scheme::simple() };
     let cases = [
-        (Shape { skip: true, narrow: 400, ..full.clone() }, Scheme::stockfish_18()),
+        (Shape { skip: true, narrow: 22_000, ..full.clone() }, Scheme::stockfish_18()),
         (Shape { activation: screlu, ..plain(32, &[]) }, Scheme::stockfish_18()),
         (Shape { hidden_activation: Activation::Dual, ..full.clone() }, Scheme::stockfish_19()),
         (Shape { skip_difference: true, concatenated: true, ..full.clone() }, own.clone()),
@@ -145,7 +146,7 @@ fn rust_sources_are_formatted() {
             let narrow = narrow as usize * file.net.shape.l1;
             file.net.ft_weights[..narrow].fill(1);
             let path = folder.path().join("network.rs");
-            let text = ExportedNetwork::new(&file, &set).expect("exports").rust("A notice.");
+            let text = ExportedNetwork::new(&file, &set).expect("exports").rust();
             std::fs::write(&path, text).expect("written");
             let mut command = Command::new("rustfmt");
             command.args(["--edition", "2021", "--check", "--config-path"]).arg(&rules).arg(&path);

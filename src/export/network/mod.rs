@@ -8,18 +8,22 @@ mod tests;
 mod values;
 mod weights;
 
+use shakmaty::Position;
 use thiserror::Error;
 
-use super::Language;
+use super::{ExportFile, GoldenEval, Language};
 use crate::chess::{Chess, Perspective};
 use crate::features::FeatureSet;
 use crate::net::{NetError, NetFile, QuantNet, WeightType, forward_integer};
-use crate::units::Centipawn;
-use shakmaty::Position;
 use weights::Layout;
 
 /// The name of the file with the weights.
 pub const WEIGHTS: &str = "weights.bin";
+
+/// The notice at the head of the sources.
+const LICENCE: &str = "\
+Written by `fsbench export`. This file belongs to whoever exported it, to use, change and distribute under any terms,
+without any warranty. The licence of fsbench does not apply to it.";
 
 #[derive(Debug, Error)]
 pub enum NetworkExportError {
@@ -40,7 +44,7 @@ pub enum NetworkExportError {
 /// let float = FloatNet::zeros(&Shape::plain(set.num_features(), 16, vec![8]));
 /// let net = quantise(&float, &Scheme::stockfish())?;
 /// let exported = ExportedNetwork::new(&NetFile { origin: Origin::of(&set), net }, &set)?;
-/// assert!(exported.rust("MIT").contains("pub const L1: usize = 16;"));
+/// assert!(exported.rust().contains("pub const L1: usize = 16;"));
 /// assert_eq!(&exported.weights()[..8], b"fsbnet01");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -70,22 +74,32 @@ impl<'a> ExportedNetwork<'a> {
         Ok(ExportedNetwork { file, layout: Layout::of(net), number })
     }
 
+    /// The source in a language, and `weights.bin`.
+    #[must_use]
+    pub fn files(&self, language: Language) -> Vec<ExportFile> {
+        let source = match language {
+            Language::Rust => ExportFile::new("network.rs", self.rust()),
+            Language::C => ExportFile::new("network.h", self.c()),
+        };
+        vec![source, ExportFile::new(WEIGHTS, self.weights())]
+    }
+
     /// The bytes of `weights.bin`.
     #[must_use]
     pub fn weights(&self) -> Vec<u8> {
         self.layout.file(&self.file.net, self.number)
     }
 
-    /// The text of `network.rs`. `licence` is the notice at its head, without comment signs.
+    /// The text of `network.rs`.
     #[must_use]
-    pub fn rust(&self, licence: &str) -> String {
-        self.values(licence).render(include_str!("network.rs.template"))
+    pub fn rust(&self) -> String {
+        self.values().render(include_str!("network.rs.template"))
     }
 
-    /// The text of `network.h`, likewise.
+    /// The text of `network.h`.
     #[must_use]
-    pub fn c(&self, licence: &str) -> String {
-        self.values(licence).render(include_str!("network.h.template"))
+    pub fn c(&self) -> String {
+        self.values().render(include_str!("network.h.template"))
     }
 
     /// The chapter on the network in the README, in Markdown.
@@ -94,10 +108,10 @@ impl<'a> ExportedNetwork<'a> {
         describe::readme(&self.layout, &self.file.net, language)
     }
 
-    /// The score of a position in internal units and in centipawns, from the side to move's view, by the plain forward
-    /// pass. `set` is the network's feature set.
+    /// The evaluation of a position, from the side to move's view, by the plain forward pass. `set` is the network's
+    /// feature set.
     #[must_use]
-    pub fn score(&self, set: &FeatureSet, position: &Chess) -> (i32, Centipawn) {
+    pub fn evaluate(&self, set: &FeatureSet, position: &Chess) -> GoldenEval {
         let net = &self.file.net;
         let stm = Perspective::of(position.turn());
         let [mut first, mut second] = [Vec::new(), Vec::new()];
@@ -105,7 +119,7 @@ impl<'a> ExportedNetwork<'a> {
         set.encoder().encode(position.board(), stm.other(), &mut second);
         let bucket = net.shape.buckets.of(position.board().occupied().count());
         let internal = net.scheme.score(forward_integer(net, bucket, &first, &second));
-        (internal, Centipawn(net.scheme.centipawns(internal)))
+        GoldenEval { internal, cp: net.scheme.centipawns(internal) }
     }
 }
 

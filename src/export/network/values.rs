@@ -1,14 +1,13 @@
 //! The values and flags of the templates for one network: its shape's widths and its scheme's scales.
 
-use super::ExportedNetwork;
-use super::describe;
+use super::{ExportedNetwork, LICENCE, describe};
 use super::template::Values;
 use super::weights::{ALIGNMENT, HEADER, MAGIC};
 use crate::net::{Activation, BucketRule, Scheme, Shape, WeightType};
 use crate::text::grouped;
 
 impl ExportedNetwork<'_> {
-    pub(super) fn values(&self, licence: &str) -> Values {
+    pub(super) fn values(&self) -> Values {
         let (net, layout) = (&self.file.net, &self.layout);
         let (shape, scheme) = (&net.shape, &net.scheme);
         let mut values = Values::default();
@@ -25,8 +24,8 @@ impl ExportedNetwork<'_> {
         for (name, text, sign) in [("LAYOUT_RS", &table, "//!"), ("LAYOUT_C", &table, " *")] {
             values.set(name, commented(text, sign));
         }
-        values.set("LICENCE_RS", commented(licence, "//!"));
-        values.set("LICENCE_C", commented(licence, " *"));
+        values.set("LICENCE_RS", commented(LICENCE, "//!"));
+        values.set("LICENCE_C", commented(LICENCE, " *"));
         set_rows(&mut values, layout.narrow, shape);
         set_shape(&mut values, shape);
         set_scheme(&mut values, scheme, shape);
