@@ -1,5 +1,7 @@
 //! `bullet.rs`: an input type for the trainer bullet, on top of `features.rs`.
 
+use shakmaty::Position;
+
 use super::ExportError;
 use crate::chess::{BlackOrientation, Board, Mirror, Perspective, fen_of};
 use crate::features::FeatureSet;
