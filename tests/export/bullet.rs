@@ -14,41 +14,49 @@ use shakmaty::Position;
 
 use super::has_all;
 
-/// The parts of bullet and bulletformat that `bullet.rs` uses.
+/// The parts of bullet and bulletformat that `bullet.rs` uses, as the crate `bullet_lib`.
 const BULLET: &str = r#"
-mod bullet_lib {
-    pub mod game {
-        pub mod formats {
-            pub mod bulletformat {
-                /// 32 bytes as in bulletformat.
-                #[derive(Clone, Copy)]
-                pub struct ChessBoard {
-                    pub occ: u64,
-                    pub pcs: [u8; 16],
-                }
-                impl IntoIterator for ChessBoard {
-                    type Item = (u8, u8);
-                    type IntoIter = std::vec::IntoIter<(u8, u8)>;
-                    fn into_iter(self) -> Self::IntoIter {
-                        let squares = (0..64u8).filter(|square| self.occ >> square & 1 != 0).enumerate();
-                        let pieces = squares.map(|(at, square)| (self.pcs[at / 2] >> (4 * (at & 1)) & 15, square));
-                        pieces.collect::<Vec<_>>().into_iter()
-                    }
-                }
+pub mod game {
+    pub mod formats {
+        pub mod bulletformat {
+            /// The first 24 of 32 bytes as in bulletformat.
+            #[derive(Clone, Copy)]
+            pub struct ChessBoard {
+                pub occ: u64,
+                pub pcs: [u8; 16],
             }
-        }
-        pub mod inputs {
-            pub trait SparseInputType: Clone + Send + Sync + 'static {
-                type RequiredDataType: Copy + Send + Sync;
-                fn num_inputs(&self) -> usize;
-                fn max_active(&self) -> usize;
-                fn map_features<F: FnMut(usize, usize)>(&self, pos: &Self::RequiredDataType, f: F);
-                fn shorthand(&self) -> String;
-                fn description(&self) -> String;
+
+            impl IntoIterator for ChessBoard {
+                type Item = (u8, u8);
+                type IntoIter = std::vec::IntoIter<(u8, u8)>;
+
+                fn into_iter(self) -> Self::IntoIter {
+                    let squares = (0..64u8).filter(|square| self.occ >> square & 1 != 0).enumerate();
+                    let pieces = squares.map(|(at, square)| (self.pcs[at / 2] >> (4 * (at & 1)) & 15, square));
+                    pieces.collect::<Vec<_>>().into_iter()
+                }
             }
         }
     }
+
+    pub mod inputs {
+        pub trait SparseInputType: Clone + Send + Sync + 'static {
+            type RequiredDataType: Copy + Send + Sync;
+            fn num_inputs(&self) -> usize;
+            fn max_active(&self) -> usize;
+            fn map_features<F: FnMut(usize, usize)>(&self, pos: &Self::RequiredDataType, f: F);
+            fn shorthand(&self) -> String;
+            fn description(&self) -> String;
+        }
+    }
 }
+"#;
+
+/// Reads positions, prints the features.
+const MAIN: &str = r#"
+mod bullet;
+mod features;
+
 use bullet_lib::game::{formats::bulletformat::ChessBoard, inputs::SparseInputType};
 use std::io::Read;
 
@@ -108,13 +116,16 @@ fn bullets_inputs_are_the_encoders() {
         for file in Export::new(&set, Language::Rust).with_bullet(true).files().unwrap() {
             std::fs::write(folder.path().join(file.name), file.content).unwrap();
         }
-        std::fs::write(folder.path().join("main.rs"), format!("mod bullet;\nmod features;\n{BULLET}")).unwrap();
-        let output = Command::new("rustc")
-            .args(["--edition", "2021", "-O", "-D", "warnings", "main.rs"])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::write(folder.path().join("main.rs"), MAIN).unwrap();
+        std::fs::write(folder.path().join("bullet_lib.rs"), BULLET).unwrap();
+        let rustc = |arguments: &[&str]| {
+            let mut command = Command::new("rustc");
+            let output = command.args(["--edition", "2021", "-O", "-D", "warnings"]).args(arguments);
+            let output = output.current_dir(folder.path()).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        rustc(&["--crate-type", "lib", "bullet_lib.rs"]);
+        rustc(&["--extern", "bullet_lib=libbullet_lib.rlib", "main.rs"]);
         let mut child = Command::new(folder.path().join("main"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
