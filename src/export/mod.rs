@@ -77,6 +77,11 @@ pub enum ExportError {
          most {most})"
     )]
     TooManyActive { name: String, active: usize, most: usize },
+    #[error(
+        "--bullet: bullet takes features in pairs, one for each perspective, but in {name} the perspectives can have \
+         different numbers of features ({white} and {black} in {fen})"
+    )]
+    Unpaired { name: String, white: usize, black: usize, fen: String },
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
@@ -90,7 +95,8 @@ impl ExportError {
             ExportError::NotEmpty(_)
             | ExportError::NotAFolder(_)
             | ExportError::BulletIsRust
-            | ExportError::TooManyActive { .. } => true,
+            | ExportError::TooManyActive { .. }
+            | ExportError::Unpaired { .. } => true,
             ExportError::Output(_) | ExportError::Data(_) => false,
         }
     }
@@ -139,7 +145,7 @@ impl<'a> Export<'a> {
         }
         let mut files = vec![ExportFile::new(self.language.features_file(), self.features())];
         if self.bullet {
-            files.push(ExportFile::new("bullet.rs", bullet::source(self.set)));
+            files.push(ExportFile::new("bullet.rs", bullet::source(self.set)?));
         }
         files.extend(self.network.iter().cloned());
         files.push(ExportFile::new("golden.jsonl", golden::lines(self.set, self.evaluator)?));

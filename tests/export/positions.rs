@@ -32,3 +32,22 @@ pub fn random(name: &str, number: u64, count: usize) -> Vec<Step> {
     }
     steps
 }
+
+/// The first moves of the sample games.
+pub fn real(count: usize) -> Vec<Step> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/quickstart/games.pgn.zst");
+    let mut steps: Vec<Step> = Vec::with_capacity(count);
+    for game in fsbench::data::games(&path).unwrap() {
+        let game = game.unwrap();
+        let mut position = game.start;
+        for played in game.moves {
+            let before = position.board().clone();
+            position.play_unchecked(played.mv);
+            steps.push([before, position.board().clone()]);
+            if steps.len() == count {
+                return steps;
+            }
+        }
+    }
+    steps
+}
