@@ -61,6 +61,8 @@ pub struct Export<'a> {
     bullet: bool,
     evaluator: Option<&'a GoldenEvaluator<'a>>,
     network: Vec<ExportFile>,
+    /// The network's chapter of the README.
+    chapter: String,
 }
 
 /// Why an export was refused or failed.
@@ -107,7 +109,7 @@ const MAX_ACTIVE: usize = 1 << 22;
 
 impl<'a> Export<'a> {
     pub fn new(set: &'a FeatureSet, language: Language) -> Export<'a> {
-        Export { set, language, bullet: false, evaluator: None, network: Vec::new() }
+        Export { set, language, bullet: false, evaluator: None, network: Vec::new(), chapter: String::new() }
     }
 
     /// Adds `bullet.rs`.
@@ -117,10 +119,15 @@ impl<'a> Export<'a> {
         self
     }
 
-    /// Adds a network's files, and its evaluations to the golden file.
+    /// Adds a network's files, their chapter of the README, and the network's evaluations to the golden file.
     #[must_use]
-    pub fn with_network(mut self, files: Vec<ExportFile>, evaluator: &'a GoldenEvaluator<'a>) -> Export<'a> {
-        self.network = files;
+    pub fn with_network(
+        mut self,
+        files: Vec<ExportFile>,
+        chapter: String,
+        evaluator: &'a GoldenEvaluator<'a>,
+    ) -> Export<'a> {
+        (self.network, self.chapter) = (files, chapter);
         self.evaluator = Some(evaluator);
         self
     }
@@ -149,7 +156,7 @@ impl<'a> Export<'a> {
         }
         files.extend(self.network.iter().cloned());
         files.push(ExportFile::new("golden.jsonl", golden::lines(self.set, self.evaluator)?));
-        files.push(ExportFile::new("README.md", readme::text(self.set, self.language, &files)));
+        files.push(ExportFile::new("README.md", readme::text(self.set, self.language, &files, &self.chapter)));
         Ok(files)
     }
 

@@ -3,14 +3,15 @@
 use super::{ExportFile, Language};
 use crate::features::FeatureSet;
 
-/// The text. `files`: the others of the folder.
-pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile]) -> String {
+/// The text. `files`: the others of the folder; `network`: the chapter on the network, if there is one.
+pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile], network: &str) -> String {
     let about = |file: &ExportFile| {
         let about = match file.name.as_str() {
             "features.rs" | "features.h" => "the input features: no dependencies, no allocation, nothing to initialise",
             "bullet.rs" => "an input type for the trainer bullet with the same indices",
             "golden.jsonl" => "positions and moves with the features that the code must find",
             "network.rs" | "network.h" => "accumulators and the evaluation, in plain integers",
+            "weights.bin" => "the network's weights",
             _ => "",
         };
         format!("- `{}`{}\n", file.name, if about.is_empty() { String::new() } else { format!(": {about}") })
@@ -24,7 +25,7 @@ pub fn text(set: &FeatureSet, language: Language, files: &[ExportFile]) -> Strin
     format!(
         "# {title}\n\nWritten by `fsbench export`. The generated files belong to whoever exported them, to use, change and \
          distribute under\nany terms, without any warranty.\n\n{} features per perspective, at most {} active, {} \
-         context{}.\nIdentity {}.\n\n{files}\n{usage}{ACCUMULATOR}{GOLDEN}",
+         context{}.\nIdentity {}.\n\n{files}\n{usage}{ACCUMULATOR}{network}{GOLDEN}",
         set.num_features(),
         set.max_active(),
         set.contexts(),

@@ -105,6 +105,10 @@ fn every_scheme_gives_the_scores_of_fsbench() {
         let mut file = file(&set, shape.clone(), scheme.clone(), 2 * index as u64 + u64::from(index < 3));
         let narrow = file.net.shape.narrow as usize * file.net.shape.l1;
         file.net.ft_weights[..narrow].iter_mut().for_each(|weight| *weight = (*weight).clamp(-128, 127));
+        if index + 1 == cases.len() {
+            // Direct outputs saturate.
+            file.net.stacks.iter_mut().step_by(2).for_each(|stack| stack[0].biases[0] = i32::MAX - 5);
+        }
         let count = check(&file, &set, &games);
         assert!(count > 10_000, "{count}");
     });

@@ -33,7 +33,16 @@ pub fn compile(folder: &Path, source: &str, build: Build, defines: &[&str]) -> O
         Build::C => ("gcc", &["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]),
         Build::Sanitized => (
             "gcc",
-            &["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+            &[
+                "-std=c11",
+                "-O1",
+                "-g",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=all",
+            ],
         ),
         Build::Cpp => ("g++", &["-x", "c++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror"]),
     };

@@ -92,6 +92,7 @@ moves keeps one pair of accumulators per ply. The score is the side to move's, i
 `weights.bin` is little-endian. Its sections start at multiples of 64 bytes, so that a mapped file can be used in place:
 
 {table}
+
 ",
         pawn = net.scheme.pawn_value,
     )

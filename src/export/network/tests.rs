@@ -17,11 +17,8 @@ fn piece() -> FeatureSet {
 /// Every section stands where the layout says, and nothing but zeros between them.
 #[test]
 fn the_file_is_laid_out_as_described() {
-    let shape = Shape {
-        psqt: true,
-        buckets: OutputBuckets { count: 3, rule: BucketRule::Cpw },
-        ..shape(768, 10, &[5])
-    };
+    let shape =
+        Shape { psqt: true, buckets: OutputBuckets { count: 3, rule: BucketRule::Cpw }, ..shape(768, 10, &[5]) };
     let (set, scheme) = (piece(), Scheme::stockfish());
     let file = example(&set, shape, &scheme);
     let exported = ExportedNetwork::new(&file, &set).expect("exports");

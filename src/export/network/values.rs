@@ -1,8 +1,8 @@
 //! The values and flags of the templates for one network: its shape's widths and its scheme's scales.
 
-use super::{ExportedNetwork, LICENCE, describe};
 use super::template::Values;
 use super::weights::{ALIGNMENT, HEADER, MAGIC};
+use super::{ExportedNetwork, LICENCE, describe};
 use crate::net::{Activation, BucketRule, Scheme, Shape, WeightType};
 use crate::text::grouped;
 
@@ -112,12 +112,15 @@ fn set_shape(values: &mut Values, shape: &Shape) {
     };
     values.set("OUTPUT_INPUTS", inputs);
     values.set("OUTPUT_INPUTS_C", format!("FSB_{inputs}"));
-    values.set("LAST", match (has_first, has_second) {
-        _ if concatenated => "hidden",
-        (_, true) => "hidden2",
-        (true, _) => "hidden1",
-        (false, _) => "inputs",
-    });
+    values.set(
+        "LAST",
+        match (has_first, has_second) {
+            _ if concatenated => "hidden",
+            (_, true) => "hidden2",
+            (true, _) => "hidden1",
+            (false, _) => "inputs",
+        },
+    );
     let names = [
         ["HIDDEN1", "HIDDEN1_ACTIVATIONS", "HIDDEN1_ACTIVATIONS_C", "HIDDEN1_WHY", "HIDDEN1_FUNCTION"],
         ["HIDDEN2", "HIDDEN2_ACTIVATIONS", "HIDDEN2_ACTIVATIONS_C", "HIDDEN2_WHY", "HIDDEN2_FUNCTION"],

@@ -94,10 +94,16 @@ impl Layout {
         let transformer = [
             section("ft_biases", Integer::I16, 1, l1, "the feature transformer's biases, one per neuron"),
             section("ft_narrow_weights", Integer::I8, narrow, l1, "its weights, a row per feature from the first"),
-            section("ft_weights", Integer::I16, features - narrow, l1, match narrow {
-                0 => "its weights, a row per feature",
-                _ => "its weights, a row per feature after those",
-            }),
+            section(
+                "ft_weights",
+                Integer::I16,
+                features - narrow,
+                l1,
+                match narrow {
+                    0 => "its weights, a row per feature",
+                    _ => "its weights, a row per feature after those",
+                },
+            ),
             section(
                 "psqt_weights",
                 Integer::I32,
