@@ -12,7 +12,7 @@ use crate::chess::Chess;
 use crate::export::network::ExportedNetwork;
 use crate::export::{Export, ExportError, ExportFile, Language};
 use crate::features::FeatureSet;
-use crate::net::NetFile;
+use crate::net::{NetError, NetFile};
 use crate::net::nnue::Architecture;
 
 /// Write a definition or a network as plain Rust or C source for an engine, with the vectors that prove it
@@ -114,14 +114,18 @@ fn network_path(subject: &str) -> Option<&Path> {
 
 fn load_network(path: &Path, arguments: &Arguments) -> Result<NetFile, Failure> {
     let hints = FormatHints::new(arguments.arch, arguments.last, arguments.scheme.clone());
-    load(path, &hints).map(|loaded| loaded.file).map_err(|error| match error {
-        Failure::Request(error) if path.is_file() => Failure::Request(error.context(format!(
-            "{} is no network with a definition of its features; a raw file of bullet becomes one by `fsbench net \
-             convert --bullet SET`",
-            path.display()
-        ))),
-        error => error,
+    load(path, &hints).map(|loaded| loaded.file).map_err(|failure| match failure {
+        Failure::Request(error) if lacks_definition(&error) => Failure::Request(anyhow::anyhow!(
+            "{error:#}; an export needs the definition of the network's features: a raw file of bullet becomes a network \
+             with one by `fsbench net convert --bullet SET`"
+        )),
+        failure => failure,
     })
+}
+
+/// Whether the file is of no kind that names its features.
+fn lacks_definition(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(NetError::Container { .. } | NetError::Foreign { .. }))
 }
 
 /// Adds the network's files and evaluations to the export.
