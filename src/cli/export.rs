@@ -12,8 +12,8 @@ use crate::chess::Chess;
 use crate::export::network::ExportedNetwork;
 use crate::export::{Export, ExportError, ExportFile, Language};
 use crate::features::FeatureSet;
-use crate::net::{NetError, NetFile};
 use crate::net::nnue::Architecture;
+use crate::net::{NetError, NetFile};
 
 /// Write a definition or a network as plain Rust or C source for an engine, with the vectors that prove it
 ///

@@ -122,7 +122,7 @@ fn examples_refuse_wrong_input() {
         check(&["long"], &["is the file complete?", "size("]);
         check(&["empty"], &["no weights that fsbench exported", "magic"]);
         check(&["magic"], &["no weights that fsbench exported", "magic"]);
-        check(&["other"], &["another network's", "othernetwork"]);
+        check(&["other"], &["another architecture's", "otherarchitecture"]);
         check(&["weights.bin", "e2e"], &["four or five letters"]);
         check(&["weights.bin", "e2i4"], &["no such square", "no square to move to"]);
         check(&["weights.bin", "e2e4", "e4e5"], &["no piece of the side to move there"]);

@@ -1,8 +1,8 @@
 //! Exported networks: the programs that rustc and gcc make of them give fsbench's scores, to the unit.
 
+mod command;
 #[path = "../common/mod.rs"]
 mod common;
-mod command;
 mod examples;
 mod programs;
 
@@ -94,16 +94,15 @@ fn every_scheme_gives_the_scores_of_fsbench() {
     let finer = Scheme { one: 181, hidden: 128, nnue2score: 333, pawn_value: 77, ..Scheme::simple() };
     let cases = [
         (Shape { skip: true, narrow: 22_000, ..full.clone() }, Scheme::stockfish_18()),
-        (Shape { activation: screlu, ..plain(32, &[]) }, Scheme::stockfish_18()),
+        (Shape { activation: screlu, narrow: 22_528, ..plain(32, &[]) }, Scheme::stockfish_18()),
         (Shape { hidden_activation: Activation::Dual, ..full.clone() }, Scheme::stockfish_19()),
         (Shape { skip_difference: true, concatenated: true, ..full.clone() }, own.clone()),
         (Shape { activation: screlu, hidden_activation: screlu, ..plain(32, &[16]) }, own),
         (Shape { activation: screlu, psqt: true, ..plain(48, &[]) }, finer.clone()),
-        (Shape { activation: Activation::Relu, buckets: eight, ..plain(48, &[]) }, finer),
+        (Shape { activation: Activation::Relu, buckets: eight, narrow: 22_528, ..plain(48, &[]) }, finer),
     ];
     cases.par_iter().enumerate().for_each(|(index, (shape, scheme))| {
-        // Odd seeds give weights that do not fit a byte; even ones weights of eight bits throughout.
-        let mut file = file(&set, shape.clone(), scheme.clone(), 2 * index as u64 + u64::from(index < 3));
+        let mut file = file(&set, shape.clone(), scheme.clone(), index as u64);
         let narrow = file.net.shape.narrow as usize * file.net.shape.l1;
         file.net.ft_weights[..narrow].iter_mut().for_each(|weight| *weight = (*weight).clamp(-128, 127));
         if index + 1 == cases.len() {
@@ -144,7 +143,7 @@ fn rust_sources_are_formatted() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join(".rustfmt.toml");
     for (index, shape) in shapes().into_iter().enumerate() {
-        for narrow in [0, 500] {
+        for narrow in [0, 500, 768] {
             let shape = Shape { narrow, ..shape.clone() };
             let scheme = scheme_of(index, &shape);
             let mut file = file(&set, shape, scheme, 1);

@@ -11,7 +11,7 @@ pub(super) fn layout(layout: &Layout, stacks: usize) -> String {
         "| byte | size | content |".to_owned(),
         "|---|---|---|".to_owned(),
         format!("| 0 | 8 | `{}` |", String::from_utf8_lossy(MAGIC)),
-        "| 8 | 8 | the number of the network, u64 |".to_owned(),
+        "| 8 | 8 | the number of the architecture, u64: that of the sources |".to_owned(),
         format!("| 16 | 8 | the size of the file, u64: {} |", thousands(layout.size)),
         format!("| 24 | {} | zeros, as before every multiple of 64 at which a section starts |", HEADER - 24),
     ];
@@ -87,7 +87,8 @@ scalar code to start from: its integers are exactly those of `fsbench eval`, so 
 
 Accumulators are sums modulo 2^16. `update` recomputes the sums where the kings' move changes the context of most
 features, and adds and subtracts the rows of changed features otherwise; both give the same sums. An engine that undoes
-moves keeps one pair of accumulators per ply. The score is the side to move's, in internal units; {pawn} are a pawn.
+moves keeps one pair of accumulators per ply. Networks that agree in features, shape and scheme have the same source: their
+`weights.bin` can take each other's place. The score is the side to move's, in internal units; {pawn} are a pawn.
 
 `weights.bin` is little-endian. Its sections start at multiples of 64 bytes, so that a mapped file can be used in place:
 

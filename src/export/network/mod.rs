@@ -52,8 +52,8 @@ pub enum NetworkExportError {
 pub struct ExportedNetwork<'a> {
     file: &'a NetFile,
     layout: Layout,
-    /// The first eight bytes of the network's hash: sources and weights of different networks do not go together.
-    number: u64,
+    /// A hash of the features, shape, scheme and layout: networks that agree in it have the same sources.
+    architecture: u64,
 }
 
 impl<'a> ExportedNetwork<'a> {
@@ -70,8 +70,10 @@ impl<'a> ExportedNetwork<'a> {
             return Err(NetworkExportError::Inputs { network, set: set.name().into(), features });
         }
         check(net)?;
-        let number = u64::from_str_radix(&file.hash()[..16], 16).expect("the hash is hexadecimal");
-        Ok(ExportedNetwork { file, layout: Layout::of(net), number })
+        let layout = Layout::of(net);
+        let parts = (&file.origin.identity, &net.shape, &net.scheme, layout.narrow);
+        let architecture = first_u64(blake3::hash(&serde_json::to_vec(&parts).expect("plain structures serialise")));
+        Ok(ExportedNetwork { file, layout, architecture })
     }
 
     /// The source in a language, and `weights.bin`.
@@ -87,7 +89,7 @@ impl<'a> ExportedNetwork<'a> {
     /// The bytes of `weights.bin`.
     #[must_use]
     pub fn weights(&self) -> Vec<u8> {
-        self.layout.file(&self.file.net, self.number)
+        self.layout.file(&self.file.net, self.architecture)
     }
 
     /// The text of `network.rs`.
@@ -121,6 +123,11 @@ impl<'a> ExportedNetwork<'a> {
         let internal = net.scheme.score(forward_integer(net, bucket, &first, &second));
         GoldenEval { internal, cp: net.scheme.centipawns(internal) }
     }
+}
+
+fn first_u64(hash: blake3::Hash) -> u64 {
+    let (words, _) = hash.as_bytes().as_chunks::<8>();
+    u64::from_le_bytes(words[0])
 }
 
 /// # Errors

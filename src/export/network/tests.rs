@@ -17,8 +17,12 @@ fn piece() -> FeatureSet {
 /// Every section stands where the layout says, and nothing but zeros between them.
 #[test]
 fn the_file_is_laid_out_as_described() {
-    let shape =
-        Shape { psqt: true, buckets: OutputBuckets { count: 3, rule: BucketRule::Cpw }, ..shape(768, 10, &[5]) };
+    let shape = Shape {
+        narrow: 700,
+        psqt: true,
+        buckets: OutputBuckets { count: 3, rule: BucketRule::Cpw },
+        ..shape(768, 10, &[5])
+    };
     let (set, scheme) = (piece(), Scheme::stockfish());
     let file = example(&set, shape, &scheme);
     let exported = ExportedNetwork::new(&file, &set).expect("exports");
@@ -26,13 +30,15 @@ fn the_file_is_laid_out_as_described() {
     assert_eq!(bytes.len(), layout.size);
     let i16_at = |at: usize| i16::from_le_bytes([bytes[at], bytes[at + 1]]);
     let i32_at = |at: usize| i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let [biases, weights, psqt] = &layout.transformer[..] else { unreachable!("{layout:?}") };
-    assert_eq!((biases.at, weights.at, psqt.at), (64, 128, 128 + 768 * 10));
-    assert_eq!(layout.narrow, 768, "weights up to 0.25 fit a byte");
+    let [biases, weights, wide, psqt] = &layout.transformer[..] else { unreachable!("{layout:?}") };
+    let wide_at = 128 + (700 * 10usize).next_multiple_of(64);
+    let psqt_at = wide_at + (2 * 68 * 10usize).next_multiple_of(64);
+    assert_eq!((biases.at, weights.at, wide.at, psqt.at), (64, 128, wide_at, psqt_at));
     for neuron in 0..10 {
         assert_eq!(i16_at(biases.at + 2 * neuron), file.net.ft_biases[neuron]);
         let at = 17 * 10 + neuron;
         assert_eq!(i16::from(bytes[weights.at + at] as i8), file.net.ft_weights[at]);
+        assert_eq!(i16_at(wide.at + 2 * at), file.net.ft_weights[700 * 10 + at]);
     }
     assert_eq!(i32_at(psqt.at + 4 * (767 * 3 + 2)), file.net.psqt_weights[767 * 3 + 2]);
     for (bucket, stack) in file.net.stacks.iter().enumerate() {
@@ -100,4 +106,22 @@ fn networks_outside_their_limits_are_refused() {
     check(&|file| file.net.shape.features = 700, "700 inputs per perspective, but feature set");
     let other = FeatureSet::resolve("half-kp").expect("shipped");
     check(&|file| file.origin = Origin::of(&other), "belongs to feature set");
+}
+
+/// Networks of one architecture have the same sources, so that weights can be exchanged.
+#[test]
+fn sources_depend_on_the_architecture_only() {
+    let set = piece();
+    let sources = |shape: Shape, seed, scheme: &Scheme| {
+        let shape = Shape { features: set.num_features(), ..shape };
+        let net = quantise(&random_net(&shape, seed), scheme).expect("fits");
+        let file = NetFile { origin: Origin::of(&set), net };
+        let exported = ExportedNetwork::new(&file, &set).expect("exports");
+        ([exported.rust(), exported.c()], exported.weights())
+    };
+    let first = sources(shape(768, 8, &[4]), 1, &Scheme::stockfish());
+    let second = sources(shape(768, 8, &[4]), 2, &Scheme::stockfish());
+    let other = sources(shape(768, 8, &[4]), 1, &Scheme { pawn_value: 200, ..Scheme::stockfish() });
+    assert!(first.0 == second.0 && first.1 != second.1 && first.1[..64] == second.1[..64]);
+    assert!(first.0 != other.0 && first.1[8..16] != other.1[8..16]);
 }

@@ -14,7 +14,7 @@ impl ExportedNetwork<'_> {
         values.set("SET", plain(&self.file.origin.name));
         values.set("SHAPE", plain(&shape.to_string()));
         values.set("SCHEME", plain(&scheme.name));
-        values.set("NUMBER", format!("{:#018x}", self.number));
+        values.set("ARCHITECTURE", format!("{:#018x}", self.architecture));
         values.set("MAGIC", String::from_utf8_lossy(MAGIC));
         values.set("HEADER", HEADER);
         values.set("ALIGNMENT", ALIGNMENT);

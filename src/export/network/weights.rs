@@ -1,6 +1,6 @@
 //! The raw file of an exported network's weights: which numbers stand at which byte.
 //!
-//! The file is little-endian. It starts with [`HEADER`] bytes: [`MAGIC`], the number of the network as u64, the file's
+//! The file is little-endian. It starts with [`HEADER`] bytes: [`MAGIC`], the number of the architecture as u64, the file's
 //! size as u64, zeros. Sections follow, each at a multiple of [`ALIGNMENT`] bytes with zeros before it: those of the
 //! feature transformer, then those of the dense layers, stack by stack.
 
@@ -128,10 +128,10 @@ impl Layout {
     }
 
     /// The file of a network: the layout is the network's own.
-    pub(super) fn file(&self, net: &QuantNet, number: u64) -> Vec<u8> {
+    pub(super) fn file(&self, net: &QuantNet, architecture: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size);
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&number.to_le_bytes());
+        out.extend_from_slice(&architecture.to_le_bytes());
         out.extend_from_slice(&(self.size as u64).to_le_bytes());
         out.resize(HEADER, 0);
         let (narrow, wide) = net.ft_weights.split_at(self.narrow * net.shape.l1);
@@ -151,12 +151,12 @@ impl Layout {
     }
 }
 
-/// All features, those that the shape calls narrow, or none: the most whose weights fit eight bits.
+/// The features that the shape calls narrow, or none if a weight of theirs does not fit eight bits. It depends on the
+/// weights no further, so that networks of one architecture have one layout.
 fn narrow_features(net: &QuantNet) -> usize {
-    let fit = |features: &u32| {
-        net.ft_weights[..*features as usize * net.shape.l1].iter().all(|weight| i8::try_from(*weight).is_ok())
-    };
-    [net.shape.features, net.shape.narrow].into_iter().find(fit).unwrap_or(0) as usize
+    let narrow = net.shape.narrow as usize;
+    let fits = |weight: &i16| i8::try_from(*weight).is_ok();
+    if net.ft_weights[..narrow * net.shape.l1].iter().all(fits) { narrow } else { 0 }
 }
 
 /// The section at byte `at`, which moves to the next one.
