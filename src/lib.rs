@@ -49,6 +49,8 @@ pub mod experiment;
 #[cfg(feature = "report")]
 pub mod report;
 
+pub mod export;
+
 #[cfg(feature = "report")]
 pub mod cli;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "units",
     "statistics",
     "text",
@@ -24,6 +24,7 @@ const ORDER: [&str; 20] = [
     "play",
     "experiment",
     "report",
+    "export",
     "cli",
 ];
 

@@ -15,6 +15,7 @@ mod elo;
 mod encode;
 mod eval;
 mod explain;
+mod export;
 mod help;
 mod input;
 mod interrupt;
@@ -101,6 +102,7 @@ enum Command {
     Encode(encode::Arguments),
     Eval(eval::Arguments),
     Explain(explain::Arguments),
+    Export(export::Arguments),
     Man(man::Arguments),
     Match(match_play::Arguments),
     Measure(measure::Arguments),
@@ -128,6 +130,7 @@ impl Command {
             Command::Encode(arguments) => encode::run(arguments),
             Command::Eval(arguments) => eval::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
+            Command::Export(arguments) => export::run(arguments),
             Command::Man(arguments) => man::run(arguments),
             Command::Match(arguments) => match_play::run(arguments),
             Command::Measure(arguments) => measure::run(arguments),

@@ -19,8 +19,8 @@ mod reference;
 mod resolve;
 mod selection;
 mod set;
-mod spec;
-mod syntax;
+pub(crate) mod spec;
+pub(crate) mod syntax;
 mod warnings;
 
 /// The reference of the feature-set language, in Markdown. Tests run its examples.

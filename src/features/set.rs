@@ -111,6 +111,16 @@ impl Block {
         self.compiled.contexts().is_bound()
     }
 
+    /// Whether several bindings in one position may yield a feature that counts once. Never says no wrongly.
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.compiled.shares_rows() || (self.merges && self.spec.multiplicity == Multiplicity::Set)
+    }
+
+    /// The number of the context of two kings on squares of the perspective's board, turned for Black, not mirrored.
+    pub(crate) fn context_of_kings(&self, own: u32, enemy: u32) -> u32 {
+        self.compiled.contexts().id(own, enemy)
+    }
+
     /// Appends the active features of a placement.
     pub(super) fn append(&self, placement: &Placement, pov: Perspective, out: &mut Vec<u32>) {
         let from = out.len();

@@ -1,6 +1,7 @@
 //! Random games, random networks and feature sets for integration tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses only some of these")]
 
+pub mod networks;
 pub mod skip;
 
 use std::collections::HashMap;

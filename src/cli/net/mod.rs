@@ -98,6 +98,11 @@ impl NetArgument {
 }
 
 impl FormatHints {
+    /// Hints for files other than bullet's.
+    pub(super) fn new(arch: Option<Architecture>, last: bool, scheme: Option<String>) -> FormatHints {
+        FormatHints { arch, bullet: None, activation: Activation::Screlu, buckets: 1, l1: None, last, scheme }
+    }
+
     /// The file to load: `path`, or a network in the run folder `path`.
     fn file(&self, path: &Path) -> anyhow::Result<PathBuf> {
         match path.is_dir() {

@@ -152,7 +152,7 @@ impl CompiledBlock {
     }
 
     /// Whether several bindings may yield one row that counts once.
-    pub(super) fn shares_rows(&self) -> bool {
+    pub fn shares_rows(&self) -> bool {
         self.multiplicity == Multiplicity::Set && !self.injective
     }
 }

@@ -1,0 +1,196 @@
+//! `golden.jsonl`: what an engine must reproduce, a line a position: half random play, half games of the sample data.
+
+use serde::Serialize;
+use shakmaty::Position;
+
+use super::ExportError;
+use crate::chess::{BoardChange, Chess, Move, Perspective, fen_of, uci_move};
+use crate::data::games;
+use crate::features::{Delta, FeatureSet};
+use crate::pipeline::sample_games;
+use crate::units::Seed;
+use rand::RngExt;
+
+/// Positions of each kind.
+const POSITIONS: usize = 1500;
+/// Longest random game in plies.
+const PLIES: usize = 160;
+
+/// A network's evaluation of a position, from the side to move.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct GoldenEval {
+    /// In the network's own units.
+    pub internal: i32,
+    pub cp: i32,
+}
+
+/// Evaluates positions with the exported network.
+pub type GoldenEvaluator<'a> = dyn Fn(&Chess) -> GoldenEval + 'a;
+
+/// A game as a start and moves.
+pub struct Line {
+    start: Chess,
+    moves: Vec<Move>,
+}
+
+impl Line {
+    /// Every position, the start and the end included.
+    pub fn positions(&self) -> impl Iterator<Item = Chess> + '_ {
+        let mut position = self.start.clone();
+        let after = self.moves.iter().map(move |mv| {
+            position.play_unchecked(*mv);
+            position.clone()
+        });
+        std::iter::once(self.start.clone()).chain(after)
+    }
+}
+
+#[derive(Serialize)]
+struct GoldenLine {
+    fen: String,
+    white: Vec<u32>,
+    black: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_internal: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_cp: Option<i32>,
+    /// The move played in the position, and what it changes.
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    mv: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<GoldenDelta>,
+}
+
+#[derive(Serialize)]
+struct GoldenDelta {
+    white: PerspectiveDelta,
+    black: PerspectiveDelta,
+}
+
+#[derive(Serialize)]
+struct PerspectiveDelta {
+    added: Vec<u32>,
+    removed: Vec<u32>,
+    refresh: bool,
+}
+
+/// The text of the file.
+///
+/// # Errors
+/// When the sample games cannot be read.
+pub fn lines(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>) -> Result<String, ExportError> {
+    let mut out = String::new();
+    for kind in [random_lines(), real_lines()?] {
+        for line in kind {
+            write_line(set, evaluator, &line, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+fn write_line(set: &FeatureSet, evaluator: Option<&GoldenEvaluator<'_>>, line: &Line, out: &mut String) {
+    let mut moves = line.moves.iter();
+    for position in line.positions() {
+        let eval = evaluator.map(|evaluate| evaluate(&position));
+        let mv = moves.next();
+        let [white, black] = Perspective::ALL.map(|pov| {
+            let mut active = Vec::new();
+            set.encoder().encode(position.board(), pov, &mut active);
+            active.sort_unstable();
+            active
+        });
+        let golden = GoldenLine {
+            fen: fen_of(&position),
+            white,
+            black,
+            eval_internal: eval.map(|eval| eval.internal),
+            eval_cp: eval.map(|eval| eval.cp),
+            mv: mv.map(|mv| uci_move(*mv)),
+            after: mv.map(|mv| {
+                let mut after = position.clone();
+                after.play_unchecked(*mv);
+                fen_of(&after)
+            }),
+            delta: mv.map(|mv| delta(set, &position, *mv)),
+        };
+        *out += &serde_json::to_string(&golden).expect("numbers and text are JSON");
+        out.push('\n');
+    }
+}
+
+fn delta(set: &FeatureSet, position: &Chess, mv: Move) -> GoldenDelta {
+    let change = BoardChange::of(mv, position.turn());
+    let after = change.applied_to(position.board());
+    let [white, black] = Perspective::ALL.map(|pov| {
+        let mut delta = Delta::default();
+        set.encoder().diff(position.board(), &change, &after, pov, &mut delta);
+        PerspectiveDelta { added: delta.added, removed: delta.removed, refresh: delta.refresh }
+    });
+    GoldenDelta { white, black }
+}
+
+/// Random games that prefer castling, en passant, promotions and captures.
+pub fn random_lines() -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut left = POSITIONS;
+    for game in 0.. {
+        let mut rng = Seed(0).stream("golden", game);
+        let start = Chess::default();
+        let (mut position, mut moves) = (start.clone(), Vec::new());
+        while moves.len() + 1 < left.min(PLIES) {
+            let legal = position.legal_moves();
+            let is_rare = |mv: &&Move| mv.is_castle() || mv.is_en_passant() || mv.is_promotion();
+            let rare: Vec<Move> = legal.iter().filter(is_rare).copied().collect();
+            let sharp: Vec<Move> = legal.iter().filter(|mv| mv.is_capture()).copied().collect();
+            let pool = match rng.random_range(0..10) {
+                0..5 if !rare.is_empty() => &rare[..],
+                0..3 if !sharp.is_empty() => &sharp[..],
+                _ => &legal[..],
+            };
+            if pool.is_empty() {
+                break;
+            }
+            let mv = pool[rng.random_range(0..pool.len())];
+            moves.push(mv);
+            position.play_unchecked(mv);
+        }
+        left -= moves.len() + 1;
+        lines.push(Line { start, moves });
+        if left == 0 {
+            break;
+        }
+    }
+    lines
+}
+
+/// The first games of the sample data.
+fn real_lines() -> Result<Vec<Line>, ExportError> {
+    let mut lines = Vec::new();
+    let mut left = POSITIONS;
+    for game in games(&sample_games()?)? {
+        let game = game?;
+        let moves: Vec<Move> = game.moves.iter().map(|played| played.mv).take(left - 1).collect();
+        left -= moves.len() + 1;
+        lines.push(Line { start: game.start, moves });
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_lines_have_all_kinds_of_moves() {
+        let lines = random_lines();
+        assert_eq!(lines.iter().map(|line| line.moves.len() + 1).sum::<usize>(), POSITIONS);
+        let count = |is: fn(Move) -> bool| lines.iter().flat_map(|line| &line.moves).filter(|mv| is(**mv)).count();
+        let counts = [count(|mv| mv.is_castle()), count(|mv| mv.is_en_passant()), count(|mv| mv.is_promotion())];
+        assert!(counts.iter().all(|count| *count >= 5), "{counts:?}");
+    }
+}
