@@ -49,6 +49,9 @@ pub mod experiment;
 #[cfg(feature = "report")]
 pub mod report;
 
+#[cfg(feature = "python")]
+mod python;
+
 #[cfg(feature = "report")]
 pub mod cli;
 
