@@ -7,6 +7,9 @@ use pyo3::types::PyDict;
 
 use crate::service::{Array, Dtype, Header, LocalBatch};
 
+/// Feature indices or offsets.
+pub type Indices<'py> = Bound<'py, PyArray1<i32>>;
+
 /// The base object of a batch's arrays. The slot goes back to the stream when the last of them is gone.
 #[pyclass(module = "fsbench", name = "_BatchMemory", frozen)]
 pub struct BatchMemory(LocalBatch);

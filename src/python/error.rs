@@ -23,6 +23,7 @@ create_exception!(
 );
 
 /// An exception for a wrong request.
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 pub fn request(error: impl ToString) -> PyErr {
     RequestError::new_err(error.to_string())
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 
+use super::arrays::Indices;
 use super::error;
 use crate::features;
 
@@ -32,7 +33,7 @@ impl Factors {
 
     /// The start of every feature's inputs, and the end of the last one's: int32, num_features + 1 elements.
     #[getter]
-    fn offsets<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+    fn offsets<'py>(&self, py: Python<'py>) -> Indices<'py> {
         let mut offsets = vec![0i32];
         let mut end = 0;
         for feature in 0..self.features {
@@ -44,7 +45,7 @@ impl Factors {
 
     /// The inputs of all features, one after the other: int32.
     #[getter]
-    fn inputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+    fn inputs<'py>(&self, py: Python<'py>) -> Indices<'py> {
         let inputs = (0..self.features).flat_map(|feature| self.factors.inputs(feature));
         inputs.map(|input| *input as i32).collect::<Vec<i32>>().into_pyarray(py)
     }
@@ -57,7 +58,7 @@ impl Factors {
         py: Python<'py>,
         indices: PyReadonlyArray1<'py, i32>,
         offsets: PyReadonlyArray1<'py, i32>,
-    ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>)> {
+    ) -> PyResult<(Indices<'py>, Indices<'py>)> {
         let (indices, offsets) = (indices.as_slice()?, offsets.as_slice()?);
         let (indices, offsets) = py.detach(|| self.expanded(indices, offsets)).map_err(error::request)?;
         Ok((indices.into_pyarray(py), offsets.into_pyarray(py)))

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use shakmaty::Position;
 
+use super::arrays::Indices;
 use super::error;
 use super::factors::Factors;
 use super::interruptible::interruptible;
@@ -123,7 +124,7 @@ impl FeatureSet {
     }
 
     /// The active features of a position: (stm, nstm), the side to move's and the other side's, ascending int32.
-    fn encode<'py>(&self, py: Python<'py>, fen: &str) -> PyResult<[Bound<'py, PyArray1<i32>>; 2]> {
+    fn encode<'py>(&self, py: Python<'py>, fen: &str) -> PyResult<[Indices<'py>; 2]> {
         let position = parse_fen(fen.trim())?;
         let stm = Perspective::of(position.turn());
         Ok([stm, stm.other()].map(|pov| {

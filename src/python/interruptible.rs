@@ -25,16 +25,14 @@ pub fn remember_process() {
 /// # Errors
 /// The signal handler's exception, or the work's panic.
 pub fn interruptible<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
-    let (sender, receiver) = channel();
+    let (sender, mut receiver) = channel();
     let worker = thread::Builder::new().name("fsbench".into()).spawn(move || {
         // Sending fails if nobody waits any more.
         let _ = sender.send(in_own_pool(work));
     })?;
     loop {
-        let received = py.detach(|| {
-            let received = receiver.recv_timeout(SIGNAL_INTERVAL);
-            (received, &receiver).0
-        });
+        let received;
+        (received, receiver) = py.detach(move || (receiver.recv_timeout(SIGNAL_INTERVAL), receiver));
         match received {
             Ok(result) => return result,
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
