@@ -158,6 +158,7 @@ class Samples:
             self._process.kill()
             self._process.wait()
         self._stderr_thread.join(5)
+        self._process.stderr.close()
         # A service killed before the first slot came back has left its name.
         path = getattr(self, "description", {}).get("shm", "")
         if os.path.dirname(path) == "/dev/shm" and os.path.basename(path).startswith(NAME_PREFIX):

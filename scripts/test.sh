@@ -14,6 +14,25 @@ if ! PYTHONPATH=$numpy python3 -c 'import numpy' 2>/dev/null; then
 fi
 export PYTHONPATH=$numpy${PYTHONPATH:+:$PYTHONPATH}
 
+# Builds the Python package into the cache, unless it is newer than its sources.
+package=${FSBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fsbench}/python-package
+build_package() {
+  local sources=(src feature_sets build.rs Cargo.toml Cargo.lock scripts/python/pyproject.toml scripts/python/fsbench.pyi)
+  [ -e "$package/.built" ] && [ -z "$(find "${sources[@]}" -newer "$package/.built" -print -quit)" ] && return
+  rm -rf "$package"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$package" \
+    ./scripts/python && touch "$package/.built"
+}
+
+# Runs the package's tests. The arguments are those of `pytest`.
+test_package() {
+  if ! python3 -c 'import pytest' 2>/dev/null; then
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$numpy" pytest || return
+  fi
+  build_package || return
+  PYTHONPATH=$package:$PYTHONPATH FSBENCH_PROGRAM=$CARGO_TARGET_DIR/release/fsbench python3 -m pytest -q -rs scripts/python "$@"
+}
+
 # Prints the names of the optional data and programs that this machine has.
 available() {
   [ ! -d "${FSBENCH_DATA:-}" ] || printf 'data '
@@ -36,5 +55,13 @@ export FSBENCH_SKIPS
 trap 'rm -f "$FSBENCH_SKIPS"' EXIT
 status=0
 cargo test --release "$@" || status=$?
+# With arguments, which choose among cargo's tests, the package is left out.
+if [ $# -gt 0 ]; then
+  :
+elif python3 -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+  test_package || status=$?
+else
+  printf 'test: no python3 3.9 with pip and numpy; the Python package is not tested\n' >&2
+fi
 scripts/skips.sh "$FSBENCH_SKIPS"
 exit "$status"

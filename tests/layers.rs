@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The crate's modules, lowest first.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "units",
     "statistics",
     "text",
@@ -25,6 +25,7 @@ const ORDER: [&str; 21] = [
     "experiment",
     "report",
     "export",
+    "python",
     "cli",
 ];
 
@@ -140,8 +141,10 @@ fn modules_are_found_in_every_form() {
 #[test]
 fn order_matches_the_crate() {
     let library = code(&source_folder().join("lib.rs"));
-    let modules: Vec<&str> =
-        library.lines().filter_map(|line| line.trim().strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    let modules = library
+        .lines()
+        .filter_map(|line| line.trim().trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+    let modules: Vec<&str> = modules.filter(|module| *module != "skip").collect();
     assert_eq!(modules, ORDER);
 }
 

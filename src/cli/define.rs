@@ -1,6 +1,5 @@
 //! `fsbench define`: the sizes, contexts, dead features, losslessness and cost of a definition.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -9,8 +8,10 @@ use serde::Serialize;
 use super::print::terminal_width;
 use super::threads::Threads;
 use super::{Failure, Format, print_json, print_text};
-use crate::features::analysis::{ActiveCounts, Analysis, Budget, Lossless, Tally};
-use crate::features::{Block, FactorCheck, FactorSpec, Factors, FeatureSet, ShippedSet, index_ranges, shipped_sets};
+use crate::features::analysis::{Analysis, Budget, Tally};
+use crate::features::{
+    ActiveFeatures, BlockSummary, FeatureSet, SetSummary, ShippedSet, formula, index_ranges, shipped_sets,
+};
 use crate::text;
 
 /// Show the sizes, strides, contexts, dead features, losslessness, cost and identity of a definition
@@ -38,94 +39,12 @@ pub struct Arguments {
     format: Format,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    name: &'a str,
-    about: Option<&'a str>,
-    num_features: u32,
-    identity: String,
-    contexts: usize,
-    /// Whether `contexts` is an upper bound, because there are too many assignments to try.
-    contexts_bound: bool,
-    dead: Tally,
-    /// Whether both perspectives' features determine the placement of pieces: yes, no or unknown.
-    lossless: &'static str,
-    /// If not lossless, two positions with the same features.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counterexample: Option<[String; 2]>,
-    active: ActiveFeatures,
-    /// Whether `--thorough` may resolve more features.
-    #[serde(skip)]
-    can_resolve_more: bool,
-    /// Mean share of active features.
-    density: Option<f64>,
-    table_bytes: usize,
-    /// Number of inputs that the factor adds while training.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    virtual_inputs: Option<u32>,
-    blocks: Vec<BlockDocument<'a>>,
-    warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dead_indices: Option<Vec<u32>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    witnesses: Option<BTreeMap<u32, String>>,
-}
-
-/// Active features per perspective. Mean and maximum are `None` if encoding takes too long.
-#[derive(Serialize)]
-struct ActiveFeatures {
-    mean: Option<f64>,
-    max: Option<usize>,
-    /// Upper bound over all legal positions.
-    bound: usize,
-    positions: usize,
-    sample: &'static str,
-}
-
-#[derive(Serialize)]
-struct BlockDocument<'a> {
-    name: &'a str,
-    /// Lowest index.
-    offset: u32,
-    size: u32,
-    /// First and last index of each run of consecutive indices, if a selection has mixed the blocks' indices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    runs: Option<Vec<(u32, u32)>>,
-    contexts: u32,
-    /// Whether `contexts` is an upper bound.
-    contexts_bound: bool,
-    dead: Tally,
-    formula: String,
-    axes: Vec<AxisDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct AxisDocument<'a> {
-    name: &'a str,
-    size: u32,
-    stride: u32,
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.threads.start()?;
     let Some(request) = &arguments.set else { return list(arguments.format) };
     let budget = if arguments.thorough { Budget::THOROUGH } else { Budget::brief() };
     let set = FeatureSet::resolve(request).map_err(Failure::request)?;
-    let factors = Factors::within(&set, budget).map_err(Failure::request)?;
-    let (activity, lossless) = (ActiveCounts::of(&set, budget), Lossless::within(&set, budget));
-    let analysis = analyse(&set, budget);
-    let mut document = describe(&set, &analysis, activity, &lossless);
-    document.warnings = set.warnings(&analysis, budget);
-    document.can_resolve_more = !arguments.thorough && document.dead.unresolved > 0;
-    document.virtual_inputs = match factors {
-        FactorCheck::None => None,
-        FactorCheck::Determined(factors) => Some(factors.size),
-        FactorCheck::Undecided { size, .. } => {
-            let message = "within the time limit it is not known whether the features determine the factor";
-            document.warnings.push(format!("{}: {message}; training checks it, and so does --thorough", set.name()));
-            Some(size)
-        }
-    };
+    let (mut document, analysis) = summarise(&set, budget)?;
     for warning in &document.warnings {
         note!("warning: {warning}");
     }
@@ -171,93 +90,22 @@ fn list_text(sets: &[ShippedSet], width: usize) -> String {
     out
 }
 
-/// Analyses the set; shows progress on stderr if it takes long.
-fn analyse(set: &FeatureSet, budget: Budget) -> Analysis {
+/// Examines the set; shows progress on stderr if it takes long.
+fn summarise(set: &FeatureSet, budget: Budget) -> Result<(SetSummary<'_>, Analysis), Failure> {
     const PROGRESS_AFTER: Duration = Duration::from_secs(2);
     let start = Instant::now();
     let bar = ProgressBar::new_spinner();
-    let analysis = Analysis::within(set, budget, |block, left| {
+    let summary = SetSummary::within(set, budget, |block, left| {
         if start.elapsed() > PROGRESS_AFTER {
-            let name = &set.blocks()[block].name;
-            bar.set_message(format!("{name}: {} features to examine", grouped(left as u64)));
+            bar.set_message(format!("{}: {} features to examine", block.name, grouped(left as u64)));
             bar.tick();
         }
     });
     bar.finish_and_clear();
-    analysis
+    summary.map_err(Failure::request)
 }
 
-fn describe<'a>(
-    set: &'a FeatureSet,
-    analysis: &Analysis,
-    activity: Option<ActiveCounts>,
-    lossless: &Lossless,
-) -> Document<'a> {
-    let counterexample = match lossless {
-        Lossless::No(pair) => Some([pair[0].fen(), pair[1].fen()]),
-        Lossless::Yes | Lossless::Unknown => None,
-    };
-    let mean = activity.map(|activity| activity.mean);
-    let active = ActiveFeatures {
-        mean,
-        max: activity.map(|activity| activity.max),
-        bound: set.max_active(),
-        positions: activity.map_or(0, |activity| activity.positions),
-        sample: "random play",
-    };
-    let blocks = set.blocks().iter().enumerate();
-    Document {
-        name: set.name(),
-        about: set.about(),
-        num_features: set.num_features(),
-        identity: set.identity().to_string(),
-        contexts: set.contexts(),
-        contexts_bound: set.blocks().iter().any(Block::contexts_are_a_bound),
-        dead: analysis.tally(),
-        lossless: lossless.word(),
-        counterexample,
-        active,
-        can_resolve_more: false,
-        density: mean.map(|mean| mean / f64::from(set.num_features())),
-        table_bytes: set.encoder().table_bytes(),
-        virtual_inputs: None,
-        warnings: Vec::new(),
-        blocks: blocks.map(|(at, block)| describe_block(block, analysis.block_tally(at))).collect(),
-        dead_indices: None,
-        witnesses: None,
-    }
-}
-
-fn describe_block<'a>(block: &'a Block, dead: Tally) -> BlockDocument<'a> {
-    let axis = |axis: &'a FactorSpec| AxisDocument { name: &axis.name, size: axis.size, stride: axis.stride };
-    BlockDocument {
-        name: &block.name,
-        offset: block.offset,
-        size: block.size,
-        runs: block.range().is_none().then(|| index_ranges(block.indices())),
-        contexts: block.contexts(),
-        contexts_bound: block.contexts_are_a_bound(),
-        dead,
-        formula: formula(&block.spec().as_written),
-        axes: block.axes().iter().map(axis).collect(),
-    }
-}
-
-/// A definition's text in mathematical notation.
-fn formula(text: &str) -> String {
-    let symbols = [
-        (" * ", " × "),
-        (" + ", " ⊕ "),
-        (" - ", " − "),
-        (" in ", " ∈ "),
-        (" != ", " ≠ "),
-        (" <= ", " ≤ "),
-        (" >= ", " ≥ "),
-    ];
-    symbols.iter().fold(text.to_owned(), |text, (ascii, symbol)| text.replace(ascii, symbol))
-}
-
-fn text(set: &Document<'_>) -> String {
+fn text(set: &SetSummary<'_>) -> String {
     let mut out = format!("{}: {} features\n", set.name, grouped(u64::from(set.num_features)));
     if let Some(about) = set.about {
         out += &format!("{about}\n");
@@ -303,7 +151,7 @@ fn active(active: &ActiveFeatures) -> String {
 /// Largest number of runs of indices that are listed one by one.
 const MAX_RUNS: usize = 4;
 
-fn block_text(block: &BlockDocument<'_>) -> String {
+fn block_text(block: &BlockSetSummary<'_>) -> String {
     let range = match block.runs.as_deref() {
         None => format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size)),
         Some(runs @ [.., (_, last)]) if runs.len() > MAX_RUNS => {
@@ -329,7 +177,7 @@ fn tally(tally: Tally) -> String {
     format!("{dead} dead, {live} live, {unresolved} unresolved")
 }
 
-fn lossless(set: &Document<'_>) -> String {
+fn lossless(set: &SetSummary<'_>) -> String {
     match &set.counterexample {
         Some([a, b]) => format!("no: these positions have the same features\n              {a}\n              {b}"),
         None => set.lossless.to_owned(),

@@ -1,20 +1,22 @@
 //! `fsbench samples-service`: batches in shared memory for a trainer in any language.
 
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use indicatif::ProgressBar;
 
 use super::dataset::{progress, warn_without_plies};
 use super::print::StdoutError;
 use super::sample::Data;
 use super::score_unit::note_assumed;
 use super::{Failure, Format, print_json_line};
-use crate::data::formats::binpack::{Segments, UsableSamples};
-use crate::data::formats::score_unit;
+use crate::data::formats::FileUnit;
 use crate::data::{Method, Needs, ScoreUnit, Split};
-use crate::features::FeatureSet;
+use crate::pipeline::Manifest;
 use crate::pipeline::build::Filter;
-use crate::pipeline::{BuildError, BuildOptions, Manifest, default_cache, open_or_build_with};
 use crate::service::{
-    BenchReport, Layout, PreparedStream, ReadMode, Request, ServiceError, Shard, ShmNaming, TripletCheck, bench,
+    BenchReport, Layout, PrepareObserver, ReadMode, Request, ServiceError, Shard, ShmNaming, bench, prepare,
     run as serve,
 };
 use crate::units::Seed;
@@ -145,97 +147,52 @@ impl From<ServiceError> for Failure {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = arguments.request()?;
     if arguments.bench {
-        let stream = prepare(request)?;
+        let stream = prepare(request, &Notes::default())?;
         print(&bench(&stream, BENCH_DURATION)?, arguments.format)
     } else {
-        serve(move || prepare(request), std::io::stdin(), &mut std::io::stdout())
+        Ok(serve(move || prepare(request, &Notes::default()), std::io::stdin(), &mut std::io::stdout())?)
     }
 }
 
-/// Opens the request's feature set and data; builds data that are not in a `.fsd` file.
-fn prepare(request: Request) -> Result<PreparedStream, Failure> {
-    let set = FeatureSet::resolve(&request.set).map_err(Failure::request)?;
-    let stream = match request.read_mode.in_effect(&request.data).map_err(refused)? {
-        ReadMode::Auto => {
-            refuse_filters(&request, "is decoded without a filter; give --read built to filter it")?;
-            prepare_binpack(request, set)?
-        }
-        ReadMode::Built => prepare_built(request, set)?,
-    };
-    if stream.unusable > 0 {
-        note!("left out {} samples without {}", stream.unusable, required(stream.request()));
-    }
-    Ok(stream)
+/// Shows on stderr what the preparation of a request finds.
+#[derive(Default)]
+struct Notes {
+    /// The scan's progress bar, while there is one.
+    bar: Mutex<Option<ProgressBar>>,
 }
 
-/// What a sample of the request must have.
-fn required(request: &Request) -> &'static str {
-    match request.method {
-        Method::Eval => request.needs.unwrap_or(Needs::Any).describe(),
-        Method::Pqr => "a move and another legal one",
+impl Notes {
+    fn bar(&self) -> MutexGuard<'_, Option<ProgressBar>> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn refused(error: impl Into<BuildError>) -> Failure {
-    let error = error.into();
-    if error.is_request() { Failure::request(error) } else { Failure::work(error) }
-}
-
-/// The unit of the data's scores, with a note to the user if it was only assumed.
-fn unit(request: &Request) -> Result<ScoreUnit, Failure> {
-    let known = score_unit(&request.data, None, request.from_unit).map_err(refused)?;
-    if request.method == Method::Eval {
-        note_assumed(&request.data, known);
-    }
-    Ok(known.unit)
-}
-
-fn prepare_binpack(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
-    let bar = progress(Some(0), "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left");
-    let show = |done, total| {
+impl PrepareObserver for Notes {
+    fn scanned(&self, done: u64, total: u64) {
+        let template = "scanning the file {elapsed} {wide_bar} {bytes}/{total_bytes}, {eta} left";
+        let mut bar = self.bar();
+        let bar = bar.get_or_insert_with(|| progress(Some(total), template));
         bar.set_length(total);
         bar.set_position(done);
-    };
-    let cache = default_cache().ok();
-    let usable = UsableSamples::for_method(request.method, request.needs.unwrap_or(Needs::Any));
-    let segments = Segments::open(&request.data, usable, request.threads, cache.as_deref(), &show);
-    bar.finish_and_clear();
-    let unit = unit(&request)?;
-    Ok(PreparedStream::from_binpack(request, set, segments.map_err(refused)?, unit)?)
-}
+    }
 
-/// Refuses the options that filter samples when they are built; `reason` says why they would have no effect.
-fn refuse_filters(request: &Request, reason: &str) -> Result<(), Failure> {
-    let given = [(request.min_ply.is_some(), "--min-ply"), (request.filter.is_some(), "--filter")];
-    match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, option)) => {
-            Err(Failure::request(anyhow::anyhow!("{option} has no effect: {} {reason}", request.data.display())))
+    fn scan_ended(&self) {
+        if let Some(bar) = self.bar().take() {
+            bar.finish_and_clear();
         }
-        None => Ok(()),
     }
-}
 
-fn prepare_built(request: Request, set: FeatureSet) -> Result<PreparedStream, Failure> {
-    unit(&request)?;
-    let needs = request.needs.filter(|_| request.method == Method::Eval).unwrap_or_default();
-    let mut options = BuildOptions { needs, ..BuildOptions::new(request.method) };
-    options.min_ply = request.min_ply.unwrap_or(options.min_ply);
-    options.filter = request.filter.unwrap_or(options.filter);
-    let data = open_or_build_with(&request.data, request.from_unit, &options, None).map_err(refused)?;
-    if data.path() == request.data {
-        refuse_filters(&request, "is built already; give the option to `dataset build`")?;
+    fn score_unit(&self, data: &Path, unit: FileUnit) {
+        note_assumed(data, unit);
     }
-    // A training's second service, which validates, need not repeat the warning.
-    if let Ok(manifest) = Manifest::of(&data)
-        && request.split != Split::Validation
-    {
-        warn_without_plies(&manifest);
+
+    fn manifest(&self, manifest: &Manifest) {
+        warn_without_plies(manifest);
     }
-    let has_triplets = Manifest::of(&data).is_ok_and(|manifest| {
-        manifest.options.is_some_and(|options| options.method == Method::Pqr && options.min_moves >= 2)
-    });
-    let triplet_check = if has_triplets { TripletCheck::DoneByBuild } else { TripletCheck::Needed };
-    Ok(PreparedStream::new(request, set, data, triplet_check)?)
+
+    fn left_out(&self, samples: usize, required: &str) {
+        note!("left out {samples} samples without {required}");
+    }
 }
 
 fn print(report: &BenchReport, format: Format) -> Result<(), Failure> {

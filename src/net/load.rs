@@ -2,7 +2,53 @@
 
 use std::path::Path;
 
-use super::{Checkpoint, NetError, NetFile, Scheme, Shape, load_float, quantise};
+use super::nnue::{Architecture, Nnue, is_nnue};
+use super::{Checkpoint, NetError, NetFile, Scheme, Shape, bullet, load_float, quantise, read_description};
+use crate::features::FeatureSet;
+
+/// What [`load`] must know of a file beyond its contents.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The architecture of a `.nnue` file whose header fits two.
+    pub architecture: Option<Architecture>,
+    /// The scheme by which a checkpoint is quantised; `None` as for [`load_quantised`].
+    pub scheme: Option<Scheme>,
+    /// Read a raw bullet file for this feature set (a name, a path or an expression).
+    pub bullet: Option<(String, bullet::Layout)>,
+}
+
+/// A network with the metadata of its file.
+#[derive(Clone, Debug)]
+pub struct LoadedNetwork {
+    pub file: NetFile,
+    /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
+    pub format: &'static str,
+    /// Only of `.nnue` files.
+    pub architecture: Option<Architecture>,
+    pub description: Option<String>,
+}
+
+/// Loads a network file of any kind: fsbench's, a checkpoint, a `.nnue` file or, if the options say so, bullet's.
+///
+/// # Errors
+/// When the file cannot be read, is damaged or of another kind, or does not fit the options.
+pub fn load(path: &Path, options: &LoadOptions) -> Result<LoadedNetwork, NetError> {
+    if let Some((set, layout)) = &options.bullet {
+        let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
+        let file = bullet::load(path, &set, *layout)?;
+        return Ok(LoadedNetwork { file, format: "bullet", architecture: None, description: None });
+    }
+    if !is_nnue(path)? {
+        let (file, precision) = load_quantised(path, options.scheme.as_ref())?;
+        let format = if precision == StoredPrecision::Float { "checkpoint, quantised" } else { "fsbench" };
+        let description = if precision == StoredPrecision::Float { None } else { read_description(path)? };
+        return Ok(LoadedNetwork { file, format, architecture: None, description });
+    }
+    let nnue = Nnue::load(path, options.architecture)?;
+    let architecture = Some(nnue.architecture);
+    let description = Some(String::from_utf8_lossy(&nnue.description).into_owned());
+    Ok(LoadedNetwork { file: nnue.into_file()?, format: "nnue", architecture, description })
+}
 
 /// The numbers that a network's file holds.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub use error::NetError;
 pub use file::{Checkpoint, NetFile, Origin, load_float, read_description, save_float};
 pub use float::{Dense, FloatNet, forward};
 pub use integer::{QuantDense, QuantNet, RawScore, forward_integer};
-pub use load::{StoredPrecision, load_quantised};
+pub use load::{LoadOptions, LoadedNetwork, StoredPrecision, load, load_quantised};
 pub use quantise::{on_grid, quantise};
 pub use scheme::{AccumulatorScales, Limits, Scheme, WeightType};
 pub use shape::{Activation, BucketRule, OutputBuckets, Shape};

@@ -38,7 +38,7 @@ pub fn bench(stream: &PreparedStream, duration: Duration) -> Result<BenchReport,
     let (mut positions, mut samples, mut bytes, mut batches) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
     let mut elapsed = Duration::ZERO;
-    with_workers(stream, &memory, &control, || {
+    with_workers(stream, memory.slots(), &control, || {
         while elapsed < duration
             && let Announcement::Batch(slot, header) = control.next_announcement()
         {

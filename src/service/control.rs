@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::schedule::lock;
 use super::{Header, MAX_SLOTS, ServiceError, Shard};
@@ -62,6 +62,23 @@ struct StreamState {
     end: Option<StreamEnd>,
 }
 
+impl StreamState {
+    /// The next announcement, if there is one yet.
+    fn announce(&mut self) -> Option<Announcement> {
+        if self.end.is_some() {
+            return Some(Announcement::Ended);
+        }
+        let next = self.next_announced;
+        if self.end_batch.is_some_and(|end| next >= end) {
+            return Some(Announcement::Complete);
+        }
+        let (slot, header) = self.filled.remove(&next)?;
+        self.next_announced += self.batch_step;
+        self.held[usize::from(slot)] = true;
+        Some(Announcement::Batch(slot, header))
+    }
+}
+
 /// The state shared by the workers, the announcer and the thread that listens to the consumer.
 #[derive(Default)]
 pub(super) struct StreamControl {
@@ -113,19 +130,24 @@ impl StreamControl {
     pub(super) fn next_announcement(&self) -> Announcement {
         let mut state = lock(&self.state);
         loop {
-            if state.end.is_some() {
-                return Announcement::Ended;
-            }
-            let next = state.next_announced;
-            if state.end_batch.is_some_and(|end| next >= end) {
-                return Announcement::Complete;
-            }
-            if let Some((slot, header)) = state.filled.remove(&next) {
-                state.next_announced += state.batch_step;
-                state.held[usize::from(slot)] = true;
-                return Announcement::Batch(slot, header);
+            if let Some(announcement) = state.announce() {
+                return announcement;
             }
             state = self.wait(state);
+        }
+    }
+
+    /// As [`StreamControl::next_announcement`]; `None` if `timeout` passes first.
+    pub(super) fn next_announcement_within(&self, timeout: Duration) -> Option<Announcement> {
+        let deadline = Instant::now() + timeout;
+        let mut state = lock(&self.state);
+        loop {
+            let announcement = state.announce();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if announcement.is_some() || left.is_zero() {
+                return announcement;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -149,6 +171,11 @@ impl StreamControl {
         drop(state);
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// Number of slots that the consumer holds.
+    pub(super) fn held(&self) -> usize {
+        lock(&self.state).held.iter().filter(|held| **held).count()
     }
 
     /// Whether the consumer has given a slot back, which shows that it has mapped the memory.
@@ -178,6 +205,15 @@ impl StreamControl {
 
     pub(super) fn has_ended(&self) -> bool {
         lock(&self.state).end.is_some()
+    }
+
+    /// The error of a stream that failed, once; the stream stays ended.
+    pub(super) fn take_failure(&self) -> Option<ServiceError> {
+        let mut state = lock(&self.state);
+        match state.end.replace(StreamEnd::Stopped) {
+            Some(StreamEnd::Failed(error)) => Some(error),
+            _ => None,
+        }
     }
 
     pub(super) fn take_end(&self) -> Option<StreamEnd> {

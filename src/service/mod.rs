@@ -2,6 +2,7 @@
 //!
 //! `PROTOCOL.md` beside this file is the contract for consumers in other languages. [`run`] is the producer (the
 //! command `samples-service`), [`Client`] the consumer, and [`bench()`] measures the producer without a consumer.
+//! [`LocalStream`] makes the same batches for a consumer in this process.
 //!
 //! By default the shared memory has no name: it is an unlinked file in `/dev/shm`, which consumers open through the
 //! producer's `/proc/PID/fd`. The kernel frees it when the last process that mapped it has ended, even by a kill. With
@@ -20,8 +21,11 @@ mod binpack_batches;
 mod client;
 mod control;
 mod eligible;
+mod local_stream;
 mod mapped_batches;
+mod prepare;
 mod prepared_stream;
+mod process_bound;
 mod protocol;
 mod request;
 mod schedule;
@@ -35,7 +39,10 @@ mod shuffle;
 pub use bench::{BenchReport, bench};
 pub use client::{Batch, Client, Csr};
 pub use eligible::TripletCheck;
+pub use local_stream::{LocalBatch, LocalStream, NextBatch};
+pub use prepare::{PrepareObserver, prepare};
 pub use prepared_stream::PreparedStream;
+pub use process_bound::ProcessBound;
 pub use protocol::{Array, Description, Dtype, Field, Header, Layout};
 pub use request::{ReadMode, Request};
 pub use serve::run;
@@ -48,6 +55,8 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::data::{DataError, RecordError};
+use crate::features::FeatureError;
+use crate::pipeline::BuildError;
 
 /// The byte the service writes after it has announced every batch.
 pub const END: u8 = 255;
@@ -63,6 +72,10 @@ pub const MAX_BITSET_SLOT: u64 = 64 << 20;
 pub enum ServiceError {
     #[error("{0}")]
     Request(String),
+    #[error(transparent)]
+    Set(#[from] FeatureError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
     #[error(
         "the batches need {needed} bytes of shared memory ({slots} slots of {slot_bytes}) and {folder} has {free} free; \
          ask for fewer slots or a smaller batch, or enlarge {folder}"
@@ -82,6 +95,11 @@ pub enum ServiceError {
     SlotFull { batch: u64, indices: usize, capacity: usize },
     #[error("the consumer wrote {byte}, which is not the number of a slot it holds (it holds {held})")]
     WrongSlot { byte: u8, held: String },
+    #[error(
+        "these batches are made by threads of process {owner}, which a process forked from it does not have; start a \
+         stream in this process"
+    )]
+    Forked { owner: u32 },
     #[error("a worker thread of the service panicked: {0}")]
     Worker(String),
     #[error("cannot write to the consumer: {0}")]
@@ -101,8 +119,9 @@ impl ServiceError {
     pub fn is_request(&self) -> bool {
         match self {
             ServiceError::Data(error) => error.is_request(),
+            ServiceError::Build(error) => error.is_request(),
             ServiceError::Died { refused, .. } => *refused,
-            _ => matches!(self, ServiceError::Request(_)),
+            _ => matches!(self, ServiceError::Request(_) | ServiceError::Set(_)),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::binpack_batches::BinpackBatches;
 use super::eligible::{TripletCheck, eligible_records};
 use super::mapped_batches::MappedBatches;
 use super::protocol::SlotLayout;
-use super::{Description, Header, Layout, Request, ServiceError};
+use super::{Array, Description, Header, Layout, Request, ServiceError};
 use crate::chess::Perspective;
 use crate::data::formats::binpack::Segments;
 use crate::data::{Fsd, Record, ScoreUnit};
@@ -71,6 +71,39 @@ impl PreparedStream {
     #[must_use]
     pub const fn request(&self) -> &Request {
         &self.request
+    }
+
+    #[must_use]
+    pub const fn feature_set(&self) -> &FeatureSet {
+        &self.set
+    }
+
+    #[must_use]
+    pub fn samples_per_epoch(&self) -> u64 {
+        self.source.schedule().epoch_samples
+    }
+
+    #[must_use]
+    pub fn batches_per_epoch(&self) -> u64 {
+        self.source.schedule().batches_per_epoch()
+    }
+
+    /// Number of batches from batch 0 to the end of the last epoch; `None` = without end.
+    #[must_use]
+    pub fn batches(&self) -> Option<u64> {
+        self.source.schedule().batches()
+    }
+
+    /// The arrays of a batch.
+    #[must_use]
+    pub fn arrays(&self) -> &[Array] {
+        &self.layout.arrays
+    }
+
+    /// Unit of the data's scores; batches have them in centipawns.
+    #[must_use]
+    pub const fn score_unit(&self) -> ScoreUnit {
+        self.score_unit
     }
 
     pub(super) fn describe(&self, shm: String) -> Description {

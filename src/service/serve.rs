@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::batch_encoder::BatchEncoder;
 use super::control::{Announcement, StreamControl, StreamEnd};
-use super::shared_memory::{SharedMemory, reader_is_gone};
+use super::shared_memory::{SharedMemory, Slots, reader_is_gone};
 use super::shm_name::ShmName;
 use super::{END, FAILED, PreparedStream, ServiceError};
 
@@ -105,7 +105,7 @@ fn serve(stream: &PreparedStream, control: &StreamControl, output: &mut impl Wri
     let mut line =
         serde_json::to_string(&stream.describe(path)).map_err(|error| ServiceError::Consumer(error.into()))?;
     line.push('\n');
-    with_workers(stream, &memory, control, || {
+    with_workers(stream, memory.slots(), control, || {
         if let Err(error) = announce(&line, control, output, &mut name) {
             // A consumer may stop reading at any time; that is no failure.
             let stopped = error.kind() == io::ErrorKind::BrokenPipe;
@@ -163,14 +163,9 @@ fn announce(
 }
 
 /// Runs `main` while workers fill slots, then ends the stream and waits for the workers.
-pub(super) fn with_workers(
-    stream: &PreparedStream,
-    memory: &SharedMemory,
-    control: &StreamControl,
-    main: impl FnOnce(),
-) {
+pub(super) fn with_workers(stream: &PreparedStream, slots: &Slots, control: &StreamControl, main: impl FnOnce()) {
     thread::scope(|scope| {
-        let worker = || fill_slots(stream, memory, control);
+        let worker = || fill_slots(stream, slots, control);
         let workers: Vec<_> = (0..stream.request.threads).map(|_| scope.spawn(worker)).collect();
         main();
         control.end(StreamEnd::Stopped);
@@ -183,14 +178,14 @@ pub(super) fn with_workers(
 }
 
 /// A worker: fills slots until the stream ends.
-fn fill_slots(stream: &PreparedStream, memory: &SharedMemory, control: &StreamControl) {
+pub(super) fn fill_slots(stream: &PreparedStream, slots: &Slots, control: &StreamControl) {
     let _guard = PanicGuard(control);
     let mut encoder = BatchEncoder::new(stream);
     let should_stop = || control.has_ended();
     while let Some(mut claim) = control.claim() {
         let batch = claim.batch();
         let filled = stream.source.batch(batch, &should_stop).and_then(|samples| match samples {
-            Some(samples) => encoder.fill(batch, &samples, &mut memory.writer(&mut claim), should_stop),
+            Some(samples) => encoder.fill(batch, &samples, &mut slots.writer(&mut claim), should_stop),
             None => Ok(None),
         });
         match filled {

@@ -31,12 +31,40 @@ use super::{ServiceError, ShmNaming};
 /// The folder of all shared memory.
 pub(super) const SHM_FOLDER: &str = "/dev/shm";
 
-/// The producer's side: `slots` slots of `slot_bytes` bytes.
+/// The producer's mapping: `count` slots of `slot_bytes` bytes.
+pub(super) struct Slots {
+    map: MmapRaw,
+    count: usize,
+    slot_bytes: usize,
+}
+
+impl Slots {
+    /// Zeroed memory of this process alone, for a consumer within it.
+    pub(super) fn private(count: usize, slot_bytes: usize) -> Result<Slots, ServiceError> {
+        let failed = |source| ServiceError::SharedMemory { action: "map private memory instead of", source };
+        let bytes = slot_bytes.saturating_mul(count);
+        let map = MmapOptions::new().len(bytes).map_anon().map_err(failed)?;
+        Ok(Slots { map: map.into(), count, slot_bytes })
+    }
+
+    /// The claimed slot, for writing.
+    pub(super) fn writer<'a>(&'a self, claim: &'a mut SlotClaim) -> SlotWriter<'a> {
+        SlotWriter { start: self.start(claim.slot()), bytes: self.slot_bytes, _claim: claim }
+    }
+
+    /// The address of a slot's first byte.
+    pub(super) fn start(&self, slot: usize) -> *mut u8 {
+        assert!(slot < self.count, "slot {slot} of {}", self.count);
+        // SAFETY: the mapping has `count * slot_bytes` bytes and `slot < count`, so the offset stays inside it and
+        // cannot overflow.
+        unsafe { self.map.as_mut_ptr().add(slot * self.slot_bytes) }
+    }
+}
+
+/// The producer's side of memory that it shares with a consumer's process.
 pub(super) struct SharedMemory {
     file: File,
-    map: MmapRaw,
-    slots: usize,
-    slot_bytes: usize,
+    slots: Slots,
 }
 
 impl SharedMemory {
@@ -70,7 +98,7 @@ impl SharedMemory {
             _ => failed("allocate")(source),
         })?;
         let map = MmapOptions::new().len(needed as usize).map_raw(&file).map_err(failed("map"))?;
-        Ok((SharedMemory { file, map, slots, slot_bytes }, name))
+        Ok((SharedMemory { file, slots: Slots { map, count: slots, slot_bytes } }, name))
     }
 
     /// A path by which other processes of this user can open the memory while this process runs.
@@ -78,14 +106,8 @@ impl SharedMemory {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// The claimed slot, for writing.
-    pub(super) fn writer<'a>(&'a self, claim: &'a mut SlotClaim) -> SlotWriter<'a> {
-        let slot = claim.slot();
-        assert!(slot < self.slots, "slot {slot} of {}", self.slots);
-        // SAFETY: the mapping has `slots * slot_bytes` bytes and `slot < slots`, so the offset stays inside it and
-        // cannot overflow.
-        let start = unsafe { self.map.as_mut_ptr().add(slot * self.slot_bytes) };
-        SlotWriter { start, bytes: self.slot_bytes, _claim: claim }
+    pub(super) const fn slots(&self) -> &Slots {
+        &self.slots
     }
 }
 

@@ -50,19 +50,6 @@ while True:
 sys.exit(service.wait())
 "#;
 
-/// The reading part of the PyTorch example, with numpy arrays in place of tensors.
-const EXAMPLE: &str = r#"
-import json, numpy, sys, types
-sys.path.insert(0, sys.argv[1])
-sys.modules["torch"] = types.SimpleNamespace(tensor=numpy.array)
-from samples_client import Samples
-from train_pytorch import tensors
-with Samples(sys.argv[2:]) as samples:
-    for batch in samples:
-        sides, scores = tensors(batch)
-        print(json.dumps([[array.tolist() for array in side] for side in sides] + [scores.view("<u4").tolist()]))
-"#;
-
 fn has_numpy() -> bool {
     let run = Command::new("python3").args(["-c", "import numpy"]).stderr(Stdio::null()).status();
     let has_numpy = run.is_ok_and(|status| status.success());
@@ -137,21 +124,6 @@ fn a_consumer_written_from_the_protocol_reads_the_same_batches() {
 }
 
 #[test]
-fn the_pytorch_example_reads_the_same_batches() {
-    if !has_numpy() {
-        return;
-    }
-    let fixture = Fixture::new(Method::Eval);
-    let request = fixture.request();
-    let side = |(offsets, indices): &(Vec<i32>, Vec<i32>)| json!([indices, offsets]);
-    let expected: Vec<Value> = all_batches(&request)
-        .iter()
-        .map(|batch| json!([side(&batch.csr[0]), side(&batch.csr[1]), batch.scores]))
-        .collect();
-    assert!(!expected.is_empty() && lines(EXAMPLE, &[&scripts()], &request) == expected);
-}
-
-#[test]
 fn the_python_command_says_why_a_service_failed() {
     if !has_numpy() {
         return;
@@ -166,28 +138,4 @@ fn the_python_command_says_why_a_service_failed() {
     let errors = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{errors}");
     assert!(errors.contains("ended before its first batch (exit status 2); its last messages:"), "{errors}");
-}
-
-#[test]
-fn the_pytorch_example_learns() {
-    if !has_numpy() {
-        return;
-    }
-    let fixture = Fixture::new(Method::Eval);
-    let request = Request { epochs: 20, ..fixture.request() };
-    let run = Command::new("python3")
-        .args([&format!("{}/train_pytorch.py", scripts()), "--l1", "16", "--steps", "0", "--lr", "0.003", "--"])
-        .arg(program())
-        .args(request.arguments())
-        .output()
-        .expect("python runs");
-    let (text, errors) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success(), "{errors}");
-    if text.starts_with("skipped") {
-        skip("torch", "torch is not installed");
-        return;
-    }
-    let losses: Vec<f64> =
-        text.lines().last().expect("a summary").split(' ').filter_map(|word| word.parse().ok()).collect();
-    assert!(losses.len() == 2 && losses[1] < losses[0], "{text}");
 }

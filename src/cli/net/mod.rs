@@ -10,12 +10,9 @@ use anyhow::Context;
 
 use super::Failure;
 use crate::engine::Model;
-use crate::features::FeatureSet;
 use crate::measure::Network;
-use crate::net::nnue::{Architecture, Nnue, is_nnue};
-use crate::net::{
-    Activation, NetError, NetFile, Scheme, StoredPrecision, bullet, load_float, load_quantised, read_description,
-};
+use crate::net::nnue::Architecture;
+use crate::net::{self, Activation, LoadOptions, LoadedNetwork, NetFile, Scheme, bullet, load_float, load_quantised};
 use crate::play::{NetworkPlayer, Player, PlayerKind};
 use crate::search::PlayingNetwork;
 use crate::train::run_dir;
@@ -114,6 +111,12 @@ impl FormatHints {
         }
     }
 
+    fn load_options(&self) -> anyhow::Result<LoadOptions> {
+        let layout = bullet::Layout { activation: self.activation, buckets: self.buckets as usize, l1: self.l1 };
+        let bullet = self.bullet.clone().map(|set| (set, layout));
+        Ok(LoadOptions { architecture: self.arch, scheme: self.scheme()?, bullet })
+    }
+
     /// The scheme of `--scheme`.
     fn scheme(&self) -> anyhow::Result<Option<Scheme>> {
         let Some(name) = &self.scheme else { return Ok(None) };
@@ -121,16 +124,6 @@ impl FormatHints {
         let unknown = || format!("unknown quantisation scheme `{name}`; known are {}", names());
         Scheme::named(name).with_context(unknown).map(Some)
     }
-}
-
-/// A network with the metadata of its file.
-pub(super) struct LoadedNetwork {
-    pub(super) file: NetFile,
-    /// `nnue`, `fsbench`, `bullet`, or `checkpoint, quantised`.
-    pub(super) format: &'static str,
-    /// Only in `.nnue` files.
-    pub(super) architecture: Option<Architecture>,
-    pub(super) description: Option<String>,
 }
 
 /// Loads a network without quantising: a checkpoint gives a float network. Files that are not bullet's are recognised
@@ -170,24 +163,6 @@ pub(super) fn load_player(path: &Path, hints: &FormatHints) -> Result<Player, Fa
 /// Loads a network; a checkpoint is quantised.
 pub(super) fn load(path: &Path, hints: &FormatHints) -> Result<LoadedNetwork, Failure> {
     let path = &hints.file(path).map_err(Failure::Request)?;
-    let scheme = hints.scheme().map_err(Failure::Request)?;
-    let read = || -> Result<LoadedNetwork, NetError> {
-        if let Some(set) = &hints.bullet {
-            let set = FeatureSet::resolve(set).map_err(NetError::Definition)?;
-            let layout = bullet::Layout { activation: hints.activation, buckets: hints.buckets as usize, l1: hints.l1 };
-            let file = bullet::load(path, &set, layout)?;
-            return Ok(LoadedNetwork { file, format: "bullet", architecture: None, description: None });
-        }
-        if !is_nnue(path)? {
-            let (file, precision) = load_quantised(path, scheme.as_ref())?;
-            let format = if precision == StoredPrecision::Float { "checkpoint, quantised" } else { "fsbench" };
-            let description = if precision == StoredPrecision::Float { None } else { read_description(path)? };
-            return Ok(LoadedNetwork { file, format, architecture: None, description });
-        }
-        let nnue = Nnue::load(path, hints.arch)?;
-        let architecture = Some(nnue.architecture);
-        let description = Some(String::from_utf8_lossy(&nnue.description).into_owned());
-        Ok(LoadedNetwork { file: nnue.into_file()?, format: "nnue", architecture, description })
-    };
-    read().map_err(Failure::request)
+    let options = hints.load_options().map_err(Failure::Request)?;
+    net::load(path, &options).map_err(Failure::request)
 }

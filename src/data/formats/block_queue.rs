@@ -129,18 +129,29 @@ pub fn unpacked(reader: impl Read + Send + 'static, state: &ReaderState) -> io::
 
 /// Tasks that wait for a block must not run on this pool: the block might be decoded by the waiting thread itself,
 /// further down its stack. Workers of other pools may wait.
-static DECODERS: LazyLock<Result<ThreadPool, String>> = LazyLock::new(|| {
+static DECODERS: LazyLock<Decoders> = LazyLock::new(|| {
     let named = ThreadPoolBuilder::new().thread_name(|number| format!("decoder {number}"));
-    named.num_threads(rayon::current_num_threads()).build().map_err(|error| error.to_string())
+    let pool = named.num_threads(rayon::current_num_threads()).build().map_err(|error| error.to_string());
+    Decoders { pool, process: std::process::id() }
 });
+
+/// The decoders' pool and the process that has its threads.
+struct Decoders {
+    pool: Result<ThreadPool, String>,
+    process: u32,
+}
 
 /// The pool that decodes samples, as large as rayon's global one. Errors name `path`, the file to decode.
 ///
 /// # Errors
-/// When its threads could not be started.
+/// When its threads could not be started, or belong to the process from which this one was forked.
 pub fn decoders(path: &Path) -> Result<&'static ThreadPool, DataError> {
-    DECODERS.as_ref().map_err(|error| {
-        let cause = io::Error::other(format!("the threads that decode it could not be started: {error}"));
-        DataError::Read { path: path.into(), cause }
-    })
+    let failed = |why: String| DataError::Read { path: path.into(), cause: io::Error::other(why) };
+    if DECODERS.process != std::process::id() {
+        let why = "a forked process cannot decode it, because its parent has the threads for that; let the parent open \
+                   it first, or spawn processes instead of forking them";
+        return Err(failed(why.to_owned()));
+    }
+    let pool = DECODERS.pool.as_ref();
+    pool.map_err(|error| failed(format!("the threads that decode it could not be started: {error}")))
 }

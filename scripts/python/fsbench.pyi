@@ -1,0 +1,245 @@
+"""Feature sets for NNUE chess networks: definitions, training batches and evaluations."""
+
+import os
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Literal, TypedDict, Union
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+Path = Union[str, os.PathLike[str]]
+Int32 = npt.NDArray[np.int32]
+
+class Error(Exception):
+    """Something that fsbench was asked for failed."""
+
+class RequestError(Error):
+    """The request was wrong: a definition, a position, an option or a file. The message says what to do."""
+
+class Block:
+    """A summand of a set."""
+
+    name: str
+    offset: int
+    """Lowest index."""
+    size: int
+    """Number of features."""
+    contexts: int
+    """Number of contexts; a move into another one needs a refresh."""
+    expression: str
+    axes: list[tuple[str, int, int]]
+    """(name, size, stride) of every axis."""
+
+class Delta:
+    """What a move changes for one perspective."""
+
+    added: Int32
+    """Features that become active, ascending."""
+    removed: Int32
+    """Features that were active before, ascending."""
+    refresh: bool
+    """Whether a context changes, so that an engine recomputes the accumulator."""
+
+class Positions(TypedDict):
+    """Active features. Those of position i are `indices[offsets[i]:offsets[i + 1]]`."""
+
+    stm_indices: Int32
+    stm_offsets: Int32
+    nstm_indices: Int32
+    nstm_offsets: Int32
+
+class Factors:
+    """The virtual inputs of a set's features: coarser features that a trainer adds and merges on export.
+
+    Feature i has the inputs `inputs[offsets[i]:offsets[i + 1]]`; the exported row of i is its own row plus those of its
+    inputs.
+    """
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of virtual inputs, all blocks' factors side by side."""
+    @property
+    def offsets(self) -> Int32:
+        """num_features + 1 elements."""
+    @property
+    def inputs(self) -> Int32: ...
+    def expand(self, indices: Int32, offsets: Int32) -> tuple[Int32, Int32]:
+        """The virtual inputs of positions from their active features: (indices, offsets) as in a batch, for an
+        `embedding_bag` over `num_inputs` rows. An input counts once for every feature that has it."""
+
+class FeatureSet:
+    """A feature set: the name of a shipped one, the path of a TOML file, or an expression.
+
+        features = fsbench.FeatureSet("square(P) * role(P) * color(P) for P in pieces")
+        features.num_features     # 768
+
+    Sets of equal identity are equal. Raises RequestError with the place of the mistake.
+    """
+
+    def __init__(self, definition: Path) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def about(self) -> str | None: ...
+    @property
+    def num_features(self) -> int:
+        """Number of features of one perspective."""
+    @property
+    def identity(self) -> str:
+        """A hash of the set's meaning: sets of equal identity number the same features in the same way."""
+    @property
+    def definition(self) -> str:
+        """The definition as TOML that needs no other file."""
+    @property
+    def max_active(self) -> int:
+        """An upper bound on the active features of a legal position, per perspective."""
+    @property
+    def blocks(self) -> list[Block]: ...
+    def encode(self, fen: str) -> list[Int32]:
+        """The active features of a position: [stm, nstm], the side to move's and the other side's, ascending."""
+    def encode_many(self, fens: Iterable[str]) -> Positions:
+        """The active features of many positions, laid out as in a batch."""
+    def delta(self, fen: str, uci: str) -> dict[Literal["white", "black"], Delta]:
+        """What a move in UCI notation changes; listed also where a refresh is needed."""
+    def define(self, *, thorough: bool = False) -> dict[str, Any]:
+        """Sizes, contexts, dead features, losslessness and cost, as `fsbench define --format json` prints them.
+
+        Takes up to some seconds; `thorough` searches for proofs without a limit of time.
+        """
+    def factors(self) -> Factors | None:
+        """The virtual inputs of the features; None if the definition has no factor."""
+    def describe(self, index: int) -> str:
+        """The meaning of a feature in words."""
+    def __len__(self) -> int: ...
+
+class Batch(TypedDict, total=False):
+    """A batch. `stm` is the perspective of the side to move, `nstm` the other one.
+
+    The arrays are views of the stream's memory, which stays theirs while one of them exists: keep batches as long as you
+    like. They can be written to.
+    """
+
+    samples: int
+    positions: int
+    """samples, or 3 × samples for pqr: the position, after its move, after another move."""
+    epoch: int
+    batch: int
+    """The batch's number, from 0 over all epochs; `start_batch = batch + 1` goes on after it."""
+    stm_indices: Int32
+    stm_offsets: Int32
+    """positions + 1 elements: `embedding_bag(indices, weight, offsets, mode="sum", include_last_offset=True)`."""
+    nstm_indices: Int32
+    nstm_offsets: Int32
+    stm_bits: npt.NDArray[np.uint64]
+    """With layout="bitset", instead of indices and offsets."""
+    nstm_bits: npt.NDArray[np.uint64]
+    piece_count: npt.NDArray[np.uint8]
+    """Per position."""
+    score: npt.NDArray[np.float32]
+    """Centipawns from the side to move's view, NaN where there is none. Not for pqr."""
+    result: npt.NDArray[np.float32]
+    """0, 0.5 or 1 from the side to move's view, NaN where it is unknown. Not for pqr."""
+    ply: npt.NDArray[np.uint16]
+    sample_index: npt.NDArray[np.uint32]
+    """The sample's number in the data."""
+
+class BatchIterator(Iterator[Batch]):
+    """A running stream. It belongs to the process that called `iter()`; in a forked one it raises Error."""
+
+    def __next__(self) -> Batch: ...
+    def close(self) -> None:
+        """Ends the stream's threads. Batches that were handed out stay valid."""
+    def __enter__(self) -> BatchIterator: ...
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None = None,
+        exception: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None: ...
+
+class Batches:
+    """The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte,
+    made by threads of this process.
+
+        batches = fsbench.Batches("games.binpack", "half-ka-v2-hm", batch_size=16384, epochs=0)
+        for batch in batches:
+            torch.from_numpy(batch["stm_indices"])
+
+    `iter()` starts a stream from the beginning each time. Objects can be pickled, and used in forked processes: there the
+    data are opened anew. In a worker of PyTorch's DataLoader a stream is the worker's share; together the workers give
+    every batch once.
+
+    data: games or samples in any format that fsbench reads; None = the sample games that come with it.
+    read: "auto" decodes a binpack as it is, "built" builds it first, with `min_ply` and `filter`.
+    shard: "I/N" gives every N-th batch from batch I on.
+    slots: batches that the memory holds. With more than `slots - threads` of them kept, further ones are copies.
+    The other options are those of `fsbench samples-service`, with their defaults; `fsbench help samples-service`.
+    """
+
+    def __init__(
+        self,
+        data: Path | None,
+        features: FeatureSet | Path,
+        *,
+        batch_size: int = 4096,
+        method: Literal["eval", "pqr"] = "eval",
+        seed: int = 0,
+        threads: int | None = None,
+        epochs: int = 1,
+        shard: str | None = None,
+        read: Literal["auto", "built"] = "auto",
+        min_ply: int | None = None,
+        filter: str | None = None,
+        needs: Literal["score", "result", "both", "any"] | None = None,
+        from_unit: str | None = None,
+        layout: Literal["csr", "bitset"] = "csr",
+        slots: int | None = None,
+        epoch_samples: int | None = None,
+        split: Literal["all", "train", "validation"] = "all",
+        validation: float = 0.1,
+        split_seed: int = 0,
+        start_batch: int = 0,
+        shuffle: bool = True,
+    ) -> None: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def num_features(self) -> int: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def positions_per_sample(self) -> int: ...
+    @property
+    def samples_per_epoch(self) -> int: ...
+    @property
+    def batches_per_epoch(self) -> int:
+        """Batches of an epoch, of all shards."""
+    def __len__(self) -> int:
+        """Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end."""
+    def __iter__(self) -> BatchIterator: ...
+
+class Network:
+    """A network from a file: fsbench's, Stockfish's (.nnue), a checkpoint, which is quantised, or a run's folder.
+
+        network = fsbench.Network("nn.nnue")
+        network.evaluate(["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"])
+
+    `arch` names the architecture of a .nnue file whose header fits two, such as "stockfish-15.1"; `last` takes the last
+    epoch of a run instead of its best.
+    """
+
+    def __init__(self, path: Path, arch: str | None = None, *, last: bool = False) -> None: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def architecture(self) -> str | None: ...
+    @property
+    def features(self) -> FeatureSet: ...
+    @property
+    def shape(self) -> str: ...
+    def evaluate(self, fens: Iterable[str], *, internal: bool = False) -> Int32:
+        """The scores of positions from the side to move's view in centipawns, or in the network's internal units. The
+        integers are those of `fsbench eval`."""

@@ -1,0 +1,240 @@
+"""Batches: against the service's, and as Python objects."""
+
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+import fsbench
+from conftest import PIECE
+
+
+def small(features="piece", **options):
+    """Batches of the sample games."""
+    return fsbench.Batches(None, features, **{"batch_size": 500, "threads": 2, **options})
+
+
+def same(batch, other):
+    return list(batch) == list(other) and all(
+        value.tobytes() == other[name].tobytes() if isinstance(value, np.ndarray) else value == other[name]
+        for name, value in batch.items()
+    )
+
+
+def is_view(array):
+    return type(array.base).__name__ == "_BatchMemory"
+
+
+def data(name):
+    path = os.path.join(os.environ.get("FSBENCH_DATA", ""), name)
+    if not os.path.isfile(path):
+        pytest.skip(f"FSBENCH_DATA names no folder with {name}")
+    return path
+
+
+def services(program, *arguments):
+    """Copies of a service's batches."""
+    from samples_client import Samples
+
+    with Samples([program.path, "samples-service", *map(str, arguments)]) as samples:
+        for batch in samples:
+            yield {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in batch.items()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seed": 7, "epochs": 2},
+        {"method": "pqr", "seed": 3},
+        {"layout": "bitset", "split": "train", "validation": 0.3, "split_seed": 4},
+        {"shard": "1/3", "start_batch": 2, "epoch_samples": 9000},
+        {"min_ply": 40, "filter": "quiet", "needs": "both", "shuffle": False},
+    ],
+    ids=str,
+)
+def test_batches_equal_the_services(program, options):
+    arguments = []
+    for name, value in options.items():
+        arguments += ["--no-shuffle"] if name == "shuffle" else [f"--{name.replace('_', '-')}", value]
+    expected = list(services(program, "piece", "--batch-size", 500, "--threads", 1, *arguments))
+    batches = small(**options)
+    found = list(batches)
+    assert len(expected) > 2 and len(found) == len(expected) == len(batches)
+    assert all(same(batch, other) for batch, other in zip(found, expected))
+
+
+def test_a_binpacks_batches_equal_the_services(program):
+    path = data("stockfish-small.binpack")
+    with pytest.warns(UserWarning, match="the scores of .* are assumed to be internal units, 208 per pawn"):
+        found = fsbench.Batches(path, "half-ka-v2-hm", batch_size=4096, seed=5, threads=2)
+    expected = services(program, "half-ka-v2-hm", "--data", path, "--batch-size", 4096, "--seed", 5)
+    assert all(same(batch, other) for batch, other in zip(found, expected, strict=True))
+    with pytest.raises(fsbench.RequestError, match="--filter has no effect"):
+        fsbench.Batches(path, "piece", filter="quiet", from_unit="cp")
+
+
+def test_features_of_a_batch_are_those_of_its_positions():
+    """An expression, a path and an object mean the same; every position has its pieces' features."""
+    batch = next(iter(small(fsbench.FeatureSet(PIECE))))
+    assert same(batch, next(iter(small(PIECE))))
+    offsets = batch["stm_offsets"]
+    assert (np.diff(offsets) == batch["piece_count"]).all() and offsets[-1] == len(batch["stm_indices"])
+    assert batch["samples"] == batch["positions"] == len(batch["score"]) == 500
+
+
+def test_arrays_are_views_and_stay_valid():
+    batches = small(slots=6)
+    iterator = iter(batches)
+    first = next(iterator)
+    array = first["stm_indices"]
+    assert is_view(array) and array.flags.writeable and array.flags.aligned and array.flags.c_contiguous
+    assert array.base is first["score"].base is not None
+    kept = [first] + list(iterator)
+    assert len(kept) == len(batches) > 6
+    # Six slots, of which the two threads keep two.
+    assert [is_view(batch["score"]) for batch in kept] == [True] * 4 + [False] * (len(kept) - 4)
+    copies = [{name: np.copy(value) for name, value in batch.items()} for batch in kept]
+    del first, array, iterator
+    gc.collect()
+    again = list(batches)
+    assert all(
+        np.array_equal(batch[name], value, equal_nan=value.dtype.kind == "f")
+        for batch, other in zip(kept, copies)
+        for name, value in other.items()
+    )
+    assert all(same(batch, other) for batch, other in zip(kept, again))
+
+
+def test_a_loop_that_keeps_nothing_copies_nothing():
+    assert all(is_view(batch["score"]) for batch in small(epochs=3))
+
+
+def test_memory_does_not_grow():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    batches = small(batch_size=4000, epochs=0)
+    iterator = iter(batches)
+    for _ in range(50):
+        next(iterator)
+    before = resident()
+    for _ in range(500):
+        next(iterator)
+    assert resident() - before < 30e6
+    iterator.close()
+    assert next(iterator, None) is None
+
+
+def test_shards_and_starts_make_up_the_stream():
+    whole = list(small(epochs=2))
+    parts = [list(small(epochs=2, shard=f"{index}/3")) for index in range(3)]
+    merged = sorted(sum(parts, []), key=lambda batch: batch["batch"])
+    assert all(same(*pair) for pair in zip(whole, merged, strict=True))
+    assert all(same(*pair) for pair in zip(whole[5:], small(epochs=2, start_batch=5), strict=True))
+    with pytest.raises(TypeError, match="without end"):
+        len(small(epochs=0))
+
+
+def test_workers_of_a_data_loader_share_the_batches(monkeypatch):
+    """PyTorch's `get_worker_info` as a worker sees it."""
+    data = types.ModuleType("torch.utils.data")
+    monkeypatch.setitem(sys.modules, "torch.utils.data", data)
+    numbers = []
+    for worker in range(3):
+        data.get_worker_info = lambda: types.SimpleNamespace(id=worker, num_workers=3)
+        numbers += [batch["batch"] for batch in small(epochs=2, shard="1/2")]
+    data.get_worker_info = lambda: None
+    expected = [batch["batch"] for batch in small(epochs=2, shard="1/2")]
+    assert sorted(numbers) == expected and len(expected) > 6
+
+
+def first_batch(batches):
+    return pickle.dumps({name: np.copy(value) for name, value in next(iter(batches)).items()})
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_worker_processes_start_streams_of_their_own(method):
+    batches = small(seed=9)
+    running = iter(batches)
+    expected = next(running)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        found = [pickle.loads(batch) for batch in pool.map_async(first_batch, [batches] * 3).get(120)]
+    assert all(np.array_equal(batch[name], value, equal_nan=name in ("score", "result"))
+               for batch in found for name, value in expected.items())
+    assert next(running)["batch"] == 1
+
+
+def test_a_forked_process_is_told_that_a_stream_is_not_its_own():
+    batches = small(epochs=0)
+    running = iter(batches)
+    held = next(running)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        status = 1
+        try:
+            next(running)
+        except fsbench.Error as error:
+            status = 0 if f"threads of process {os.getppid()}" in str(error) else 2
+        # Its own stream works, and the parent's arrays can be read and dropped.
+        if status == 0 and not (next(iter(batches))["score"] == held["score"]).any():
+            status = 3
+        del held, running
+        gc.collect()
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert next(running)["batch"] == 1
+
+
+def test_ctrl_c_ends_the_wait_for_a_batch():
+    code = """
+import fsbench
+for batch in fsbench.Batches(None, "threats-v16", batch_size=200_000, threads=1, epochs=0):
+    print("batch", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "batch\n"
+    child.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode in (1, 130, -signal.SIGINT) and errors.rstrip().endswith("KeyboardInterrupt"), errors
+    assert time.monotonic() - start < 30
+
+
+def test_wrong_requests():
+    def refused(message, kind=fsbench.RequestError, **options):
+        with pytest.raises(kind, match=message):
+            small(**options)
+
+    refused('method cannot be "evil"; it can be "eval", "pqr"', method="evil")
+    refused("batch_size cannot be many", batch_size="many")
+    refused("the batch size is 0", batch_size=0)
+    refused("the number of threads is 0", threads=0)
+    refused("the last of 2 is 1/2", shard="2/2")
+    refused("the validation share is 2", validation=2)
+    refused("there is no feature set `nothing-like`", features="nothing-like")
+    refused("Batches has no option batchsize", TypeError, batchsize=1)
+    with pytest.raises(fsbench.RequestError, match="/nowhere.fsd"):
+        fsbench.Batches("/nowhere.fsd", "piece")
+    with pytest.raises(TypeError, match="needs features"):
+        fsbench.Batches(None)
+
+
+def test_torch_takes_the_arrays():
+    torch = pytest.importorskip("torch")
+    batches = small()
+    weights = torch.rand(batches.num_features, 4)
+    for batch in batches:
+        indices, offsets = torch.from_numpy(batch["stm_indices"]), torch.from_numpy(batch["stm_offsets"])
+        sums = torch.nn.functional.embedding_bag(indices, weights, offsets, mode="sum", include_last_offset=True)
+        expected = np.add.reduceat(weights.numpy()[batch["stm_indices"]], batch["stm_offsets"][:-1])
+        assert np.allclose(sums.numpy(), expected, atol=1e-4)

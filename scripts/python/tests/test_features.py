@@ -1,0 +1,188 @@
+"""Feature sets: against encoders written here, and against the program."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fsbench
+from conftest import FENS, PIECE, START
+
+ROLES = "pnbrqk"
+
+
+def pieces(fen, flip):
+    """(square, role, whether the piece is White's) of every piece; `flip` mirrors the ranks."""
+    for rank, row in enumerate(fen.split()[0].split("/")):
+        file = 0
+        for letter in row:
+            if letter.isdigit():
+                file += int(letter)
+            else:
+                yield ((7 - rank) ^ (7 if flip else 0)) * 8 + file, ROLES.index(letter.lower()), letter.isupper()
+                file += 1
+
+
+def sides(fen):
+    """Whether the side to move is White, then the same of the other side."""
+    white = fen.split()[1] == "w"
+    return white, not white
+
+
+@pytest.mark.parametrize("fen", FENS)
+def test_encode_equals_an_encoder_in_python(fen):
+    features = fsbench.FeatureSet(PIECE)
+    for active, white in zip(features.encode(fen), sides(fen)):
+        own = [square * 12 + role * 2 + (side != white) for square, role, side in pieces(fen, not white)]
+        assert active.dtype == np.int32
+        assert active.tolist() == sorted(own)
+    king_file = fsbench.FeatureSet("file(K) * square(P) for P in pieces")
+    for active, white in zip(king_file.encode(fen), sides(fen)):
+        own = list(pieces(fen, not white))
+        king = next(square for square, role, side in own if role == 5 and side == white)
+        assert active.tolist() == sorted(king % 8 * 64 + square for square, _, _ in own)
+
+
+@pytest.mark.parametrize("name", ["piece", "half-ka-v2-hm", "threats-v10"])
+def test_encode_many_is_encode_of_each(name):
+    features = fsbench.FeatureSet(name)
+    many = features.encode_many(FENS)
+    assert list(many) == ["stm_indices", "stm_offsets", "nstm_indices", "nstm_offsets"]
+    for number, fen in enumerate(FENS):
+        for side, expected in zip(("stm", "nstm"), features.encode(fen)):
+            start, end = many[f"{side}_offsets"][number : number + 2]
+            assert sorted(many[f"{side}_indices"][start:end]) == expected.tolist()
+    assert len(many["stm_offsets"]) == len(FENS) + 1
+    empty = features.encode_many([])
+    assert empty["stm_offsets"].tolist() == [0] and len(empty["nstm_indices"]) == 0
+
+
+def test_encode_equals_the_program(program):
+    for name in ["half-ka-v2-hm", "threats-v16"]:
+        features = fsbench.FeatureSet(name)
+        for fen in FENS:
+            document = program.json("encode", name, "--fen", fen)
+            white, _ = sides(fen)
+            expected = [document["white"], document["black"]][:: 1 if white else -1]
+            assert [active.tolist() for active in features.encode(fen)] == expected
+
+
+def test_delta():
+    delta = fsbench.FeatureSet("square(P) for P in pieces").delta(START, "g1f3")
+    assert (delta["white"].added.tolist(), delta["white"].removed.tolist()) == ([21], [6])
+    assert not delta["white"].refresh and delta["black"].added.tolist() == [45]
+    castling = fsbench.FeatureSet("half-ka-v2-hm").delta(FENS[1], "e8g8")
+    assert castling["black"].refresh and not castling["white"].refresh
+    assert len(castling["white"].added) == 2
+    assert "removed" in repr(castling["white"])
+
+
+def test_a_delta_leads_from_one_position_to_the_next():
+    features = fsbench.FeatureSet("threats-v10")
+    after = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    before, then, delta = features.encode(START), features.encode(after), features.delta(START, "e2e4")
+    for active, later, name in [(before[0], then[1], "white"), (before[1], then[0], "black")]:
+        change = delta[name]
+        assert set(active) - set(change.removed) | set(change.added) == set(later)
+
+
+def test_what_a_set_says_of_itself(tmp_path):
+    features = fsbench.FeatureSet("half-ka-v2-hm")
+    assert features.num_features == len(features) == 22528
+    block = features.blocks[0]
+    assert (block.offset, block.size, block.contexts) == (0, 22528, 64)
+    assert np.prod([size for _, size, _ in block.axes]) == 22528
+    assert "King" in features.describe(22527) or "king" in features.describe(22527)
+    with pytest.raises(IndexError):
+        features.describe(22528)
+    path = tmp_path / "mine.toml"
+    path.write_text(f'name = "mine"\nfeatures = "{PIECE}"\n')
+    mine = fsbench.FeatureSet(path)
+    assert mine.name == "mine" and mine == fsbench.FeatureSet(PIECE) and mine != features
+    assert hash(mine) == hash(fsbench.FeatureSet(str(path)))
+    copy = pickle.loads(pickle.dumps(mine))
+    assert (copy.name, copy.identity, copy.definition) == (mine.name, mine.identity, mine.definition)
+
+
+def test_define_is_what_the_program_prints(program):
+    definition = fsbench.FeatureSet("half-ka-v2-hm").define()
+    assert definition["num_features"] == 22528 and definition["dead"]["live"] > 20000
+    assert definition == program.json("define", "half-ka-v2-hm")
+
+
+def test_factors():
+    features = fsbench.FeatureSet('features = "file(K) * square(P) for P in pieces"\nfactor = "square(P)"')
+    factors = features.factors()
+    assert factors.num_inputs == 64
+    assert factors.offsets.tolist() == list(range(513))
+    assert factors.inputs.tolist() == [feature % 64 for feature in range(512)]
+    batch = features.encode_many(FENS)
+    indices, offsets = factors.expand(batch["stm_indices"], batch["stm_offsets"])
+    assert (indices == batch["stm_indices"] % 64).all() and (offsets == batch["stm_offsets"]).all()
+    assert fsbench.FeatureSet(PIECE).factors() is None
+    int32 = lambda *values: np.array(values, np.int32)
+    for wrong in [(int32(512), int32(0, 1)), (int32(-1), int32(0, 1)), (int32(1), int32(0, 2)), (int32(1), int32(1, 0))]:
+        with pytest.raises(fsbench.RequestError):
+            factors.expand(*wrong)
+
+
+def test_mistakes_are_shown_with_their_place():
+    def refused(message, call, *arguments):
+        with pytest.raises(fsbench.RequestError, match=message):
+            call(*arguments)
+
+    refused("there is no feature set `half-kaa`; did you mean", fsbench.FeatureSet, "half-kaa")
+    refused(r"squar[\s\S]*\^", fsbench.FeatureSet, "squar(P) for P in pieces")
+    features = fsbench.FeatureSet("piece")
+    refused('"no" is not a FEN', features.encode, "no")
+    refused("position 1: .* is not a legal position", features.encode_many, [START, "8/8/8/8/8/8/8/8 w - - 0 1"])
+    refused("`e2e5` is not a legal move", features.delta, START, "e2e5")
+    with pytest.raises(TypeError, match="put it into a list"):
+        features.encode_many(START)
+    assert issubclass(fsbench.RequestError, fsbench.Error)
+
+
+def test_other_threads_run_while_a_set_is_examined():
+    counted, stop = 0, threading.Event()
+
+    def count():
+        nonlocal counted
+        while not stop.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted
+    fsbench.FeatureSet("half-ka-v2-hm").define()
+    during = counted - before
+    stop.set()
+    thread.join()
+    assert during > 5
+
+
+def test_ctrl_c_ends_a_search_without_a_limit():
+    code = "import fsbench; s = fsbench.FeatureSet('threats-v16'); print('started', flush=True); s.define(thorough=True)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "started\n"
+    time.sleep(0.5)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode in (1, 130, -signal.SIGINT) and errors.rstrip().endswith("KeyboardInterrupt"), errors
+
+
+def test_a_forked_process_examines_sets():
+    features = fsbench.FeatureSet("piece")
+    features.define()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if features.define()["num_features"] == 768 else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,322 @@
+//! `fsbench.Batches`: the batches of samples-service, made in this process.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::ValueEnum;
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::arrays::batch_dict;
+use super::error;
+use super::feature_set::FeatureSet;
+use super::interruptible::{SIGNAL_INTERVAL, interruptible};
+use crate::data::formats::{FileUnit, UnitOrigin};
+use crate::data::{Method, ScoreUnit};
+use crate::pipeline::{Manifest, sample_games};
+use crate::service::{
+    LocalStream, NextBatch, PrepareObserver, PreparedStream, ProcessBound, Request, ServiceError, Shard, prepare,
+};
+use crate::units::Seed;
+
+/// Slots beyond the threads: what a consumer can hold before batches are copied for it.
+const SPARE_SLOTS: usize = 4;
+
+/// The training batches of a data file: what `fsbench samples-service` gives for the same options, byte for byte, made
+/// by threads of this process. `iter()` starts from the beginning each time.
+///
+///     batches = fsbench.Batches("games.binpack", "half-ka-v2-hm", batch_size=16384, epochs=0)
+///     for batch in batches:
+///         torch.from_numpy(batch["stm_indices"])
+#[pyclass(module = "fsbench")]
+pub struct Batches {
+    request: Request,
+    features: Py<FeatureSet>,
+    /// As given, for copies in other processes.
+    arguments: (Py<PyAny>, Py<PyDict>),
+    prepared: ProcessBound<Arc<PreparedStream>>,
+}
+
+/// The iterator of a `Batches` object: its threads make batches ahead. It belongs to the process that called `iter()`.
+#[pyclass(module = "fsbench")]
+pub struct BatchIterator {
+    stream: Option<LocalStream>,
+    prepared: ProcessBound<Arc<PreparedStream>>,
+}
+
+#[pymethods]
+impl Batches {
+    #[new]
+    #[pyo3(signature = (data = None, features = None, **options))]
+    fn new(
+        py: Python<'_>,
+        data: Option<PathBuf>,
+        features: Option<Bound<'_, PyAny>>,
+        options: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<Batches> {
+        let features = match features {
+            Some(features) => FeatureSet::of_argument(&features)?,
+            None => return Err(PyTypeError::new_err("Batches needs features: a FeatureSet, or what names one")),
+        };
+        let options = options.unwrap_or_else(|| PyDict::new(py));
+        let path = data.clone().map_or_else(sample_games, Ok)?;
+        let request = request(features.get().set.definition(), path, &options)?;
+        let notes = Arc::new(Notes::default());
+        let prepared = prepared(py, &request, &notes)?;
+        for note in notes.take() {
+            let category = py.get_type::<PyUserWarning>();
+            let text = CString::new(note).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            PyErr::warn(py, &category, &text, 1)?;
+        }
+        let data = data.into_pyobject(py)?.into_any().unbind();
+        Ok(Batches { request, features, arguments: (data, options.unbind()), prepared })
+    }
+
+    #[getter]
+    fn features(&self, py: Python<'_>) -> Py<FeatureSet> {
+        self.features.clone_ref(py)
+    }
+
+    /// Number of features of one perspective.
+    #[getter]
+    fn num_features(&self) -> u32 {
+        self.features.get().set.num_features()
+    }
+
+    #[getter]
+    fn batch_size(&self) -> usize {
+        self.request.batch_size
+    }
+
+    /// Positions of a sample: 1, or 3 for pqr.
+    #[getter]
+    fn positions_per_sample(&self) -> usize {
+        self.request.positions_per_sample()
+    }
+
+    #[getter]
+    fn samples_per_epoch(&mut self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.stream(py)?.samples_per_epoch())
+    }
+
+    /// Batches of an epoch, of all shards.
+    #[getter]
+    fn batches_per_epoch(&mut self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.stream(py)?.batches_per_epoch())
+    }
+
+    /// Number of batches that iteration gives; a TypeError for `epochs=0`, which is without end.
+    fn __len__(&mut self, py: Python<'_>) -> PyResult<usize> {
+        let (start, shard) = (self.request.start_batch, self.request.shard);
+        let end = self.stream(py)?.batches();
+        let end = end.ok_or_else(|| PyTypeError::new_err("batches of epochs=0 are without end"))?;
+        Ok(end.saturating_sub(shard.first(start)).div_ceil(shard.of.into()) as usize)
+    }
+
+    /// Starts a stream. In a worker of a PyTorch DataLoader, the worker's share of it.
+    fn __iter__(&mut self, py: Python<'_>) -> PyResult<BatchIterator> {
+        let shard = worker_shard(py, self.request.shard)?;
+        let start_batch = self.request.start_batch;
+        let prepared = self.stream(py)?;
+        let stream = LocalStream::start(&prepared, start_batch, shard)?;
+        Ok(BatchIterator { stream: Some(stream), prepared: ProcessBound::new(prepared) })
+    }
+
+    fn __repr__(&self) -> String {
+        let set = self.features.get().set.name();
+        format!("Batches({}, {set}, batch_size={})", self.request.data.display(), self.request.batch_size)
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Py<PyDict>)> {
+        let (data, options) = &self.arguments;
+        let arguments = PyTuple::new(py, [data.clone_ref(py), self.features.clone_ref(py).into_any()])?;
+        Ok((arguments, options.clone_ref(py)))
+    }
+}
+
+impl Batches {
+    /// The prepared data, which a forked process prepares anew.
+    fn stream(&mut self, py: Python<'_>) -> PyResult<Arc<PreparedStream>> {
+        if let Some(prepared) = self.prepared.get() {
+            return Ok(Arc::clone(prepared));
+        }
+        self.prepared = prepared(py, &self.request, &Arc::default())?;
+        self.stream(py)
+    }
+}
+
+#[pymethods]
+impl BatchIterator {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(stream) = &self.stream else { return Ok(None) };
+        let batch = loop {
+            match py.detach(|| stream.next(SIGNAL_INTERVAL))? {
+                NextBatch::Ready(batch) => break batch,
+                NextBatch::Pending => py.check_signals()?,
+                NextBatch::End => {
+                    self.stream = None;
+                    return Ok(None);
+                }
+            }
+        };
+        let prepared = self.prepared.get().ok_or(ServiceError::Forked { owner: self.prepared.process() })?;
+        let Request { slots, threads, .. } = prepared.request();
+        // Every thread keeps a slot to fill, however many batches the consumer holds.
+        let copy = stream.held() > slots.saturating_sub(*threads).max(1);
+        batch_dict(py, batch, prepared.arrays(), copy).map(Some)
+    }
+
+    /// Ends the stream's threads. Batches that were handed out stay valid.
+    fn close(&mut self, py: Python<'_>) {
+        let stream = self.stream.take();
+        py.detach(|| drop(stream));
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&mut self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+}
+
+/// What the preparation of the data found, in words.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn add(&self, note: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl PrepareObserver for Notes {
+    fn score_unit(&self, data: &Path, FileUnit { unit, origin }: FileUnit) {
+        if origin == UnitOrigin::FormatDefault && unit != ScoreUnit::Centipawns {
+            self.add(format!(
+                "the scores of {} are assumed to be {}, as in Stockfish's training data; say from_unit=\"{unit}\", or \
+                 from_unit=\"cp\" if they are centipawns",
+                data.display(),
+                unit.describe()
+            ));
+        }
+    }
+
+    fn manifest(&self, manifest: &Manifest) {
+        for source in manifest.without_plies() {
+            self.add(format!(
+                "{} records no games: each sample counts as a game of its own, so neighbouring positions of a game can \
+                 be on both sides of a split into training and validation",
+                source.path
+            ));
+        }
+    }
+}
+
+fn prepared(py: Python<'_>, request: &Request, notes: &Arc<Notes>) -> PyResult<ProcessBound<Arc<PreparedStream>>> {
+    let (request, notes) = (request.clone(), Arc::clone(notes));
+    Ok(ProcessBound::new(Arc::new(interruptible(py, move || prepare(request, &*notes))??)))
+}
+
+/// The request of the keyword arguments.
+fn request(set: &str, data: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Request> {
+    let options = Options { dict: options.copy()? };
+    let method = options.choice("method")?.unwrap_or(Method::Eval);
+    let threads = options.take::<usize>("threads")?.unwrap_or_else(Request::available_threads);
+    if threads > Request::MAX_THREADS {
+        return Err(error::request(format!("threads is {threads}; it must be 1 to {}", Request::MAX_THREADS)));
+    }
+    let defaults = Request::new(set, data, method);
+    let request = Request {
+        read_mode: options.choice("read")?.unwrap_or(defaults.read_mode),
+        min_ply: options.take("min_ply")?,
+        filter: options.choice("filter")?,
+        from_unit: options.parsed::<ScoreUnit>("from_unit")?,
+        needs: options.choice("needs")?,
+        layout: options.choice("layout")?.unwrap_or(defaults.layout),
+        batch_size: options.take("batch_size")?.unwrap_or(defaults.batch_size),
+        slots: options.take("slots")?.unwrap_or(threads + SPARE_SLOTS).min(crate::service::MAX_SLOTS),
+        seed: Seed(options.take("seed")?.unwrap_or(0)),
+        epochs: options.take("epochs")?.unwrap_or(defaults.epochs),
+        epoch_samples: options.take("epoch_samples")?,
+        split: options.choice("split")?.unwrap_or(defaults.split),
+        validation: options.take("validation")?.unwrap_or(defaults.validation),
+        split_seed: Seed(options.take("split_seed")?.unwrap_or(0)),
+        start_batch: options.take("start_batch")?.unwrap_or(0),
+        shuffle: options.take("shuffle")?.unwrap_or(true),
+        shard: options.parsed("shard")?.unwrap_or(Shard::WHOLE),
+        threads,
+        ..defaults
+    };
+    options.finish()?;
+    Ok(request)
+}
+
+/// Keyword arguments; each is removed when it is read.
+struct Options<'py> {
+    dict: Bound<'py, PyDict>,
+}
+
+impl<'py> Options<'py> {
+    /// The value of an option; `None` if it is missing or None.
+    fn value(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = self.dict.get_item(name)?;
+        if value.is_some() {
+            self.dict.del_item(name)?;
+        }
+        Ok(value.filter(|value| !value.is_none()))
+    }
+
+    fn take<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<Option<T>> {
+        let Some(value) = self.value(name)? else { return Ok(None) };
+        value.extract::<T>().map(Some).map_err(|_| error::request(format!("{name} cannot be {value}")))
+    }
+
+    /// A value that the command line spells in the same way.
+    fn choice<T: ValueEnum>(&self, name: &str) -> PyResult<Option<T>> {
+        let Some(text) = self.take::<String>(name)? else { return Ok(None) };
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|value| format!("{:?}", value.get_name())).collect();
+        let wrong = |_| error::request(format!("{name} cannot be {text:?}; it can be {}", names.join(", ")));
+        T::from_str(&text, false).map(Some).map_err(wrong)
+    }
+
+    fn parsed<T: std::str::FromStr<Err = String>>(&self, name: &str) -> PyResult<Option<T>> {
+        let Some(text) = self.take::<String>(name)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|why| error::request(format!("{name} cannot be {text:?}: {why}")))
+    }
+
+    /// Refuses options that nobody read.
+    fn finish(self) -> PyResult<()> {
+        match self.dict.keys().into_iter().next() {
+            Some(name) => Err(PyTypeError::new_err(format!("Batches has no option {name}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The part of a shard that a worker of PyTorch's DataLoader makes; the whole shard elsewhere. Together the workers make
+/// all of it.
+fn worker_shard(py: Python<'_>, shard: Shard) -> PyResult<Shard> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(data) = modules.get_item("torch.utils.data") else { return Ok(shard) };
+    let worker = data.call_method0("get_worker_info")?;
+    if worker.is_none() {
+        return Ok(shard);
+    }
+    let (id, count): (u32, u32) = (worker.getattr("id")?.extract()?, worker.getattr("num_workers")?.extract()?);
+    let of = shard.of.checked_mul(count).ok_or_else(|| error::request("there are more than 2^32 shards"))?;
+    Ok(Shard { index: shard.index + id * shard.of, of })
+}

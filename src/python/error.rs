@@ -1,0 +1,76 @@
+//! fsbench's errors as Python exceptions, with the same messages.
+
+use std::error::Error as StdError;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use crate::chess::FenError;
+use crate::data::DataError;
+use crate::engine::EngineError;
+use crate::features::FeatureError;
+use crate::net::NetError;
+use crate::service::ServiceError;
+use crate::train::TrainError;
+
+create_exception!(fsbench, Error, PyException, "Something that fsbench was asked for failed.");
+create_exception!(
+    fsbench,
+    RequestError,
+    Error,
+    "The request was wrong: a definition, a position, an option or a file. The message says what to do."
+);
+
+/// An exception for a wrong request.
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
+pub fn request(error: impl ToString) -> PyErr {
+    RequestError::new_err(error.to_string())
+}
+
+/// An exception for work that failed.
+pub fn work(error: &dyn StdError) -> PyErr {
+    Error::new_err(error.to_string())
+}
+
+impl From<FeatureError> for PyErr {
+    fn from(error: FeatureError) -> PyErr {
+        request(error)
+    }
+}
+
+impl From<FenError> for PyErr {
+    fn from(error: FenError) -> PyErr {
+        request(error)
+    }
+}
+
+impl From<EngineError> for PyErr {
+    fn from(error: EngineError) -> PyErr {
+        request(error)
+    }
+}
+
+impl From<TrainError> for PyErr {
+    fn from(error: TrainError) -> PyErr {
+        request(error)
+    }
+}
+
+impl From<DataError> for PyErr {
+    fn from(error: DataError) -> PyErr {
+        if error.is_request() { request(error) } else { work(&error) }
+    }
+}
+
+impl From<NetError> for PyErr {
+    fn from(error: NetError) -> PyErr {
+        if error.is_request() { request(error) } else { work(&error) }
+    }
+}
+
+impl From<ServiceError> for PyErr {
+    fn from(error: ServiceError) -> PyErr {
+        if error.is_request() { request(error) } else { work(&error) }
+    }
+}

@@ -1,0 +1,103 @@
+//! `fsbench.Network`: a quantised network, and the integer scores it gives.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use shakmaty::Position;
+
+use super::error;
+use super::feature_set::{FeatureSet, position, texts};
+use crate::engine::{BackEnd, Evaluator, Model, Strategy};
+use crate::net::nnue::Architecture;
+use crate::net::{LoadOptions, Shape, load};
+use crate::train::run_dir;
+
+/// A network from a file: fsbench's, Stockfish's (.nnue), a checkpoint, which is quantised, or a run's folder.
+///
+///     network = fsbench.Network("nn.nnue")
+///     network.evaluate(["rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"])
+#[pyclass(module = "fsbench", frozen)]
+pub struct Network {
+    path: PathBuf,
+    /// `nnue`, `fsbench`, or `checkpoint, quantised`.
+    #[pyo3(get)]
+    format: &'static str,
+    /// Of .nnue files, such as `stockfish-15.1`.
+    #[pyo3(get)]
+    architecture: Option<&'static str>,
+    #[pyo3(get)]
+    features: Py<FeatureSet>,
+    shape: Shape,
+    model: Arc<Model>,
+    arguments: (Option<String>, bool),
+}
+
+#[pymethods]
+impl Network {
+    /// `arch` names the architecture of a .nnue file whose header fits two; `last` takes the last epoch of a run instead
+    /// of its best.
+    #[new]
+    #[pyo3(signature = (path, arch = None, *, last = false))]
+    fn new(py: Python<'_>, path: PathBuf, arch: Option<String>, last: bool) -> PyResult<Network> {
+        let architecture = arch.as_deref().map(str::parse::<Architecture>).transpose().map_err(error::request)?;
+        let (loaded, set, model) = py.detach(|| -> PyResult<_> {
+            let file = if path.is_dir() { run_dir::network(&path, last)? } else { path.clone() };
+            let loaded = load(&file, &LoadOptions { architecture, ..LoadOptions::default() })?;
+            let set = loaded.file.origin.feature_set()?;
+            let model = Model::new(&loaded.file.net);
+            // Whether the set fits the network is known from now on.
+            Evaluator::new(&set, &model, Strategy::Refresh, BackEnd::best())?;
+            Ok((loaded, set, model))
+        })?;
+        Ok(Network {
+            path,
+            format: loaded.format,
+            architecture: loaded.architecture.map(Architecture::name),
+            features: Py::new(py, FeatureSet::new(Arc::new(set)))?,
+            shape: loaded.file.net.shape.clone(),
+            model: Arc::new(model),
+            arguments: (arch, last),
+        })
+    }
+
+    /// The shape in words, such as `(768 → 256) × 2 → 32 → 1`.
+    #[getter]
+    fn shape(&self) -> String {
+        self.shape.to_string()
+    }
+
+    /// The scores of positions from the side to move's view, int32: centipawns, or internal units of the network. The
+    /// integers are those of `fsbench eval`.
+    #[pyo3(signature = (fens, *, internal = false))]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        fens: &Bound<'py, PyAny>,
+        internal: bool,
+    ) -> PyResult<Bound<'py, PyArray1<i32>>> {
+        let fens = texts(fens)?;
+        let set = &self.features.get().set;
+        let scores = py.detach(|| -> PyResult<Vec<i32>> {
+            let mut evaluator = Evaluator::new(set, &self.model, Strategy::Refresh, BackEnd::best())?;
+            let score = |(number, fen): (usize, &String)| {
+                let position = position(fen, number)?;
+                evaluator.set(position.board());
+                let evaluation = evaluator.evaluate(position.turn());
+                Ok(if internal { evaluation.score_internal } else { evaluation.score_cp.0 })
+            };
+            fens.iter().enumerate().map(score).collect()
+        })?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Network({}, {})", self.path.display(), self.shape)
+    }
+
+    fn __getnewargs_ex__(&self) -> ((PathBuf, Option<String>), std::collections::BTreeMap<&str, bool>) {
+        let (arch, last) = &self.arguments;
+        ((self.path.clone(), arch.clone()), [("last", *last)].into())
+    }
+}
