@@ -151,7 +151,7 @@ fn active(active: &ActiveFeatures) -> String {
 /// Largest number of runs of indices that are listed one by one.
 const MAX_RUNS: usize = 4;
 
-fn block_text(block: &BlockSetSummary<'_>) -> String {
+fn block_text(block: &BlockSummary<'_>) -> String {
     let range = match block.runs.as_deref() {
         None => format!("{}..{}", block.offset, u64::from(block.offset) + u64::from(block.size)),
         Some(runs @ [.., (_, last)]) if runs.len() > MAX_RUNS => {

@@ -13,12 +13,7 @@ const BOARD_C: &str = include_str!("../prelude/board.c.txt");
 pub fn file(generator: &mut Generator<'_>, forms: &[Form]) -> String {
     let language = generator.language;
     let contexts = Contexts::of(generator.set);
-    let public = [
-        contexts.function(generator),
-        refresh(language),
-        active(language, forms),
-        delta(language, forms),
-    ];
+    let public = [contexts.function(generator), refresh(language), active(language, forms), delta(language, forms)];
     let public: Vec<String> = public.iter().map(|lines| indented(lines)).collect();
     let functions = &generator.functions;
     let code = [public.join("\n"), functions.join("\n")].concat();
@@ -221,7 +216,9 @@ fn active(language: Language, forms: &[Form]) -> Vec<String> {
     );
     lines.push(match language {
         Language::Rust => "pub fn active(board: &Board, pov: usize, out: &mut List) {".to_owned(),
-        Language::C => "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned(),
+        Language::C => {
+            "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned()
+        }
     });
     lines.push(clear(language, "out"));
     if forms.is_empty() {
@@ -395,10 +392,7 @@ fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], 
         }
         Form::View { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
-            vec![
-                call(name, &[&view("_before"), "removed"]),
-                call(name, &[&view("_after"), "added"]),
-            ]
+            vec![call(name, &[&view("_before"), "removed"]), call(name, &[&view("_after"), "added"])]
         }
         Form::Threats { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));

@@ -218,8 +218,9 @@ impl Generator<'_> {
             SourceSpec::Attacks(of) => call("attacks", of),
             SourceSpec::Targets(of) => {
                 let victims = match (colors.len(), roles.len()) {
-                    (1, 1) => language
-                        .entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()]),
+                    (1, 1) => {
+                        language.entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()])
+                    }
                     (1, _) => language.entry(&language.view("sides"), &[&colors.start.to_string()]),
                     _ => language.view("occupied"),
                 };
@@ -342,8 +343,12 @@ impl Generator<'_> {
         }
         let saved = self.begin_function();
         let mut scope = outer.clone();
-        let bindings =
-            Bindings { binders: &spec.binders, condition: spec.condition.as_ref(), guards: &spec.guards, product: None };
+        let bindings = Bindings {
+            binders: &spec.binders,
+            condition: spec.condition.as_ref(),
+            guards: &spec.guards,
+            product: None,
+        };
         let one = COUNT_ONE.to_owned();
         let mut body = self.bindings(&mut scope, &bindings, &mut |_, _| vec![one.clone()]);
         self.end_function(saved);

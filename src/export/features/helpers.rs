@@ -64,7 +64,8 @@ pub fn geometry(language: Language, code: &str) -> String {
     let [rays, reach, starts] = ["RAYS", "REACH", "REACH_START"].map(|name| language.table(name));
     let hex = |words: &[u64]| words.iter().map(|word| format!("{word:#018x}")).collect::<Vec<String>>();
     if mentions(code, &rays) {
-        let about = "The squares beyond a square: east, north, northeast, northwest, west, south, southwest, southeast.";
+        let about =
+            "The squares beyond a square: east, north, northeast, northwest, west, south, southwest, southeast.";
         let words: Vec<u64> = STEPS.into_iter().flat_map(|step| (0..64).map(move |at| ray(at, step, 7))).collect();
         let _ = write!(out, "{}", table_text(language, &rays, Number::U64, 8, &hex(&words), about));
     }
