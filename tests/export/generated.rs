@@ -18,7 +18,7 @@ fn sets() -> Vec<FeatureSet> {
         let generated = generator::definition(&mut Seed(31).stream("export", number), Limits::FULL);
         let set = FeatureSet::from_definition(&generated.text()).unwrap();
         let size = set.num_features();
-        if number % 3 != 0 || !(2..=1 << 16).contains(&size) {
+        if !number.is_multiple_of(3) || !(2..=1 << 16).contains(&size) {
             return set;
         }
         let mut rng = Seed(31).stream("selection", number);
@@ -26,7 +26,7 @@ fn sets() -> Vec<FeatureSet> {
         kept.push(0);
         kept.sort_unstable();
         kept.dedup();
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             for at in (1..kept.len()).rev() {
                 kept.swap(at, rng.random_range(0..=at));
             }
