@@ -13,12 +13,7 @@ const BOARD_C: &str = include_str!("../prelude/board.c.txt");
 pub fn file(generator: &mut Generator<'_>, forms: &[Form]) -> String {
     let language = generator.language;
     let contexts = Contexts::of(generator.set);
-    let public = [
-        contexts.function(generator),
-        refresh(language),
-        active(language, forms),
-        delta(language, forms),
-    ];
+    let public = [contexts.function(generator), refresh(language), active(language, forms), delta(language, forms)];
     let public: Vec<String> = public.iter().map(|lines| indented(lines)).collect();
     let functions = &generator.functions;
     let code = [public.join("\n"), functions.join("\n")].concat();
@@ -73,7 +68,7 @@ fn head(generator: &Generator<'_>, contexts: usize) -> String {
             let mut out = fenced(&text);
             out += "#![allow(dead_code)]\n\n";
             out += &format!("pub const NAME: &str = {};\n", quoted(set.name()));
-            out += &format!("pub const IDENTITY: &str =\n    {};\n", quoted(&set.identity().to_string()));
+            out += &format!("pub const IDENTITY: &str = {};\n", quoted(&set.identity().to_string()));
             out += &format!("pub const NUM_FEATURES: usize = {};\n", set.num_features());
             out += "/// No legal position has more active features in one perspective.\n";
             out += &format!("pub const MAX_ACTIVE: usize = {max_active};\n");
@@ -197,8 +192,8 @@ fn kings(language: Language, names: [&str; 2], is_used: bool) -> Vec<String> {
 
 fn has_kings(language: Language, board: &str) -> String {
     match language {
-        Language::Rust => format!("{board}.pieces[0][5] != 0 && {board}.pieces[1][5] != 0"),
-        Language::C => format!("{board}->pieces[0][5] != 0 && {board}->pieces[1][5] != 0"),
+        Language::Rust => format!("{board}.has_kings()"),
+        Language::C => language.call("has_kings", &[board]),
     }
 }
 
@@ -221,7 +216,9 @@ fn active(language: Language, forms: &[Form]) -> Vec<String> {
     );
     lines.push(match language {
         Language::Rust => "pub fn active(board: &Board, pov: usize, out: &mut List) {".to_owned(),
-        Language::C => "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned(),
+        Language::C => {
+            "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned()
+        }
     });
     lines.push(clear(language, "out"));
     if forms.is_empty() {
@@ -395,27 +392,21 @@ fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], 
         }
         Form::View { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
-            vec![
-                call(name, &[&view("_before"), "removed"]),
-                call(name, &[&view("_after"), "added"]),
-            ]
+            vec![call(name, &[&view("_before"), "removed"]), call(name, &[&view("_after"), "added"])]
         }
         Form::Threats { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
             let mask = |king: &str| mask_call(language, *orientation, "pov", king);
             let affected = language.call("affected", &[&view("_before"), &view("_after")]);
             let mut lines = Vec::new();
-            let among = if orientation.mirror == Mirror::None {
-                affected
+            let bound = format!("{name}_among");
+            if orientation.mirror == Mirror::None {
+                lines.push(language.constant(&bound, super::Number::U64, &affected));
             } else {
                 let same = format!("{} == {}", mask("king_before"), mask("king_after"));
-                match language {
-                    Language::Rust => format!("if {same} {{ {affected} }} else {{ !0 }}"),
-                    Language::C => format!("{same} ? {affected} : {}", every(language)),
-                }
-            };
-            let bound = format!("{name}_among");
-            lines.push(language.constant(&bound, super::Number::U64, &among));
+                lines.push(language.variable(&bound, super::Number::U64, every(language)));
+                lines.extend([language.when(&same), format!("{bound} = {affected};"), "}".to_owned()]);
+            }
             lines.push(call(name, &[&view("_before"), &bound, "removed"]));
             lines.push(call(name, &[&view("_after"), &bound, "added"]));
             lines

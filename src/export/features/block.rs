@@ -45,7 +45,7 @@ impl Generator<'_> {
                 let element = generator.element(alternative, wide);
                 let element = if wide { element } else { language.cast(&element, Number::U32) };
                 let push = generator.push(&element, spec.offset, select.as_deref(), repeats);
-                lines.extend(generator.after_steps(&alternative.steps, push));
+                lines.extend(generator.after_steps(&alternative.steps, push, alternatives.len() > 1));
             }
             lines
         });
@@ -86,15 +86,19 @@ impl Generator<'_> {
         let seen = if language == Language::Rust { "&mut seen" } else { "seen" };
         let pushed = |index: &str| match repeats {
             Repeats::Kept => format!("{};", language.call("push", &["out", index])),
-            Repeats::Seen(_) => format!("{};", language.call("push_once", &["out", seen, element, index])),
+            Repeats::Seen(_) => format!("{};", language.call("push_once", &["out", seen, "element", index])),
             Repeats::Sorted => format!("{};", language.call("push_rare", &["out", "from", index])),
         };
         match select {
+            None if matches!(repeats, Repeats::Seen(_)) => {
+                vec![language.constant("element", Number::U32, element), pushed(&index("element"))]
+            }
             None => vec![pushed(&index(element))],
             Some(select) => {
                 let none = language.table("NONE");
                 vec![
-                    language.constant("selected", Number::U32, &language.call(select, &[element])),
+                    language.constant("element", Number::U32, element),
+                    language.constant("selected", Number::U32, &language.call(select, &["element"])),
                     language.when(&format!("selected != {none}")),
                     pushed(&index("selected")),
                     "}".to_owned(),
@@ -103,8 +107,8 @@ impl Generator<'_> {
         }
     }
 
-    /// The lines under an alternative's steps, in a scope of their own where the steps have names.
-    fn after_steps(&self, steps: &[Step], inner: Vec<String>) -> Vec<String> {
+    /// The lines under an alternative's steps, in a scope of their own where other alternatives may use their names.
+    fn after_steps(&self, steps: &[Step], inner: Vec<String>, has_others: bool) -> Vec<String> {
         let (mut head, mut closed) = (Vec::new(), 0);
         let mut named = false;
         for step in steps {
@@ -121,7 +125,8 @@ impl Generator<'_> {
                 }
             }
         }
-        let opens = named || inner.first().is_some_and(|line| line.contains("selected"));
+        let names_inside = inner.len() > 1;
+        let opens = has_others && (named || (names_inside && closed == 0));
         let mut lines = if opens { vec!["{".to_owned()] } else { Vec::new() };
         lines.extend(head);
         lines.extend(inner);
@@ -218,8 +223,9 @@ impl Generator<'_> {
             SourceSpec::Attacks(of) => call("attacks", of),
             SourceSpec::Targets(of) => {
                 let victims = match (colors.len(), roles.len()) {
-                    (1, 1) => language
-                        .entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()]),
+                    (1, 1) => {
+                        language.entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()])
+                    }
                     (1, _) => language.entry(&language.view("sides"), &[&colors.start.to_string()]),
                     _ => language.view("occupied"),
                 };
@@ -342,8 +348,12 @@ impl Generator<'_> {
         }
         let saved = self.begin_function();
         let mut scope = outer.clone();
-        let bindings =
-            Bindings { binders: &spec.binders, condition: spec.condition.as_ref(), guards: &spec.guards, product: None };
+        let bindings = Bindings {
+            binders: &spec.binders,
+            condition: spec.condition.as_ref(),
+            guards: &spec.guards,
+            product: None,
+        };
         let one = COUNT_ONE.to_owned();
         let mut body = self.bindings(&mut scope, &bindings, &mut |_, _| vec![one.clone()]);
         self.end_function(saved);

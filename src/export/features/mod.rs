@@ -154,13 +154,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Adds a function unless the file has an equal one; its name.
-    fn add_function(
-        &mut self,
-        base: &str,
-        parameters: &[Parameter],
-        result: Number,
-        lines: Vec<String>,
-    ) -> String {
+    fn add_function(&mut self, base: &str, parameters: &[Parameter], result: Number, lines: Vec<String>) -> String {
         let head = self.language.head("", parameters, Some(result));
         let mut key = vec![head];
         key.extend(lines.iter().cloned());

@@ -27,7 +27,8 @@ pub fn families(blocks: &[Block]) -> Vec<Family> {
         let spec = block.spec();
         let Some(bases) = bases(spec) else { continue };
         let known = families.iter_mut().find(|family| {
-            family.orientation == spec.orientation && overlaid(&family.bases, &bases).is_some_and(|both| is_distinct(&both))
+            family.orientation == spec.orientation
+                && overlaid(&family.bases, &bases).is_some_and(|both| is_distinct(&both))
         });
         match known {
             Some(family) => {
@@ -83,7 +84,9 @@ fn pairs(attacker: usize) -> Vec<Pair> {
     let kind = if attacker == 6 { 6 } else { attacker as u32 % 6 };
     let of = |from: u32| (0..64).filter(move |to| reached(kind, from) >> to & 1 != 0).map(move |to| (from, to));
     let numbered = (0..64).flat_map(of).enumerate();
-    numbered.map(|(number, (from, to))| Pair { from, to, number: number as u32, order: usize::from(to > from) }).collect()
+    numbered
+        .map(|(number, (from, to))| Pair { from, to, number: number as u32, order: usize::from(to > from) })
+        .collect()
 }
 
 /// The bases of a block; `None` if it has another form.
@@ -102,7 +105,8 @@ fn bases(spec: &BlockSpec) -> Option<Bases> {
         for target in 0..12 {
             let mut found: [Option<Option<u32>>; 2] = [None; 2];
             for pair in &pairs {
-                let entity = |code: usize, square: u32| Entity { square, role: code as u32 % 6, color: code as u32 / 6 };
+                let entity =
+                    |code: usize, square: u32| Entity { square, role: code as u32 % 6, color: code as u32 / 6 };
                 entities[attackers.slot] = entity(attacker, pair.from);
                 entities[targets.slot] = entity(target, pair.to);
                 let base = match indices(spec, &entities)[..] {
@@ -136,7 +140,8 @@ impl Generator<'_> {
     pub(super) fn threats(&mut self, family: &Family) -> Form {
         let language = self.language;
         let name = self.numbered("threats");
-        let entries: Vec<String> = family.bases.iter().flatten().flatten().map(|base| table_or(language, *base)).collect();
+        let entries: Vec<String> =
+            family.bases.iter().flatten().flatten().map(|base| table_or(language, *base)).collect();
         let about = "Where the pairs of an attacker and its target begin (colour * 6 + role of both, own before their), for targets\n\
                      on squares below the attacker's, then for those above it.";
         let table = self.tables.cube(language, "threat_start", [2, 12, 12], Number::U32, &entries, about);
@@ -170,7 +175,8 @@ let kind = if role == 0 {{ color * 6 }} else {{ role }};
 for from in Bits(view.pieces[color][role] & among) {{
 let reached = REACH[kind][from as usize];
 let start = REACH_START[kind][from as usize] as u32;
-for to in Bits(attacks(view, color as i32, role as i32, from) & reached & view.occupied) {{
+let attacked = attacks(view, color as i32, role as i32, from) & reached;
+for to in Bits(attacked & view.occupied) {{
 let target = (color_at(view, to) * 6 + role_at(view, to)) as usize;
 let base = {table}[(to > from) as usize][color * 6 + role][target];
 if base != NONE {{
