@@ -1,13 +1,16 @@
 //! `features.rs` and `features.h`: a definition's encoder as source without dependencies.
 //!
-//! [`source`] writes a file. A block of single pieces becomes sums of a few numbers ([`pieces`]), a family of threats one
-//! table of bases ([`threats`]); any other block the nested loops of its definition ([`block`]). [`expression`] writes
-//! axes, conditions and products, [`selection`] renumberings, [`contexts`] the refresh rule, [`api`] the public functions;
-//! [`dialect`] knows what Rust and C write differently.
+//! [`source`] writes a file. A block of single pieces becomes a sum of a few numbers (`pieces`), a family of threats one
+//! table of bases (`threats`), any other block the nested loops of its definition (`block`, `count`). `expression` writes
+//! axes, conditions and products, `selection` renumberings, `contexts` the refresh rule, `api` and `delta` the public
+//! functions. `dialect` knows what Rust and C write differently, `scope` the variables, `tables` the constants; `helpers`
+//! chooses the sections of the constant text in `prelude/`.
 
 mod api;
 mod block;
 mod contexts;
+mod count;
+mod delta;
 mod dialect;
 mod evaluate;
 mod expression;
