@@ -266,7 +266,7 @@ fn append_all(language: Language, forms: &[Form], board: &str, out: &str, suffix
             }
             Form::Threats { name, orientation } => {
                 let view = format!("&{}", view_name(&orientations, *orientation, suffix));
-                language.call(name, &[&view, every(language), out])
+                language.call(name, &[&view, &view, every(language), "0", out])
             }
         };
         lines.push(format!("{call};"));

@@ -64,11 +64,13 @@ fn delta_of_forms(language: Language, forms: &[Form]) -> Vec<String> {
     }
     let cancels = forms.iter().any(|form| match form {
         Form::Pieces { key, is_distinct, .. } => key.is_some() || !is_distinct,
-        Form::View { .. } | Form::Threats { .. } => true,
+        Form::Threats { orientation, .. } => orientation.mirror != Mirror::None,
+        Form::View { .. } => true,
     });
     let always = forms.iter().any(|form| match form {
         Form::Pieces { is_distinct, .. } => !is_distinct,
-        Form::View { .. } | Form::Threats { .. } => true,
+        Form::Threats { .. } => false,
+        Form::View { .. } => true,
     });
     if forms.iter().any(|form| matches!(form, Form::Pieces { .. })) {
         lines.extend(match language {
@@ -132,19 +134,40 @@ fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], 
         Form::Threats { name, orientation } => {
             let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
             let mask = |king: &str| mask_call(language, *orientation, "pov", king);
-            let affected = language.call("affected", &[&view("_before"), &view("_after")]);
-            let mut lines = Vec::new();
-            let bound = format!("{name}_among");
+            let (before, after) = (view("_before"), view("_after"));
+            let changed = language.call("changed", &[&before, &after]);
+            let among = language.call("affected", &[&before, &after, "changed"]);
+            let every_pair = [
+                call(name, &[&before, &after, every(language), "0", "removed"]),
+                call(name, &[&after, &before, every(language), "0", "added"]),
+            ];
+            let mut lines = vec![
+                language.constant("changed", Number::U64, &changed),
+                language.constant("among", Number::U64, &among),
+                call(name, &[&before, &after, "among", not_changed(language), "removed"]),
+                call(name, &[&after, &before, "among", not_changed(language), "added"]),
+            ];
             if orientation.mirror == Mirror::None {
-                lines.push(language.constant(&bound, Number::U64, &affected));
-            } else {
-                let same = format!("{} == {}", mask("king_before"), mask("king_after"));
-                lines.push(language.variable(&bound, Number::U64, every(language)));
-                lines.extend([language.when(&same), format!("{bound} = {affected};"), "}".to_owned()]);
+                lines.insert(0, "{".to_owned());
+                lines.push("}".to_owned());
+                return lines;
             }
-            lines.push(call(name, &[&view("_before"), &bound, "removed"]));
-            lines.push(call(name, &[&view("_after"), &bound, "added"]));
+            let same = format!("{} == {}", mask("king_before"), mask("king_after"));
+            lines.insert(0, language.when(&same));
+            lines.push("} else {".to_owned());
+            lines.extend(every_pair);
+            if marks {
+                lines.push("repeats = true;".to_owned());
+            }
+            lines.push("}".to_owned());
             lines
         }
+    }
+}
+
+const fn not_changed(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "!changed",
+        Language::C => "~changed",
     }
 }

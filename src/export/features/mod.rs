@@ -54,7 +54,8 @@ enum Form {
     /// `name(pieces, pov, king, out)` for any pieces of a board: the changes of a move are those of the pieces that it
     /// takes away and brings, unless `key(pov, king)` changes. `is_distinct`: an index stands for one piece on one square.
     Pieces { name: String, key: Option<String>, is_distinct: bool },
-    /// `name(view, attackers, out)`: the features of the attackers on a bitboard of the oriented board.
+    /// `name(view, other, among, same, out)`: the features of attackers on the squares `among` of the oriented board,
+    /// without those that the other board has, too, with attacker and target on the squares `same`.
     Threats { name: String, orientation: Orientation },
     /// `name(view, out)` on the oriented board.
     View { name: String, orientation: Orientation },
