@@ -28,7 +28,7 @@ impl Generator<'_> {
     pub(super) fn generic_block(&mut self, name: &str, spec: &BlockSpec) -> Vec<String> {
         let language = self.language;
         self.begin_function();
-        let mut scope = Scope::with_kings(language, spec.variables.len());
+        let mut scope = Scope::with_kings(spec.variables.len());
         let wide = spec.product.size >= 1 << 31;
         let repeats = self.repeats(spec);
         let select = spec.renumbering.as_ref().map(|table| self.selection(table));
@@ -203,7 +203,7 @@ impl Generator<'_> {
         let is_square = matches!(binder.source, SourceSpec::Moves(_) | SourceSpec::Attacks(_));
         let kind = if is_square { VariableKind::Square } else { VariableKind::Piece };
         let Some((colors, roles)) = possible_kinds(bindings, binder.slot, kind) else { return Vec::new() };
-        let variable = Variable { letter: letter.clone(), kind, roles: roles.clone(), colors: colors.clone() };
+        let variable = Variable { letter: letter.clone(), roles: roles.clone(), colors: colors.clone() };
         scope.bind(binder.slot, variable);
         let mut body = self.bind(scope, bindings, depth + 1, leaf);
         if body.is_empty() {

@@ -52,7 +52,7 @@ impl Generator<'_> {
                 format!("if {kept}[word] & bit == 0 {{"),
                 format!("return {none};"),
                 "}".to_owned(),
-                format!("{}[word] as u32 + ({kept}[word] & (bit - 1)).count_ones()", start.name),
+                format!("{}[word] as u32 + ({kept}[word] & (bit - 1)).count_ones()", start),
                 "}".to_owned(),
             ]
             .into(),
@@ -62,7 +62,7 @@ impl Generator<'_> {
                 "if ((word & bit) == 0) {".to_owned(),
                 format!("return {none};"),
                 "}".to_owned(),
-                format!("return {}[element / 64] + fsb_popcount(word & (bit - 1));", start.name),
+                format!("return {}[element / 64] + fsb_popcount(word & (bit - 1));", start),
                 "}".to_owned(),
             ]
             .into(),
@@ -81,8 +81,8 @@ impl Generator<'_> {
         let none = language.table("NONE");
         match language {
             Language::Rust => [
-                format!("match {}.binary_search(&element) {{", elements.name),
-                format!("Ok(at) => {}[at] as u32,", indices.name),
+                format!("match {}.binary_search(&element) {{", elements),
+                format!("Ok(at) => {}[at] as u32,", indices),
                 format!("Err(_) => {none},"),
                 "}".to_owned(),
                 "}".to_owned(),
@@ -92,14 +92,14 @@ impl Generator<'_> {
                 format!("uint32_t low = 0, high = {};", kept.len()),
                 "while (low < high) {".to_owned(),
                 "const uint32_t middle = (low + high) / 2;".to_owned(),
-                format!("if ({}[middle] < element) {{", elements.name),
+                format!("if ({}[middle] < element) {{", elements),
                 "low = middle + 1;".to_owned(),
                 "} else {".to_owned(),
                 "high = middle;".to_owned(),
                 "}".to_owned(),
                 "}".to_owned(),
-                format!("const int is_kept = low < {} && {}[low] == element;", kept.len(), elements.name),
-                format!("return is_kept ? {}[low] : {none};", indices.name),
+                format!("const int is_kept = low < {} && {}[low] == element;", kept.len(), elements),
+                format!("return is_kept ? {}[low] : {none};", indices),
                 "}".to_owned(),
             ]
             .into(),
@@ -115,8 +115,8 @@ impl Generator<'_> {
         let table = self.tables.list(language, "selected", &entries, about);
         // 0 − 1 is NONE.
         let line = match language {
-            Language::Rust => format!("({}[element as usize] as u32).wrapping_sub(1)", table.name),
-            Language::C => format!("return (uint32_t){}[element] - 1u;", table.name),
+            Language::Rust => format!("({}[element as usize] as u32).wrapping_sub(1)", table),
+            Language::C => format!("return (uint32_t){}[element] - 1u;", table),
         };
         vec![line, "}".to_owned()]
     }
