@@ -142,9 +142,9 @@ pub fn random_lines() -> Vec<Line> {
         while moves.len() + 1 < left.min(PLIES) {
             let legal = position.legal_moves();
             let all = |is: fn(Move) -> bool| legal.iter().filter(|mv| is(**mv)).copied().collect::<Vec<Move>>();
-            let passing = all(|mv| mv.is_en_passant());
+            let passing = all(Move::is_en_passant);
             let rare = all(|mv| mv.is_castle() || mv.is_promotion());
-            let sharp = all(|mv| mv.is_capture());
+            let sharp = all(Move::is_capture);
             let pool = match rng.random_range(0..10) {
                 _ if !passing.is_empty() => &passing[..],
                 0..5 if !rare.is_empty() => &rare[..],

@@ -62,7 +62,7 @@ fn head(generator: &Generator<'_>, contexts: usize) -> String {
         "distribute under any terms, without any warranty. The licence of fsbench does not apply to it.".to_owned(),
         String::new(),
     ];
-    text.extend(set.definition().trim_end().lines().flat_map(|line| wrapped(line)).map(|line| format!("    {line}")));
+    text.extend(set.definition().trim_end().lines().flat_map(wrapped).map(|line| format!("    {line}")));
     let quoted = |text: &str| format!("{text:?}");
     match language {
         Language::Rust => {

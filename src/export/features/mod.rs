@@ -121,7 +121,11 @@ impl<'a> Generator<'a> {
 
     /// Whether several bindings of the block may yield one index that counts once.
     fn may_repeat(&self, spec: &crate::features::BlockSpec) -> bool {
-        self.set.blocks().iter().find(|block| std::ptr::eq(block.spec(), spec)).is_none_or(|block| block.may_repeat())
+        self.set
+            .blocks()
+            .iter()
+            .find(|block| std::ptr::eq(block.spec(), spec))
+            .is_none_or(crate::features::Block::may_repeat)
     }
 
     /// Forgets the names of expressions; returns them for [`Generator::end_function`].

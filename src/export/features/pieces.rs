@@ -184,8 +184,8 @@ impl Generator<'_> {
         };
         let table = self.tables.list(language, "king_bucket", &entries, about);
         let entry = match language {
-            Language::Rust => format!("{}[((king ^ mask) & 63) as usize] as u32", table),
-            Language::C => format!("{}[(king ^ mask) & 63u]", table),
+            Language::Rust => format!("{table}[((king ^ mask) & 63) as usize] as u32"),
+            Language::C => format!("{table}[(king ^ mask) & 63u]"),
         };
         (Some(entry), plus(least, format!("bucket * {step_text}")))
     }
@@ -268,7 +268,7 @@ impl Generator<'_> {
                 let entries: Vec<i64> = linear.by_code.iter().map(|part| i64::from(*part)).collect();
                 let about = "Where a piece's squares begin, by colour (own, their) and role.";
                 let table = self.tables.rows(language, "piece_start", 2, &entries, about);
-                parts.push(number(&format!("{}[color][role]", table)));
+                parts.push(number(&format!("{table}[color][role]")));
             }
         }
         let part = if parts.is_empty() { language.unsigned(0) } else { parts.join(" + ") };
@@ -309,8 +309,8 @@ impl Generator<'_> {
         let base = if ["0", "0u"].contains(&base) { String::new() } else { format!("{base} + ") };
         let push = |part: &str| format!("{};", language.call("push", &["out", &format!("{base}{part}")]));
         let entry = match language {
-            Language::Rust => format!("{}[color * 6 + role][(square as u32 ^ mask) as usize] as u32", table),
-            Language::C => format!("{}[color * 6 + role][(uint32_t)square ^ mask]", table),
+            Language::Rust => format!("{table}[color * 6 + role][(square as u32 ^ mask) as usize] as u32"),
+            Language::C => format!("{table}[color * 6 + role][(uint32_t)square ^ mask]"),
         };
         let mut inner = vec![language.constant("part", Number::U32, &entry)];
         match has_gaps {

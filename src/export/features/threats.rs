@@ -118,8 +118,8 @@ fn bases(spec: &BlockSpec) -> Option<Bases> {
                     return None;
                 }
             }
-            for order in 0..2 {
-                bases[order][attacker][target] = found[order].flatten();
+            for (bases, found) in bases.iter_mut().zip(found) {
+                bases[attacker][target] = found.flatten();
             }
         }
     }
