@@ -49,9 +49,9 @@ pub mod experiment;
 #[cfg(feature = "report")]
 pub mod report;
 
-#[cfg(feature = "report")]
 pub mod export;
 
+#[cfg(feature = "report")]
 pub mod cli;
 
 #[cfg(test)]
