@@ -51,9 +51,6 @@ pub mod report;
 
 pub mod export;
 
-#[cfg(feature = "python")]
-mod python;
-
 #[cfg(feature = "report")]
 pub mod cli;
 

@@ -119,7 +119,7 @@ impl Contexts {
             _ => turned("own_king"),
         };
         let row = if rows == 2 { "[pov]" } else { "" };
-        let entry = format!("{}{row}[{}]", table.name, usize_of(&at));
+        let entry = format!("{}{row}[{}]", table, usize_of(&at));
         lines.push(match language {
             Language::Rust => format!("{entry} as u16"),
             Language::C => format!("return {entry};"),

@@ -119,7 +119,7 @@ impl Generator<'_> {
                 let entries: Vec<i64> = bucket.table.iter().map(|number| i64::from(*number)).collect();
                 let about = format!("The bucket table `{}`, by oriented square.", bucket.name);
                 let table = self.tables.signed(language, &format!("bucket_{}", bucket.name), &entries, &about);
-                language.entry(&table.name, &[&square])
+                language.entry(&table, &[&square])
             }
         }
     }
@@ -257,7 +257,7 @@ impl Generator<'_> {
             let entries: Vec<i64> = (0..i64::from(axis.property.values())).map(element).collect();
             let about = "Numbers within a restricted domain; -1 outside of it.";
             let table = self.tables.signed(self.language, "domain", &entries, about);
-            let name = self.named(&self.language.entry(&table.name, &[&value]), "value");
+            let name = self.named(&self.language.entry(&table, &[&value]), "value");
             let steps =
                 vec![Step::Let(name.0.clone(), name.1), Step::When(Logic::comparison(format!("{} >= 0", name.0)))];
             return Some(Alternative::value(steps, Some(name.0)));

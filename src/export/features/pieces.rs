@@ -131,13 +131,13 @@ fn is_possible(mirror: Mirror, square: u32) -> bool {
 /// The call of the function that gives an orientation's mask.
 pub fn mask_call(language: Language, orientation: Orientation, pov: &str, king: &str) -> String {
     let turn = match orientation.black {
-        BlackOrientation::Flip => "",
-        BlackOrientation::Rotate => "_rotated",
+        BlackOrientation::Flip => "flip_mask",
+        BlackOrientation::Rotate => "rotate_mask",
     };
     match orientation.mirror {
-        Mirror::None => language.call(&format!("mask{turn}"), &[pov]),
-        Mirror::KingLeft => language.call(&format!("mask{turn}_king_left"), &[pov, king]),
-        Mirror::KingRight => language.call(&format!("mask{turn}_king_right"), &[pov, king]),
+        Mirror::None => language.call(turn, &[pov]),
+        Mirror::KingLeft => language.call(&format!("{turn}_king_left"), &[pov, king]),
+        Mirror::KingRight => language.call(&format!("{turn}_king_right"), &[pov, king]),
     }
 }
 
@@ -150,7 +150,7 @@ impl Generator<'_> {
         }
         let rows = PieceRows::of(spec)?;
         let name = self.numbered("block");
-        let (bucket, base) = self.king_part(&rows);
+        let (bucket, base) = self.king_part(&rows, spec.orientation.mirror);
         let lines = self.piece_lines(&name, spec, &rows, bucket.as_deref(), &base);
         self.functions.push(super::dialect::indented(&lines));
         let is_mirrored = spec.orientation.mirror != Mirror::None;
@@ -159,7 +159,7 @@ impl Generator<'_> {
     }
 
     /// The expression of the king's bucket on `king ^ mask`, and that of the part of the index that it gives.
-    fn king_part(&mut self, rows: &PieceRows) -> (Option<String>, String) {
+    fn king_part(&mut self, rows: &PieceRows, mirror: Mirror) -> (Option<String>, String) {
         let language = self.language;
         let known: Vec<u32> = rows.kings.iter().flatten().copied().collect();
         let least = known.iter().min().copied().unwrap_or(0);
@@ -168,26 +168,40 @@ impl Generator<'_> {
             0 => text,
             _ => format!("{} + {text}", language.unsigned(least.into())),
         };
-        if step == 0 {
+        let is_nowhere = |at: usize| rows.kings[at].is_none() && is_possible(mirror, at as u32);
+        let has_nowhere = (0..64).any(is_nowhere);
+        if step == 0 && !has_nowhere {
             return (None, language.unsigned(least.into()));
         }
         let step_text = language.unsigned(step.into());
-        let bucket_of = |base: u32| i64::from((base - least) / step);
+        let bucket_of = |base: u32| i64::from((base - least).checked_div(step).unwrap_or(0));
         if rows.kings.iter().enumerate().all(|(at, base)| base.is_some_and(|base| bucket_of(base) == at as i64)) {
             return (Some("king ^ mask".to_owned()), plus(least, format!("bucket * {step_text}")));
         }
-        let is_missing = known.len() < 64;
-        let entries: Vec<i64> = rows.kings.iter().map(|base| base.map_or(0, bucket_of)).collect();
-        let about = match is_missing {
-            true => "The own king's bucket by its oriented square; 0 where it cannot stand.",
-            false => "The own king's bucket by its oriented square.",
+        // Squares without features have a number of their own, so that the key changes.
+        let nowhere = known.iter().map(|base| bucket_of(*base) + 1).max().unwrap_or(0);
+        let entry = |(at, base): (usize, &Option<u32>)| match base {
+            Some(base) => bucket_of(*base),
+            None if is_nowhere(at) => nowhere,
+            None => 0,
+        };
+        let entries: Vec<i64> = rows.kings.iter().enumerate().map(entry).collect();
+        let about = match (has_nowhere, mirror) {
+            (true, _) => {
+                "The own king's bucket by its oriented square; the last number is for squares without features."
+            }
+            (false, Mirror::None) => "The own king's bucket by its oriented square.",
+            (false, _) => "The own king's bucket by its oriented square; 0 where it cannot stand.",
         };
         let table = self.tables.list(language, "king_bucket", &entries, about);
         let entry = match language {
-            Language::Rust => format!("{}[((king ^ mask) & 63) as usize] as u32", table.name),
-            Language::C => format!("{}[(king ^ mask) & 63u]", table.name),
+            Language::Rust => format!("{table}[((king ^ mask) & 63) as usize] as u32"),
+            Language::C => format!("{table}[(king ^ mask) & 63u]"),
         };
-        (Some(entry), plus(least, format!("bucket * {step_text}")))
+        match step {
+            0 => (Some(entry), language.unsigned(least.into())),
+            _ => (Some(entry), plus(least, format!("bucket * {step_text}"))),
+        }
     }
 
     fn piece_lines(
@@ -203,7 +217,8 @@ impl Generator<'_> {
         lines.push(self.piece_head(name));
         lines.push(language.constant("mask", Number::U32, &mask_call(language, spec.orientation, "pov", "king")));
         match bucket {
-            Some(bucket) => lines.push(language.constant("bucket", Number::U32, bucket)),
+            Some(bucket) if base.contains("bucket") => lines.push(language.constant("bucket", Number::U32, bucket)),
+            Some(_) => {}
             None if spec.orientation.mirror == Mirror::None => {
                 lines.push(if language == Language::Rust { "let _ = king;" } else { "(void)king;" }.to_owned());
             }
@@ -268,7 +283,7 @@ impl Generator<'_> {
                 let entries: Vec<i64> = linear.by_code.iter().map(|part| i64::from(*part)).collect();
                 let about = "Where a piece's squares begin, by colour (own, their) and role.";
                 let table = self.tables.rows(language, "piece_start", 2, &entries, about);
-                parts.push(number(&format!("{}[color][role]", table.name)));
+                parts.push(number(&format!("{table}[color][role]")));
             }
         }
         let part = if parts.is_empty() { language.unsigned(0) } else { parts.join(" + ") };
@@ -309,8 +324,8 @@ impl Generator<'_> {
         let base = if ["0", "0u"].contains(&base) { String::new() } else { format!("{base} + ") };
         let push = |part: &str| format!("{};", language.call("push", &["out", &format!("{base}{part}")]));
         let entry = match language {
-            Language::Rust => format!("{}[color * 6 + role][(square as u32 ^ mask) as usize] as u32", table.name),
-            Language::C => format!("{}[color * 6 + role][(uint32_t)square ^ mask]", table.name),
+            Language::Rust => format!("{table}[color * 6 + role][(square as u32 ^ mask) as usize] as u32"),
+            Language::C => format!("{table}[color * 6 + role][(uint32_t)square ^ mask]"),
         };
         let mut inner = vec![language.constant("part", Number::U32, &entry)];
         match has_gaps {

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use crate::export::Language;
-use crate::features::spec::{ENEMY_KING, Entity, OWN_KING, VariableKind};
+use crate::features::spec::{ENEMY_KING, Entity, OWN_KING};
 
 /// A variable of a block, as generated code sees it.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// The author's letter in lower case.
     pub letter: String,
-    pub kind: VariableKind,
     /// The roles and colours that it can have here.
     pub roles: Range<u32>,
     pub colors: Range<u32>,
@@ -19,21 +17,15 @@ pub struct Variable {
 /// The variables by slot.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    pub language: Language,
     variables: Vec<Option<Variable>>,
 }
 
 impl Scope {
     /// With both kings bound.
-    pub fn with_kings(language: Language, slots: usize) -> Scope {
-        let mut scope = Scope { language, variables: vec![None; slots.max(2)] };
+    pub fn with_kings(slots: usize) -> Scope {
+        let mut scope = Scope { variables: vec![None; slots.max(2)] };
         for (slot, letter, color) in [(OWN_KING, "k", 0), (ENEMY_KING, "e", 1)] {
-            let king = Variable {
-                letter: letter.to_owned(),
-                kind: VariableKind::Piece,
-                roles: 5..6,
-                colors: color..color + 1,
-            };
+            let king = Variable { letter: letter.to_owned(), roles: 5..6, colors: color..color + 1 };
             scope.variables[slot] = Some(king);
         }
         scope

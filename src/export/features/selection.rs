@@ -52,7 +52,7 @@ impl Generator<'_> {
                 format!("if {kept}[word] & bit == 0 {{"),
                 format!("return {none};"),
                 "}".to_owned(),
-                format!("{}[word] as u32 + ({kept}[word] & (bit - 1)).count_ones()", start.name),
+                format!("{start}[word] as u32 + ({kept}[word] & (bit - 1)).count_ones()"),
                 "}".to_owned(),
             ]
             .into(),
@@ -62,7 +62,7 @@ impl Generator<'_> {
                 "if ((word & bit) == 0) {".to_owned(),
                 format!("return {none};"),
                 "}".to_owned(),
-                format!("return {}[element / 64] + fsb_popcount(word & (bit - 1));", start.name),
+                format!("return {start}[element / 64] + fsb_popcount(word & (bit - 1));"),
                 "}".to_owned(),
             ]
             .into(),
@@ -81,8 +81,8 @@ impl Generator<'_> {
         let none = language.table("NONE");
         match language {
             Language::Rust => [
-                format!("match {}.binary_search(&element) {{", elements.name),
-                format!("Ok(at) => {}[at] as u32,", indices.name),
+                format!("match {elements}.binary_search(&element) {{"),
+                format!("Ok(at) => {indices}[at] as u32,"),
                 format!("Err(_) => {none},"),
                 "}".to_owned(),
                 "}".to_owned(),
@@ -92,14 +92,14 @@ impl Generator<'_> {
                 format!("uint32_t low = 0, high = {};", kept.len()),
                 "while (low < high) {".to_owned(),
                 "const uint32_t middle = (low + high) / 2;".to_owned(),
-                format!("if ({}[middle] < element) {{", elements.name),
+                format!("if ({elements}[middle] < element) {{"),
                 "low = middle + 1;".to_owned(),
                 "} else {".to_owned(),
                 "high = middle;".to_owned(),
                 "}".to_owned(),
                 "}".to_owned(),
-                format!("const int is_kept = low < {} && {}[low] == element;", kept.len(), elements.name),
-                format!("return is_kept ? {}[low] : {none};", indices.name),
+                format!("const int is_kept = low < {} && {}[low] == element;", kept.len(), elements),
+                format!("return is_kept ? {indices}[low] : {none};"),
                 "}".to_owned(),
             ]
             .into(),
@@ -115,8 +115,8 @@ impl Generator<'_> {
         let table = self.tables.list(language, "selected", &entries, about);
         // 0 − 1 is NONE.
         let line = match language {
-            Language::Rust => format!("({}[element as usize] as u32).wrapping_sub(1)", table.name),
-            Language::C => format!("return (uint32_t){}[element] - 1u;", table.name),
+            Language::Rust => format!("({table}[element as usize] as u32).wrapping_sub(1)"),
+            Language::C => format!("return (uint32_t){table}[element] - 1u;"),
         };
         vec![line, "}".to_owned()]
     }

@@ -52,31 +52,24 @@ pub struct Tables {
     text: String,
 }
 
-/// A table's name in the generated language, and the type of its entries.
-#[derive(Clone, Debug)]
-pub struct Table {
-    pub name: String,
-    pub number: Number,
-}
-
 impl Tables {
     /// A table of one dimension. `name` is made unique by a number if need be.
-    pub fn list(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> Table {
+    pub fn list(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> String {
         self.add(language, name, 1, entries, about)
     }
 
     /// A table of `rows` rows of equal length.
-    pub fn rows(&mut self, language: Language, name: &str, rows: usize, entries: &[i64], about: &str) -> Table {
+    pub fn rows(&mut self, language: Language, name: &str, rows: usize, entries: &[i64], about: &str) -> String {
         self.add(language, name, rows, entries, about)
     }
 
     /// Signed entries, whatever their values: for tables that are compared with −1.
-    pub fn signed(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> Table {
+    pub fn signed(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> String {
         self.add_of(language, name, Content { number: NumberKey::I32, rows: 1, entries: entries.to_vec() }, about)
     }
 
     /// Entries of `u32`, whatever their values.
-    pub fn words_of_32(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> Table {
+    pub fn words_of_32(&mut self, language: Language, name: &str, entries: &[i64], about: &str) -> String {
         self.add_of(language, name, Content { number: NumberKey::U32, rows: 1, entries: entries.to_vec() }, about)
     }
 
@@ -131,22 +124,22 @@ impl Tables {
             .unwrap_or_default()
     }
 
-    fn add(&mut self, language: Language, name: &str, rows: usize, entries: &[i64], about: &str) -> Table {
+    fn add(&mut self, language: Language, name: &str, rows: usize, entries: &[i64], about: &str) -> String {
         let content = Content { number: NumberKey::of(entries), rows, entries: entries.to_vec() };
         self.add_of(language, name, content, about)
     }
 
-    fn add_of(&mut self, language: Language, name: &str, content: Content, about: &str) -> Table {
+    fn add_of(&mut self, language: Language, name: &str, content: Content, about: &str) -> String {
         let number = content.number.number();
         if let Some(name) = self.known.get(&content) {
-            return Table { name: name.clone(), number };
+            return name.clone();
         }
         let unique = self.unique(name);
         let in_language = language.table(&unique);
         self.text += &table_text(language, &in_language, number, content.rows, &content.entries, about);
         self.names.push(unique);
         self.known.insert(content, in_language.clone());
-        Table { name: in_language, number }
+        in_language
     }
 
     /// The tables' definitions.
