@@ -141,10 +141,12 @@ pub fn random_lines() -> Vec<Line> {
         let (mut position, mut moves) = (start.clone(), Vec::new());
         while moves.len() + 1 < left.min(PLIES) {
             let legal = position.legal_moves();
-            let is_rare = |mv: &&Move| mv.is_castle() || mv.is_en_passant() || mv.is_promotion();
-            let rare: Vec<Move> = legal.iter().filter(is_rare).copied().collect();
-            let sharp: Vec<Move> = legal.iter().filter(|mv| mv.is_capture()).copied().collect();
+            let all = |is: fn(Move) -> bool| legal.iter().filter(|mv| is(**mv)).copied().collect::<Vec<Move>>();
+            let passing = all(|mv| mv.is_en_passant());
+            let rare = all(|mv| mv.is_castle() || mv.is_promotion());
+            let sharp = all(|mv| mv.is_capture());
             let pool = match rng.random_range(0..10) {
+                _ if !passing.is_empty() => &passing[..],
                 0..5 if !rare.is_empty() => &rare[..],
                 0..3 if !sharp.is_empty() => &sharp[..],
                 _ => &legal[..],

@@ -1,7 +1,7 @@
 //! Export: a definition as plain source for an engine or a trainer, with the vectors that prove it.
 //!
-//! [`Export::files`] writes all files in memory: `features.rs` or `features.h` ([`features`]), an input type for the
-//! trainer bullet ([`bullet`]), `golden.jsonl` ([`golden`]) and a README. [`Export::write`] makes a new folder of them.
+//! [`Export::files`] writes all files in memory: `features.rs` or `features.h` (`features`), an input type for the trainer
+//! bullet (`bullet`), `golden.jsonl` (`golden`) and a README. [`Export::write`] makes a new folder of them.
 
 mod bullet;
 mod features;

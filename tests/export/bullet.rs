@@ -1,8 +1,8 @@
 //! bullet's input type: compiled against a trait of the same shape, it gives fsbench's indices for bulletformat's
 //! positions.
 
-use std::process::{Command, Stdio};
 use std::io::Write;
+use std::process::{Command, Stdio};
 
 use bulletformat::ChessBoard;
 use fsbench::chess::{Chess, Color, Perspective, Role};
@@ -126,11 +126,8 @@ fn bullets_inputs_are_the_encoders() {
         };
         rustc(&["--crate-type", "lib", "bullet_lib.rs"]);
         rustc(&["--extern", "bullet_lib=libbullet_lib.rlib", "main.rs"]);
-        let mut child = Command::new(folder.path().join("main"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            Command::new(folder.path().join("main")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let boards: Vec<ChessBoard> = positions.iter().map(bullet_board).collect();
         let bytes: Vec<u8> =
             boards.iter().flat_map(|board| [&board.occ.to_le_bytes()[..], &board.pcs, &[0; 8]].concat()).collect();

@@ -66,9 +66,7 @@ const ENCODERS: [Encoder; 10] = [
         })
     },
     |seen| {
-        seen.each(63, |square, role, color, king| {
-            (role < 5).then(|| king * 641 + 1 + (role * 2 + color) * 64 + square)
-        })
+        seen.each(63, |square, role, color, king| (role < 5).then(|| king * 641 + 1 + (role * 2 + color) * 64 + square))
     },
     |seen| seen.each(56, |square, role, color, king| Some(king * 768 + (role * 2 + color) * 64 + square)),
     |seen| {
@@ -108,7 +106,8 @@ fn threats(seen: &Seen) -> Vec<u32> {
     const VICTIMS: [&[u32]; 5] = [&[1, 3], &[0, 1, 2, 3, 4], &[0, 1, 2, 3], &[0, 1, 2, 3], &[0, 1, 2, 3, 4]];
     let mask = if seen.black { 56 } else { 0 };
     let mask = mask ^ left(seen.king ^ mask);
-    let pieces: Vec<[u32; 3]> = seen.pieces.iter().map(|[square, role, color]| [square ^ mask, *role, *color]).collect();
+    let pieces: Vec<[u32; 3]> =
+        seen.pieces.iter().map(|[square, role, color]| [square ^ mask, *role, *color]).collect();
     let occupied = pieces.iter().fold(0u64, |all, piece| all | 1 << piece[0]);
     let (mut active, mut start) = (Vec::new(), 0);
     for color in 0..2 {

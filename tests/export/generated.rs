@@ -48,7 +48,10 @@ fn generated_definitions_agree_with_the_encoder() {
     let (rust, c) = rayon::join(
         || rust_programs(&sets, folder.path()),
         || -> Vec<Program> {
-            sets.par_iter().enumerate().map(|(at, set)| c_program(set, &folder.path().join(at.to_string()), &[])).collect()
+            sets.par_iter()
+                .enumerate()
+                .map(|(at, set)| c_program(set, &folder.path().join(at.to_string()), &[]))
+                .collect()
         },
     );
     sets.par_iter().zip(&rust).zip(&c).for_each(|((set, rust), c)| {

@@ -1,6 +1,6 @@
 //! The golden file is what `fsbench encode` and `fsbench delta` say, and covers all kinds of moves.
 
-use fsbench::chess::{Perspective, legal_move, parse_fen, fen_of};
+use fsbench::chess::{Perspective, fen_of, legal_move, parse_fen};
 use fsbench::export::{Export, Language};
 use fsbench::features::FeatureSet;
 use serde_json::Value;

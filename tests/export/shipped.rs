@@ -16,8 +16,7 @@ fn shipped_sets_agree_with_the_encoder() {
     if !has_all(&["rustc", "gcc"]) {
         return;
     }
-    let sets: Vec<FeatureSet> =
-        available_names().iter().map(|name| FeatureSet::resolve(name).unwrap()).collect();
+    let sets: Vec<FeatureSet> = available_names().iter().map(|name| FeatureSet::resolve(name).unwrap()).collect();
     let mut steps = positions::random("shipped", 0, MOVES / 2);
     steps.extend(positions::real(MOVES / 2));
     assert_eq!(steps.len(), MOVES);
@@ -25,7 +24,10 @@ fn shipped_sets_agree_with_the_encoder() {
     let (rust, c) = rayon::join(
         || rust_programs(&sets, folder.path()),
         || -> Vec<Program> {
-            sets.par_iter().enumerate().map(|(at, set)| c_program(set, &folder.path().join(at.to_string()), &[])).collect()
+            sets.par_iter()
+                .enumerate()
+                .map(|(at, set)| c_program(set, &folder.path().join(at.to_string()), &[]))
+                .collect()
         },
     );
     let checked = Mutex::new(0);
@@ -47,8 +49,20 @@ fn sanitizers_find_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let steps = positions::random("sanitized", 0, 400);
     let names = [
-        "piece", "compact", "half-ka-v2-hm", "half-kp", "chess768-buckets", "sfnnv16", "threats-v10", "threat-roles", "piece-move",
-        "mobility-bitset", "mobility-count", "pairs-d1", "top-pp", "relative-king-hv",
+        "piece",
+        "compact",
+        "half-ka-v2-hm",
+        "half-kp",
+        "chess768-buckets",
+        "sfnnv16",
+        "threats-v10",
+        "threat-roles",
+        "piece-move",
+        "mobility-bitset",
+        "mobility-count",
+        "pairs-d1",
+        "top-pp",
+        "relative-king-hv",
     ];
     names.par_iter().for_each(|name| {
         let set = FeatureSet::resolve(name).unwrap();

@@ -1,6 +1,7 @@
 //! The generated file: its head, the public functions, and everything that they call.
 
 use super::contexts::Contexts;
+use super::delta::delta;
 use super::dialect::indented;
 use super::pieces::mask_call;
 use super::{Form, Generator, helpers};
@@ -13,12 +14,7 @@ const BOARD_C: &str = include_str!("../prelude/board.c.txt");
 pub fn file(generator: &mut Generator<'_>, forms: &[Form]) -> String {
     let language = generator.language;
     let contexts = Contexts::of(generator.set);
-    let public = [
-        contexts.function(generator),
-        refresh(language),
-        active(language, forms),
-        delta(language, forms),
-    ];
+    let public = [contexts.function(generator), refresh(language), active(language, forms), delta(language, forms)];
     let public: Vec<String> = public.iter().map(|lines| indented(lines)).collect();
     let functions = &generator.functions;
     let code = [public.join("\n"), functions.join("\n")].concat();
@@ -73,7 +69,7 @@ fn head(generator: &Generator<'_>, contexts: usize) -> String {
             let mut out = fenced(&text);
             out += "#![allow(dead_code)]\n\n";
             out += &format!("pub const NAME: &str = {};\n", quoted(set.name()));
-            out += &format!("pub const IDENTITY: &str =\n    {};\n", quoted(&set.identity().to_string()));
+            out += &format!("pub const IDENTITY: &str = {};\n", quoted(&set.identity().to_string()));
             out += &format!("pub const NUM_FEATURES: usize = {};\n", set.num_features());
             out += "/// No legal position has more active features in one perspective.\n";
             out += &format!("pub const MAX_ACTIVE: usize = {max_active};\n");
@@ -160,7 +156,7 @@ fn refresh(language: Language) -> Vec<String> {
 }
 
 /// The orientations of the forms on oriented boards, without repeats.
-fn orientations(forms: &[Form]) -> Vec<Orientation> {
+pub(super) fn orientations(forms: &[Form]) -> Vec<Orientation> {
     let mut all: Vec<Orientation> = Vec::new();
     for form in forms {
         if let Form::View { orientation, .. } | Form::Threats { orientation, .. } = form
@@ -172,13 +168,13 @@ fn orientations(forms: &[Form]) -> Vec<Orientation> {
     all
 }
 
-fn view_name(orientations: &[Orientation], of: Orientation, suffix: &str) -> String {
+pub(super) fn view_name(orientations: &[Orientation], of: Orientation, suffix: &str) -> String {
     let at = orientations.iter().position(|own| *own == of).unwrap_or(0);
     if orientations.len() == 1 { format!("view{suffix}") } else { format!("view_{}{suffix}", at + 1) }
 }
 
 /// Makes a view.
-fn make_view(language: Language, name: &str, board: &str, mask: &str) -> Vec<String> {
+pub(super) fn make_view(language: Language, name: &str, board: &str, mask: &str) -> Vec<String> {
     match language {
         Language::Rust => vec![format!("let {name} = View::new({board}, pov, {mask});")],
         Language::C => vec![format!("fsb_view {name};"), format!("fsb_view_of(&{name}, {board}, pov, {mask});")],
@@ -186,7 +182,7 @@ fn make_view(language: Language, name: &str, board: &str, mask: &str) -> Vec<Str
 }
 
 /// `let name = board.king(pov);`, if something reads it.
-fn kings(language: Language, names: [&str; 2], is_used: bool) -> Vec<String> {
+pub(super) fn kings(language: Language, names: [&str; 2], is_used: bool) -> Vec<String> {
     let [name, board] = names;
     let line = match language {
         Language::Rust => format!("let {name} = {board}.king(pov);"),
@@ -195,14 +191,14 @@ fn kings(language: Language, names: [&str; 2], is_used: bool) -> Vec<String> {
     if is_used { vec![line] } else { Vec::new() }
 }
 
-fn has_kings(language: Language, board: &str) -> String {
+pub(super) fn has_kings(language: Language, board: &str) -> String {
     match language {
-        Language::Rust => format!("{board}.pieces[0][5] != 0 && {board}.pieces[1][5] != 0"),
-        Language::C => format!("{board}->pieces[0][5] != 0 && {board}->pieces[1][5] != 0"),
+        Language::Rust => format!("{board}.has_kings()"),
+        Language::C => language.call("has_kings", &[board]),
     }
 }
 
-fn reads_own_king(forms: &[Form]) -> bool {
+pub(super) fn reads_own_king(forms: &[Form]) -> bool {
     forms.iter().any(|form| match form {
         Form::Pieces { .. } => true,
         Form::View { orientation, .. } | Form::Threats { orientation, .. } => orientation.mirror != Mirror::None,
@@ -211,7 +207,7 @@ fn reads_own_king(forms: &[Form]) -> bool {
 
 const EVERY: [&str; 2] = ["!0", "~(uint64_t)0"];
 
-fn every(language: Language) -> &'static str {
+pub(super) fn every(language: Language) -> &'static str {
     EVERY[usize::from(language == Language::C)]
 }
 
@@ -221,7 +217,9 @@ fn active(language: Language, forms: &[Form]) -> Vec<String> {
     );
     lines.push(match language {
         Language::Rust => "pub fn active(board: &Board, pov: usize, out: &mut List) {".to_owned(),
-        Language::C => "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned(),
+        Language::C => {
+            "static inline void fsb_active(const fsb_board *board, uint32_t pov, fsb_list *out) {".to_owned()
+        }
     });
     lines.push(clear(language, "out"));
     if forms.is_empty() {
@@ -235,14 +233,14 @@ fn active(language: Language, forms: &[Form]) -> Vec<String> {
     lines
 }
 
-fn clear(language: Language, list: &str) -> String {
+pub(super) fn clear(language: Language, list: &str) -> String {
     match language {
         Language::Rust => format!("{list}.clear();"),
         Language::C => format!("{list}->len = 0;"),
     }
 }
 
-fn unused(language: Language, names: &[&str]) -> Vec<String> {
+pub(super) fn unused(language: Language, names: &[&str]) -> Vec<String> {
     let line = |name: &&str| match language {
         Language::Rust => format!("let _ = {name};"),
         Language::C => format!("(void){name};"),
@@ -268,157 +266,10 @@ fn append_all(language: Language, forms: &[Form], board: &str, out: &str, suffix
             }
             Form::Threats { name, orientation } => {
                 let view = format!("&{}", view_name(&orientations, *orientation, suffix));
-                language.call(name, &[&view, every(language), out])
+                language.call(name, &[&view, &view, every(language), "0", out])
             }
         };
         lines.push(format!("{call};"));
     }
     lines
-}
-
-fn delta(language: Language, forms: &[Form]) -> Vec<String> {
-    let mut lines = language.doc(
-        "Clears both lists and fills them with the features that are active after a move and not before, and before and\n\
-         not after. They are exact whatever the contexts, and for any two boards.",
-    );
-    lines.extend(match language {
-        Language::Rust => [
-            "#[rustfmt::skip]".to_owned(),
-            "pub fn delta(before: &Board, after: &Board, pov: usize, added: &mut List, removed: &mut List) {".to_owned(),
-        ]
-        .to_vec(),
-        Language::C => [
-            "static inline void fsb_delta(const fsb_board *before, const fsb_board *after, uint32_t pov, fsb_list *added,"
-                .to_owned(),
-            "                             fsb_list *removed) {".to_owned(),
-        ]
-        .to_vec(),
-    });
-    if language == Language::Rust {
-        lines.remove(lines.len() - 2);
-    }
-    lines.push(clear(language, "added"));
-    lines.push(clear(language, "removed"));
-    if forms.is_empty() {
-        lines.extend(unused(language, &["before", "after", "pov"]));
-        lines.push("}".to_owned());
-        return lines;
-    }
-    // Boards without both kings have no features.
-    lines.push(language.when(&format!("!({} && {})", has_kings(language, "before"), has_kings(language, "after"))));
-    let whole = |board: &str, list: &str| language.call("active", &[board, "pov", list]);
-    lines.push(format!("{};", whole("after", "added")));
-    lines.push(format!("{};", whole("before", "removed")));
-    lines.push("return;".to_owned());
-    lines.push("}".to_owned());
-    lines.extend(delta_of_forms(language, forms));
-    lines.push("}".to_owned());
-    lines
-}
-
-fn delta_of_forms(language: Language, forms: &[Form]) -> Vec<String> {
-    let orientations = orientations(forms);
-    let mut lines = Vec::new();
-    for (suffix, board) in [("_before", "before"), ("_after", "after")] {
-        let king = format!("king{suffix}");
-        lines.extend(kings(language, [&king, board], reads_own_king(forms)));
-    }
-    for orientation in &orientations {
-        for (suffix, board) in [("_before", "before"), ("_after", "after")] {
-            let name = view_name(&orientations, *orientation, suffix);
-            let mask = mask_call(language, *orientation, "pov", &format!("king{suffix}"));
-            lines.extend(make_view(language, &name, board, &mask));
-        }
-    }
-    let cancels = forms.iter().any(|form| match form {
-        Form::Pieces { key, is_distinct, .. } => key.is_some() || !is_distinct,
-        Form::View { .. } | Form::Threats { .. } => true,
-    });
-    let always = forms.iter().any(|form| match form {
-        Form::Pieces { is_distinct, .. } => !is_distinct,
-        Form::View { .. } | Form::Threats { .. } => true,
-    });
-    if forms.iter().any(|form| matches!(form, Form::Pieces { .. })) {
-        lines.extend(match language {
-            Language::Rust => {
-                ["let gone = difference(before, after);".to_owned(), "let come = difference(after, before);".to_owned()]
-            }
-            Language::C => [
-                "const fsb_board gone = fsb_difference(before, after);".to_owned(),
-                "const fsb_board come = fsb_difference(after, before);".to_owned(),
-            ],
-        });
-    }
-    if cancels && !always {
-        lines.push(match language {
-            Language::Rust => "let mut repeats = false;".to_owned(),
-            Language::C => "bool repeats = false;".to_owned(),
-        });
-    }
-    for form in forms {
-        lines.extend(delta_of_form(language, form, &orientations, !always));
-    }
-    if cancels {
-        let call = format!("{};", language.call("cancel", &["added", "removed"]));
-        match always {
-            true => lines.push(call),
-            false => lines.extend([language.when("repeats"), call, "}".to_owned()]),
-        }
-    }
-    lines
-}
-
-fn delta_of_form(language: Language, form: &Form, orientations: &[Orientation], marks: bool) -> Vec<String> {
-    let call = |name: &str, arguments: &[&str]| format!("{};", language.call(name, arguments));
-    match form {
-        Form::Pieces { name, key, .. } => {
-            let changed = [
-                call(name, &["&gone", "pov", "king_before", "removed"]),
-                call(name, &["&come", "pov", "king_after", "added"]),
-            ];
-            let Some(key) = key else { return changed.to_vec() };
-            let same = format!(
-                "{} == {}",
-                language.call(key, &["pov", "king_before"]),
-                language.call(key, &["pov", "king_after"])
-            );
-            let mut lines = vec![language.when(&same)];
-            lines.extend(changed);
-            lines.push("} else {".to_owned());
-            lines.push(call(name, &["before", "pov", "king_before", "removed"]));
-            lines.push(call(name, &["after", "pov", "king_after", "added"]));
-            if marks {
-                lines.push("repeats = true;".to_owned());
-            }
-            lines.push("}".to_owned());
-            lines
-        }
-        Form::View { name, orientation } => {
-            let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
-            vec![
-                call(name, &[&view("_before"), "removed"]),
-                call(name, &[&view("_after"), "added"]),
-            ]
-        }
-        Form::Threats { name, orientation } => {
-            let view = |suffix: &str| format!("&{}", view_name(orientations, *orientation, suffix));
-            let mask = |king: &str| mask_call(language, *orientation, "pov", king);
-            let affected = language.call("affected", &[&view("_before"), &view("_after")]);
-            let mut lines = Vec::new();
-            let among = if orientation.mirror == Mirror::None {
-                affected
-            } else {
-                let same = format!("{} == {}", mask("king_before"), mask("king_after"));
-                match language {
-                    Language::Rust => format!("if {same} {{ {affected} }} else {{ !0 }}"),
-                    Language::C => format!("{same} ? {affected} : {}", every(language)),
-                }
-            };
-            let bound = format!("{name}_among");
-            lines.push(language.constant(&bound, super::Number::U64, &among));
-            lines.push(call(name, &[&view("_before"), &bound, "removed"]));
-            lines.push(call(name, &[&view("_after"), &bound, "added"]));
-            lines
-        }
-    }
 }

@@ -1,26 +1,26 @@
-//! Blocks and counts of any form: nested loops over the bindings, as the language defines them.
+//! Blocks of any form: nested loops over the bindings, as the language defines them.
 
 use std::ops::Range;
 
+use super::count::popcount_of;
 use super::dialect::{Number, Parameter, is_used};
 use super::expression::{Logic, Step};
 use super::scope::{Scope, Variable};
 use super::{Generator, Repeats};
 use crate::export::Language;
 use crate::features::spec::{
-    BinderSpec, BlockSpec, ConditionSpec, CountSpec, ENEMY_KING, Entity, FactorKind, GuardSpec, ProductSpec,
-    SourceSpec, VariableKind,
+    BinderSpec, BlockSpec, ConditionSpec, Entity, FactorKind, GuardSpec, ProductSpec, SourceSpec, VariableKind,
 };
 
 /// Conditions, each with the number of binders after which its variables are bound.
 type Placed = Vec<(usize, Logic)>;
 
 /// Binders, and what restricts their variables.
-struct Bindings<'a> {
-    binders: &'a [BinderSpec],
-    condition: Option<&'a ConditionSpec>,
-    guards: &'a [GuardSpec],
-    product: Option<&'a ProductSpec>,
+pub(super) struct Bindings<'a> {
+    pub binders: &'a [BinderSpec],
+    pub condition: Option<&'a ConditionSpec>,
+    pub guards: &'a [GuardSpec],
+    pub product: Option<&'a ProductSpec>,
 }
 
 impl Generator<'_> {
@@ -45,7 +45,7 @@ impl Generator<'_> {
                 let element = generator.element(alternative, wide);
                 let element = if wide { element } else { language.cast(&element, Number::U32) };
                 let push = generator.push(&element, spec.offset, select.as_deref(), repeats);
-                lines.extend(generator.after_steps(&alternative.steps, push));
+                lines.extend(generator.after_steps(&alternative.steps, push, alternatives.len() > 1));
             }
             lines
         });
@@ -86,15 +86,19 @@ impl Generator<'_> {
         let seen = if language == Language::Rust { "&mut seen" } else { "seen" };
         let pushed = |index: &str| match repeats {
             Repeats::Kept => format!("{};", language.call("push", &["out", index])),
-            Repeats::Seen(_) => format!("{};", language.call("push_once", &["out", seen, element, index])),
+            Repeats::Seen(_) => format!("{};", language.call("push_once", &["out", seen, "element", index])),
             Repeats::Sorted => format!("{};", language.call("push_rare", &["out", "from", index])),
         };
         match select {
+            None if matches!(repeats, Repeats::Seen(_)) => {
+                vec![language.constant("element", Number::U32, element), pushed(&index("element"))]
+            }
             None => vec![pushed(&index(element))],
             Some(select) => {
                 let none = language.table("NONE");
                 vec![
-                    language.constant("selected", Number::U32, &language.call(select, &[element])),
+                    language.constant("element", Number::U32, element),
+                    language.constant("selected", Number::U32, &language.call(select, &["element"])),
                     language.when(&format!("selected != {none}")),
                     pushed(&index("selected")),
                     "}".to_owned(),
@@ -103,8 +107,8 @@ impl Generator<'_> {
         }
     }
 
-    /// The lines under an alternative's steps, in a scope of their own where the steps have names.
-    fn after_steps(&self, steps: &[Step], inner: Vec<String>) -> Vec<String> {
+    /// The lines under an alternative's steps, in a scope of their own where other alternatives may use their names.
+    fn after_steps(&self, steps: &[Step], inner: Vec<String>, has_others: bool) -> Vec<String> {
         let (mut head, mut closed) = (Vec::new(), 0);
         let mut named = false;
         for step in steps {
@@ -121,7 +125,8 @@ impl Generator<'_> {
                 }
             }
         }
-        let opens = named || inner.first().is_some_and(|line| line.contains("selected"));
+        let names_inside = inner.len() > 1;
+        let opens = has_others && (named || (names_inside && closed == 0));
         let mut lines = if opens { vec!["{".to_owned()] } else { Vec::new() };
         lines.extend(head);
         lines.extend(inner);
@@ -130,7 +135,7 @@ impl Generator<'_> {
     }
 
     /// `let k_square = …;` for the kings that the lines read.
-    fn kings_used(&self, body: &[String], has_out: bool) -> Vec<String> {
+    pub(super) fn kings_used(&self, body: &[String], has_out: bool) -> Vec<String> {
         let language = self.language;
         let mut lines = Vec::new();
         for (name, king) in [("k_square", "0"), ("e_square", "1")] {
@@ -149,7 +154,7 @@ impl Generator<'_> {
     }
 
     /// Loops over all bindings that satisfy the conditions, with the lines of `leaf` inside.
-    fn bindings(
+    pub(super) fn bindings(
         &mut self,
         scope: &mut Scope,
         bindings: &Bindings<'_>,
@@ -218,8 +223,9 @@ impl Generator<'_> {
             SourceSpec::Attacks(of) => call("attacks", of),
             SourceSpec::Targets(of) => {
                 let victims = match (colors.len(), roles.len()) {
-                    (1, 1) => language
-                        .entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()]),
+                    (1, 1) => {
+                        language.entry(&language.view("pieces"), &[&colors.start.to_string(), &roles.start.to_string()])
+                    }
                     (1, _) => language.entry(&language.view("sides"), &[&colors.start.to_string()]),
                     _ => language.view("occupied"),
                 };
@@ -333,72 +339,6 @@ impl Generator<'_> {
         let [slot] = slots else { return false };
         scope.entities(*slot).all(|entity| condition.holds(&|_| entity))
     }
-
-    /// The call of a count's function, which is added to the file.
-    pub(super) fn count(&mut self, outer: &Scope, spec: &CountSpec) -> String {
-        let language = self.language;
-        if spec.max == 0 {
-            return "0".to_owned();
-        }
-        let saved = self.begin_function();
-        let mut scope = outer.clone();
-        let bindings =
-            Bindings { binders: &spec.binders, condition: spec.condition.as_ref(), guards: &spec.guards, product: None };
-        let one = COUNT_ONE.to_owned();
-        let mut body = self.bindings(&mut scope, &bindings, &mut |_, _| vec![one.clone()]);
-        self.end_function(saved);
-        let max = i64::from(spec.max).min(i64::from(i32::MAX)).to_string();
-        // Where single bindings are counted, the maximum ends the search.
-        let stops = is_used_line(COUNT_ONE, &body);
-        if stops {
-            let stop = [language.when(&format!("number >= {max}")), format!("return {max};"), "}".to_owned()];
-            body = body
-                .into_iter()
-                .flat_map(|line| if line == COUNT_ONE { [vec![line], stop.to_vec()].concat() } else { vec![line] })
-                .collect();
-        }
-        let (mut parameters, mut arguments) = (vec![Parameter::View], vec!["view".to_owned()]);
-        for slot in spec.outer_slots().into_iter().filter(|slot| *slot > ENEMY_KING) {
-            for name in [scope.square(slot), scope.role(slot), scope.color(slot)] {
-                if is_used(&name, &body) && name.contains('_') && !arguments.contains(&name) {
-                    parameters.push(Parameter::Number(name.clone(), Number::I32));
-                    arguments.push(name);
-                }
-            }
-        }
-        let result = match stops && !body.iter().any(|line| line.contains("popcount") || line.contains("count_ones")) {
-            true => "number".to_owned(),
-            false => language.minimum("number", &max),
-        };
-        let mut lines = vec![language.variable("number", Number::I32, "0")];
-        if body.is_empty() {
-            lines = Vec::new();
-        }
-        lines.splice(0..0, self.kings_used(&body, false));
-        let result = if body.is_empty() { "0".to_owned() } else { result };
-        lines.extend(body);
-        lines.push(if language == Language::Rust { result } else { format!("return {result};") });
-        lines.push("}".to_owned());
-        let name = self.add_function("count", &parameters, Number::I32, lines);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        language.call(&name, &arguments)
-    }
-}
-
-/// The line that counts a binding.
-const COUNT_ONE: &str = "number += 1;";
-
-fn is_used_line(line: &str, body: &[String]) -> bool {
-    body.iter().any(|other| other == line)
-}
-
-/// Where a loop over squares would only count them.
-fn popcount_of(language: Language, bits: &str, body: &[String]) -> Option<String> {
-    let [only] = body else { return None };
-    (only == COUNT_ONE).then(|| match language {
-        Language::Rust => format!("number += ({bits}).count_ones() as i32;"),
-        Language::C => format!("number += (int32_t)fsb_popcount({bits});"),
-    })
 }
 
 /// The ranges of colours and roles with which a variable can satisfy the conditions on it alone and yield an element;

@@ -41,8 +41,9 @@ impl Contexts {
     /// The entries by own king alone, if their king makes no difference.
     fn by_own(&self, pov: usize) -> Option<Vec<u32>> {
         let own = |own: u32| {
-            let mut entries =
-                (0..64).filter(|their| !too_close(own, *their)).map(|their| self.by_pov[pov][(own << 6 | their) as usize]);
+            let mut entries = (0..64)
+                .filter(|their| !too_close(own, *their))
+                .map(|their| self.by_pov[pov][(own << 6 | their) as usize]);
             let first = entries.next()?;
             entries.all(|entry| entry == first).then_some(first)
         };
@@ -88,7 +89,11 @@ impl Contexts {
         let (table, rows) = match turn {
             Some(_) => {
                 let about = "The context by oriented square of the own king, before mirroring.";
-                let about = if index == "pair" { "The context by own king * 64 + their king, turned for Black." } else { about };
+                let about = if index == "pair" {
+                    "The context by own king * 64 + their king, turned for Black."
+                } else {
+                    about
+                };
                 (generator.tables.list(language, "context", &numbers(&entries[0]), about), 1)
             }
             None => {
@@ -97,7 +102,8 @@ impl Contexts {
                 (generator.tables.rows(language, "context", 2, &numbers(&both), about), 2)
             }
         };
-        let usize_of = |text: &str| if language == Language::Rust { format!("({text}) as usize") } else { text.to_owned() };
+        let usize_of =
+            |text: &str| if language == Language::Rust { format!("({text}) as usize") } else { text.to_owned() };
         let turned = |king: &str| match turn {
             Some(_) => format!("({king} ^ turn) & 63"),
             None => format!("{king} & 63"),

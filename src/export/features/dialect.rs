@@ -189,8 +189,7 @@ impl Language {
             Language::Rust => vec![format!("for {}{name} in Bits({bits}) {{", if used { "" } else { "_" })],
             Language::C => {
                 let left = format!("{name}_left");
-                let mut lines =
-                    vec![format!("for (uint64_t {left} = {bits}; {left} != 0; {left} &= {left} - 1) {{")];
+                let mut lines = vec![format!("for (uint64_t {left} = {bits}; {left} != 0; {left} &= {left} - 1) {{")];
                 if used {
                     lines.push(format!("const int32_t {name} = (int32_t)fsb_lsb({left});"));
                 }
@@ -238,9 +237,8 @@ pub fn is_used(name: &str, lines: &[String]) -> bool {
 /// Whether a name occurs in a text as a whole word.
 pub fn mentions(text: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.match_indices(name).any(|(at, _)| {
-        !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
-    })
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }
 
 /// The lines as text, indented by four spaces per open bracket.

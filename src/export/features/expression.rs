@@ -236,8 +236,7 @@ impl Generator<'_> {
     /// `None` if the axis never has an element here.
     fn axis(&mut self, scope: &Scope, axis: &AxisSpec) -> Option<Alternative> {
         let value = self.property(scope, &axis.property, axis.slot);
-        let mut plain: Vec<i64> =
-            scope.entities(axis.slot).map(|entity| i64::from(axis.property.of(entity))).collect();
+        let mut plain: Vec<i64> = scope.entities(axis.slot).map(|entity| i64::from(axis.property.of(entity))).collect();
         plain.sort_unstable();
         plain.dedup();
         let element = |plain: i64| -> i64 {
@@ -259,10 +258,8 @@ impl Generator<'_> {
             let about = "Numbers within a restricted domain; -1 outside of it.";
             let table = self.tables.signed(self.language, "domain", &entries, about);
             let name = self.named(&self.language.entry(&table.name, &[&value]), "value");
-            let steps = vec![
-                Step::Let(name.0.clone(), name.1),
-                Step::When(Logic::comparison(format!("{} >= 0", name.0))),
-            ];
+            let steps =
+                vec![Step::Let(name.0.clone(), name.1), Step::When(Logic::comparison(format!("{} >= 0", name.0)))];
             return Some(Alternative::value(steps, Some(name.0)));
         }
         let mut steps = Vec::new();

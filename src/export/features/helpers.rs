@@ -22,7 +22,7 @@ pub fn needed(language: Language, code: &str) -> String {
     let mut pending = vec![code];
     while let Some(code) = pending.pop() {
         for (at, names) in defined.iter().enumerate() {
-            if !used[at] && names.iter().any(|name| mentions(code, name)) {
+            if !used[at] && names.iter().any(|name| is_needed(code, name)) {
                 used[at] = true;
                 pending.push(sections[at].1);
             }
@@ -34,6 +34,17 @@ pub fn needed(language: Language, code: &str) -> String {
         out += "\n\n";
     }
     out
+}
+
+/// Whether the code calls a function or names a type or a constant, whose names have capitals or are `fsb_view`.
+fn is_needed(code: &str, name: &str) -> bool {
+    let is_function = !name.contains(char::is_uppercase) && name != "fsb_view";
+    if is_function { calls(code, name) } else { mentions(code, name) }
+}
+
+fn calls(code: &str, name: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    code.match_indices(&format!("{name}(")).any(|(at, _)| !code[..at].ends_with(is_part))
 }
 
 /// The names that a section defines.
@@ -64,7 +75,8 @@ pub fn geometry(language: Language, code: &str) -> String {
     let [rays, reach, starts] = ["RAYS", "REACH", "REACH_START"].map(|name| language.table(name));
     let hex = |words: &[u64]| words.iter().map(|word| format!("{word:#018x}")).collect::<Vec<String>>();
     if mentions(code, &rays) {
-        let about = "The squares beyond a square: east, north, northeast, northwest, west, south, southwest, southeast.";
+        let about =
+            "The squares beyond a square: east, north, northeast, northwest, west, south, southwest, southeast.";
         let words: Vec<u64> = STEPS.into_iter().flat_map(|step| (0..64).map(move |at| ray(at, step, 7))).collect();
         let _ = write!(out, "{}", table_text(language, &rays, Number::U64, 8, &hex(&words), about));
     }

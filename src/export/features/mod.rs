@@ -1,13 +1,16 @@
 //! `features.rs` and `features.h`: a definition's encoder as source without dependencies.
 //!
-//! [`source`] writes a file. A block of single pieces becomes sums of a few numbers ([`pieces`]), a family of threats one
-//! table of bases ([`threats`]); any other block the nested loops of its definition ([`block`]). [`expression`] writes
-//! axes, conditions and products, [`selection`] renumberings, [`contexts`] the refresh rule, [`api`] the public functions;
-//! [`dialect`] knows what Rust and C write differently.
+//! [`source`] writes a file. A block of single pieces becomes a sum of a few numbers (`pieces`), a family of threats one
+//! table of bases (`threats`), any other block the nested loops of its definition (`block`, `count`). `expression` writes
+//! axes, conditions and products, `selection` renumberings, `contexts` the refresh rule, `api` and `delta` the public
+//! functions. `dialect` knows what Rust and C write differently, `scope` the variables, `tables` the constants; `helpers`
+//! chooses the sections of the constant text in `prelude/`.
 
 mod api;
 mod block;
 mod contexts;
+mod count;
+mod delta;
 mod dialect;
 mod evaluate;
 mod expression;
@@ -51,7 +54,8 @@ enum Form {
     /// `name(pieces, pov, king, out)` for any pieces of a board: the changes of a move are those of the pieces that it
     /// takes away and brings, unless `key(pov, king)` changes. `is_distinct`: an index stands for one piece on one square.
     Pieces { name: String, key: Option<String>, is_distinct: bool },
-    /// `name(view, attackers, out)`: the features of the attackers on a bitboard of the oriented board.
+    /// `name(view, other, among, same, out)`: the features of attackers on the squares `among` of the oriented board,
+    /// without those that the other board has, too, with attacker and target on the squares `same`.
     Threats { name: String, orientation: Orientation },
     /// `name(view, out)` on the oriented board.
     View { name: String, orientation: Orientation },
@@ -154,13 +158,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Adds a function unless the file has an equal one; its name.
-    fn add_function(
-        &mut self,
-        base: &str,
-        parameters: &[Parameter],
-        result: Number,
-        lines: Vec<String>,
-    ) -> String {
+    fn add_function(&mut self, base: &str, parameters: &[Parameter], result: Number, lines: Vec<String>) -> String {
         let head = self.language.head("", parameters, Some(result));
         let mut key = vec![head];
         key.extend(lines.iter().cloned());

@@ -131,13 +131,13 @@ fn is_possible(mirror: Mirror, square: u32) -> bool {
 /// The call of the function that gives an orientation's mask.
 pub fn mask_call(language: Language, orientation: Orientation, pov: &str, king: &str) -> String {
     let turn = match orientation.black {
-        BlackOrientation::Flip => "",
-        BlackOrientation::Rotate => "_rotated",
+        BlackOrientation::Flip => "flip_mask",
+        BlackOrientation::Rotate => "rotate_mask",
     };
     match orientation.mirror {
-        Mirror::None => language.call(&format!("mask{turn}"), &[pov]),
-        Mirror::KingLeft => language.call(&format!("mask{turn}_king_left"), &[pov, king]),
-        Mirror::KingRight => language.call(&format!("mask{turn}_king_right"), &[pov, king]),
+        Mirror::None => language.call(turn, &[pov]),
+        Mirror::KingLeft => language.call(&format!("{turn}_king_left"), &[pov, king]),
+        Mirror::KingRight => language.call(&format!("{turn}_king_right"), &[pov, king]),
     }
 }
 
@@ -235,9 +235,8 @@ impl Generator<'_> {
     /// `if …` the king stands where the block has no features, though it can stand there.
     fn nowhere(&mut self, spec: &BlockSpec, rows: &PieceRows) -> Option<String> {
         let language = self.language;
-        let without = |square: &u32| {
-            is_possible(spec.orientation.mirror, *square) && rows.kings[*square as usize].is_none()
-        };
+        let without =
+            |square: &u32| is_possible(spec.orientation.mirror, *square) && rows.kings[*square as usize].is_none();
         let squares = (0..64).filter(without).fold(0u64, |bits, square| bits | 1 << square);
         (squares != 0).then(|| match language {
             Language::Rust => format!("if {squares:#x}u64 >> ((king ^ mask) & 63) & 1 != 0 {{"),
@@ -301,7 +300,9 @@ impl Generator<'_> {
         let shift = u32::from(has_gaps);
         let entries: Vec<i64> = rows.parts.iter().map(|part| part.map_or(0, |part| i64::from(part + shift))).collect();
         let about = match has_gaps {
-            true => "The piece's part of the index plus one, by colour * 6 + role and oriented square; 0 without a feature.",
+            true => {
+                "The piece's part of the index plus one, by colour * 6 + role and oriented square; 0 without a feature."
+            }
             false => "The piece's part of the index by colour * 6 + role and oriented square.",
         };
         let table = self.tables.rows(language, "piece_part", 12, &entries, about);
@@ -344,12 +345,10 @@ impl Generator<'_> {
     fn key_function(&mut self, block: &str, spec: &BlockSpec, bucket: Option<&str>) -> String {
         let language = self.language;
         let name = format!("{block}_key");
-        let parameters = [
-            Parameter::Color("pov"),
-            Parameter::Number("king".to_owned(), Number::U32),
-        ];
+        let parameters = [Parameter::Color("pov"), Parameter::Number("king".to_owned(), Number::U32)];
         let mask = mask_call(language, spec.orientation, "pov", "king");
-        let mut lines = language.doc(&format!("Unless this changes, the pieces that stay keep their indices in `{block}`."));
+        let mut lines =
+            language.doc(&format!("Unless this changes, the pieces that stay keep their indices in `{block}`."));
         lines.push(language.head(&name, &parameters, Some(Number::U32)));
         lines.push(language.constant("mask", Number::U32, &mask));
         let value = match bucket {

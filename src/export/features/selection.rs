@@ -43,7 +43,8 @@ impl Generator<'_> {
             .collect();
         let language = self.language;
         let kept = self.tables.words(language, "selected", &words, "The elements that are features, a bit for each.");
-        let start = self.tables.list(language, "selected_start", &starts, "The index of the first of every 64 elements.");
+        let start =
+            self.tables.list(language, "selected_start", &starts, "The index of the first of every 64 elements.");
         let none = language.table("NONE");
         match language {
             Language::Rust => [

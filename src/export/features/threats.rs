@@ -1,7 +1,7 @@
 //! Families of threats: blocks whose index is a base for the attacker and its target (colours and roles), plus the number
 //! of the pair of squares among all that the attacker's kind attacks. Together they become one loop over attackers.
 
-use super::dialect::{Number, Parameter, table_or};
+use super::dialect::{Number, table_or};
 use super::evaluate::{has_counts, indices, reads_king};
 use super::helpers::reached;
 use super::{Form, Generator};
@@ -27,7 +27,8 @@ pub fn families(blocks: &[Block]) -> Vec<Family> {
         let spec = block.spec();
         let Some(bases) = bases(spec) else { continue };
         let known = families.iter_mut().find(|family| {
-            family.orientation == spec.orientation && overlaid(&family.bases, &bases).is_some_and(|both| is_distinct(&both))
+            family.orientation == spec.orientation
+                && overlaid(&family.bases, &bases).is_some_and(|both| is_distinct(&both))
         });
         match known {
             Some(family) => {
@@ -83,7 +84,9 @@ fn pairs(attacker: usize) -> Vec<Pair> {
     let kind = if attacker == 6 { 6 } else { attacker as u32 % 6 };
     let of = |from: u32| (0..64).filter(move |to| reached(kind, from) >> to & 1 != 0).map(move |to| (from, to));
     let numbered = (0..64).flat_map(of).enumerate();
-    numbered.map(|(number, (from, to))| Pair { from, to, number: number as u32, order: usize::from(to > from) }).collect()
+    numbered
+        .map(|(number, (from, to))| Pair { from, to, number: number as u32, order: usize::from(to > from) })
+        .collect()
 }
 
 /// The bases of a block; `None` if it has another form.
@@ -102,7 +105,8 @@ fn bases(spec: &BlockSpec) -> Option<Bases> {
         for target in 0..12 {
             let mut found: [Option<Option<u32>>; 2] = [None; 2];
             for pair in &pairs {
-                let entity = |code: usize, square: u32| Entity { square, role: code as u32 % 6, color: code as u32 / 6 };
+                let entity =
+                    |code: usize, square: u32| Entity { square, role: code as u32 % 6, color: code as u32 / 6 };
                 entities[attackers.slot] = entity(attacker, pair.from);
                 entities[targets.slot] = entity(target, pair.to);
                 let base = match indices(spec, &entities)[..] {
@@ -132,26 +136,32 @@ fn reach_role(product: &ProductSpec) -> Option<u32> {
 }
 
 impl Generator<'_> {
-    /// The function `name(view, among, out)` of a family.
+    /// The function `name(view, other, among, same, out)` of a family.
     pub(super) fn threats(&mut self, family: &Family) -> Form {
         let language = self.language;
         let name = self.numbered("threats");
-        let entries: Vec<String> = family.bases.iter().flatten().flatten().map(|base| table_or(language, *base)).collect();
+        let entries: Vec<String> =
+            family.bases.iter().flatten().flatten().map(|base| table_or(language, *base)).collect();
         let about = "Where the pairs of an attacker and its target begin (colour * 6 + role of both, own before their), for targets\n\
                      on squares below the attacker's, then for those above it.";
         let table = self.tables.cube(language, "threat_start", [2, 12, 12], Number::U32, &entries, about);
         let texts: Vec<&str> =
             family.blocks.iter().map(|block| self.set.blocks()[*block].spec().as_written.as_str()).collect();
-        let mut lines = language.doc(&texts.join("\n"));
+        let about = "Those of attackers on the squares `among`, without the pairs that stand on the squares `same` of the other\n\
+                     board, too:";
+        let mut lines = language.doc(&format!("{about}\n{}", texts.join("\n")));
         let attackers: Vec<usize> =
             (0..12).filter(|code| family.bases.iter().any(|order| order[*code].iter().any(Option::is_some))).collect();
         let first = attackers.iter().map(|code| code % 6).min().unwrap_or(0);
         let last = attackers.iter().map(|code| code % 6).max().unwrap_or(0);
-        lines.push(language.head(
-            &name,
-            &[Parameter::View, Parameter::Number("among".to_owned(), Number::U64), Parameter::Out("out")],
-            None,
-        ));
+        lines.push(match language {
+            Language::Rust => {
+                format!("fn {name}(view: &View, other: &View, among: u64, same: u64, out: &mut List) {{")
+            }
+            Language::C => format!(
+                "static inline void fsb_{name}(const fsb_view *view, const fsb_view *other, uint64_t among, uint64_t same, fsb_list *out) {{"
+            ),
+        });
         lines.extend(match language {
             Language::Rust => rust_lines(&table, first, last),
             Language::C => c_lines(&table, first, last),
@@ -170,7 +180,11 @@ let kind = if role == 0 {{ color * 6 }} else {{ role }};
 for from in Bits(view.pieces[color][role] & among) {{
 let reached = REACH[kind][from as usize];
 let start = REACH_START[kind][from as usize] as u32;
-for to in Bits(attacks(view, color as i32, role as i32, from) & reached & view.occupied) {{
+let mut targets = attacks(view, color as i32, role as i32, from) & reached & view.occupied;
+if same >> from & 1 != 0 {{
+targets &= !(same & attacks(other, color as i32, role as i32, from));
+}}
+for to in Bits(targets) {{
 let target = (color_at(view, to) * 6 + role_at(view, to)) as usize;
 let base = {table}[(to > from) as usize][color * 6 + role][target];
 if base != NONE {{
@@ -195,6 +209,9 @@ const int32_t from = (int32_t)fsb_lsb(among_left);
 const uint64_t reached = FSB_REACH[kind][from];
 const uint32_t start = FSB_REACH_START[kind][from];
 uint64_t targets = fsb_attacks(view, color, role, from) & reached & view->occupied;
+if ((same >> from) & 1) {{
+targets &= ~(same & fsb_attacks(other, color, role, from));
+}}
 for (; targets != 0; targets &= targets - 1) {{
 const int32_t to = (int32_t)fsb_lsb(targets);
 const int32_t target = fsb_color_at(view, to) * 6 + fsb_role_at(view, to);
